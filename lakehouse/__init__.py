@@ -1,0 +1,1 @@
+"""An Iceberg lakehouse of Dagster assets, computed by Spark."""

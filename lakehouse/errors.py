@@ -1,0 +1,87 @@
+"""Every error that the lakehouse raises on purpose.
+
+    LakehouseError
+    ├── UsageError              the command or the call is wrong                       (exit code 2)
+    │   └── SettingsError       a setting in the environment is wrong
+    ├── DeclarationError        a table, rule or feed is declared in a way that cannot work
+    ├── SetupError              Java, the jars or the home are missing or damaged
+    ├── TableNotFound           the catalog has no such table
+    ├── SnapshotNotFound        the table has no such snapshot, tag, branch or moment
+    ├── FrameMismatch           a frame does not have the columns that its table declares
+    ├── EvolutionRefused        a declared change would lose data or break readers
+    ├── PendingChanges          a declared change waits for `lakehouse apply`
+    ├── WriteConflict           other writers kept winning until the limit was reached
+    ├── CommitUnknown           a commit may or may not have happened, and could not be looked up
+    ├── TableBusy               the table's lock was held longer than the caller would wait
+    └── FileRejected            a delivered file is not what its feed declares
+
+Each one names the thing, what was found, what was expected, and the next step.
+"""
+
+
+class LakehouseError(Exception):
+    """The work failed for a reason that the message explains; `next_step` says what to do about it."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, next_step: str = "") -> None:
+        super().__init__(message)
+        self.next_step = next_step
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return f"{message} {self.next_step}" if self.next_step else message
+
+
+class UsageError(LakehouseError):
+    """The command or the call is wrong."""
+
+    exit_code = 2
+
+
+class SettingsError(UsageError):
+    """A setting in the environment is wrong."""
+
+
+class DeclarationError(LakehouseError):
+    """A table, rule or feed is declared in a way that cannot work."""
+
+
+class SetupError(LakehouseError):
+    """Java, the jars or the home are missing or damaged."""
+
+
+class TableNotFound(LakehouseError):
+    """The catalog has no such table."""
+
+
+class SnapshotNotFound(LakehouseError):
+    """The table has no such snapshot, tag, branch or moment."""
+
+
+class FrameMismatch(LakehouseError):
+    """A frame does not have the columns that its table declares."""
+
+
+class EvolutionRefused(LakehouseError):
+    """A declared change would lose data or break readers."""
+
+
+class PendingChanges(LakehouseError):
+    """A declared change waits for `lakehouse apply`."""
+
+
+class WriteConflict(LakehouseError):
+    """Other writers kept winning until the limit was reached."""
+
+
+class CommitUnknown(LakehouseError):
+    """A commit may or may not have happened, and could not be looked up."""
+
+
+class TableBusy(LakehouseError):
+    """The table's lock was held longer than the caller would wait."""
+
+
+class FileRejected(LakehouseError):
+    """A delivered file is not what its feed declares."""

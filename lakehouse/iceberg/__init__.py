@@ -1,0 +1,1 @@
+"""Iceberg on Spark, free of Dagster: declarations, evolution, reads, writes, history."""

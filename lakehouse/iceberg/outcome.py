@@ -1,0 +1,112 @@
+"""What came of a write, and what its rules found; values without behaviour."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lakehouse.iceberg.rules import Rule
+
+
+@dataclass(frozen=True)
+class RuleResult:
+    """What one rule found in the rows that it was evaluated on.
+
+    `sample` holds at most 20 of the rows that break it, personal values masked.
+    """
+
+    rule: Rule
+    failed_rows: int
+    total_rows: int
+    sample: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether no more than the tolerated share of the rows breaks the rule."""
+        return self.failed_rows <= self.rule.tolerated_fraction * self.total_rows
+
+    @property
+    def blocks(self) -> bool:
+        """Whether nothing may be published for it."""
+        return not self.passed and self.rule.on_failure == "block"
+
+
+@dataclass(frozen=True)
+class Pin:
+    """The exact state of an input that was read.
+
+    `since_snapshot_id` is set where only what was appended after it was read; `note` says why an incremental input was
+    read in full. `rows` is how many rows the range added, where the table's snapshots tell.
+    """
+
+    table: str
+    snapshot_id: int | None
+    since_snapshot_id: int | None = None
+    rows: int | None = None
+    note: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing new to read."""
+        return self.snapshot_id is None or self.snapshot_id == self.since_snapshot_id
+
+
+@dataclass(frozen=True)
+class Quarantined:
+    """Rows that were refused: how many, and in which snapshot of the quarantine table they stand."""
+
+    table: str
+    rows: int
+    snapshot_id: int | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What all outcomes of a write have in common.
+
+    `evaluated` says what the results speak of: `main`, or the candidate's branch.
+    """
+
+    table: str
+    write_id: str
+    snapshot_id: int | None
+    """Snapshot that `main` has afterwards; None for a table without one."""
+    results: Sequence[RuleResult] = ()
+    pins: Mapping[str, Pin] = field(default_factory=dict)
+    partitions: Sequence[str] = ()
+    quarantined: Quarantined | None = None
+    attempts: int = 1
+
+
+@dataclass(frozen=True)
+class Published(Outcome):
+    """`main` now holds the rows. Counts are those of this write; a merge counts rows inserted and updated."""
+
+    operation: str = ""
+    added_rows: int = 0
+    deleted_rows: int = 0
+    inserted_rows: int | None = None
+    updated_rows: int | None = None
+    added_files: int = 0
+    added_bytes: int = 0
+    row_count: int = 0
+    """Rows of the whole table."""
+    partition_row_count: int | None = None
+    """Rows written to the run's partitions, where it has any."""
+
+
+@dataclass(frozen=True)
+class Refused(Outcome):
+    """A blocking rule failed: `main` is as it was, and the candidate is kept on `branch` for seven days."""
+
+    branch: str = ""
+    candidate_snapshot_id: int | None = None
+
+    @property
+    def reasons(self) -> list[RuleResult]:
+        """The rules that block."""
+        return [result for result in self.results if result.blocks]
+
+
+@dataclass(frozen=True)
+class Unchanged(Outcome):
+    """The write would have changed no row, and committed nothing."""

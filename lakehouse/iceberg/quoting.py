@@ -1,0 +1,45 @@
+"""How names and values are written into SQL; the one place that quotes."""
+
+from collections.abc import Iterable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+
+def identifier(*parts: str) -> str:
+    """Quote the parts of a name: `identifier("silver", "fruits")` is `` `silver`.`fruits` ``."""
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+
+def dotted(name: str) -> str:
+    """Quote a dotted name such as `silver.fruits`, part by part."""
+    return identifier(*name.split("."))
+
+
+def literal(value: object) -> str:
+    """Write a Python value as a Spark SQL literal.
+
+    :raises TypeError: for a type that has no literal here.
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return f"CAST({literal(repr(value))} AS DOUBLE)"
+    if isinstance(value, Decimal):
+        return f"{value:f}BD"
+    if isinstance(value, datetime):
+        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return f"TIMESTAMP {literal(moment.astimezone(UTC).isoformat(sep=' '))}"
+    if isinstance(value, date):
+        return f"DATE '{value.isoformat()}'"
+    if isinstance(value, str):
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    raise TypeError(f"no SQL literal for {type(value).__name__}")
+
+
+def literals(values: Iterable[object]) -> str:
+    """Write values as a parenthesised list for `IN`."""
+    return "(" + ", ".join(literal(value) for value in values) + ")"

@@ -1,0 +1,51 @@
+"""The typed stamp that each commit of the lakehouse leaves in its snapshot's summary."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+PREFIX = "lakehouse."
+Kind = Literal["write", "evolution", "upkeep", "erasure", "restore"]
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """Who made a snapshot, from what, and why.
+
+    `inputs` maps each table read to the snapshot id that was read of it: these are the watermarks of incremental reads.
+    `partitions` are the values of the run's partitions; empty where the run has none.
+    """
+
+    kind: Kind
+    write_id: str
+    run_id: str = ""
+    partitions: tuple[str, ...] = ()
+    inputs: Mapping[str, int] = field(default_factory=dict)
+    declaration: str = ""
+
+    def to_summary(self) -> dict[str, str]:
+        """Return the stamp as snapshot properties; snapshot ids are text, since they exceed 2^53."""
+        return {
+            f"{PREFIX}kind": self.kind,
+            f"{PREFIX}write-id": self.write_id,
+            f"{PREFIX}run-id": self.run_id,
+            f"{PREFIX}partitions": json.dumps(list(self.partitions)),
+            f"{PREFIX}inputs": json.dumps({name: str(pin) for name, pin in sorted(self.inputs.items())}),
+            f"{PREFIX}declaration": self.declaration,
+        }
+
+    @classmethod
+    def from_summary(cls, summary: Mapping[str, str]) -> "Stamp | None":
+        """Read the stamp of a snapshot; None for a commit that the lakehouse did not make."""
+        kind = summary.get(f"{PREFIX}kind")
+        if kind not in get_args(Kind):
+            return None
+        return cls(
+            kind=kind,
+            write_id=summary.get(f"{PREFIX}write-id", ""),
+            run_id=summary.get(f"{PREFIX}run-id", ""),
+            partitions=tuple(json.loads(summary.get(f"{PREFIX}partitions") or "[]")),
+            inputs={name: int(pin) for name, pin in json.loads(summary.get(f"{PREFIX}inputs") or "{}").items()},
+            declaration=summary.get(f"{PREFIX}declaration", ""),
+        )

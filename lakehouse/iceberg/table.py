@@ -1,0 +1,306 @@
+"""The declaration of a table: the one place that says what it is."""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property
+from typing import Literal
+
+from lakehouse.errors import DeclarationError
+from lakehouse.iceberg import types
+from lakehouse.iceberg.partitioning import PartitionField, SortField
+from lakehouse.iceberg.rules import Rule
+
+_NAME = re.compile(r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$")
+SOURCE_KEY = ("_source_file", "_source_sha256")
+"""The columns that say which delivery a row came with."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name, its type as Spark writes it, and what it means.
+
+    `required` is for what the machine fills, since Iceberg refuses a NULL there before any rule can speak.
+    `personal` marks what identifies a person directly. `formerly` lists the names that it had, newest last.
+    """
+
+    name: str
+    type: str
+    doc: str = ""
+    personal: bool = False
+    required: bool = False
+    formerly: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "formerly", (self.formerly,) if isinstance(self.formerly, str) else tuple(self.formerly))
+        object.__setattr__(self, "type", str(types.parse(self.type)))
+
+
+@dataclass(frozen=True)
+class Append:
+    """Rows are added. Rows whose `once_by` values the table already has are left out, so that a re-run adds nothing.
+
+    `once_by=None` stands for the columns of a delivery (`_source_file`, `_source_sha256`) where the table has them;
+    `once_by=()` says that each run adds its rows.
+    """
+
+    once_by: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Overwrite:
+    """The whole table is replaced by the frame."""
+
+
+@dataclass(frozen=True)
+class OverwritePartitions:
+    """The run's partitions of `by` are replaced by the frame, also by no rows; the others stay as they are.
+
+    `by` is the column that the run's partitions are values of, and is a partition column of the table.
+    """
+
+    by: str
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Rows are inserted or updated by their key `on`; `stamp` is set on each row that changes, and is not compared."""
+
+    on: tuple[str, ...]
+    stamp: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "on", (self.on,) if isinstance(self.on, str) else tuple(self.on))
+        if not self.on:
+            raise DeclarationError("Merge(on=…) names no column; expected the key of a row.")
+
+
+WriteMode = Append | Overwrite | OverwritePartitions | Merge
+
+
+@dataclass(frozen=True)
+class Upkeep:
+    """How a table is kept compact: when small files are rewritten, and how long old snapshots are kept."""
+
+    compact: bool = True
+    keep_snapshots_days: int = 7
+    keep_snapshots: int = 20
+
+
+@dataclass(frozen=True)
+class IcebergTable:
+    """A table, declared once; creation, evolution, writes, checks, lineage and masking follow from it.
+
+    :raises DeclarationError: when a part of the declaration contradicts another; names the table and the part.
+    """
+
+    name: str
+    """`namespace.table`, which is also the asset key."""
+    comment: str
+    columns: Sequence[Column]
+    write: WriteMode
+    partitioning: Sequence[str] = ()
+    rules: Sequence[Rule] = ()
+    subject: str | None = None
+    """The key column that stands for a person."""
+    owner: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    sort_order: Sequence[str] = ()
+    row_level: Literal["copy-on-write", "merge-on-read"] = "copy-on-write"
+    target_file_mb: int = 128
+    fanout: bool = False
+    bloom_filters: Sequence[str] = ()
+    file_format: Literal["parquet", "orc", "avro"] = "parquet"
+    format_version: int = 2
+    location: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    dropped: Sequence[str] = ()
+    """Columns that the table once had and shall lose."""
+    upkeep: Upkeep = Upkeep()
+    freshness: timedelta | None = None
+    """How old the last write may be before the table counts as late."""
+
+    def __post_init__(self) -> None:
+        for name in ("columns", "partitioning", "rules", "sort_order", "bloom_filters", "dropped"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "tags", dict(self.tags))
+        object.__setattr__(self, "properties", dict(self.properties))
+        _check(self)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    @property
+    def namespace(self) -> str:
+        """The layer that the table is in."""
+        return self.name.split(".")[0]
+
+    @property
+    def short_name(self) -> str:
+        """The name without its layer."""
+        return self.name.split(".")[1]
+
+    @cached_property
+    def column_names(self) -> tuple[str, ...]:
+        """Names, in order."""
+        return tuple(column.name for column in self.columns)
+
+    def column(self, name: str) -> Column:
+        """Return a column by name.
+
+        :raises KeyError: when there is none.
+        """
+        return {column.name: column for column in self.columns}[name]
+
+    @cached_property
+    def partition_fields(self) -> tuple[PartitionField, ...]:
+        """The partition spec, parsed."""
+        return tuple(PartitionField.parse(text) for text in self.partitioning)
+
+    @cached_property
+    def sort_fields(self) -> tuple[SortField, ...]:
+        """The sort order, parsed."""
+        return tuple(SortField.parse(text) for text in self.sort_order)
+
+    @cached_property
+    def row_rules(self) -> tuple[Rule, ...]:
+        """The rules that a single row can break."""
+        return tuple(rule for rule in self.rules if rule.is_row_rule)
+
+    @cached_property
+    def quarantining_rules(self) -> tuple[Rule, ...]:
+        """The rules that send a row to the quarantine."""
+        return tuple(rule for rule in self.rules if rule.on_failure == "quarantine")
+
+    @cached_property
+    def personal_columns(self) -> frozenset[str]:
+        """What is masked wherever rows are shown."""
+        return frozenset(column.name for column in self.columns if column.personal)
+
+    @cached_property
+    def once_by(self) -> tuple[str, ...]:
+        """The columns that an append is made only once by; empty where each run adds its rows."""
+        if not isinstance(self.write, Append):
+            return ()
+        if self.write.once_by is not None:
+            return tuple(self.write.once_by)
+        return SOURCE_KEY
+
+    @cached_property
+    def declaration_hash(self) -> str:
+        """Sixteen hex digits that change whenever the declaration does; each snapshot is stamped with them."""
+        parts = [f"{name}={getattr(self, name)!r}" for name in self.__dataclass_fields__]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+    @cached_property
+    def table_properties(self) -> dict[str, str]:
+        """The Iceberg table properties that follow from the declaration, `properties` having the last word."""
+        made = {
+            "format-version": str(self.format_version),
+            "write.format.default": self.file_format,
+            "write.target-file-size-bytes": str(self.target_file_mb * 1024 * 1024),
+            "write.delete.mode": self.row_level,
+            "write.update.mode": self.row_level,
+            "write.merge.mode": self.row_level,
+            "write.summary.partition-limit": "100",
+        }
+        if self.file_format != "avro":
+            made[f"write.{self.file_format}.compression-codec"] = "zstd"
+        if self.fanout:
+            made["write.spark.fanout.enabled"] = "true"
+        for column in self.bloom_filters:
+            made[f"write.parquet.bloom-filter-enabled.column.{column}"] = "true"
+        for column in self.personal_columns:
+            made[f"write.metadata.metrics.column.{column}"] = "none"
+        if self.owner:
+            made["lakehouse.owner"] = self.owner
+        return made | dict(self.properties)
+
+    @cached_property
+    def quarantine(self) -> "IcebergTable | None":
+        """The table of refused rows, each as it was delivered, with its reasons; None where no rule quarantines."""
+        if not self.quarantining_rules:
+            return None
+        delivered = [
+            Column(column.name, "string", f"{column.name} as delivered. {column.doc}".strip(), personal=column.personal)
+            for column in self.columns
+            if column.name not in _QUARANTINE_NAMES and column.name != getattr(self.write, "stamp", None)
+        ]
+        subject = self.subject if self.subject in {column.name for column in delivered} else None
+        return IcebergTable(
+            name=f"{self.name}_quarantine",
+            comment=f"Rows that the rules of {self.name} refused, as they were delivered.",
+            columns=(*delivered, *_QUARANTINE_COLUMNS),
+            write=Merge(on=("_row_key",), stamp="_quarantined_at"),
+            subject=subject,
+            owner=self.owner,
+            tags=self.tags,
+        )
+
+
+_QUARANTINE_COLUMNS = (
+    Column("_row_key", "string", "What identifies the refused row: a hash of its source file, content and row."),
+    Column("_reasons", "array<string>", "Names of the rules that the row breaks."),
+    Column("_source_file", "string", "The delivered file that the row came with."),
+    Column("_source_sha256", "string", "SHA-256 of that file's content."),
+    Column("_source_row", "bigint", "Number of the row in its file, the first after the header being 1."),
+    Column("_quarantined_at", "timestamp", "When the row was refused or last changed.", required=True),
+)
+_QUARANTINE_NAMES = frozenset(column.name for column in _QUARANTINE_COLUMNS)
+
+
+def _check(table: IcebergTable) -> None:
+    if not _NAME.match(table.name):
+        raise DeclarationError(
+            f"{table.name!r} is not a table name; expected layer.table in lower case letters, digits and underscores."
+        )
+    names = [column.name for column in table.columns]
+    if not names:
+        raise DeclarationError(f"{table.name} declares no columns; expected at least one.")
+    twice = sorted({name for name in names if [other.lower() for other in names].count(name.lower()) > 1})
+    if twice:
+        raise DeclarationError(f"{table.name} declares {', '.join(twice)} more than once; names ignore case.")
+    _check_known(table, "partitioning", [part.column for part in table.partition_fields])
+    _check_known(table, "sort_order", [part.field.column for part in table.sort_fields])
+    _check_known(table, "bloom_filters", table.bloom_filters)
+    _check_known(table, "subject", [table.subject] if table.subject else [])
+    _check_known(table, "once_by", table.once_by)
+    for rule in table.rules:
+        _check_known(table, f"rule {rule.name}", rule.columns)
+    rule_names = [rule.name for rule in table.rules]
+    if len(set(rule_names)) < len(rule_names):
+        raise DeclarationError(
+            f"{table.name} has rules of the same name: {', '.join(sorted(rule_names))}.",
+            next_step="Give one of them a name=… of its own.",
+        )
+    if isinstance(table.write, Merge):
+        _check_known(table, "Merge(on=…)", table.write.on)
+        _check_known(table, "Merge(stamp=…)", [table.write.stamp] if table.write.stamp else [])
+    if isinstance(table.write, OverwritePartitions):
+        _check_known(table, "OverwritePartitions(by=…)", [table.write.by])
+        if table.write.by not in {part.column for part in table.partition_fields}:
+            raise DeclarationError(
+                f"{table.name} overwrites partitions by {table.write.by}, which is not in its partitioning "
+                f"({', '.join(table.partitioning) or 'none'}).",
+                next_step=f"Add {table.write.by}, or a transform of it, to partitioning.",
+            )
+    for part in table.partition_fields:
+        if part.column in table.personal_columns:
+            raise DeclarationError(
+                f"{table.name} is partitioned by {part.column}, which is personal: its values would stand in paths "
+                "and metadata, where erasure cannot reach them.",
+                next_step="Partition by another column.",
+            )
+    still = sorted(set(table.dropped) & set(names))
+    if still:
+        raise DeclarationError(f"{table.name} both declares and drops {', '.join(still)}.")
+
+
+def _check_known(table: IcebergTable, part: str, columns: Sequence[str]) -> None:
+    unknown = [column for column in columns if column not in table.column_names]
+    if unknown:
+        raise DeclarationError(
+            f"{table.name}: {part} names {', '.join(unknown)}; expected columns among {', '.join(table.column_names)}."
+        )

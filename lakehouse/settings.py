@@ -1,0 +1,97 @@
+"""Every setting of the lakehouse, typed and checked; the only reader of the environment."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from lakehouse.errors import SettingsError
+
+Deployment = Literal["local", "aws"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a process was told by its environment.
+
+    `home` is absolute. Everything that the lakehouse keeps on this machine is below it, except `cache_dir`
+    (jars, shared by all clones of a user).
+    """
+
+    home: Path
+    deployment: Deployment = "local"
+    bucket: str | None = None
+    """Bucket of the `aws` deployment: `warehouse/`, `inbox/<feed>/`, `archive/<feed>/`, `rejected/<feed>/` in it."""
+    region: str | None = None
+    endpoint_url: str | None = None
+    """Where an emulator answers for S3, Glue and SNS."""
+    spark_remote: str | None = None
+    """A Spark Connect address (`sc://host:port`)."""
+    spark_master: str = "local[*]"
+    spark_memory: str = "2g"
+    java_home: Path | None = None
+    search_path: str = ""
+    """The `PATH` that a `java` is looked for on."""
+    cache_dir: Path = Path("~/.cache/lakehouse")
+    masking_key: str | None = None
+    """Key of the hash that personal data is shown as; made once and kept in the home where it is not set."""
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str] | None = None) -> "Settings":
+        """Read and check the environment (`os.environ` unless another one is given).
+
+        :raises SettingsError: names the variable, what it held and what was expected.
+        """
+        env = os.environ if env is None else env
+        deployment = env.get("LAKEHOUSE_DEPLOYMENT") or "local"
+        if deployment not in get_args(Deployment):
+            raise SettingsError(
+                f"LAKEHOUSE_DEPLOYMENT is {deployment!r}; expected one of {', '.join(get_args(Deployment))}.",
+                next_step="Set it to one of these, or unset it for 'local'.",
+            )
+        bucket = env.get("LAKEHOUSE_BUCKET") or None
+        if deployment == "aws" and not bucket:
+            raise SettingsError(
+                "LAKEHOUSE_BUCKET is not set, and LAKEHOUSE_DEPLOYMENT is 'aws'; expected the name of a bucket.",
+                next_step="Set LAKEHOUSE_BUCKET, or unset LAKEHOUSE_DEPLOYMENT to work on this machine alone.",
+            )
+        remote = env.get("SPARK_REMOTE") or None
+        if remote and not remote.startswith("sc://"):
+            raise SettingsError(
+                f"SPARK_REMOTE is {remote!r}; expected an address that starts with 'sc://'.",
+                next_step="Set it to the address of a Spark Connect server, such as sc://127.0.0.1:15002, or unset it.",
+            )
+        cache_root = env.get("XDG_CACHE_HOME") or "~/.cache"
+        java_home = env.get("JAVA_HOME")
+        return cls(
+            home=Path(env.get("LAKEHOUSE_HOME") or ".lakehouse").expanduser().absolute(),
+            deployment=deployment,
+            bucket=bucket,
+            region=env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or None,
+            endpoint_url=env.get("AWS_ENDPOINT_URL") or None,
+            spark_remote=remote,
+            spark_master=env.get("LAKEHOUSE_SPARK_MASTER") or "local[*]",
+            spark_memory=env.get("LAKEHOUSE_SPARK_MEMORY") or "2g",
+            java_home=Path(java_home) if java_home else None,
+            search_path=env.get("PATH", ""),
+            cache_dir=Path(env.get("LAKEHOUSE_CACHE") or f"{cache_root}/lakehouse").expanduser().absolute(),
+            masking_key=env.get("LAKEHOUSE_MASKING_KEY") or None,
+        )
+
+    @property
+    def warehouse(self) -> str:
+        """URI below which the tables' files are."""
+        if self.deployment == "aws":
+            return f"s3://{self.bucket}/warehouse"
+        return (self.home / "warehouse").as_uri()
+
+    @property
+    def lock_dir(self) -> Path:
+        """Folder of the file locks, one for each table."""
+        return self.home / "locks"
+
+    @property
+    def dagster_home(self) -> Path:
+        """Folder of Dagster's instance: runs, checks, ticks."""
+        return self.home / "dagster"
