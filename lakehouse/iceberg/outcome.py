@@ -47,7 +47,7 @@ class Pin:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing new to read."""
-        return self.snapshot_id is None or self.snapshot_id == self.since_snapshot_id
+        return self.snapshot_id is None or (self.since_snapshot_id is not None and self.rows == 0)
 
 
 @dataclass(frozen=True)
