@@ -191,3 +191,19 @@ class _Tokens:
         name = self._take()
         self._expect(":")
         return Field(name, self.read_type())
+
+
+def widens(found: ColumnType, wanted: ColumnType) -> bool:
+    """Whether each value of one type is a value of the other, by the promotions that Iceberg allows."""
+    if isinstance(found, Decimal) and isinstance(wanted, Decimal):
+        return found.scale == wanted.scale and found.precision < wanted.precision
+    return (str(found), str(wanted)) in {("int", "bigint"), ("float", "double")}
+
+
+def has_map(column_type: ColumnType) -> bool:
+    """Whether a map is part of the type; Spark compares no maps."""
+    if isinstance(column_type, Map):
+        return True
+    if isinstance(column_type, Array):
+        return has_map(column_type.element)
+    return isinstance(column_type, Struct) and any(has_map(part.type) for part in column_type.fields)

@@ -1,0 +1,158 @@
+"""One try at a merge: compare first, so that a row that would not change is not rewritten."""
+
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg import stage
+from lakehouse.iceberg.audit import TOTAL, audit, count, sample_of, sample_of_repeated
+from lakehouse.iceberg.candidate import Candidate, differs_sql, prepare, written_columns
+from lakehouse.iceberg.outcome import Outcome, RuleResult
+from lakehouse.iceberg.quarantine import Write, quarantine
+from lakehouse.iceberg.quoting import identifier
+from lakehouse.iceberg.rules import Rule
+from lakehouse.iceberg.settle import publish, refuse, unchanged, with_counts
+from lakehouse.iceberg.stage import Attempt
+from lakehouse.iceberg.table import IcebergTable, Merge
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_ACTION = "__action"
+_REFUSED, _INSERTED, _UPDATED, _KEYS = "__refused", "__inserted", "__updated", "__keys"
+
+
+def merge_attempt(attempt: Attempt, frame: "DataFrame", number: int, write: Write) -> Outcome:
+    """Compare a frame with the table by key, stage what is new or different, audit it, and publish or refuse it.
+
+    The compared frame is kept (in memory, then on disk) for the counts, the quarantine and the merge, so that the rows
+    that were audited are those that are written, and are computed once.
+    """
+    candidate = prepare(attempt.table, frame)
+    compared = _compare(attempt, candidate).persist()
+    try:
+        return _merge_compared(attempt, candidate, compared, number, write)
+    finally:
+        compared.unpersist()
+
+
+def _merge_compared(
+    attempt: Attempt, candidate: Candidate, compared: "DataFrame", number: int, write: Write
+) -> Outcome:
+    found = count(compared, _aggregates(attempt.table, candidate))
+    results = _results(attempt, candidate, compared, found)
+    refused = _or_zero(found[_REFUSED])
+    quarantined = quarantine(attempt.engine, candidate, attempt.run, write, refused, compared)
+    repeated = found[TOTAL] - refused - found[_KEYS]
+    if repeated:
+        return refuse(attempt, _with_repeated_keys(attempt, candidate, compared, results, repeated), quarantined, number,
+                      staged=False)
+    inserted, updated = found[_INSERTED], found[_UPDATED]
+    if inserted + updated == 0:
+        return unchanged(attempt, results, quarantined, number)
+    changed = candidate.accepted(compared.where(f"{_ACTION} <> 'same'"))
+    _stage(attempt, changed, updated)
+    results += _other_uniqueness(attempt, changed)
+    if any(result.blocks for result in results):
+        return refuse(attempt, results, quarantined, number)
+    published = publish(attempt, results, quarantined, number)
+    return with_counts(published, inserted_rows=inserted, updated_rows=updated)
+
+
+def _compare(attempt: Attempt, candidate: Candidate) -> "DataFrame":
+    """Return the candidate's rows, each with what would become of it: insert, update or same."""
+    from pyspark.sql.functions import expr
+
+    mode = attempt.table.write
+    assert isinstance(mode, Merge)
+    if attempt.base.rows == 0:
+        return candidate.frame.selectExpr("*", f"'insert' AS {_ACTION}")
+    columns = written_columns(attempt.table)
+    standing = attempt.existing().selectExpr(*map(identifier, columns), "true AS __standing")
+    on = " AND ".join(f"s.{identifier(key)} <=> t.{identifier(key)}" for key in mode.on)
+    joined = candidate.frame.alias("s").join(standing.alias("t"), expr(on), "left_outer")
+    differs = [differs_sql(attempt.table, name, "s", "t") for name in columns if name not in mode.on]
+    action = f"CASE WHEN t.__standing IS NULL THEN 'insert' WHEN {' OR '.join(differs) or 'false'} THEN 'update' ELSE 'same' END"
+    return joined.selectExpr("s.*", f"{action} AS {_ACTION}")
+
+
+def _aggregates(table: IcebergTable, candidate: Candidate) -> dict[str, str]:
+    """Return what one query counts: broken rules, refused rows, inserts, updates, and distinct keys."""
+    assert isinstance(table.write, Merge)
+    refused = candidate.refused_predicate
+    key = f"struct({', '.join(map(identifier, table.write.on))})"
+    counts = {
+        _REFUSED: f"count_if({refused})",
+        _INSERTED: f"count_if(NOT {refused} AND {_ACTION} = 'insert')",
+        _UPDATED: f"count_if(NOT {refused} AND {_ACTION} = 'update')",
+        _KEYS: f"count(DISTINCT CASE WHEN NOT {refused} THEN {key} END)",
+    }
+    for rule in table.row_rules:
+        broken = candidate.violation(rule)
+        counts[rule.name] = f"count_if({broken})" if rule.on_failure == "quarantine" else f"count_if(NOT {refused} AND {broken})"
+    return counts
+
+
+def _results(attempt: Attempt, candidate: Candidate, compared: "DataFrame", found: dict) -> list[RuleResult]:
+    mode = attempt.table.write
+    assert isinstance(mode, Merge)
+    accepted_rows = found[TOTAL] - _or_zero(found[_REFUSED])
+    results = []
+    for rule in attempt.table.row_rules:
+        looked_at = found[TOTAL] if rule.on_failure == "quarantine" else accepted_rows
+        sample = _broken_sample(attempt, candidate, compared, rule) if found[rule.name] else ()
+        results.append(RuleResult(rule, found[rule.name], looked_at, sample))
+    return results + [RuleResult(rule, 0, accepted_rows) for rule in attempt.table.rules if _is_key(rule, mode)]
+
+
+def _broken_sample(attempt: Attempt, candidate: Candidate, compared: "DataFrame", rule: Rule) -> tuple:
+    rows = compared.where(candidate.violation(rule))
+    if rule.on_failure != "quarantine":
+        rows = rows.where(f"NOT {candidate.refused_predicate}")
+    return sample_of(attempt.engine, attempt.table, candidate.shown(rows))
+
+
+def _with_repeated_keys(
+    attempt: Attempt, candidate: Candidate, compared: "DataFrame", results: list[RuleResult], repeated: int
+) -> list[RuleResult]:
+    """Say that two rows have one key: a merge cannot tell which one shall win, whatever the rules are."""
+    mode = attempt.table.write
+    assert isinstance(mode, Merge)
+    rule = next(
+        (rule for rule in attempt.table.rules if _is_key(rule, mode) and rule.on_failure == "block"),
+        Rule("unique_merge_key", f"{', '.join(mode.on)} is unique in what is merged", mode.on, "block", unique_on=mode.on),
+    )
+    rows = candidate.accepted(compared)
+    sample = sample_of_repeated(attempt.engine, attempt.table, rows, rule)
+    failed = RuleResult(rule, repeated, results[0].total_rows if results else repeated, sample)
+    return [failed, *(result for result in results if result.rule.name != rule.name)]
+
+
+def _is_key(rule: Rule, mode: Merge) -> bool:
+    """Whether a rule says of the merge's own key that it is unique, which a merge sees to."""
+    return bool(rule.unique_on) and set(mode.on) <= set(rule.unique_on)
+
+
+def _other_uniqueness(attempt: Attempt, changed: "DataFrame") -> list[RuleResult]:
+    """Evaluate the rules that other columns than the key are unique, among the rows merged and those that stay."""
+    mode = attempt.table.write
+    assert isinstance(mode, Merge)
+    rules = [rule for rule in attempt.table.rules if rule.unique_on and not _is_key(rule, mode)]
+    if not rules:
+        return []
+    keys = [identifier(key) for key in mode.on]
+    staying = attempt.existing().join(changed.select(*keys), list(mode.on), "left_anti")
+    return audit(attempt.engine, attempt.table, changed, rules, staying if attempt.base.rows else None)
+
+
+def _stage(attempt: Attempt, changed: "DataFrame", updated: int) -> None:
+    mode = attempt.table.write
+    assert isinstance(mode, Merge)
+    if updated:
+        stage.merge(attempt, changed, mode.stamp)
+        return
+    # Rows that are all new need no look at the table.
+    stamped = [f"current_timestamp() AS {identifier(mode.stamp)}"] if mode.stamp else []
+    stage.append(attempt, changed.selectExpr("*", *stamped))
+
+
+def _or_zero(value: int | None) -> int:
+    return value or 0

@@ -1,0 +1,177 @@
+"""One try at an append or an overwrite."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from lakehouse.errors import UsageError
+from lakehouse.iceberg import stage
+from lakehouse.iceberg.audit import TOTAL, audit, count, sample_of
+from lakehouse.iceberg.candidate import Candidate, prepare
+from lakehouse.iceberg.history import Snapshot
+from lakehouse.iceberg.outcome import Outcome, Quarantined, RuleResult
+from lakehouse.iceberg.quarantine import Write, quarantine
+from lakehouse.iceberg.quoting import identifier, literal, literals
+from lakehouse.iceberg.rules import Rule
+from lakehouse.iceberg.settle import publish, refuse, unchanged, with_counts
+from lakehouse.iceberg.stage import Attempt
+from lakehouse.iceberg.table import Append, OverwritePartitions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_REFUSED = "__refused"
+
+
+def rows_attempt(
+    attempt: Attempt,
+    frame: "DataFrame",
+    number: int,
+    write: Write,
+    arriving: Sequence[tuple[Any, ...]] | None,
+) -> Outcome:
+    """Stage a frame by append or overwrite, audit what it changed, and publish or refuse it."""
+    if isinstance(attempt.table.write, Append) and attempt.table.once_by:
+        left = _not_landed(attempt, frame, arriving)
+        if left is None:
+            return unchanged(attempt, (), None, number)
+        frame = left
+    # An overwrite's frame is often dear to compute, and is read for the split and for the write.
+    keeps = bool(attempt.table.quarantining_rules) and not isinstance(attempt.table.write, Append)
+    candidate = prepare(attempt.table, frame)
+    kept = candidate.frame.persist() if keeps else candidate.frame
+    try:
+        split, quarantined = _split(attempt, candidate, kept, write)
+        _stage(attempt, candidate.accepted(kept))
+    finally:
+        if keeps:
+            kept.unpersist()
+    head = attempt.history().head(attempt.branch)
+    assert head is not None
+    if isinstance(attempt.table.write, Append) and head.count("added-records") == 0:
+        return unchanged(attempt, split, quarantined, number)
+    return _settle(attempt, head, split, quarantined, number)
+
+
+def _settle(
+    attempt: Attempt, head: Snapshot, split: list[RuleResult], quarantined: Quarantined | None, number: int
+) -> Outcome:
+    rules = [rule for rule in attempt.table.rules if rule.on_failure != "quarantine"]
+    needed = rules or isinstance(attempt.table.write, OverwritePartitions)
+    changed = _changed_rows(attempt, head)
+    existing = attempt.existing() if isinstance(attempt.table.write, Append) and attempt.base.rows else None
+    found = audit(attempt.engine, attempt.table, changed, [_ANY, *rules], existing) if needed else []
+    standing = found[0].total_rows if found else 0
+    results = [*split, *found[1:], *_outside(attempt, head, standing)]
+    if any(result.blocks for result in results):
+        return refuse(attempt, results, quarantined, number)
+    published = publish(attempt, results, quarantined, number)
+    return with_counts(published, partition_row_count=standing) if attempt.run.partitions else published
+
+
+# Every audit counts the rows that it looked at, also where no rule asks for them.
+_ANY = Rule("__rows", "counts the rows", (), "warn", violated_by="false")
+
+
+def _split(
+    attempt: Attempt, candidate: Candidate, kept: "DataFrame", write: Write
+) -> tuple[list[RuleResult], Quarantined | None]:
+    """Count the rows that quarantining rules refuse, in one query, and publish them to the quarantine."""
+    rules = attempt.table.quarantining_rules
+    if not rules:
+        return [], None
+    counts = {rule.name: f"count_if({candidate.violation(rule)})" for rule in rules}
+    found = count(kept, counts | {_REFUSED: f"count_if({candidate.refused_predicate})"})
+    results = [
+        RuleResult(rule, found[rule.name], found[TOTAL], _refused_sample(attempt, candidate, kept, rule) if found[rule.name] else ())
+        for rule in rules
+    ]
+    return results, quarantine(attempt.engine, candidate, attempt.run, write, found[_REFUSED], kept)
+
+
+def _refused_sample(attempt: Attempt, candidate: Candidate, kept: "DataFrame", rule: Rule) -> tuple:
+    return sample_of(attempt.engine, attempt.table, candidate.shown(kept.where(candidate.violation(rule))))
+
+
+def _stage(attempt: Attempt, rows: "DataFrame") -> None:
+    if isinstance(attempt.table.write, Append):
+        stage.append(attempt, rows)
+    else:
+        stage.overwrite(attempt, rows, _overwritten(attempt))
+
+
+def _overwritten(attempt: Attempt) -> str:
+    """Return the predicate of the rows that this run replaces: never what rows the frame happens to hold."""
+    mode = attempt.table.write
+    if not isinstance(mode, OverwritePartitions):
+        return "true"
+    if attempt.run.partitions is None:
+        raise UsageError(
+            f"{attempt.table.name} is written by partitions of {mode.by}, and the run has none.",
+            next_step="Run it for a partition or a range of partitions.",
+        )
+    return attempt.run.partitions.predicate(mode.by)
+
+
+def _changed_rows(attempt: Attempt, head: Snapshot) -> "DataFrame":
+    """Return the rows that the branch changed, and no more."""
+    name = attempt.engine.catalog.sql_name(attempt.table.name)
+    if isinstance(attempt.table.write, Append) and attempt.base.rows:
+        bounds = {"start-snapshot-id": str(attempt.base.snapshot_id), "end-snapshot-id": str(head.snapshot_id)}
+        return attempt.engine.spark.read.format("iceberg").options(**bounds).load(name)
+    rows = attempt.engine.spark.read.option("versionAsOf", str(head.snapshot_id)).table(name)
+    return rows.where(_overwritten(attempt)) if isinstance(attempt.table.write, OverwritePartitions) else rows
+
+
+def _outside(attempt: Attempt, head: Snapshot, standing: int) -> list[RuleResult]:
+    """Return what an implicit blocking rule found: Iceberg appends rows outside the overwritten partitions in silence."""
+    mode = attempt.table.write
+    if not isinstance(mode, OverwritePartitions):
+        return []
+    written = head.count("added-records")
+    rule = Rule(
+        name="in_partitions",
+        description=f"{mode.by} lies in the run's partitions",
+        columns=(mode.by,),
+        on_failure="block",
+        violated_by=f"NOT coalesce({_overwritten(attempt)}, false)",
+    )
+    outside = written - standing
+    if not outside:
+        return [RuleResult(rule, 0, written)]
+    name = attempt.engine.catalog.sql_name(attempt.table.name)
+    staged = attempt.engine.spark.read.option("versionAsOf", str(head.snapshot_id)).table(name)
+    added = staged.where(rule.predicate()).exceptAll(attempt.existing().where(rule.predicate()))
+    return [RuleResult(rule, outside, written, sample_of(attempt.engine, attempt.table, added))]
+
+
+def _not_landed(
+    attempt: Attempt, frame: "DataFrame", arriving: Sequence[tuple[Any, ...]] | None
+) -> "DataFrame | None":
+    """Leave out what the table already has, by `once_by`; None where nothing is left for sure."""
+    keys = attempt.table.once_by
+    if attempt.base.rows == 0:
+        return None if arriving is not None and not arriving else frame
+    if arriving is None:
+        there = attempt.existing().select(*map(identifier, keys)).distinct()
+        on = " AND ".join(f"s.{identifier(key)} <=> t.{identifier(key)}" for key in keys)
+        from pyspark.sql.functions import expr
+
+        return frame.alias("s").join(there.alias("t"), expr(on), "left_anti")
+    landed = _landed(attempt, keys, arriving)
+    if landed >= set(arriving):
+        return None
+    for known in landed:
+        same = " AND ".join(f"{identifier(key)} <=> {literal(value)}" for key, value in zip(keys, known, strict=True))
+        frame = frame.where(f"NOT ({same})")
+    return frame
+
+
+def _landed(attempt: Attempt, keys: Sequence[str], arriving: Sequence[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
+    """Return those of the arriving keys that the table has; files are pruned by the keys' bounds and Bloom filters."""
+    if not arriving:
+        return set()
+    among = " AND ".join(
+        f"{identifier(key)} IN {literals(sorted({values[at] for values in arriving}))}" for at, key in enumerate(keys)
+    )
+    rows = attempt.existing().where(among).select(*map(identifier, keys)).distinct().collect()
+    return {tuple(row) for row in rows} & set(arriving)
