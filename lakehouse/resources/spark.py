@@ -1,0 +1,151 @@
+"""The Spark session: one JVM for each process, started on first use, or a Spark Connect server.
+
+dagster-pyspark's resource holds it. Nothing is resolved or downloaded at its start.
+"""
+
+import os
+import sys
+from pathlib import Path
+from subprocess import STDOUT
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from lakehouse.errors import SetupError
+from lakehouse.iceberg.catalog import Catalog
+from lakehouse.resources import jars, jvm
+from lakehouse.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOG4J = Path(__file__).with_name("log4j2.properties")
+_LOG_LIMIT_BYTES = 10_000_000
+_opening = RLock()
+_sessions: dict[tuple[str, str], "SparkSession"] = {}
+
+
+def session_configuration(settings: Settings) -> dict[str, str]:
+    """Return what a session is started with, whatever its catalog: on Connect no more than a client may set."""
+    shared = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
+    if settings.spark_remote:
+        return {"spark.remote": settings.spark_remote, **shared}
+    here = _on_this_machine() if settings.spark_master.startswith("local") else {}
+    return {**_embedded(settings), **here, **shared}
+
+
+def log_file(settings: Settings) -> Path:
+    """Where Spark's own words go."""
+    return settings.home / "logs" / "spark.log"
+
+
+def open_session(settings: Settings, catalog: Catalog) -> "SparkSession":
+    """Return this process's session for a catalog, by which names in SQL are read.
+
+    The first call starts the JVM, or connects; later ones cost nothing. Spark opens a catalog once for a session and
+    name, so another catalog (tests have two of one name) gets a session of its own on the same JVM.
+
+    :raises SetupError: when Java or a jar is missing or damaged, or when the JVM does not start.
+    """
+    key = (settings.spark_remote or "", repr(sorted(catalog.spark_configuration.items())))
+    with _opening:
+        if key not in _sessions:
+            session = _another(settings) if _sessions else _first(settings)
+            register(session, catalog)
+            session.conf.set("spark.sql.defaultCatalog", catalog.name)
+            _sessions[key] = session
+        return _sessions[key]
+
+
+def register(session: "SparkSession", catalog: Catalog) -> None:
+    """Make a running session know a catalog; Spark opens one when its name is first used."""
+    for key, value in catalog.spark_configuration.items():
+        session.conf.set(key, value)
+
+
+def _embedded(settings: Settings) -> dict[str, str]:
+    return {
+        "spark.app.name": "lakehouse",
+        "spark.master": settings.spark_master,
+        "spark.driver.memory": settings.spark_memory,
+        "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={_LOG4J.as_uri()}" -Duser.timezone=UTC',
+        "spark.jars": ",".join(path.as_uri() for path in jars.paths(settings)),
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        # The default asks for a Hive metastore, which writes into the working directory.
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": (settings.home / "spark").as_uri(),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+
+
+def _on_this_machine() -> dict[str, str]:
+    return {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        # An upper bound: adaptive execution joins small ones.
+        "spark.sql.shuffle.partitions": "8",
+    }
+
+
+def _first(settings: Settings) -> "SparkSession":
+    from dagster_pyspark import LazyPySparkResource
+
+    configuration = session_configuration(settings)
+    if not settings.spark_remote:
+        _start_jvm(settings, configuration)
+    return LazyPySparkResource(spark_config=configuration).spark_session
+
+
+def _another(settings: Settings) -> "SparkSession":
+    from pyspark.sql import SparkSession
+
+    if settings.spark_remote:
+        return SparkSession.builder.config(map=session_configuration(settings)).create()
+    return next(iter(_sessions.values())).newSession()
+
+
+def _start_jvm(settings: Settings, configuration: dict[str, str]) -> None:
+    """Start the JVM with its own output sent to a file, and the context that the session is then built on."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._active_spark_context:
+        return
+    jars.require(settings)
+    _tell_pyspark(jvm.prepare(jvm.find(settings), settings))
+    conf = SparkConf(loadDefaults=False).setAll(list(configuration.items()))
+    log = _rotated(log_file(settings))
+    started_at = log.stat().st_size if log.exists() else 0
+    try:
+        with log.open("ab") as output:
+            gateway = launch_gateway(conf, {"stdout": output, "stderr": STDOUT})
+    except PySparkRuntimeError as error:
+        raise SetupError(
+            f"The JVM of Spark did not start: {_last_words(log, started_at)}",
+            next_step=f"`lakehouse doctor` shows which Java is used; all of what it said is in {log}.",
+        ) from error
+    SparkContext(conf=conf, gateway=gateway)
+
+
+def _tell_pyspark(java_home: Path) -> None:
+    """Tell PySpark where Java, Spark and Python are, which it would look for in a venv that is activated."""
+    import pyspark
+
+    os.environ["JAVA_HOME"] = str(java_home)
+    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+
+
+def _rotated(log: Path) -> Path:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    if log.exists() and log.stat().st_size > _LOG_LIMIT_BYTES:
+        log.replace(log.with_suffix(".log.1"))
+    return log
+
+
+def _last_words(log: Path, started_at: int) -> str:
+    with log.open("rb") as file:
+        file.seek(started_at)
+        lines = file.read().decode(errors="replace").split("\n")
+    return " ".join(line.strip() for line in lines if line.strip())[-500:] or "it said nothing."

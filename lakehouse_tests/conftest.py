@@ -1,0 +1,118 @@
+"""One Spark session for the whole run, and for each test a fresh catalog on it: SQLite on disk, or Glue and S3 on moto."""
+
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+
+from lakehouse.iceberg.catalog import Catalog
+from lakehouse.iceberg.engine import Engine
+from lakehouse.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SPEEDS = ("unit", "spark", "e2e")
+REGION = "eu-central-1"
+# What a developer's shell may hold must not decide what a test does. Credentials reach the JVM only at its start.
+_ENVIRONMENT = {
+    "AWS_ACCESS_KEY_ID": "testing",
+    "AWS_SECRET_ACCESS_KEY": "testing",
+    "AWS_REGION": REGION,
+    "AWS_DEFAULT_REGION": REGION,
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+_UNSET = ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL", "SPARK_REMOTE", "DAGSTER_HOME")
+_KEPT = "LAKEHOUSE_CACHE"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for name in [*_UNSET, *(name for name in os.environ if name.startswith("LAKEHOUSE_") and name != _KEPT)]:
+        os.environ.pop(name, None)
+    os.environ.update(_ENVIRONMENT)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what has no speed of its own by whether it needs the session."""
+    for item in items:
+        if not any(item.get_closest_marker(speed) for speed in SPEEDS):
+            item.add_marker("spark" if "spark" in getattr(item, "fixturenames", ()) else "unit")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home of the test's own, which is not there yet."""
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def settings(home: Path) -> Settings:
+    """What a process on this machine would be told, with a home of the test's own."""
+    return replace(Settings.from_env(), home=home, spark_memory="3g")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> "SparkSession":
+    """The one session of the run; it knows the catalogs that the engines register on it."""
+    from lakehouse.resources.spark import open_session
+
+    settings = replace(Settings.from_env(), home=tmp_path_factory.mktemp("session"), spark_memory="3g")
+    return open_session(settings, Catalog.of(settings))
+
+
+@pytest.fixture(scope="session")
+def moto() -> Iterator[str]:
+    """The address of a server that answers as Glue, S3 and SNS; the JVM reaches no patched client."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    # Every request would stand in the report of a test that fails.
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def aws_settings(moto: str, settings: Settings) -> Settings:
+    """The settings of an `aws` deployment, on an account that holds one empty bucket and nothing else."""
+    import boto3
+    import requests
+
+    requests.post(f"{moto}/moto-api/reset", timeout=30).raise_for_status()
+    location = {"LocationConstraint": REGION}
+    boto3.client("s3", endpoint_url=moto).create_bucket(Bucket="lake", CreateBucketConfiguration=location)
+    return replace(settings, deployment="aws", bucket="lake", region=REGION, endpoint_url=moto)
+
+
+@pytest.fixture
+def embedded_engine(spark: "SparkSession", settings: Settings) -> Engine:
+    """An engine on a catalog in SQLite, for what has nothing to do with the kind of catalog."""
+    return _engine(spark, settings)
+
+
+@pytest.fixture
+def glue_engine(spark: "SparkSession", aws_settings: Settings) -> Engine:
+    """An engine on Glue and S3."""
+    return _engine(spark, aws_settings)
+
+
+@pytest.fixture(params=["embedded", "glue"])
+def engine(request: pytest.FixtureRequest, spark: "SparkSession") -> Engine:
+    """An engine on each kind of catalog in turn."""
+    return request.getfixturevalue(f"{request.param}_engine")
+
+
+def _engine(spark: "SparkSession", settings: Settings) -> Engine:
+    from lakehouse.resources.spark import register
+
+    # Spark opens a catalog once for each name.
+    catalog = Catalog.of(settings, name=f"lakehouse_{uuid4().hex[:8]}")
+    register(spark, catalog)
+    return Engine(catalog, lambda: spark, settings.lock_dir, masking_key=b"testing")
