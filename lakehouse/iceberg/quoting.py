@@ -36,7 +36,9 @@ def literal(value: object) -> str:
     if isinstance(value, date):
         return f"DATE '{value.isoformat()}'"
     if isinstance(value, str):
-        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        # Spark replaces `${name}` in the text of a statement by a setting, or by a variable of the environment.
+        return "'" + escaped.replace("${", "\\u0024{") + "'"
     raise TypeError(f"no SQL literal for {type(value).__name__}")
 
 

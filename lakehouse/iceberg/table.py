@@ -3,13 +3,14 @@
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
 from typing import Literal
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg import types
+from lakehouse.iceberg.declaration_checks import check_layout
 from lakehouse.iceberg.partitioning import PartitionField, SortField
 from lakehouse.iceberg.rules import Rule
 
@@ -212,11 +213,16 @@ class IcebergTable:
             made["write.spark.fanout.enabled"] = "true"
         for column in self.bloom_filters:
             made[f"write.parquet.bloom-filter-enabled.column.{column}"] = "true"
-        for column in self.personal_columns:
-            made[f"write.metadata.metrics.column.{column}"] = "none"
+        for column in sorted(self.personal_columns):
+            made |= dict.fromkeys(self.metrics_properties(column), "none")
         if self.owner:
             made["lakehouse.owner"] = self.owner
         return made | dict(self.properties)
+
+    def metrics_properties(self, column: str) -> list[str]:
+        """Return the properties that say which metrics Iceberg keeps of a column: one for each of its leaves."""
+        paths = types.leaf_paths(types.parse(self.column(column).type), column)
+        return [f"write.metadata.metrics.column.{path}" for path in paths]
 
     @cached_property
     def quarantine(self) -> "IcebergTable | None":
@@ -224,7 +230,7 @@ class IcebergTable:
         if not self.quarantining_rules:
             return None
         delivered = [
-            Column(column.name, "string", f"{column.name} as delivered. {column.doc}".strip(), personal=column.personal)
+            replace(column, type="string", doc=f"{column.name} as delivered. {column.doc}".strip(), required=False)
             for column in self.columns
             if column.name not in _QUARANTINE_NAMES and column.name != getattr(self.write, "stamp", None)
         ]
@@ -237,6 +243,7 @@ class IcebergTable:
             subject=subject,
             owner=self.owner,
             tags=self.tags,
+            dropped=[name for name in self.dropped if name not in _QUARANTINE_NAMES],
         )
 
 
@@ -293,9 +300,7 @@ def _check(table: IcebergTable) -> None:
                 "and metadata, where erasure cannot reach them.",
                 next_step="Partition by another column.",
             )
-    still = sorted(set(table.dropped) & set(names))
-    if still:
-        raise DeclarationError(f"{table.name} both declares and drops {', '.join(still)}.")
+    check_layout(table)
 
 
 def _check_known(table: IcebergTable, part: str, columns: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lakehouse.errors import DeclarationError
+from lakehouse.iceberg.quoting import identifier
 
 _ALIASES = {"integer": "int", "long": "bigint", "timestamp_ltz": "timestamp", "real": "float"}
 _PRIMITIVES = frozenset(
@@ -45,7 +46,8 @@ class Field:
     type: "ColumnType"
 
     def __str__(self) -> str:
-        return f"{self.name}:{self.type}"
+        plain = re.fullmatch(r"\w+", self.name, re.ASCII)
+        return f"{self.name if plain else identifier(self.name)}:{self.type}"
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,20 @@ def parse(text: str) -> ColumnType:
     parsed = tokens.read_type()
     tokens.expect_end()
     return parsed
+
+
+def leaf_paths(column_type: ColumnType, path: str) -> Iterator[str]:
+    """Yield the dotted paths of what holds values in a column, as Iceberg names them."""
+    if isinstance(column_type, Struct):
+        for part in column_type.fields:
+            yield from leaf_paths(part.type, f"{path}.{part.name}")
+    elif isinstance(column_type, Array):
+        yield from leaf_paths(column_type.element, f"{path}.element")
+    elif isinstance(column_type, Map):
+        yield from leaf_paths(column_type.key, f"{path}.key")
+        yield from leaf_paths(column_type.value, f"{path}.value")
+    else:
+        yield path
 
 
 class _Tokens:

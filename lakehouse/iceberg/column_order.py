@@ -1,0 +1,40 @@
+"""The fewest moves that bring columns into their declared order."""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+
+def with_added(order: Sequence[str], declared: Sequence[str]) -> list[str]:
+    """Return the order of columns once those that are missing were added, each after its declared neighbour.
+
+    :param order: names as they stand, all of them declared.
+    """
+    found = list(order)
+    for number, name in enumerate(declared):
+        if name not in order:
+            found.insert(found.index(declared[number - 1]) + 1 if number else 0, name)
+    return found
+
+
+def moves(order: Sequence[str], declared: Sequence[str]) -> list[tuple[str, str | None]]:
+    """Return which columns are moved after which, in turn; None stands for the first place.
+
+    Columns of a longest rising run stay where they are, and the others move to their declared neighbour.
+    """
+    number = {name: at for at, name in enumerate(declared)}
+    staying = _longest_rise([number[name] for name in order])
+    return [
+        (name, declared[at - 1] if at else None)
+        for at, name in enumerate(declared)
+        if at not in staying
+    ]
+
+
+def _longest_rise(numbers: Sequence[int]) -> set[int]:
+    ends: list[int] = []
+    runs: list[tuple[int, ...]] = []
+    for number in numbers:
+        at = bisect_left(ends, number)
+        run = (*(runs[at - 1] if at else ()), number)
+        ends[at : at + 1], runs[at : at + 1] = [number], [run]
+    return set(runs[-1]) if runs else set()

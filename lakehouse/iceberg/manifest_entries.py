@@ -1,0 +1,90 @@
+"""The files of a snapshot, read from its manifests.
+
+PyIceberg's own `inspect` is not used: it fails once a column that an old partition spec is made from was dropped.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import ManifestEntry, ManifestFile
+    from pyiceberg.partitioning import PartitionSpec
+    from pyiceberg.table import Table
+
+Content = Literal["data", "position deletes", "equality deletes"]
+_CONTENTS: tuple[Content, ...] = ("data", "position deletes", "equality deletes")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A data or delete file of a snapshot. `record_count` of a delete file is how many rows it deletes."""
+
+    content: Content
+    path: str
+    format: str
+    spec_id: int
+    partition: Mapping[str, Any]
+    """Value of each field of any partition spec of the table; None where the file's own spec has no such field."""
+    record_count: int
+    size_bytes: int
+    snapshot_id: int | None
+    """The snapshot that added the file."""
+
+
+def read_files(table: "Table", snapshot_id: int | None = None) -> Iterator[TableFile]:
+    """Yield the data and delete files of a snapshot, the current one unless another is named."""
+    specs = table.specs()
+    names = {field.field_id: field.name for _, spec in sorted(specs.items()) for field in spec.fields}
+    for manifest in read_manifests(table, snapshot_id):
+        spec = specs[manifest.partition_spec_id]
+        for entry in manifest.fetch_manifest_entry(table.io):
+            values = _partition_values(table, spec, entry)
+            yield _file(entry, spec.spec_id, {name: values.get(field_id) for field_id, name in names.items()})
+
+
+def read_manifests(table: "Table", snapshot_id: int | None = None) -> "list[ManifestFile]":
+    """Return the manifests of a snapshot, the current one unless another is named; none where there is no snapshot."""
+    snapshot = table.current_snapshot() if snapshot_id is None else table.snapshot_by_id(snapshot_id)
+    return snapshot.manifests(table.io) if snapshot else []
+
+
+def _file(entry: "ManifestEntry", spec_id: int, partition: Mapping[str, Any]) -> TableFile:
+    found = entry.data_file
+    return TableFile(
+        content=_CONTENTS[int(found.content)],
+        path=found.file_path,
+        format=str(found.file_format.value).lower(),
+        spec_id=spec_id,
+        partition=partition,
+        record_count=found.record_count,
+        size_bytes=found.file_size_in_bytes,
+        snapshot_id=entry.snapshot_id,
+    )
+
+
+def _partition_values(table: "Table", spec: "PartitionSpec", entry: "ManifestEntry") -> dict[int, Any]:
+    from pyiceberg.schema import index_by_id
+
+    sources = index_by_id(table.schema())
+    values: dict[int, Any] = {}
+    for position, field in enumerate(spec.fields):
+        value = entry.data_file.partition[position]
+        if field.source_id in sources:
+            value = _readable(value, str(field.transform.result_type(sources[field.source_id].field_type)))
+        values[field.field_id] = value
+    return values
+
+
+def _readable(value: Any, result_type: str) -> Any:
+    # Manifests hold moments as numbers since 1970.
+    if not isinstance(value, int):
+        return value
+    if result_type == "date":
+        return date(1970, 1, 1) + timedelta(days=value)
+    if result_type in ("timestamp", "timestamptz"):
+        moment = _EPOCH + timedelta(microseconds=value)
+        return moment if result_type == "timestamptz" else moment.replace(tzinfo=None)
+    return value
