@@ -1,5 +1,8 @@
 """Branches: the fence around a write, its publication, and what is left of a refused or dead one."""
 
+import re
+import secrets
+import time
 from datetime import UTC, datetime, timedelta
 
 from lakehouse.iceberg.engine import Engine
@@ -10,6 +13,12 @@ from lakehouse.iceberg.retry import retry_on_refs
 
 REFUSED_DAYS = 7
 _FOREIGN = timedelta(days=1)
+_AUDIT = re.compile(r"^audit_([0-9a-f]{12})[0-9a-f]{20}$")
+
+
+def new_write_id() -> str:
+    """Make an id of 32 hex digits; the first twelve are the time in milliseconds, which a branch does not tell."""
+    return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
 
 
 def audit_branch(write_id: str) -> str:
@@ -70,10 +79,8 @@ def drop_dead_branches(engine: Engine, table: str, log: WriteLog) -> None:
 
 def _left_by_others(history: History, before: datetime) -> set[str]:
     # A live writer elsewhere that loses its branch to this tries again from the start; nothing is lost.
-    return {
-        branch for branch, head in history.refs.items()
-        if branch.startswith("audit_") and history.snapshots[head].committed_at < before
-    }
+    begun = {branch: _AUDIT.match(branch) for branch in history.refs}
+    return {branch for branch, match in begun.items() if match and int(match[1], 16) < before.timestamp() * 1000}
 
 
 def _has(engine: Engine, table: str, branch: str) -> bool:

@@ -30,7 +30,8 @@ class WriteLog:
     def begin(self, write_id: str) -> None:
         """Note a write before its branch is made."""
         with self.path.open("a", encoding="utf-8") as log:
-            log.write(f"{write_id} {time.time():.0f}\n")
+            # On a line of its own also after a writer that was killed in the middle of one.
+            log.write(f"\n{write_id} {time.time():.0f}\n")
 
     def end(self, write_id: str) -> None:
         """Forget a write whose branch is gone."""
@@ -49,7 +50,7 @@ class WriteLog:
         if not self.path.exists():
             return {}
         lines = [line.split() for line in self.path.read_text(encoding="utf-8").splitlines()]
-        # A writer killed while it noted a write leaves half a line, and no branch.
+        # Half a line is a write that was killed before it made its branch.
         return {words[0]: float(words[1]) for words in lines if len(words) == 2}
 
     def _keep(self, entries: dict[str, float]) -> None:

@@ -10,10 +10,16 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TypeVar
 
+from lakehouse.errors import CommitUnknown, LakehouseError
+
 T = TypeVar("T")
 
 REF_ATTEMPTS = 20
 _LONGEST_PAUSE_SECONDS = 5.0
+
+
+class FenceLost(Exception):
+    """A write's branch is not what it left there; the write starts again."""
 
 
 class Failure(Enum):
@@ -28,7 +34,7 @@ class Failure(Enum):
 
 _SIGNS: tuple[tuple[Failure, tuple[str, ...]], ...] = (
     (Failure.UNKNOWN, ("CommitStateUnknownException",)),
-    (Failure.MOVED, ("is not an ancestor of", "Cannot use branch (does not exist)", "Ref does not exist")),
+    (Failure.MOVED, ("is not an ancestor of", "Cannot use branch (does not exist)", "Ref does not exist", "FenceLost")),
     (Failure.BUSY, ("SQLITE_BUSY", "database is locked", "database table is locked")),
     (
         Failure.CONFLICT,
@@ -43,7 +49,12 @@ _SIGNS: tuple[tuple[Failure, tuple[str, ...]], ...] = (
 
 
 def classify(error: BaseException) -> Failure:
-    """Say what an error of Spark or of the catalog means for the commit that raised it."""
+    """Say what an error of Spark or of the catalog means for the commit that raised it.
+
+    An error of ours has been through this already, and may quote what it gave up on.
+    """
+    if isinstance(error, LakehouseError):
+        return Failure.OTHER
     text = f"{type(error).__name__}: {error}"
     for failure, signs in _SIGNS:
         if any(sign in text for sign in signs):
@@ -59,15 +70,23 @@ def pause(attempt: int) -> None:
 def retry_on_refs(action: Callable[[], T], done: Callable[[], bool] = lambda: False) -> T | None:
     """Run an operation on refs again while others' commits come first or the database is locked.
 
-    :param done: looks up whether the operation has already happened; asked before each repetition.
+    :param done: looks up whether the operation has already happened; asked after each failure.
+    :raises CommitUnknown: when the last failure left open whether it happened, and it had not when it was looked up.
     """
     for attempt in range(REF_ATTEMPTS):
         try:
             return action()
         except Exception as error:
-            if classify(error) not in (Failure.CONFLICT, Failure.BUSY, Failure.UNKNOWN) or attempt == REF_ATTEMPTS - 1:
+            failure, last = classify(error), error
+            if failure not in (Failure.CONFLICT, Failure.BUSY, Failure.UNKNOWN):
                 raise
         pause(attempt)
         if done():
             return None
-    raise AssertionError("unreachable: the last attempt returns or raises")
+    if failure is not Failure.UNKNOWN:
+        raise last
+    raise CommitUnknown(
+        f"A change of the table's branches was tried {REF_ATTEMPTS} times, and each time the catalog could not tell "
+        f"whether it happened: {str(last).strip().splitlines()[0][:200]!r}.",
+        next_step="Look in the table's history whether it was made, before you run this again.",
+    ) from last

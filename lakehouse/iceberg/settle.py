@@ -8,20 +8,21 @@ from lakehouse.iceberg import branch
 from lakehouse.iceberg.history import UNCHANGED_PROPERTY, History, Snapshot
 from lakehouse.iceberg.outcome import Published, Quarantined, Refused, RuleResult, Unchanged
 from lakehouse.iceberg.quoting import literal
-from lakehouse.iceberg.retry import retry_on_refs
+from lakehouse.iceberg.retry import FenceLost, retry_on_refs
 from lakehouse.iceberg.stage import Attempt
 
 
 def publish(attempt: Attempt, results: Sequence[RuleResult], quarantined: Quarantined | None, tries: int) -> Published:
     """Move main to the branch; counts come from the snapshots' summaries, without a scan.
 
+    All that can fail comes first: an error after main was moved would have the write repeated.
+
     :raises Exception: of Iceberg, when another writer moved main; nothing is published then.
     """
-    head = attempt.history().refs[attempt.branch]
-    branch.fast_forward(attempt.engine, attempt.table.name, attempt.branch, attempt.write_id)
     history = attempt.history()
-    commits = _commits(history, attempt, head)
-    return Published(
+    head = history.refs.get(attempt.branch)
+    commits = _own_commits(history, attempt, head)
+    published = Published(
         table=attempt.table.name,
         write_id=attempt.write_id,
         snapshot_id=head,
@@ -37,6 +38,8 @@ def publish(attempt: Attempt, results: Sequence[RuleResult], quarantined: Quaran
         added_bytes=sum(commit.count("added-files-size") for commit in commits),
         row_count=history.snapshots[head].rows,
     )
+    branch.fast_forward(attempt.engine, attempt.table.name, attempt.branch, attempt.write_id)
+    return published
 
 
 def refuse(
@@ -86,7 +89,10 @@ def remember_unchanged(attempt: Attempt) -> None:
     """
     history = attempt.history()
     inputs = attempt.stamp.inputs
-    if history.main is None or all(history.watermark(source) == pinned for source, pinned in inputs.items()):
+    # What was compared is the fence's snapshot; main may have been moved since by a writer that read older inputs.
+    if history.main is None or history.main.snapshot_id != attempt.base.snapshot_id:
+        return
+    if all(history.watermark(source) == pinned for source, pinned in inputs.items()):
         return
     note = json.dumps(
         {"snapshot": str(history.main.snapshot_id), "inputs": {source: str(pinned) for source, pinned in inputs.items()}}
@@ -101,5 +107,12 @@ def with_counts(published: Published, **counts: int | None) -> Published:
     return replace(published, **counts)  # type: ignore[arg-type]
 
 
-def _commits(history: History, attempt: Attempt, head: int) -> list[Snapshot]:
-    return history.between(attempt.base.snapshot_id, head) or []
+def _own_commits(history: History, attempt: Attempt, head: int | None) -> list[Snapshot]:
+    """Return what stands between the fence and the branch's head, having seen that it is this attempt's alone.
+
+    A commit to a branch that somebody has dropped brings it back, on top of what main is by then.
+    """
+    commits = None if head is None else history.between(attempt.base.snapshot_id, head)
+    if commits is None or any(not found.stamp or found.stamp.write_id != attempt.write_id for found in commits):
+        raise FenceLost(f"{attempt.branch} of {attempt.table.name} was dropped while it was written")
+    return commits

@@ -122,9 +122,9 @@ def _stamped_sql(attempt: Attempt, statement: str) -> None:
     """Run a statement whose commit takes its snapshot properties from the session."""
     conf = attempt.engine.spark.conf
     properties = {f"{_SESSION_PROPERTY}{key}": value for key, value in attempt.stamp.to_summary().items()}
-    for key, value in properties.items():
-        conf.set(key, value)
     try:
+        for key, value in properties.items():
+            conf.set(key, value)
         _commit(attempt, lambda: attempt.engine.sql(statement))
     finally:
         for key in properties:

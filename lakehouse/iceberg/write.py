@@ -6,7 +6,6 @@ to only after the table's rules were evaluated on what would change.
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from lakehouse.errors import WriteConflict
 from lakehouse.iceberg import branch, evolution
@@ -81,7 +80,7 @@ def _attempt(
     arriving: Sequence[tuple[Any, ...]] | None,
     number: int,
 ) -> Outcome:
-    write_id = uuid4().hex
+    write_id = branch.new_write_id()
     log.begin(write_id)
     name = branch.audit_branch(write_id)
     try:
@@ -93,13 +92,14 @@ def _attempt(
             outcome = rows_attempt(attempt, frame, number, write, arriving)
         if isinstance(outcome, Unchanged):
             remember_unchanged(attempt)
-    except Exception:
-        # The error is what people must see; a branch that cannot be dropped now is dropped by the next holder.
-        if _try_to_drop(engine, table, name):
+    except Exception as error:
+        # Spark may still be at it, and bring the branch back: the log remembers a write whose end is not known.
+        if _try_to_drop(engine, table, name) and classify(error) is Failure.MOVED:
             log.end(write_id)
         raise
-    branch.drop_branch(engine, table.name, name)
-    log.end(write_id)
+    # What is published stays published: a branch that cannot be dropped now is dropped by the next holder.
+    if _try_to_drop(engine, table, name):
+        log.end(write_id)
     return outcome
 
 
