@@ -23,20 +23,12 @@ _REFUSED, _INSERTED, _UPDATED, _KEYS = "__refused", "__inserted", "__updated", "
 def merge_attempt(attempt: Attempt, frame: "DataFrame", number: int, write: Write) -> Outcome:
     """Compare a frame with the table by key, stage what is new or different, audit it, and publish or refuse it.
 
-    The compared frame is kept (in memory, then on disk) for the counts, the quarantine and the merge, so that the rows
-    that were audited are those that are written, and are computed once.
+    The compared frame is kept by a local checkpoint for the counts, the quarantine and the merge: the rows that were
+    audited are those that are written, and are computed once. A cached frame would not do: Spark 4.1 resolves the
+    tables in a MERGE's source anew, and fails on those that are read incrementally (`No plan for TableReference`).
     """
     candidate = prepare(attempt.table, frame)
-    compared = _compare(attempt, candidate).persist()
-    try:
-        return _merge_compared(attempt, candidate, compared, number, write)
-    finally:
-        compared.unpersist()
-
-
-def _merge_compared(
-    attempt: Attempt, candidate: Candidate, compared: "DataFrame", number: int, write: Write
-) -> Outcome:
+    compared = _compare(attempt, candidate).localCheckpoint(eager=False)
     found = count(compared, _aggregates(attempt.table, candidate))
     results = _results(attempt, candidate, compared, found)
     refused = _or_zero(found[_REFUSED])

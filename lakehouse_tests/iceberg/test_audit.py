@@ -1,0 +1,78 @@
+"""Checks alone: they look at what readers see, and write nothing."""
+
+import pytest
+
+from lakehouse.iceberg.audit import evaluate
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.rules import accepted, between, excluded, expression, not_null, unique
+from lakehouse.iceberg.table import Append, Column, IcebergTable
+from lakehouse.iceberg.write import write
+from lakehouse_tests.iceberg.declarations import EVENTS, rows_of, snapshot_id
+
+pytestmark = pytest.mark.spark
+LOOSE = IcebergTable(
+    name="bronze.loose",
+    comment="",
+    columns=[Column("id", "bigint"), Column("kind", "string"), Column("v", "double")],
+    write=Append(once_by=()),
+)
+RULES = [
+    not_null("kind", on_failure="warn"),
+    accepted("kind", ["a", "b"], on_failure="warn"),
+    excluded("kind", ["b"], on_failure="warn"),
+    between("v", 0, 10, on_failure="warn"),
+    expression("v_below_id", "v < id", on_failure="block"),
+    unique("id"),
+    unique("id", "kind", on_failure="warn"),
+]
+NAN = float("nan")
+ROWS = [(1, "a", 0.5), (1, "b", 11.0), (2, None, -1.0), (3, "c", NAN), (4, "it's", None)]
+
+
+@pytest.fixture
+def loose(engine: Engine) -> Engine:
+    write(engine, LOOSE, rows_of(engine, "id bigint, kind string, v double", ROWS))
+    return engine
+
+
+def table() -> IcebergTable:
+    from dataclasses import replace
+
+    return replace(LOOSE, rules=RULES)
+
+
+def test_counts_the_rows_that_break_each_rule(loose: Engine) -> None:
+    found = {result.rule.name: result.failed_rows for result in evaluate(loose, table())}
+    assert found == {
+        "not_null_kind": 1,
+        "accepted_kind": 2,
+        "excluded_kind": 1,
+        "between_v": 3,
+        "v_below_id": 2,
+        "unique_id": 1,
+        "unique_id_kind": 0,
+    }
+
+
+def test_looks_at_the_rows_it_is_asked_for(loose: Engine) -> None:
+    found = {result.rule.name: (result.failed_rows, result.total_rows) for result in evaluate(loose, table(), "id = 1")}
+    assert found["between_v"] == (1, 2) and found["not_null_kind"] == (0, 2)
+
+
+def test_writes_nothing(loose: Engine) -> None:
+    before = snapshot_id(loose, LOOSE.name)
+    evaluate(loose, table())
+    assert snapshot_id(loose, LOOSE.name) == before
+
+
+def test_of_an_empty_table_pass(embedded_engine: Engine) -> None:
+    write(embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v int", []))
+    assert evaluate(embedded_engine, EVENTS) == []
+
+
+def test_take_two_queries_for_any_number_of_rules(embedded_engine: Engine, count_jobs) -> None:
+    """One for all rules on rows, one for all of uniqueness; each is two jobs under adaptive execution, or a few more."""
+    write(embedded_engine, LOOSE, rows_of(embedded_engine, "id bigint, kind string, v double", [(9, "a", 1.0)]))
+    with count_jobs() as counted:
+        evaluate(embedded_engine, table())
+    assert counted.jobs <= 8

@@ -1,0 +1,44 @@
+"""Refused rows stand in the quarantine as they were delivered, once, with their reasons."""
+
+import pytest
+
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.outcome import Published, Unchanged
+from lakehouse.iceberg.read import incremental, latest
+from lakehouse.iceberg.write import write
+from lakehouse_tests.iceberg.declarations import DELIVERED, PEOPLE, content, delivery, people, snapshot_id
+
+pytestmark = pytest.mark.spark
+QUARANTINE = "silver.people_quarantine"
+
+
+@pytest.fixture
+def delivered(engine: Engine) -> Engine:
+    write(engine, DELIVERED, delivery(engine, "a", [("1", "ann"), ("two", "bob"), ("x", None)]))
+    return engine
+
+
+def test_holds_what_was_delivered_and_why_it_was_refused(delivered: Engine) -> None:
+    done = write(delivered, PEOPLE, people, {"delivered": incremental(DELIVERED.name)})
+    assert isinstance(done, Published) and done.quarantined is not None and done.quarantined.rows == 2
+    assert content(delivered, QUARANTINE, "id", "name", "_reasons", "_source_file", "_source_row") == [
+        ("two", "bob", ["castable_id"], "a", 2),
+        ("x", None, ["castable_id", "not_null_name"], "a", 3),
+    ]
+    assert content(delivered, PEOPLE.name, "id", "name") == [(1, "ann")]
+
+
+def test_counts_each_rules_rows_with_a_sample(delivered: Engine) -> None:
+    done = write(delivered, PEOPLE, people, {"delivered": incremental(DELIVERED.name)})
+    found = {result.rule.name: (result.failed_rows, result.total_rows) for result in done.results}
+    assert found["castable_id"] == (2, 3) and found["not_null_name"] == (1, 3)
+    sample = next(result.sample for result in done.results if result.rule.name == "castable_id")
+    assert {row["id"] for row in sample} == {"two", "x"}
+
+
+def test_takes_the_same_row_once(delivered: Engine) -> None:
+    write(delivered, PEOPLE, people, {"delivered": latest(DELIVERED.name)})
+    before = snapshot_id(delivered, QUARANTINE)
+    again = write(delivered, PEOPLE, people, {"delivered": latest(DELIVERED.name)})
+    assert isinstance(again, Unchanged) and again.quarantined is not None and again.quarantined.rows == 2
+    assert snapshot_id(delivered, QUARANTINE) == before

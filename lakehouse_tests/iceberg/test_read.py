@@ -1,0 +1,137 @@
+"""Reads: always pinned, incremental where that is exact, and full where it is not."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lakehouse.errors import SnapshotNotFound, TableNotFound, UsageError
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.history import read_history
+from lakehouse.iceberg.outcome import Unchanged
+from lakehouse.iceberg.read import Input, as_of, incremental, latest, pin, read
+from lakehouse.iceberg.table import Append, Column, IcebergTable
+from lakehouse.iceberg.write import write
+from lakehouse_tests.iceberg.declarations import DAYS, EVENTS, MONDAY, TUESDAY, days, rows_of, run_of, snapshot_id
+
+pytestmark = pytest.mark.spark
+COPY = IcebergTable(
+    name="silver.copy", comment="", columns=[Column("id", "bigint"), Column("v", "int")], write=Append(once_by=())
+)
+INPUTS = {"events": incremental(EVENTS.name)}
+
+
+def add(engine: Engine, *ids: int) -> None:
+    write(engine, EVENTS, rows_of(engine, "id bigint, v int", [(id_, 0) for id_ in ids]))
+
+
+def ids(engine: Engine, given: Input, where: str | None = None) -> list[int]:
+    pinned = pin(engine, {"x": given}, COPY.name)["x"]
+    return sorted(row["id"] for row in read(engine, pinned, where).collect())
+
+
+def copy(engine: Engine) -> None:
+    write(engine, COPY, lambda events: events, INPUTS)
+
+
+def test_is_pinned_against_later_commits(engine: Engine) -> None:
+    add(engine, 1)
+    pinned = pin(engine, {"x": latest(EVENTS.name)}, EVENTS.name)["x"]
+    frame = read(engine, pinned)
+    add(engine, 2)
+    assert [row["id"] for row in frame.collect()] == [1]
+
+
+def test_by_predicate(engine: Engine) -> None:
+    add(engine, 1, 2, 3)
+    pinned = pin(engine, {"x": latest(EVENTS.name)}, EVENTS.name)["x"]
+    assert sorted(row["id"] for row in read(engine, pinned, "id > 1").collect()) == [2, 3]
+
+
+def test_narrows_an_input_to_the_runs_partitions(engine: Engine) -> None:
+    write(engine, DAYS, days(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2)), run=run_of(MONDAY, TUESDAY))
+    target = IcebergTable(name="gold.one", comment="", columns=[Column("v", "int")], write=Append(once_by=()))
+    inputs = {"silver": latest(DAYS.name, by="d")}
+    write(engine, target, lambda silver: silver.select("v"), inputs, run_of(TUESDAY))
+    assert [row["v"] for row in engine.spark.table(engine.catalog.sql_name("gold.one")).collect()] == [2]
+
+
+def test_as_of_snapshot_tag_and_moment(engine: Engine) -> None:
+    add(engine, 1)
+    first = snapshot_id(engine, EVENTS.name)
+    engine.sql(f"ALTER TABLE {engine.catalog.sql_name(EVENTS.name)} CREATE TAG monthly")
+    published = read_history(engine, EVENTS.name).log[-1][0]
+    add(engine, 2)
+    copy(engine)
+    assert ids(engine, as_of(EVENTS.name, snapshot_id=first)) == [1]
+    assert ids(engine, as_of(EVENTS.name, tag="monthly")) == [1]
+    assert ids(engine, as_of(EVENTS.name, timestamp=published)) == [1]
+    assert ids(engine, as_of(EVENTS.name, timestamp=datetime.now(UTC))) == [1, 2]
+
+
+def test_names_what_is_not_there(embedded_engine: Engine) -> None:
+    add(embedded_engine, 1)
+    copy(embedded_engine)
+    with pytest.raises(SnapshotNotFound, match="no snapshot 7"):
+        ids(embedded_engine, as_of(EVENTS.name, snapshot_id=7))
+    with pytest.raises(SnapshotNotFound, match="no tag or branch 'x'; it has main"):
+        ids(embedded_engine, as_of(EVENTS.name, tag="x"))
+    with pytest.raises(SnapshotNotFound, match="its history starts at"):
+        ids(embedded_engine, as_of(EVENTS.name, timestamp=datetime.now(UTC) - timedelta(days=1)))
+    with pytest.raises(TableNotFound, match="no table bronze.none"):
+        ids(embedded_engine, latest("bronze.none"))
+    with pytest.raises(UsageError, match="got 2 points in time"):
+        as_of(EVENTS.name, snapshot_id=1, tag="x")
+    with pytest.raises(UsageError, match="without a time zone"):
+        as_of(EVENTS.name, timestamp=datetime(2024, 1, 1))
+
+
+def test_incremental_reads_what_was_appended_since(engine: Engine) -> None:
+    add(engine, 1)
+    copy(engine)
+    add(engine, 2)
+    add(engine, 3)
+    assert ids(engine, INPUTS["events"]) == [2, 3]
+    copy(engine)
+    assert ids(engine, INPUTS["events"]) == []
+
+
+def test_incremental_without_news_starts_no_job(embedded_engine: Engine, count_jobs) -> None:
+    add(embedded_engine, 1)
+    copy(embedded_engine)
+    with count_jobs() as counted:
+        done = write(embedded_engine, COPY, lambda events: events, INPUTS)
+    assert isinstance(done, Unchanged) and counted.jobs == 0
+
+
+def test_incremental_passes_over_a_compaction(engine: Engine) -> None:
+    add(engine, 1)
+    add(engine, 2)
+    copy(engine)
+    add(engine, 3)
+    catalog = engine.catalog.name
+    engine.sql(
+        f"CALL {catalog}.system.rewrite_data_files(table => '{catalog}.{EVENTS.name}', "
+        "options => map('rewrite-all', 'true'))"
+    )
+    add(engine, 4)
+    assert ids(engine, INPUTS["events"]) == [3, 4]
+
+
+def test_incremental_falls_back_to_a_full_read_after_a_delete(engine: Engine) -> None:
+    add(engine, 1, 2)
+    copy(engine)
+    engine.sql(f"DELETE FROM {engine.catalog.sql_name(EVENTS.name)} WHERE id = 1")
+    add(engine, 3)
+    pinned = pin(engine, INPUTS, COPY.name)["events"]
+    assert "read in full" in pinned.note and ids(engine, INPUTS["events"]) == [2, 3]
+
+
+def test_the_watermark_follows_a_rollback(engine: Engine) -> None:
+    add(engine, 1)
+    copy(engine)
+    before = snapshot_id(engine, COPY.name)
+    add(engine, 2)
+    copy(engine)
+    catalog = engine.catalog.name
+    engine.sql(f"CALL {catalog}.system.rollback_to_snapshot('{catalog}.{COPY.name}', {before})")
+    assert ids(engine, INPUTS["events"]) == [2]

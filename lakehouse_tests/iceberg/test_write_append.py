@@ -1,0 +1,117 @@
+"""Appends: rows are added once, and what a re-run would add again is left out."""
+
+import pytest
+
+from lakehouse.errors import FrameMismatch
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.history import read_history
+from lakehouse.iceberg.outcome import Published, Refused, Unchanged
+from lakehouse.iceberg.rules import between, unique
+from lakehouse.iceberg.run import Run
+from lakehouse.iceberg.table import Append, Column, IcebergTable
+from lakehouse.iceberg.write import write
+from lakehouse_tests.iceberg.declarations import DELIVERED, EVENTS, content, delivery, refs, rows_of, snapshot_id
+
+pytestmark = pytest.mark.spark
+SCHEMA = "id bigint, v int"
+
+
+def test_publishes_rows_with_counts_from_metadata(engine: Engine) -> None:
+    done = write(engine, EVENTS, rows_of(engine, SCHEMA, [(1, 10), (2, 20)]))
+    assert isinstance(done, Published)
+    assert (done.added_rows, done.row_count, done.operation, done.attempts) == (2, 2, "append", 1)
+    assert done.snapshot_id == snapshot_id(engine, EVENTS.name)
+    assert content(engine, EVENTS.name) == [(1, 10), (2, 20)]
+
+
+def test_leaves_no_branch(engine: Engine) -> None:
+    write(engine, EVENTS, rows_of(engine, SCHEMA, [(1, 10)]))
+    assert refs(engine, EVENTS.name) == {"main"}
+
+
+def test_stamps_the_commit(engine: Engine) -> None:
+    done = write(engine, EVENTS, rows_of(engine, SCHEMA, [(1, 10)]), run=Run("run-7"))
+    main = read_history(engine, EVENTS.name).main
+    assert main is not None and main.stamp is not None
+    assert (main.stamp.kind, main.stamp.run_id, main.stamp.write_id) == ("write", "run-7", done.write_id)
+    assert main.stamp.declaration == EVENTS.declaration_hash
+
+
+def test_of_no_rows_commits_nothing(engine: Engine) -> None:
+    write(engine, EVENTS, rows_of(engine, SCHEMA, [(1, 10)]))
+    before = snapshot_id(engine, EVENTS.name)
+    assert isinstance(write(engine, EVENTS, rows_of(engine, SCHEMA, [])), Unchanged)
+    assert (snapshot_id(engine, EVENTS.name), refs(engine, EVENTS.name)) == (before, {"main"})
+
+
+@pytest.mark.parametrize("arriving", [[("a", "sha-a")], None], ids=["keys known", "keys looked up"])
+def test_of_a_delivery_again_adds_nothing(engine: Engine, arriving: list | None) -> None:
+    compute = delivery(engine, "a", [("1", "x"), ("2", "y")])
+    write(engine, DELIVERED, compute, arriving=arriving)
+    before = snapshot_id(engine, DELIVERED.name)
+    assert isinstance(write(engine, DELIVERED, compute, arriving=arriving), Unchanged)
+    assert snapshot_id(engine, DELIVERED.name) == before
+
+
+def test_of_an_old_and_a_new_delivery_adds_the_new_one(engine: Engine) -> None:
+    write(engine, DELIVERED, delivery(engine, "a", [("1", "x")]))
+    both = lambda **_: delivery(engine, "a", [("1", "x")])().union(delivery(engine, "b", [("2", "y")])())  # noqa: E731
+    done = write(engine, DELIVERED, both, arriving=[("a", "sha-a"), ("b", "sha-b")])
+    assert isinstance(done, Published) and done.added_rows == 1
+    assert content(engine, DELIVERED.name, "name") == [("x",), ("y",)]
+
+
+def test_takes_two_jobs_for_known_deliveries(embedded_engine: Engine, count_jobs) -> None:
+    """One to write, one to look up which deliveries are there."""
+    write(embedded_engine, DELIVERED, delivery(embedded_engine, "a", [("1", "x")]), arriving=[("a", "sha-a")])
+    with count_jobs() as counted:
+        write(embedded_engine, DELIVERED, delivery(embedded_engine, "b", [("2", "y")]), arriving=[("b", "sha-b")])
+    assert counted.jobs <= 3
+
+
+def test_refuses_a_frame_that_lacks_a_column(embedded_engine: Engine) -> None:
+    with pytest.raises(FrameMismatch, match="lacks v; expected id, v"):
+        write(embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint", [(1,)]))
+    assert refs(embedded_engine, EVENTS.name) <= {"main"}
+
+
+def test_refuses_a_frame_with_an_unknown_column(embedded_engine: Engine) -> None:
+    with pytest.raises(FrameMismatch, match="has unknown w; expected id, v"):
+        write(embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v int, w int", [(1, 2, 3)]))
+
+
+def test_refuses_a_frame_of_another_type(embedded_engine: Engine) -> None:
+    with pytest.raises(FrameMismatch, match="column v is string in the frame; expected int"):
+        write(embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v string", [(1, "2")]))
+
+
+def test_takes_columns_in_any_order_and_narrower_types(embedded_engine: Engine) -> None:
+    write(embedded_engine, EVENTS, rows_of(embedded_engine, "v int, id int", [(10, 1)]))
+    assert content(embedded_engine, EVENTS.name) == [(1, 10)]
+
+
+KEYED = IcebergTable(
+    name="bronze.keyed",
+    comment="Rows whose id is unique.",
+    columns=[Column("id", "bigint"), Column("v", "int")],
+    write=Append(once_by=()),
+    rules=[unique("id"), between("v", 0, 2, on_failure="warn")],
+)
+
+
+def test_finds_a_key_that_the_table_already_has(engine: Engine) -> None:
+    write(engine, KEYED, rows_of(engine, SCHEMA, [(1, 0), (2, 1)]))
+    done = write(engine, KEYED, rows_of(engine, SCHEMA, [(2, 0), (3, 1)]))
+    assert isinstance(done, Refused)
+    assert [(r.rule.name, r.failed_rows, list(r.sample)) for r in done.reasons] == [
+        ("unique_id", 1, [{"id": 2, "rows": 2}])
+    ]
+
+
+def test_warns_and_publishes(engine: Engine) -> None:
+    done = write(engine, KEYED, rows_of(engine, SCHEMA, [(1, 9)]))
+    assert isinstance(done, Published)
+    assert [(r.rule.name, r.passed, r.failed_rows) for r in done.results] == [
+        ("unique_id", True, 0),
+        ("between_v", False, 1),
+    ]

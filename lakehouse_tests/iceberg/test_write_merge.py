@@ -1,0 +1,136 @@
+"""Merges: by key, rows that would not change are not rewritten, and a merge of nothing commits nothing."""
+
+from dataclasses import replace
+
+import pytest
+
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.history import read_history
+from lakehouse.iceberg.outcome import Published, Refused, Unchanged
+from lakehouse.iceberg.read import incremental
+from lakehouse.iceberg.rules import unique
+from lakehouse.iceberg.table import IcebergTable
+from lakehouse.iceberg.write import write
+from lakehouse_tests.iceberg.declarations import (
+    DELIVERED,
+    PEOPLE,
+    content,
+    data_files,
+    delivery,
+    people,
+    refs,
+    snapshot_id,
+)
+
+pytestmark = pytest.mark.spark
+INPUTS = {"delivered": incremental("bronze.delivered")}
+
+
+def land(engine: Engine, file: str, *rows: tuple[str | None, str | None]) -> None:
+    write(engine, DELIVERED, delivery(engine, file, list(rows)))
+
+
+def merge(engine: Engine, table: IcebergTable = PEOPLE) -> Published | Refused | Unchanged:
+    return write(engine, table, people, INPUTS)
+
+
+def test_inserts_and_updates_by_key(engine: Engine) -> None:
+    land(engine, "a", ("1", "ann"), ("2", "bob"))
+    merge(engine)
+    land(engine, "b", ("3", "bob"), ("4", "eve"))
+    done = merge(engine)
+    assert isinstance(done, Published)
+    assert (done.inserted_rows, done.updated_rows, done.row_count) == (1, 1, 3)
+    assert content(engine, PEOPLE.name, "id", "name") == [(1, "ann"), (3, "bob"), (4, "eve")]
+
+
+def test_stamps_only_the_rows_that_change(engine: Engine) -> None:
+    land(engine, "a", ("1", "ann"), ("2", "bob"))
+    merge(engine)
+    before = dict(content(engine, PEOPLE.name, "name", "changed_at"))
+    land(engine, "b", ("1", "ann"), ("3", "bob"))
+    merge(engine)
+    after = dict(content(engine, PEOPLE.name, "name", "changed_at"))
+    assert after["ann"] == before["ann"] and after["bob"] > before["bob"]
+
+
+def test_of_the_same_rows_commits_nothing(engine: Engine) -> None:
+    land(engine, "a", ("1", "ann"), ("2", "bob"))
+    merge(engine)
+    before, files = snapshot_id(engine, PEOPLE.name), data_files(engine, PEOPLE.name)
+    land(engine, "b", ("1", "ann"))
+    assert isinstance(merge(engine), Unchanged)
+    assert (snapshot_id(engine, PEOPLE.name), data_files(engine, PEOPLE.name)) == (before, files)
+    assert refs(engine, PEOPLE.name) == {"main"}
+
+
+def test_reads_on_from_where_a_merge_changed_nothing(engine: Engine) -> None:
+    land(engine, "a", ("1", "ann"))
+    merge(engine)
+    land(engine, "b", ("1", "ann"))
+    merge(engine)
+    assert read_history(engine, PEOPLE.name).watermark(DELIVERED.name) == snapshot_id(engine, DELIVERED.name)
+    assert merge(engine).pins["delivered"].rows == 0
+
+
+def test_leaves_files_without_a_changed_row(engine: Engine) -> None:
+    by_name = replace(PEOPLE, partitioning=["name"])
+    land(engine, "a", ("1", "ann"), ("2", "bob"))
+    merge(engine, by_name)
+    ann = {path for path in data_files(engine, PEOPLE.name) if "name=ann" in path}
+    land(engine, "b", ("1", "ann"), ("3", "bob"))
+    merge(engine, by_name)
+    assert ann and ann < data_files(engine, PEOPLE.name)
+
+
+def test_keeps_a_null_key_once(engine: Engine) -> None:
+    """`=` never matches a NULL, and would insert the row at each delivery."""
+    lenient = replace(PEOPLE, rules=[rule for rule in PEOPLE.rules if rule.name == "castable_id"])
+    land(engine, "a", ("1", None))
+    merge(engine, lenient)
+    land(engine, "b", ("2", None))
+    merge(engine, lenient)
+    assert content(engine, PEOPLE.name, "id", "name") == [(2, None)]
+
+
+def test_refuses_two_rows_of_one_key(engine: Engine) -> None:
+    land(engine, "a", ("1", "ann"), ("2", "ann"))
+    done = merge(engine)
+    assert isinstance(done, Refused)
+    assert [(r.rule.name, r.failed_rows, list(r.sample)) for r in done.reasons] == [
+        ("unique_name", 1, [{"name": "ann", "rows": 2}])
+    ]
+    assert not any(ref.startswith("audit_") for ref in refs(engine, PEOPLE.name))
+
+
+def test_finds_a_second_row_of_another_unique_column(engine: Engine) -> None:
+    by_id = replace(PEOPLE, rules=[*PEOPLE.rules, unique("id")])
+    land(engine, "a", ("1", "ann"))
+    merge(engine, by_id)
+    land(engine, "b", ("1", "bob"))
+    done = merge(engine, by_id)
+    assert isinstance(done, Refused) and [r.rule.name for r in done.reasons] == ["unique_id"]
+
+
+def test_refuses_what_a_blocking_rule_forbids(engine: Engine) -> None:
+    land(engine, "a", ("1", "ann"))
+    merge(engine)
+    before = snapshot_id(engine, PEOPLE.name)
+    land(engine, "b", ("2", "bob"), ("3", "nobody"))
+    done = merge(engine)
+    assert isinstance(done, Refused)
+    (reason,) = done.reasons
+    assert (reason.rule.name, reason.failed_rows, reason.sample[0]["name"]) == ("excluded_name", 1, "nobody")
+    assert snapshot_id(engine, PEOPLE.name) == before == done.snapshot_id
+    assert refs(engine, PEOPLE.name) == {"main", done.branch}
+    kept = engine.spark.read.option("versionAsOf", str(done.candidate_snapshot_id))
+    assert kept.table(engine.catalog.sql_name(PEOPLE.name)).count() == 3
+
+
+def test_takes_few_jobs(embedded_engine: Engine, count_jobs) -> None:
+    land(embedded_engine, "a", ("1", "ann"))
+    merge(embedded_engine)
+    land(embedded_engine, "b", ("2", "ann"))
+    with count_jobs() as counted:
+        merge(embedded_engine)
+    assert counted.jobs <= 12
