@@ -19,9 +19,8 @@ from lakehouse.iceberg.steps import (
     dotted,
 )
 from lakehouse.iceberg.table import IcebergTable
-from lakehouse.iceberg.types import Array, ColumnType, Decimal, Map, Struct, parse
-
-_WIDER = {"int": "bigint", "float": "double"}
+from lakehouse.iceberg.type_relations import is_wider, why_not_wider
+from lakehouse.iceberg.types import Array, ColumnType, Map, Struct, parse
 
 
 @dataclass(frozen=True)
@@ -137,11 +136,11 @@ def _retype(context: _Context, path: Path, want: ColumnType, have: ColumnType) -
         yield from _retype(context, (*path, "element"), want.element, have.element)
     elif isinstance(want, Map) and isinstance(have, Map) and want.key == have.key:
         yield from _retype(context, (*path, "value"), want.value, have.value)
-    elif _is_wider(want, have):
+    elif is_wider(want, have):
         yield from _widen(context, path, want, have)
     else:
         yield context.refuse(
-            path, have, want, _why_not(want, have),
+            path, have, want, why_not_wider(want, have),
             f"Declare it {have} again, or add a column of type {want} under another name and fill it from this one.",
         )
 
@@ -158,20 +157,6 @@ def _widen(context: _Context, path: Path, want: ColumnType, have: ColumnType) ->
         )
     else:
         yield WidenColumn(path, str(have), str(want))
-
-
-def _is_wider(want: ColumnType, have: ColumnType) -> bool:
-    if isinstance(want, Decimal) and isinstance(have, Decimal):
-        return want.scale == have.scale and want.precision > have.precision
-    return _WIDER.get(str(have)) == str(want)
-
-
-def _why_not(want: ColumnType, have: ColumnType) -> str:
-    if isinstance(want, Decimal) and isinstance(have, Decimal) and want.scale != have.scale:
-        return "Iceberg cannot change the scale of a decimal."
-    if _is_wider(have, want):
-        return "narrowing would lose values."
-    return "Iceberg only widens: int to bigint, float to double, a decimal to more digits of the same scale."
 
 
 def _leftovers(

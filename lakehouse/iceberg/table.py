@@ -13,6 +13,7 @@ from lakehouse.iceberg import types
 from lakehouse.iceberg.declaration_checks import check_layout
 from lakehouse.iceberg.partitioning import PartitionField, SortField
 from lakehouse.iceberg.rules import Rule
+from lakehouse.iceberg.type_relations import leaf_paths
 
 _NAME = re.compile(r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$")
 SOURCE_KEY = ("_source_file", "_source_sha256")
@@ -221,7 +222,7 @@ class IcebergTable:
 
     def metrics_properties(self, column: str) -> list[str]:
         """Return the properties that say which metrics Iceberg keeps of a column: one for each of its leaves."""
-        paths = types.leaf_paths(types.parse(self.column(column).type), column)
+        paths = leaf_paths(types.parse(self.column(column).type), column)
         return [f"write.metadata.metrics.column.{path}" for path in paths]
 
     @cached_property

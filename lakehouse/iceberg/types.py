@@ -95,20 +95,6 @@ def parse(text: str) -> ColumnType:
     return parsed
 
 
-def leaf_paths(column_type: ColumnType, path: str) -> Iterator[str]:
-    """Yield the dotted paths of what holds values in a column, as Iceberg names them."""
-    if isinstance(column_type, Struct):
-        for part in column_type.fields:
-            yield from leaf_paths(part.type, f"{path}.{part.name}")
-    elif isinstance(column_type, Array):
-        yield from leaf_paths(column_type.element, f"{path}.element")
-    elif isinstance(column_type, Map):
-        yield from leaf_paths(column_type.key, f"{path}.key")
-        yield from leaf_paths(column_type.value, f"{path}.value")
-    else:
-        yield path
-
-
 class _Tokens:
     def __init__(self, text: str) -> None:
         self.text = text
