@@ -1,0 +1,1 @@
+"""`bronze.raw_fruits`: fruits as they were delivered."""

@@ -1,0 +1,1 @@
+"""What was delivered, as it is used: typed, validated, deduplicated."""

@@ -1,0 +1,57 @@
+"""`silver.fruits`: one row for each fruit, as last delivered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.quoting import literals
+from lakehouse.iceberg.read import incremental
+from lakehouse.iceberg.rules import castable, excluded, expression, not_null, unique
+from lakehouse.iceberg.table import Column, IcebergTable, Merge
+from lakehouse.iceberg.versions import first_accepted
+from lakehouse.resources.iceberg_asset import iceberg_asset
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+LEFT_OUT = ("Banana", "Blueberry")
+
+TABLE = IcebergTable(
+    name="silver.fruits",
+    comment="One row for each fruit, as last delivered.",
+    columns=[
+        Column("id", "bigint", "Identifier in the latest delivery."),
+        Column("fruit", "string", "Common name; the merge key."),
+        Column("berry", "boolean", "Whether it is sold as a berry."),
+        Column("update_timestamp", "timestamp", "When this row was last written."),
+    ],
+    partitioning=["berry"],
+    write=Merge(on=["fruit"], stamp="update_timestamp"),
+    rules=[
+        castable("id", "bigint"),
+        castable("berry", "boolean"),
+        not_null("fruit"),
+        unique("fruit"),
+        excluded("fruit", LEFT_OUT, on_failure="block"),
+        expression(
+            "excluded_fruit_in_any_spelling",
+            f"lower(trim(fruit)) NOT IN {literals(name.lower() for name in LEFT_OUT)}",
+            columns=["fruit"],
+            on_failure="block",
+        ),
+    ],
+    owner="data-platform",
+)
+
+
+@iceberg_asset(TABLE, inputs={"raw_fruits": incremental("bronze.raw_fruits")})
+def fruits(raw_fruits: DataFrame) -> DataFrame:
+    """One row for each fruit, as last delivered, without Banana and Blueberry.
+
+    Within a file the first row of a name counts, and a later file wins over an earlier one.
+    Rows whose id is no number, or that have no name, stand in `silver.fruits_quarantine`.
+    """
+    kept = raw_fruits.where(f"fruit IS NULL OR fruit NOT IN {literals(LEFT_OUT)}")
+    newest = ["_ingested_at DESC", "_source_modified_at DESC", "_source_file DESC", "_source_row ASC"]
+    counting = first_accepted(TABLE, kept, key=["fruit"], order=newest)
+    return counting.select("id", "fruit", "berry", "_source_file", "_source_sha256", "_source_row")

@@ -1,0 +1,30 @@
+"""What exists, and what it runs on; everything else is found from here.
+
+A table is added by a file in `lakehouse/assets/`, and needs no line here.
+"""
+
+from collections.abc import Callable
+
+import dagster as dg
+
+from lakehouse.resources.discovery import declared_assets, declared_tables, modules_of
+from lakehouse.resources.engine import engine_resource
+from lakehouse.resources.iceberg_io import IcebergIOManager
+from lakehouse.settings import Settings
+
+MODULES = modules_of("lakehouse.assets")
+TABLES = declared_tables(MODULES)
+
+
+def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg.Definitions:
+    """Return all definitions, on a deployment; settings are read when a run starts, not when this is loaded."""
+    engine = engine_resource(read_settings)
+    return dg.Definitions(
+        assets=declared_assets(MODULES),
+        resources={"engine": engine, "io_manager": IcebergIOManager(engine=engine, declared=TABLES)},
+        # One run is one process with one Spark session.
+        executor=dg.in_process_executor,
+    )
+
+
+defs = definitions()

@@ -1,0 +1,193 @@
+"""A declared table as a Dagster asset: one function computes it, everything else follows from the declaration."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from lakehouse.errors import DeclarationError
+from lakehouse.iceberg.outcome import Outcome, Quarantined, Refused
+from lakehouse.iceberg.read import Input
+from lakehouse.iceberg.run import Run
+from lakehouse.iceberg.table import IcebergTable
+from lakehouse.resources.checks import Evaluated, check_result, check_specs, results_of
+from lakehouse.resources.iceberg_io import IcebergIOManager, run_of
+from lakehouse.resources.keys import asset_key
+from lakehouse.resources.metadata import declared_metadata, quarantined_metadata, written_metadata
+from lakehouse.resources.refusal import refusal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Written:
+    """What an asset did: the outcome of its write, how many rows it was given, and what else there is to show."""
+
+    outcome: Outcome
+    nr_rows: int
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+Materialize = Callable[[IcebergIOManager, Run], Written]
+
+
+def iceberg_asset(
+    table: IcebergTable,
+    *,
+    inputs: Mapping[str, Input] | None = None,
+    partitions_def: dg.PartitionsDefinition | None = None,
+    automation_condition: dg.AutomationCondition | None = None,
+) -> "Callable[[Callable[..., DataFrame]], dg.AssetsDefinition]":
+    """Make an asset of the function that computes a table from its inputs.
+
+    :param inputs: what the function is given, by the names of its parameters: frames, pinned when the run starts.
+    :raises DeclarationError: when the function's parameters are not the inputs.
+    """
+    given = dict(inputs or {})
+
+    def decorate(compute: "Callable[..., DataFrame]") -> dg.AssetsDefinition:
+        _check_parameters(table, compute, given)
+
+        def materialize(io: IcebergIOManager, run: Run) -> Written:
+            outcome = io.write(table, compute, given, run)
+            read = sum(pin.rows or 0 for pin in outcome.pins.values())
+            return Written(outcome, read if given else getattr(outcome, "added_rows", 0))
+
+        return table_asset(
+            table,
+            materialize,
+            description=inspect.getdoc(compute),
+            deps=[asset_key(read.table) for read in given.values()],
+            partitions_def=partitions_def,
+            automation_condition=automation_condition,
+        )
+
+    return decorate
+
+
+def table_asset(
+    table: IcebergTable,
+    materialize: Materialize,
+    *,
+    description: str | None,
+    deps: Sequence[dg.AssetKey] = (),
+    kinds: frozenset[str] = frozenset(),
+    partitions_def: dg.PartitionsDefinition | None = None,
+    automation_condition: dg.AutomationCondition | None = None,
+) -> dg.AssetsDefinition:
+    """Make an asset of a table and of what writes it; its checks can be run alone, and then nothing is written."""
+
+    @dg.multi_asset(
+        name=table.name.replace(".", "__"),
+        specs=[
+            table_spec(table, description=description, deps=deps, kinds=kinds | {"spark"}).replace_attributes(
+                automation_condition=automation_condition, skippable=True
+            )
+        ],
+        check_specs=check_specs(table),
+        partitions_def=partitions_def,
+        can_subset=True,
+        pool=table.name,
+        required_resource_keys={"io_manager"},
+    )
+    def body(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
+        io, run = context.resources.io_manager, _run(context, table)
+        if not context.selected_asset_keys:
+            results, evaluated = io.evaluate(table, run)
+            yield from _selected(context, [check_result(table, result, evaluated) for result in results])
+        else:
+            yield from _events(context, io, table, materialize(io, run))
+
+    return body
+
+
+def table_spec(
+    table: IcebergTable,
+    *,
+    description: str | None = None,
+    deps: Sequence[dg.AssetKey] = (),
+    kinds: frozenset[str] = frozenset(),
+) -> dg.AssetSpec:
+    """Return what the declaration says of a table to Dagster's catalog."""
+    return dg.AssetSpec(
+        asset_key(table.name),
+        description=description or table.comment,
+        deps=deps,
+        group_name=table.namespace,
+        kinds={"iceberg", table.namespace, *kinds},
+        owners=_owners(table),
+        tags=table.tags,
+        metadata=declared_metadata(table),
+    )
+
+
+def quarantine_spec(table: IcebergTable) -> dg.AssetSpec | None:
+    """Return the quarantine of a table as an asset that the table's own runs fill; None where it has none."""
+    if table.quarantine is None:
+        return None
+    return table_spec(table.quarantine, deps=[asset_key(table.name)])
+
+
+def _events(
+    context: dg.AssetExecutionContext, io: IcebergIOManager, table: IcebergTable, written: Written
+) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
+    outcome = written.outcome
+    checks = [check_result(table, result, Evaluated.by(outcome)) for result in results_of(table, outcome)]
+    if outcome.quarantined and table.quarantine:
+        context.log_event(_quarantine_event(io, table.quarantine, outcome.quarantined))
+    if isinstance(outcome, Refused):
+        yield from _selected(context, checks)
+        raise refusal(outcome)
+    yield dg.MaterializeResult(
+        asset_key=asset_key(table.name),
+        metadata={
+            "nr_rows": written.nr_rows,
+            **written_metadata(io.engine.catalog, table, outcome),
+            **written.metadata,
+        },
+        # Together with its check results, so that they point at this materialization.
+        check_results=_selected(context, checks),
+        data_version=dg.DataVersion(str(outcome.snapshot_id)) if outcome.snapshot_id else None,
+    )
+
+
+def _quarantine_event(
+    io: IcebergIOManager, quarantine: IcebergTable, found: Quarantined
+) -> dg.AssetMaterialization:
+    return dg.AssetMaterialization(
+        asset_key(quarantine.name),
+        description=f"{found.rows} rows of this run were refused.",
+        metadata=quarantined_metadata(io.engine.catalog, quarantine, found),
+        tags={"dagster/data_version": str(found.snapshot_id)},
+    )
+
+
+def _owners(table: IcebergTable) -> list[str]:
+    # Dagster takes addresses and teams.
+    if not table.owner:
+        return []
+    return [table.owner if "@" in table.owner or ":" in table.owner else f"team:{table.owner}"]
+
+
+def _selected(context: dg.AssetExecutionContext, checks: Sequence[dg.AssetCheckResult]) -> list[dg.AssetCheckResult]:
+    names = {key.name for key in context.selected_asset_check_keys}
+    return [check for check in checks if check.check_name in names]
+
+
+def _run(context: dg.AssetExecutionContext, table: IcebergTable) -> Run:
+    if not context.has_partition_key and not context.has_partition_key_range:
+        return Run(context.run.run_id)
+    return run_of(context.run.run_id, context.assets_def.partitions_def, context.partition_keys, table)
+
+
+def _check_parameters(table: IcebergTable, compute: Callable[..., Any], inputs: Mapping[str, Input]) -> None:
+    found = list(inspect.signature(compute).parameters)
+    if set(found) != set(inputs):
+        raise DeclarationError(
+            f"{table.name}: the function {compute.__name__} takes {', '.join(found) or 'nothing'}; "
+            f"expected the inputs, {', '.join(inputs) or 'none'}.",
+            next_step="Name its parameters as the keys of inputs=….",
+        )

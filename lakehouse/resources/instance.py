@@ -1,0 +1,40 @@
+"""Dagster's instance: what it remembers of runs, checks and ticks, in the home, beside the tables."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lakehouse.resources.files import replace_text
+from lakehouse.settings import Settings
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+_TEMPLATE = Path(__file__).with_name("dagster.yaml")
+# A command's own words go to the terminal; catching them for the UI would start two processes for each step.
+_OVERRIDES = {
+    "compute_logs": {"module": "dagster._core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}
+}
+
+
+def dagster_home(settings: Settings) -> Path:
+    """Return the folder of Dagster's instance, with its `dagster.yaml`; one that is there is left as it is.
+
+    `dagster dev` and `dagster-webserver` are given this as `DAGSTER_HOME`.
+    """
+    home = settings.dagster_home
+    home.mkdir(parents=True, exist_ok=True)
+    if not (home / "dagster.yaml").exists():
+        replace_text(home / "dagster.yaml", _TEMPLATE.read_text(encoding="utf-8"))
+    return home
+
+
+@contextmanager
+def open_instance(settings: Settings) -> "Iterator[dg.DagsterInstance]":
+    """Open the instance of this home, whatever `DAGSTER_HOME` says."""
+    from dagster import DagsterInstance
+
+    # `local_temp` is the public way to a persistent instance in a given folder.
+    with DagsterInstance.local_temp(str(dagster_home(settings)), overrides=_OVERRIDES) as instance:
+        yield instance

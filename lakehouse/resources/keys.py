@@ -1,0 +1,13 @@
+"""Names of tables as Dagster's asset keys, and back: `silver.fruits` is `silver/fruits`."""
+
+import dagster as dg
+
+
+def asset_key(table: str) -> dg.AssetKey:
+    """Return the asset key of `namespace.table`."""
+    return dg.AssetKey(table.split("."))
+
+
+def table_name(key: dg.AssetKey) -> str:
+    """Return the `namespace.table` of an asset key."""
+    return ".".join(key.path)

@@ -1,0 +1,109 @@
+"""What Dagster shows of a table and of each write to it, under the names that it and Iceberg have for these things.
+
+All of it comes from the declaration, from what the write counted, and from one read of the table's metadata file.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from lakehouse.iceberg.history import history_of
+from lakehouse.iceberg.outcome import Outcome, Pin, Published, Quarantined
+
+if TYPE_CHECKING:
+    from lakehouse.iceberg.catalog import Catalog
+    from lakehouse.iceberg.table import Column, IcebergTable
+
+STORAGE_KIND = "iceberg"
+
+
+def declared_metadata(table: "IcebergTable") -> dict[str, Any]:
+    """Return what is known of a table before it is first written."""
+    return {
+        "dagster/column_schema": column_schema(table),
+        "dagster/storage_kind": STORAGE_KIND,
+        "iceberg/write_mode": type(table.write).__name__,
+        "iceberg/partitioning": ", ".join(table.partitioning) or "none",
+    }
+
+
+def column_schema(table: "IcebergTable") -> dg.TableSchema:
+    """Return the columns with their types and docs; personal ones carry a tag."""
+    return dg.TableSchema([_column(column) for column in table.columns])
+
+
+def written_metadata(catalog: "Catalog", table: "IcebergTable", outcome: Outcome) -> dict[str, Any]:
+    """Return the standard metadata of a write that was published or found nothing to change; scans no data."""
+    return {
+        **_standing(catalog, table, outcome.snapshot_id),
+        **_counts(outcome),
+        **_quarantined(table, outcome),
+        **_inputs(outcome.pins),
+    }
+
+
+def quarantined_metadata(catalog: "Catalog", quarantine: "IcebergTable", found: Quarantined) -> dict[str, Any]:
+    """Return the metadata of a quarantine after rows were refused to it."""
+    return {"nr_rows": found.rows, **_standing(catalog, quarantine, found.snapshot_id)}
+
+
+def pin_metadata(pin: Pin) -> dict[str, Any]:
+    """Return what was read of an input."""
+    found = {"table": pin.table, "snapshot_id": str(pin.snapshot_id), "rows": pin.rows, "note": pin.note}
+    if pin.since_snapshot_id:
+        found["since_snapshot_id"] = str(pin.since_snapshot_id)
+    return {name: value for name, value in found.items() if value not in (None, "")}
+
+
+def _standing(catalog: "Catalog", table: "IcebergTable", snapshot_id: int | None) -> dict[str, Any]:
+    """Return what a table is as of a snapshot: others may have published since."""
+    loaded = catalog.load(table.name)
+    snapshot = history_of(table.name, loaded).snapshots[snapshot_id] if snapshot_id else None
+    found = {
+        "dagster/row_count": snapshot.rows if snapshot else 0,
+        "dagster/column_schema": column_schema(table),
+        "dagster/table_name": f"{catalog.name}.{table.name}",
+        "dagster/uri": loaded.location(),
+        "dagster/storage_kind": STORAGE_KIND,
+    }
+    # Snapshot ids are text, since they exceed what JSON numbers hold.
+    return found | ({"iceberg/snapshot_id": str(snapshot_id)} if snapshot else {})
+
+
+def _counts(outcome: Outcome) -> dict[str, Any]:
+    if not isinstance(outcome, Published):
+        return {"iceberg/operation": "unchanged", "iceberg/added_rows": 0, "iceberg/deleted_rows": 0}
+    counts = {
+        "iceberg/operation": outcome.operation,
+        "iceberg/added_rows": outcome.added_rows,
+        "iceberg/deleted_rows": outcome.deleted_rows,
+        "iceberg/inserted_rows": outcome.inserted_rows,
+        "iceberg/updated_rows": outcome.updated_rows,
+        "iceberg/added_files": outcome.added_files,
+        "iceberg/added_bytes": outcome.added_bytes,
+        # The count is that of all partitions of the run: for a range, Dagster would show it as that of each.
+        "dagster/partition_row_count": outcome.partition_row_count if len(outcome.partitions) == 1 else None,
+    }
+    return {name: value for name, value in counts.items() if value is not None}
+
+
+def _quarantined(table: "IcebergTable", outcome: Outcome) -> dict[str, Any]:
+    if table.quarantine is None:
+        return {}
+    rows = outcome.quarantined.rows if outcome.quarantined else 0
+    return {"quarantined_rows": rows, "quarantine_table": table.quarantine.name}
+
+
+def _inputs(pins: Mapping[str, Pin]) -> dict[str, Any]:
+    return {"iceberg/inputs": {name: pin_metadata(pin) for name, pin in pins.items()}} if pins else {}
+
+
+def _column(column: "Column") -> dg.TableColumn:
+    return dg.TableColumn(
+        column.name,
+        column.type,
+        column.doc or None,
+        dg.TableColumnConstraints(nullable=not column.required),
+        tags={"personal": ""} if column.personal else None,
+    )

@@ -1,0 +1,58 @@
+"""Partitions of a Dagster run as those of a table: bounds in the column that the table is partitioned by."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, time
+
+import dagster as dg
+
+from lakehouse.errors import DeclarationError
+from lakehouse.iceberg.run import Bound, Partitions
+
+
+def partitions_of(
+    definition: dg.PartitionsDefinition, keys: Sequence[str], *, column: str, column_type: str
+) -> Partitions:
+    """Return the partitions that `keys` stand for in a column.
+
+    A window of time is a span of dates, or in a timestamp column the span of moments that it has in its time zone.
+    Static and dynamic keys are the values of a string column, or the numbers of an integer one.
+
+    :raises DeclarationError: where the column cannot hold such partitions.
+    """
+    if isinstance(definition, dg.TimeWindowPartitionsDefinition) and column_type != "string":
+        windows = [definition.time_window_for_partition_key(key) for key in keys]
+        ranges = [_span(window.start, window.end, column, column_type) for window in windows]
+        return Partitions(tuple(keys), tuple(ranges))
+    if isinstance(definition, dg.MultiPartitionsDefinition):
+        raise DeclarationError(
+            f"partitions of several dimensions were given for column {column}; expected one dimension.",
+            next_step="Partition the asset by one dimension; the table may be partitioned by more columns.",
+        )
+    if column_type in ("int", "bigint"):
+        return Partitions(tuple(keys), tuple(_number(key, column) for key in keys))
+    if column_type != "string":
+        raise _unfit(f"{type(definition).__name__}", column, column_type, "string, int or bigint")
+    return Partitions(tuple(keys))
+
+
+def _span(start: datetime, end: datetime, column: str, column_type: str) -> tuple[Bound, Bound]:
+    if column_type == "timestamp":
+        return start.astimezone(UTC), end.astimezone(UTC)
+    if column_type != "date":
+        raise _unfit("windows of time", column, column_type, "date, timestamp or string")
+    if start.time() != time() or end.time() != time():
+        raise _unfit(f"the window from {start} to {end}", column, column_type, "whole days, or a timestamp column")
+    return start.date(), end.date()
+
+
+def _number(key: str, column: str) -> tuple[int, int]:
+    if not key.lstrip("-").isdigit():
+        raise DeclarationError(f"partition {key!r} is not a number, and column {column} is; expected digits.")
+    return int(key), int(key) + 1
+
+
+def _unfit(partitions: str, column: str, column_type: str, expected: str) -> DeclarationError:
+    return DeclarationError(
+        f"{partitions} cannot be partitions of column {column}, which is {column_type}; expected {expected}.",
+        next_step="Change the asset's partitions_def, or the column that the table overwrites by.",
+    )

@@ -1,0 +1,31 @@
+"""A refused write as the failure that Dagster records: which rule, how many rows, and what such a row looks like."""
+
+import json
+
+import dagster as dg
+
+from lakehouse.iceberg.outcome import Refused, RuleResult
+
+
+def refusal(outcome: Refused) -> dg.Failure:
+    """Return the failure of a refused write; running the same again would be refused again, so it is not retried."""
+    reasons = "; ".join(_reason(result) for result in outcome.reasons)
+    main = f"is as it was, at snapshot {outcome.snapshot_id}" if outcome.snapshot_id else "is empty, as it was"
+    return dg.Failure(
+        f"{outcome.table} was not published: {reasons}. "
+        f"The table {main}; the refused rows are kept on its branch {outcome.branch} for seven days. "
+        "Correct the delivery or the rule, and run this again.",
+        metadata={
+            "iceberg/refused_branch": outcome.branch,
+            "iceberg/refused_snapshot_id": str(outcome.candidate_snapshot_id),
+            "iceberg/snapshot_id": str(outcome.snapshot_id),
+            "failed_rules": [result.rule.name for result in outcome.reasons],
+        },
+        allow_retries=False,
+    )
+
+
+def _reason(result: RuleResult) -> str:
+    rows = f"{result.failed_rows} of {result.total_rows} {'row' if result.total_rows == 1 else 'rows'}"
+    shown = f", such as {json.dumps(dict(result.sample[0]), default=str, ensure_ascii=False)}" if result.sample else ""
+    return f"rule {result.rule.name} ({result.rule.description}) is broken by {rows}{shown}"

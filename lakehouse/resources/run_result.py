@@ -1,0 +1,118 @@
+"""What became of a run, in plain values read from its events."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import dagster as dg
+
+from lakehouse.resources.keys import table_name
+
+Status = Literal["published", "unchanged", "failed", "not run"]
+INTERRUPTED = "UNEXPECTED_TERMINATION"
+
+
+@dataclass(frozen=True)
+class AssetResult:
+    """What became of one asset: its metadata in plain values, and why it failed where it did."""
+
+    table: str
+    status: Status
+    metadata: Mapping[str, Any]
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What one check found."""
+
+    table: str
+    name: str
+    passed: bool
+    severity: Literal["ERROR", "WARN"]
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What became of a run. `message` says why it failed where no asset did."""
+
+    run_id: str
+    success: bool
+    assets: tuple[AssetResult, ...] = ()
+    checks: tuple[CheckResult, ...] = ()
+    message: str = ""
+
+    def asset(self, table: str) -> AssetResult | None:
+        """Return what became of a table; None where it was not selected."""
+        return next((found for found in self.assets if found.table == table), None)
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """Why it failed: one text for each asset that did, or that of the run."""
+        said = tuple(found.message for found in self.assets if found.status == "failed")
+        return said or ((self.message,) if self.message else ())
+
+
+def read_result(ran: dg.ExecuteInProcessResult, tables: Mapping[str, str]) -> RunResult:
+    """Return what became of a run.
+
+    :param tables: the selected assets' tables by the keys of their steps, in the order of execution.
+    """
+    events = ran.all_events
+    return RunResult(
+        ran.run_id,
+        ran.success,
+        assets=tuple(_asset(table, step, events) for step, table in tables.items()),
+        checks=tuple(_check(event) for event in events if event.event_type_value == "ASSET_CHECK_EVALUATION"),
+        message="; ".join(_text(event.job_failure_data.error) for event in events if _failed_by_itself(event)),
+    )
+
+
+def is_interrupted(ran: dg.ExecuteInProcessResult) -> bool:
+    """Whether the run ended by Ctrl-C."""
+    last = [event.job_failure_data.failure_reason for event in ran.all_events if event.is_job_failure]
+    return any(reason is not None and reason.value == INTERRUPTED for reason in last)
+
+
+def plain(value: dg.MetadataValue) -> Any:
+    """Return a metadata value as what it was made from."""
+    if isinstance(value, dg.TableMetadataValue):
+        return [dict(record.data) for record in value.records]
+    return value.value
+
+
+def _asset(table: str, step: str, events: Sequence[dg.DagsterEvent]) -> AssetResult:
+    for event in events:
+        if event.is_step_failure and event.step_key == step:
+            return AssetResult(table, "failed", {}, _failure(event))
+        if event.is_step_materialization and table_name(event.asset_key) == table:
+            found = event.step_materialization_data.materialization.metadata
+            metadata = {name: plain(value) for name, value in found.items()}
+            unchanged = metadata.get("iceberg/operation") == "unchanged"
+            return AssetResult(table, "unchanged" if unchanged else "published", metadata)
+    return AssetResult(table, "not run", {})
+
+
+def _check(event: dg.DagsterEvent) -> CheckResult:
+    found = event.asset_check_evaluation_data
+    metadata = {name: plain(value) for name, value in found.metadata.items()}
+    return CheckResult(
+        table_name(found.asset_key), found.check_name, found.passed, found.severity.value, metadata
+    )
+
+
+def _failure(event: dg.DagsterEvent) -> str:
+    data = event.step_failure_data
+    said = data.user_failure_data.description if data.user_failure_data else None
+    return said or _text(data.error)
+
+
+def _failed_by_itself(event: dg.DagsterEvent) -> bool:
+    return event.is_job_failure and event.job_failure_data.error is not None
+
+
+def _text(error: Any) -> str:
+    while error.cause is not None:
+        error = error.cause
+    return error.message.strip().removeprefix("lakehouse.errors.")

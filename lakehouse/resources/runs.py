@@ -1,0 +1,78 @@
+"""Assets materialized in this process, through Dagster, on the instance that its UI shows."""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import dagster as dg
+
+from lakehouse.errors import UsageError
+from lakehouse.resources.keys import table_name
+from lakehouse.resources.processes import Process
+from lakehouse.resources.run_result import RunResult, is_interrupted, read_result
+
+OnEvent = Callable[[dg.DagsterEvent], None]
+
+
+def materialize(
+    definitions: dg.Definitions,
+    instance: dg.DagsterInstance,
+    selection: dg.AssetSelection,
+    *,
+    partition: str | tuple[str, str] | None = None,
+    tags: Mapping[str, str] | None = None,
+    on_event: OnEvent | None = None,
+) -> RunResult:
+    """Run the selected assets and checks, one after the other, and return what became of them.
+
+    :param partition: a partition's key, or the first and last of a range.
+    :param on_event: told of each event of the run as it happens.
+    :raises UsageError: when nothing that can be run is selected.
+    :raises KeyboardInterrupt: when the run was interrupted, which Dagster has recorded as its failure.
+    """
+    graph = definitions.resolve_asset_graph()
+    keys = selection.resolve(graph) & graph.executable_asset_keys
+    checks = selection.resolve_checks(graph)
+    if not keys and not checks:
+        raise UsageError(f"{selection} selects nothing to run.", next_step="`lakehouse status` lists the tables.")
+    job = _with_logger(definitions, on_event).resolve_implicit_global_asset_job_def()
+    ran = job.get_subset(asset_selection=keys, asset_check_selection=checks).execute_in_process(
+        run_config={"loggers": {"events": {}}},
+        instance=instance,
+        partition_key=partition if isinstance(partition, str) else None,
+        tags={**(tags or {}), **Process.current().tags, **_range_tags(partition)},
+        raise_on_error=False,
+    )
+    if is_interrupted(ran):
+        raise KeyboardInterrupt
+    ordered = [key for key in graph.toposorted_asset_keys if key in keys]
+    return read_result(ran, {graph.get(key).assets_def.node_def.name: table_name(key) for key in ordered})
+
+
+def _range_tags(partition: str | tuple[str, str] | None) -> dict[str, str]:
+    if not isinstance(partition, tuple):
+        return {}
+    return {"dagster/asset_partition_range_start": partition[0], "dagster/asset_partition_range_end": partition[1]}
+
+
+def _with_logger(definitions: dg.Definitions, on_event: OnEvent | None) -> dg.Definitions:
+    """Let a run tell its events to the caller, and not to the terminal."""
+
+    @dg.logger
+    def events(_: dg.InitLoggerContext) -> logging.Logger:
+        logger = logging.Logger("lakehouse.run")
+        logger.addHandler(_Events(on_event))
+        return logger
+
+    return dg.Definitions.merge(definitions, dg.Definitions(loggers={"events": events}))
+
+
+class _Events(logging.Handler):
+    def __init__(self, on_event: OnEvent | None) -> None:
+        super().__init__()
+        self._on_event = on_event
+
+    def emit(self, record: Any) -> None:
+        event = getattr(record, "dagster_event", None)
+        if event is not None and self._on_event is not None:
+            self._on_event(event)
