@@ -1,4 +1,4 @@
-"""One Spark session for the whole run, and for each test a fresh catalog on it: SQLite on disk, or Glue and S3 on moto."""
+"""One Spark session for the whole run, and on it a fresh catalog for each test: SQLite, or Glue and S3 on moto."""
 
 import logging
 import os

