@@ -84,4 +84,10 @@ class TableBusy(LakehouseError):
 
 
 class FileRejected(LakehouseError):
-    """A delivered file is not what its feed declares."""
+    """A delivered file is not what its feed declares; none of the texts holds a value of a row."""
+
+    def __init__(self, reason: str, *, found: str, expected: str, next_step: str = "") -> None:
+        super().__init__(f"{reason}: found {found}; expected {expected}.", next_step=next_step)
+        self.reason = reason
+        self.found = found
+        self.expected = expected

@@ -1,0 +1,81 @@
+"""What one ingest took from its feed's inbox; values without behaviour."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from lakehouse.errors import FileRejected
+from lakehouse.ingestion.ingest import Ingest
+from lakehouse.ingestion.staging import StagedFile
+
+
+@dataclass(frozen=True)
+class RejectedFile:
+    """A file that is not what its feed declares, and where it now is; no text of it holds a value of a row."""
+
+    feed: str
+    source_file: str
+    sha256: str
+    why: FileRejected
+    rejected_at: datetime
+    key: str
+
+    def __str__(self) -> str:
+        return f"{self.source_file} was rejected: {self.why} It is kept as {self.key}."
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """The files that one ingest took, in their order, staged to be landed by one append.
+
+    `unsettled` are the keys that were still being written, or changed while they were read: the next ingest takes them.
+    `waiting` counts what the feed's `max_files` left for the next one.
+    """
+
+    ingest: Ingest
+    files: Sequence[StagedFile] = ()
+    rejected: Sequence[RejectedFile] = ()
+    unsettled: Sequence[str] = ()
+    waiting: int = 0
+
+    @property
+    def arriving(self) -> list[tuple[str, str]]:
+        """(`_source_file`, `_source_sha256`) of each file: what the append is made once by."""
+        return [(file.source_file, file.sha256) for file in self.files]
+
+    @property
+    def rows(self) -> int:
+        """Rows of all taken files, before any cleaning (`nr_rows`); those that bronze already has are among them."""
+        return sum(file.rows for file in self.files)
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of all taken files as delivered."""
+        return sum(file.stored.size_bytes for file in self.files)
+
+    @property
+    def added_columns(self) -> tuple[str, ...]:
+        """Columns that a file brought and the feed does not declare, in the order of their coming."""
+        return tuple(dict.fromkeys(name for file in self.files for name in file.added_columns))
+
+    @property
+    def warnings(self) -> list[str]:
+        """One line for each file that brought columns which the feed does not declare."""
+        return [
+            f"{file.source_file} brings {', '.join(file.added_columns)}, which feed {self.ingest.feed.name} does not "
+            f"declare; added to {self.ingest.feed.table} as a nullable string. Declare it to give it a meaning."
+            for file in self.files
+            if file.added_columns
+        ]
+
+
+@dataclass(frozen=True)
+class Archived:
+    """What became of a delivery's files after bronze had them.
+
+    `keys` are where they now are. `left` are those in the inbox that were changed meanwhile: the next ingest takes
+    them for what they are now.
+    """
+
+    keys: Sequence[str] = ()
+    left: Sequence[str] = ()

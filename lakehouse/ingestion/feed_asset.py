@@ -1,0 +1,67 @@
+"""A feed's bronze table as a Dagster asset: what waits in the inbox is landed, and archived once bronze has it."""
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from lakehouse.iceberg.outcome import Published
+from lakehouse.iceberg.run import Run
+from lakehouse.iceberg.table import IcebergTable
+from lakehouse.ingestion.feed import Feed
+from lakehouse.ingestion.land import Landing, land
+from lakehouse.resources.checks import sample_table
+from lakehouse.resources.iceberg_asset import Written, table_asset
+from lakehouse.resources.stores import open_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def feed_asset(
+    feed: Feed, table: IcebergTable, *, automation_condition: dg.AutomationCondition | None = None
+) -> "Callable[[Callable[[DataFrame], DataFrame]], dg.AssetsDefinition]":
+    """Make an asset of a feed; the function is given the delivered rows, and returns them with the `extra` columns."""
+
+    def decorate(compute: "Callable[[DataFrame], DataFrame]") -> dg.AssetsDefinition:
+        def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
+            settings = context.resources.settings
+            io = context.resources.io_manager
+            landing = land(io.engine, feed, table, open_store(settings), settings.home, run, compute=compute)
+            for said in (*landing.delivery.warnings, *map(str, landing.delivery.rejected)):
+                context.log.warning(said)
+            added = landing.outcome.added_rows if isinstance(landing.outcome, Published) else 0
+            return Written(landing.outcome, added, landing_metadata(landing))
+
+        return table_asset(
+            table,
+            materialize,
+            description=inspect.getdoc(compute),
+            kinds=frozenset({"csv"}),
+            resources=frozenset({"settings"}),
+            automation_condition=automation_condition,
+        )
+
+    return decorate
+
+
+def landing_metadata(landing: Landing) -> dict[str, Any]:
+    """Return which files an ingest took, and what became of them."""
+    delivery = landing.delivery
+    found: dict[str, Any] = {
+        "files": len(delivery.files),
+        "rejected_files": len(delivery.rejected),
+        "delivered_rows": delivery.rows,
+        "delivered_bytes": delivery.size_bytes,
+    }
+    if delivery.files:
+        found["landed"] = sample_table(
+            [{"file": file.source_file, "rows": file.rows, "sha256": file.sha256} for file in delivery.files]
+        )
+    if delivery.rejected:
+        found["rejected"] = sample_table(
+            [{"file": file.source_file, "reason": str(file.why), "kept_as": file.key} for file in delivery.rejected]
+        )
+    left = {"archived": landing.archived.keys, "unsettled": delivery.unsettled, "warnings": delivery.warnings}
+    return found | {name: list(values) for name, values in left.items() if values}

@@ -1,0 +1,99 @@
+"""A file's header against its feed's declaration; decides, and reads nothing.
+
+A file without a header shows its first row where names should be. So a name that is not declared is shown only where
+the other names prove that this is a header, or where the feed identifies nobody.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from lakehouse.errors import FileRejected
+from lakehouse.ingestion.feed import SOURCE_COLUMNS, Feed
+
+_SHOWN_NAMES = 30
+_SHOWN_CHARACTERS = 60
+_NEW_NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_]*$")
+
+
+@dataclass(frozen=True)
+class Header:
+    """What of a file is read: `names` are all of its columns in their order, `added` those that bronze gets anew."""
+
+    names: tuple[str, ...]
+    taken: tuple[str, ...]
+    """The declared ones that it has, in the feed's order, then the added ones."""
+    added: tuple[str, ...] = ()
+
+
+def plan_header(feed: Feed, names: Sequence[str]) -> Header:
+    """Decide which of a file's columns are read.
+
+    :raises FileRejected: no header, or one with a missing, repeated or undeclared column.
+    """
+    if not set(names) & set(feed.column_names):
+        raise _no_header(feed, names)
+    missing = [name for name in feed.column_names if name in feed.required_names and name not in names]
+    unknown = [name for name in names if name not in feed.column_names]
+    said = _Said(feed, tuple(names), is_proven=not missing or not feed.has_personal_columns)
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise said.rejected(f"repeated {said.columns(repeated)}", "Name each column once, and put the file back.")
+    if missing:
+        raise said.rejected(f"missing {said.columns(missing)}", "Deliver the column, or declare it optional.")
+    if unknown and feed.on_new_column == "reject":
+        step = "Leave the column out, or declare it, or set on_new_column to 'ignore' or 'add'."
+        raise said.rejected(f"unknown {said.columns(unknown)}", step)
+    added = tuple(unknown) if feed.on_new_column == "add" else ()
+    unfit = [name for name in added if not _can_be_added(feed, name, added)]
+    if unfit:
+        step = "Rename it to letters, digits and underscores, unlike any other name when case is ignored."
+        raise said.rejected(f"unknown {said.columns(unfit)} that bronze cannot have by that name", step)
+    taken = tuple(name for name in feed.column_names if name in names)
+    return Header(tuple(names), (*taken, *added), added)
+
+
+@dataclass(frozen=True)
+class _Said:
+    feed: Feed
+    names: tuple[str, ...]
+    is_proven: bool
+
+    def columns(self, names: Iterable[str]) -> str:
+        names = list(names)
+        word = "column" if len(names) == 1 else "columns"
+        return f"{word} {self.shown(names)}"
+
+    def shown(self, names: Sequence[str]) -> str:
+        open_names = [name for name in names if self.is_proven or name in self.feed.column_names]
+        hidden = len(names) - len(open_names)
+        said = [name[:_SHOWN_CHARACTERS] or "''" for name in open_names[:_SHOWN_NAMES]]
+        said += [f"{len(open_names) - _SHOWN_NAMES} more"] if len(open_names) > _SHOWN_NAMES else []
+        said += [f"{hidden} not declared"] if hidden else []
+        return ", ".join(said)
+
+    def rejected(self, reason: str, next_step: str) -> FileRejected:
+        found = f"a header with {self.shown(self.names)}"
+        return FileRejected(reason, found=found, expected=expected_header(self.feed), next_step=next_step)
+
+
+def expected_header(feed: Feed) -> str:
+    """Say which header the feed's files have."""
+    optional = [name for name in feed.column_names if name not in feed.required_names]
+    said = ", ".join(name for name in feed.column_names if name in feed.required_names)
+    return f"{said} in any order" + (f", and optionally {', '.join(optional)}" if optional else "")
+
+
+def _no_header(feed: Feed, names: Sequence[str]) -> FileRejected:
+    fields = "one field" if len(names) == 1 else f"{len(names)} fields"
+    return FileRejected(
+        "no header",
+        found=f"a first row of {fields}, none of them the name of a declared column",
+        expected=expected_header(feed),
+        next_step="Put the column names in the first row, separated by commas.",
+    )
+
+
+def _can_be_added(feed: Feed, name: str, added: Sequence[str]) -> bool:
+    taken = [column.lower() for column in (*feed.column_names, *(column.name for column in SOURCE_COLUMNS), *added)]
+    return bool(_NEW_NAME.match(name)) and taken.count(name.lower()) == 1

@@ -1,0 +1,89 @@
+"""One ingest of a feed at a time on a host, each with a moment of its own and a folder that does not outlive it."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from lakehouse.errors import TableBusy
+from lakehouse.ingestion.feed import Feed
+
+WAIT_SECONDS = 3600.0
+_CLOCK = "last_ingest"
+
+
+@dataclass(frozen=True)
+class Ingest:
+    """An ingest that holds its feed: when it began, which is later than any before it, and its staging folder."""
+
+    feed: Feed
+    began_at: datetime
+    staging: Path
+
+    @property
+    def id(self) -> str:
+        """What tells the ingests of a feed apart; it sorts by time."""
+        return self.staging.name
+
+
+@contextmanager
+def exclusive(
+    feed: Feed, home: Path, *, wait_seconds: float = WAIT_SECONDS, after: datetime | None = None
+) -> Iterator[Ingest]:
+    """Hold a feed while its files are taken, landed and archived; its staging folder is removed at the end.
+
+    The lock is the operating system's and goes with its process. What dead ingests left in staging is removed.
+
+    :param after: a moment that this ingest must be later than, such as the newest `_ingested_at` of another host.
+    :raises TableBusy: when another ingest holds the feed for longer than `wait_seconds`.
+    """
+    with _locked(feed, home, wait_seconds):
+        folder = home / "staging" / feed.name
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _remove_dead(folder)
+        began_at = _tick(folder / _CLOCK, after)
+        staging = folder / began_at.strftime("%Y%m%dT%H%M%S.%fZ")
+        (staging / "rows").mkdir(parents=True)
+        try:
+            yield Ingest(feed, began_at, staging)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+
+
+@contextmanager
+def _locked(feed: Feed, home: Path, wait_seconds: float) -> Iterator[None]:
+    locks = home / "locks"
+    locks.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(locks / f"feed-{feed.name}.lock")
+    try:
+        lock.acquire(timeout=wait_seconds)
+    except Timeout as error:
+        raise TableBusy(
+            f"Feed {feed.name} is being ingested by another process, and was not free within {wait_seconds:.0f} s.",
+            next_step="Wait for that ingest to end, or stop it, and run this again.",
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _remove_dead(folder: Path) -> None:
+    for left in folder.iterdir():
+        if left.is_dir():
+            shutil.rmtree(left)
+
+
+def _tick(clock: Path, after: datetime | None) -> datetime:
+    """Return now, or a microsecond after the last ingest where the host's clock did not go on since."""
+    earlier = [datetime.fromisoformat(clock.read_text(encoding="utf-8"))] if clock.exists() else []
+    earlier += [after] if after else []
+    moment = max([datetime.now(UTC), *(last + timedelta(microseconds=1) for last in earlier)])
+    replacement = clock.with_suffix(".new")
+    replacement.write_text(moment.isoformat(), encoding="utf-8")
+    replacement.replace(clock)
+    return moment

@@ -1,0 +1,84 @@
+"""The life of a delivery: taken from the inbox, published in bronze, archived; once, whatever is killed in between."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg import evolution
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.history import read_history
+from lakehouse.iceberg.lock import table_lock
+from lakehouse.iceberg.outcome import Outcome, Refused, Unchanged
+from lakehouse.iceberg.run import Run
+from lakehouse.iceberg.table import IcebergTable
+from lakehouse.iceberg.write import write
+from lakehouse.ingestion.archive import finish
+from lakehouse.ingestion.delivery import Archived, Delivery
+from lakehouse.ingestion.feed import Feed
+from lakehouse.ingestion.frame import frame, landing_table
+from lakehouse.ingestion.ingest import exclusive
+from lakehouse.ingestion.take import take
+from lakehouse.resources.object_store import ObjectStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Landing:
+    """What one ingest did: the files it took, what came of writing them, and where they are now.
+
+    Nothing is archived where bronze refused the delivery: its files wait in the inbox.
+    """
+
+    delivery: Delivery
+    outcome: Outcome
+    archived: Archived
+
+
+def land(
+    engine: Engine,
+    feed: Feed,
+    table: IcebergTable,
+    store: ObjectStore,
+    home: Path,
+    run: Run | None = None,
+    *,
+    compute: "Callable[[DataFrame], DataFrame]" = lambda delivered: delivered,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Landing:
+    """Land what waits in a feed's inbox by one append to its bronze table, and archive it.
+
+    Where nothing waits, only the table is made sure of, and no Spark is started for one that is as declared.
+
+    :param compute: makes the `extra` columns of the table from the delivered rows.
+    :param progress: told the number of bytes read, again and again.
+    :raises TableBusy: when another ingest of the feed goes on for longer than an hour.
+    """
+    with exclusive(feed, home) as ingest:
+        delivery = take(store, ingest, progress=progress)
+        outcome = _publish(engine, feed, table, delivery, run or Run(), compute)
+        archived = Archived() if isinstance(outcome, Refused) else finish(delivery, store)
+        return Landing(delivery, outcome, archived)
+
+
+def _publish(
+    engine: Engine,
+    feed: Feed,
+    table: IcebergTable,
+    delivery: Delivery,
+    run: Run,
+    compute: "Callable[[DataFrame], DataFrame]",
+) -> Outcome:
+    table, added = landing_table(feed, table, engine.catalog, delivery.added_columns)
+    if not delivery.files:
+        with table_lock(engine, table.name):
+            evolution.ensure(engine, table, run.run_id)
+        main = read_history(engine, table.name).main
+        return Unchanged(table.name, "", main.snapshot_id if main else None)
+
+    def rows() -> "DataFrame":
+        return compute(frame(engine.spark, delivery, added=added))
+
+    return write(engine, table, rows, run=run, arriving=delivery.arriving)

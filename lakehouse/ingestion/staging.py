@@ -1,0 +1,131 @@
+"""A delivered file as staged Parquet: what was judged is what Spark reads.
+
+    <home>/staging/<feed>/<ingest id>/rows/_source_sha256=<hash>/<number>.parquet
+
+The hash of a file is known once it was read; so it stands in the path, which Spark reads as a column.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lakehouse.errors import FileRejected
+from lakehouse.ingestion.feed import Feed
+from lakehouse.ingestion.header import Header
+from lakehouse.ingestion.rows import RowReader
+from lakehouse.ingestion.source import HashedBytes, unpacked
+from lakehouse.resources.object_store import ObjectStore, StoredObject
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class StagedFile:
+    """A delivered file that is what its feed declares, with its rows in `path`."""
+
+    stored: StoredObject
+    source_file: str
+    sha256: str
+    rows: int
+    path: Path
+    added_columns: tuple[str, ...] = ()
+
+
+def stage(
+    feed: Feed,
+    store: ObjectStore,
+    stored: StoredObject,
+    folder: Path,
+    number: int,
+    ingested_at: datetime,
+    progress: Callable[[int], None],
+) -> StagedFile:
+    """Read a file once: hash it, judge it and write its rows as Parquet below `folder`.
+
+    A file that is refused is read again, by one thread, for the number of the row; it is seldom and ends early.
+
+    :raises FileRejected: it is not what the feed declares; no Parquet is left of it.
+    :raises FileNotFoundError: it went away.
+    """
+    target = folder / f"{number:06}.parquet"
+    try:
+        return _convert(feed, store, stored, target, ingested_at, progress, use_threads=True)
+    except FileRejected:
+        return _convert(feed, store, stored, target, ingested_at, _tell_nobody, use_threads=False)
+    finally:
+        target.unlink(missing_ok=True)
+
+
+def _tell_nobody(_: int) -> None:
+    """The second reading of a file is no progress."""
+
+
+def _convert(
+    feed: Feed,
+    store: ObjectStore,
+    stored: StoredObject,
+    target: Path,
+    ingested_at: datetime,
+    progress: Callable[[int], None],
+    *,
+    use_threads: bool,
+) -> StagedFile:
+    source_file = stored.key.removeprefix(feed.inbox)
+    with store.open(stored.key) as raw:
+        delivered = HashedBytes(raw, progress)
+        reader = RowReader(feed, unpacked(delivered, source_file), use_threads=use_threads)
+        origin = _Origin(feed, reader.header, source_file, stored.modified_at, ingested_at)
+        rows = _write(target, origin, reader.batches())
+        sha256 = delivered.sha256()
+    path = target.parent / "rows" / f"_source_sha256={sha256}" / target.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    target.rename(path)
+    return StagedFile(stored, source_file, sha256, rows, path, reader.header.added)
+
+
+def _write(target: Path, origin: "_Origin", batches: "Iterator[pa.RecordBatch]") -> int:
+    from pyarrow import parquet
+
+    rows = 0
+    # Statistics would be read by nobody: each row of a staged file is landed.
+    with parquet.ParquetWriter(target, origin.schema, compression="zstd", write_statistics=False) as writer:
+        for batch in batches:
+            writer.write_batch(origin.stamped(batch, first_row=rows + 1))
+            rows += batch.num_rows
+    return rows
+
+
+@dataclass(frozen=True)
+class _Origin:
+    feed: Feed
+    header: Header
+    source_file: str
+    modified_at: datetime
+    ingested_at: datetime
+
+    @property
+    def schema(self) -> "pa.Schema":
+        import pyarrow as pa
+
+        moment = pa.timestamp("us", tz="UTC")
+        delivered = [(name, pa.string()) for name in (*self.feed.column_names, *self.header.added)]
+        stamps = [("_source_file", pa.string()), ("_source_modified_at", moment), ("_source_row", pa.int64())]
+        return pa.schema([*delivered, *stamps, ("_ingested_at", moment)])
+
+    def stamped(self, batch: "pa.RecordBatch", first_row: int) -> "pa.RecordBatch":
+        """Return the rows with all of the feed's columns in its order, and their source."""
+        import pyarrow as pa
+
+        rows = batch.num_rows
+        made = {
+            "_source_file": pa.repeat(pa.scalar(self.source_file, pa.string()), rows),
+            "_source_modified_at": pa.repeat(pa.scalar(self.modified_at, pa.timestamp("us", tz="UTC")), rows),
+            "_source_row": pa.arange(first_row, first_row + rows),
+            "_ingested_at": pa.repeat(pa.scalar(self.ingested_at, pa.timestamp("us", tz="UTC")), rows),
+        }
+        read = dict(zip(batch.schema.names, batch.columns, strict=True)) | made
+        columns = [read[field.name] if field.name in read else pa.nulls(rows, field.type) for field in self.schema]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)

@@ -1,0 +1,131 @@
+"""The inbox's waiting files, taken in order: each is staged to be landed, or rejected with its reason."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from lakehouse.errors import FileRejected
+from lakehouse.ingestion.archive import put_away, sha256_of
+from lakehouse.ingestion.delivery import Delivery, RejectedFile
+from lakehouse.ingestion.feed import Feed
+from lakehouse.ingestion.ingest import Ingest
+from lakehouse.ingestion.names import judge_name, reason_key, rejected_key
+from lakehouse.ingestion.staging import StagedFile, stage
+from lakehouse.resources.object_store import ObjectStore, StoredObject
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What an inbox holds: the complete files by (modified time, key), and the keys of those still being written."""
+
+    files: tuple[StoredObject, ...] = ()
+    unsettled: tuple[str, ...] = ()
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of the complete files."""
+        return sum(file.size_bytes for file in self.files)
+
+
+def waiting(feed: Feed, store: ObjectStore) -> Waiting:
+    """Look into a feed's inbox; where a file was modified just now, look again after `settle_seconds`."""
+    seen = store.objects(feed.inbox)
+    if not any(_is_young(item, store.settle_seconds) for item in seen):
+        return Waiting(tuple(seen))
+    time.sleep(store.settle_seconds)
+    return plan_waiting(seen, store.objects(feed.inbox))
+
+
+def plan_waiting(seen: list[StoredObject], later: list[StoredObject]) -> Waiting:
+    """Tell the files that stood still between two looks from those that came or changed."""
+    before = set(seen)
+    return Waiting(
+        tuple(item for item in later if item in before),
+        tuple(item.key for item in later if item not in before),
+    )
+
+
+def take(store: ObjectStore, ingest: Ingest, *, progress: Callable[[int], None] = lambda _: None) -> Delivery:
+    """Take what waits in the inbox of the ingest's feed: stage each file, or move it to the rejected ones.
+
+    A rejected file does not stop those behind it. An error of the system does (a full disk, an unreadable folder):
+    the files stay in the inbox, and the next ingest begins with the same.
+
+    :param progress: told the number of bytes read, again and again.
+    """
+    feed = ingest.feed
+    found = waiting(feed, store)
+    batch = found.files[: feed.max_files]
+    taken = [_take_one(store, ingest, item, number, progress) for number, item in enumerate(batch)]
+    changed = [item.key for item, file in zip(batch, taken, strict=True) if file is None]
+    return Delivery(
+        ingest,
+        files=tuple(file for file in taken if isinstance(file, StagedFile)),
+        rejected=tuple(file for file in taken if isinstance(file, RejectedFile)),
+        unsettled=(*found.unsettled, *changed),
+        waiting=len(found.files) - len(batch),
+    )
+
+
+def _take_one(
+    store: ObjectStore, ingest: Ingest, item: StoredObject, number: int, progress: Callable[[int], None]
+) -> StagedFile | RejectedFile | None:
+    """Return what became of a file; None where it changed or went while it was read."""
+    try:
+        judge_name(ingest.feed, item.key.removeprefix(ingest.feed.inbox))
+        staged = stage(ingest.feed, store, item, ingest.staging, number, ingest.began_at, progress)
+    except FileRejected as why:
+        return _reject(store, ingest.feed, item, why)
+    except FileNotFoundError:
+        if store.exists(item.key):
+            raise
+        return None
+    if store.stat(item.key) == item:
+        return staged
+    staged.path.unlink()
+    return None
+
+
+def _reject(store: ObjectStore, feed: Feed, item: StoredObject, why: FileRejected) -> RejectedFile | None:
+    """Move a file to the rejected ones; its reason is written first, so that none is ever without.
+
+    None where the file changed meanwhile: it stays, and is judged anew by the next ingest.
+    """
+    if store.stat(item.key) != item:
+        return None
+    source_file = item.key.removeprefix(feed.inbox)
+    sha256 = sha256_of(store, item.key)
+
+    def key(digits: int) -> str:
+        return rejected_key(feed, source_file, sha256, digits)
+
+    def rejected(target: str) -> RejectedFile:
+        return RejectedFile(feed.name, source_file, sha256, why, datetime.now(UTC), target)
+
+    def explain(target: str) -> None:
+        store.write_text(reason_key(target), reason_text(rejected(target)))
+
+    target = put_away(store, item, sha256, key, before=explain)
+    return rejected(target) if target else None
+
+
+def reason_text(file: RejectedFile) -> str:
+    """Return a rejected file's `.reason.json`."""
+    said = {
+        "feed": file.feed,
+        "file": file.source_file,
+        "sha256": file.sha256,
+        "reason": file.why.reason,
+        "found": file.why.found,
+        "expected": file.why.expected,
+        "rejected_at": file.rejected_at.isoformat(),
+        "next_step": file.why.next_step,
+    }
+    return json.dumps(said, indent=2) + "\n"
+
+
+def _is_young(item: StoredObject, seconds: float) -> bool:
+    # A clock that runs ahead elsewhere makes files that are young in the other direction.
+    return abs((datetime.now(UTC) - item.modified_at).total_seconds()) < seconds

@@ -1,0 +1,187 @@
+"""Where delivered files stand: objects under keys, in a folder now and in a bucket by the same calls.
+
+    inbox/<feed>/…              what waits to be ingested
+    archive/<feed>/<date>/…     what bronze has
+    rejected/<feed>/…           what is not what its feed declares, each with a `.reason.json` beside it
+
+Keys are relative to the home, or to the bucket, and have `/` between their parts.
+"""
+
+import os
+import shutil
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from errno import EXDEV
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, Protocol
+
+from lakehouse.errors import UsageError
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNFINISHED = (".tmp", ".temp", ".part", ".partial", ".crdownload", ".download", ".filepart", ".swp", "~")
+_MARKERS = ("_SUCCESS", "_temporary")
+
+
+@dataclass(frozen=True)
+class StoredObject:
+    """An object as it was seen: whatever changes it changes its `version`.
+
+    `modified_at` is in UTC and whole microseconds, as tables keep it, so that order means the same in both.
+    """
+
+    key: str
+    modified_at: datetime
+    size_bytes: int
+    version: str
+    """A folder's inode, times and size; an S3 object's ETag."""
+
+
+class ObjectStore(Protocol):
+    """What ingestion needs of a folder or a bucket."""
+
+    @property
+    def settle_seconds(self) -> float:
+        """How long an object must have stood unchanged before it counts as complete; 0 where objects appear whole."""
+
+    def objects(self, prefix: str) -> list[StoredObject]:
+        """Return the finished objects below a prefix that ends in `/`, by (modified time, key)."""
+
+    def stat(self, key: str) -> StoredObject | None:
+        """Return the object as it is now; None where there is none."""
+
+    def exists(self, key: str) -> bool:
+        """Whether there is an object."""
+
+    def open(self, key: str) -> BinaryIO:
+        """Open an object to read its bytes from the start.
+
+        :raises FileNotFoundError: when it is gone.
+        """
+
+    def move(self, seen: StoredObject, key: str) -> bool:
+        """Give an object another key; False, and nothing happened, where it is no longer as it was seen.
+
+        :raises FileExistsError: when the key is taken.
+        """
+
+    def remove(self, seen: StoredObject) -> bool:
+        """Remove an object; False, and nothing happened, where it is no longer as it was seen."""
+
+    def put(self, source: Path, key: str) -> None:
+        """Copy a local file to a key, where it appears whole, in the place of what was there."""
+
+    def write_text(self, key: str, text: str) -> None:
+        """Write UTF-8 text, in the place of what was there."""
+
+    def uri(self, key: str) -> str:
+        """Return where the object is, for people."""
+
+
+def is_finished(key: str) -> bool:
+    """Whether a key is a delivery, and not a hidden, half-written or marker object, or below a folder that is one."""
+    parts = PurePosixPath(key).parts
+    return bool(parts) and not key.endswith(("/", "_$folder$")) and not any(map(_is_unfinished, parts))
+
+
+def _is_unfinished(name: str) -> bool:
+    return name.startswith((".", "~")) or name in _MARKERS or name.lower().endswith(_UNFINISHED)
+
+
+def _stop(error: OSError) -> None:
+    """Stop a walk at a folder that cannot be read; one that is not there, or went away, holds nothing."""
+    if not isinstance(error, FileNotFoundError):
+        raise error
+
+
+@dataclass(frozen=True)
+class LocalObjectStore:
+    """A folder as an object store; sub-folders are parts of keys, and links are not followed."""
+
+    root: Path
+    settle_seconds: float = 0.5
+
+    def objects(self, prefix: str) -> list[StoredObject]:
+        """Return the finished files below a folder, by (modified time, key); none where it does not exist."""
+        folder = self._path(prefix)
+        names = (Path(parent) / name for parent, _, names in os.walk(folder, onerror=_stop) for name in names)
+        keys = (name.relative_to(folder).as_posix() for name in names)
+        seen = [self.stat(f"{prefix}{key}") for key in keys if is_finished(key)]
+        return sorted((item for item in seen if item), key=lambda item: (item.modified_at, item.key))
+
+    def stat(self, key: str) -> StoredObject | None:
+        """Return the file as it is now; None where there is none, or a folder or a link."""
+        path = self._path(key)
+        if path.is_symlink() or not path.is_file():
+            return None
+        try:
+            found = path.stat()
+        except FileNotFoundError:
+            return None
+        # ctime too: a copy that keeps the time of its source leaves mtime and size as they were.
+        version = f"{found.st_ino}-{found.st_mtime_ns}-{found.st_ctime_ns}-{found.st_size}"
+        modified_at = _EPOCH + timedelta(microseconds=found.st_mtime_ns // 1000)
+        return StoredObject(key, modified_at, found.st_size, version)
+
+    def exists(self, key: str) -> bool:
+        """Whether there is a file."""
+        return self.stat(key) is not None
+
+    def open(self, key: str) -> BinaryIO:
+        """Open a file to read; unbuffered, since it is read in large blocks."""
+        return self._path(key).open("rb", buffering=0)  # type: ignore[return-value]
+
+    def move(self, seen: StoredObject, key: str) -> bool:
+        """Rename a file that is still as it was seen; copied first where the inbox is on another disk."""
+        source, target = self._path(seen.key), self._path(key)
+        if target.exists():
+            raise FileExistsError(f"{target} exists already")
+        if self.stat(seen.key) != seen:
+            return False
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            source.rename(target)
+        except OSError as error:
+            if error.errno != EXDEV:
+                raise
+            return self._move_across_disks(seen, key)
+        return True
+
+    def _move_across_disks(self, seen: StoredObject, key: str) -> bool:
+        self.put(self._path(seen.key), key)
+        moved = self.remove(seen)
+        if not moved:
+            self._path(key).unlink()
+        return moved
+
+    def remove(self, seen: StoredObject) -> bool:
+        """Remove a file that is still as it was seen."""
+        if self.stat(seen.key) != seen:
+            return False
+        self._path(seen.key).unlink()
+        return True
+
+    def put(self, source: Path, key: str) -> None:
+        """Copy a file under a temporary name, then give it its own."""
+        target = self._path(key)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = target.with_name(f".{target.name[:100]}.tmp")
+        shutil.copyfile(source, unfinished)
+        unfinished.replace(target)
+
+    def write_text(self, key: str, text: str) -> None:
+        """Write a file under a temporary name, then give it its own."""
+        target = self._path(key)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = target.with_name(f".{target.name[:100]}.tmp")
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(target)
+
+    def uri(self, key: str) -> str:
+        """Return the path of the file."""
+        return str(self._path(key))
+
+    def _path(self, key: str) -> Path:
+        parts = PurePosixPath(key).parts
+        if not parts or key.startswith("/") or ".." in parts:
+            raise UsageError(f"{key!r} is not a key; expected a path below {self.root}, without '..'.")
+        return self.root / key

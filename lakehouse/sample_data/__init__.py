@@ -1,0 +1,1 @@
+"""Files to try the lakehouse with, as they were published."""

@@ -1,0 +1,1 @@
+"""Four deliveries of feed `fruits`."""

@@ -1,0 +1,101 @@
+"""A feed of fruits and one of customers, an inbox in a folder of the test's own, and one ingest of what waits in it."""
+
+import gzip
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from lakehouse.ingestion.delivery import Delivery
+from lakehouse.ingestion.feed import Feed, FeedColumn
+from lakehouse.ingestion.ingest import exclusive
+from lakehouse.ingestion.take import take
+from lakehouse.resources.object_store import LocalObjectStore
+
+FRUITS = Feed("fruits", ["id", "fruit", "berry"], "bronze.raw_fruits")
+CUSTOMERS = Feed(
+    "customers",
+    [FeedColumn("customer_id"), FeedColumn("email", personal=True), FeedColumn("region", optional=True)],
+    "bronze.raw_customers",
+    subject="customer_id",
+)
+
+
+@dataclass
+class Inbox:
+    """The inbox of one feed."""
+
+    store: LocalObjectStore
+    feed: Feed
+
+    def put(self, name: str, content: str | bytes, *, second: int | None = None) -> Path:
+        """Deliver a file; `second` is its modified time, counted from a fixed moment."""
+        path = self.store.root / self.feed.inbox / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        raw = content.encode() if isinstance(content, str) else content
+        path.write_bytes(gzip.compress(raw) if name.lower().endswith(".gz") and isinstance(content, str) else raw)
+        if second is not None:
+            os.utime(path, (1_700_000_000 + second,) * 2)
+        return path
+
+    def names(self) -> list[str]:
+        """The files in it."""
+        return files(self.store, self.feed.inbox)
+
+    def look(self) -> "Taken":
+        """Take what waits, and read the staged rows before they go."""
+        with exclusive(self.feed, self.store.root) as ingest:
+            delivery = take(self.store, ingest)
+            return Taken(delivery, [row for file in delivery.files for row in staged_rows(file.path)])
+
+
+@dataclass
+class Taken:
+    """A delivery, and its staged rows in the order of files and rows."""
+
+    delivery: Delivery
+    rows: list[dict]
+
+    def values(self, *columns: str) -> list[tuple]:
+        """Some columns of each row."""
+        return [tuple(row[column] for column in columns) for row in self.rows]
+
+    @property
+    def reason(self) -> str:
+        """Why the only rejected file was rejected."""
+        (file,) = self.delivery.rejected
+        return str(file.why)
+
+
+def files(store: LocalObjectStore, prefix: str) -> list[str]:
+    """Keys below a prefix, hidden ones too, without the prefix."""
+    folder = store.root / prefix
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def staged_rows(path: Path) -> list[dict]:
+    """Rows of a staged file, its hash among them."""
+    from pyarrow import parquet
+
+    table = parquet.read_table(path, partitioning=None)
+    return [{**row, "_source_sha256": path.parent.name.partition("=")[2]} for row in table.to_pylist()]
+
+
+@pytest.fixture
+def store(home: Path) -> LocalObjectStore:
+    """A folder that files appear whole in, so that no test waits for one to settle."""
+    return LocalObjectStore(home, settle_seconds=0)
+
+
+@pytest.fixture
+def inbox(store: LocalObjectStore) -> Inbox:
+    """The inbox of the fruits."""
+    return Inbox(store, FRUITS)
+
+
+@pytest.fixture
+def inbox_of(store: LocalObjectStore) -> Callable[[Feed], Inbox]:
+    """The inbox of any feed."""
+    return lambda feed: Inbox(store, feed)

@@ -1,0 +1,141 @@
+"""Files that are what their feed declares, however their writer put them."""
+
+import pytest
+
+from lakehouse.ingestion.feed import Feed
+from lakehouse_tests.ingestion.conftest import CUSTOMERS, FRUITS
+
+ROWS = [("1", "Apple", "false"), ("2", "Kiwi", "true")]
+PLAIN = "id,fruit,berry\n1,Apple,false\n2,Kiwi,true\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(PLAIN, id="plain"),
+        pytest.param(PLAIN.rstrip("\n"), id="no newline at the end"),
+        pytest.param(PLAIN.replace("\n", "\r\n"), id="CRLF"),
+        pytest.param(PLAIN.replace("\n", "\r"), id="CR"),
+        pytest.param("\ufeff" + PLAIN, id="BOM"),
+        pytest.param("\ufeff" + PLAIN.replace("\n", "\r\n"), id="BOM and CRLF"),
+        pytest.param(PLAIN.replace("\n", "\n\n"), id="empty lines"),
+        pytest.param("\n" + PLAIN, id="an empty line before the header"),
+        pytest.param('"id","fruit","berry"\n"1","Apple","false"\n"2","Kiwi","true"\n', id="all quoted"),
+        pytest.param("berry,id,fruit\nfalse,1,Apple\ntrue,2,Kiwi\n", id="another order"),
+    ],
+)
+def test_the_same_rows_come_of_it(inbox, content: str) -> None:
+    inbox.put("fruit.csv", content)
+
+    taken = inbox.look()
+
+    assert taken.values("id", "fruit", "berry") == ROWS
+    assert [row["_source_row"] for row in taken.rows] == [1, 2]
+
+
+def test_a_compressed_file_is_hashed_as_delivered(inbox) -> None:
+    import hashlib
+
+    path = inbox.put("fruit.csv.gz", PLAIN)
+    delivered = hashlib.sha256(path.read_bytes()).hexdigest()
+
+    taken = inbox.look()
+
+    assert taken.values("id", "fruit", "berry") == ROWS
+    assert taken.delivery.arriving == [("fruit.csv.gz", delivered)]
+
+
+def test_gzip_members_put_one_after_the_other_are_one_file(inbox) -> None:
+    import gzip
+
+    inbox.put("fruit.csv.gz", gzip.compress(PLAIN.encode()) + gzip.compress(b"3,Fig,false\n"))
+
+    assert len(inbox.look().rows) == 3
+
+
+def test_an_empty_field_is_null_and_a_quoted_one_is_empty(inbox) -> None:
+    inbox.put("fruit.csv", 'id,fruit,berry\n1,,""\n,,\n')
+
+    assert inbox.look().values("id", "fruit", "berry") == [("1", None, ""), (None, None, None)]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ('"Apple, green"', "Apple, green"),
+        ('"Apple\ngreen"', "Apple\ngreen"),
+        ('"Apple\r\ngreen"', "Apple\r\ngreen"),
+        ('"say ""Apple"""', 'say "Apple"'),
+        ('5" tree', '5" tree'),
+        ("  Apple ", "  Apple "),
+        ("NULL", "NULL"),
+        ("NaN", "NaN"),
+        ("Äpfel 🍏", "Äpfel 🍏"),
+        ("007", "007"),
+        ("a\x00b", "a\x00b"),
+    ],
+)
+def test_a_value_is_kept_as_delivered(inbox, field: str, value: str) -> None:
+    inbox.put("fruit.csv", f"id,fruit,berry\n1,{field},true\n")
+
+    assert inbox.look().values("fruit") == [(value,)]
+
+
+def test_a_header_alone_is_a_delivery_of_no_rows(inbox) -> None:
+    inbox.put("fruit.csv", "id,fruit,berry")
+
+    taken = inbox.look()
+
+    assert [file.rows for file in taken.delivery.files] == [0]
+    assert taken.delivery.rejected == ()
+
+
+def test_an_optional_column_may_be_missing(inbox_of) -> None:
+    inbox = inbox_of(CUSTOMERS)
+    inbox.put("c.csv", "email,customer_id\na@b.c,7\n")
+
+    assert inbox.look().values("customer_id", "email", "region") == [("7", "a@b.c", None)]
+
+
+def test_an_undeclared_column_can_be_ignored(inbox_of) -> None:
+    inbox = inbox_of(Feed("fruits", FRUITS.columns, FRUITS.table, on_new_column="ignore"))
+    inbox.put("fruit.csv", "origin,id,fruit,berry\nPeru,1,Apple,false\nChile,2,Kiwi,true\n")
+
+    taken = inbox.look()
+
+    assert taken.values("id", "fruit", "berry") == ROWS
+    assert "origin" not in taken.rows[0]
+
+
+def test_an_undeclared_column_can_be_added_with_a_warning(inbox_of) -> None:
+    inbox = inbox_of(Feed("fruits", FRUITS.columns, FRUITS.table, on_new_column="add"))
+    inbox.put("fruit.csv", "origin,id,fruit,berry\nPeru,1,Apple,false\n")
+
+    taken = inbox.look()
+
+    assert taken.values("id", "origin") == [("1", "Peru")]
+    assert taken.delivery.added_columns == ("origin",)
+    (warning,) = taken.delivery.warnings
+    assert warning.startswith("fruit.csv brings origin, which feed fruits does not declare")
+
+
+def test_rows_are_numbered_through_all_blocks_of_a_large_file(inbox, monkeypatch) -> None:
+    monkeypatch.setattr("lakehouse.ingestion.rows.BLOCK_BYTES", 1 << 10)
+    inbox.put("fruit.csv", "id,fruit,berry\n" + "".join(f'{n},"a\nb",true\n' for n in range(1, 5001)))
+
+    taken = inbox.look()
+
+    assert taken.values("_source_row", "id") == [(n, str(n)) for n in range(1, 5001)]
+
+
+def test_each_row_says_where_it_came_from(inbox) -> None:
+    from datetime import UTC, datetime
+
+    inbox.put("fruit.csv", PLAIN, second=0)
+
+    taken = inbox.look()
+
+    (file,) = taken.delivery.files
+    assert set(taken.values("_source_file", "_source_sha256", "_source_modified_at", "_ingested_at")) == {
+        ("fruit.csv", file.sha256, datetime.fromtimestamp(1_700_000_000, UTC), taken.delivery.ingest.began_at)
+    }

@@ -1,0 +1,101 @@
+"""One ingest of a feed at a time, each later than the last, and no trace of those that died."""
+
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lakehouse.errors import TableBusy
+from lakehouse.ingestion.ingest import exclusive
+from lakehouse_tests.ingestion.conftest import CUSTOMERS, FRUITS
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from lakehouse.ingestion.feed import Feed
+from lakehouse.ingestion.ingest import exclusive
+
+with exclusive(Feed("fruits", ["id"], "bronze.raw_fruits"), Path(sys.argv[1])) as ingest:
+    (ingest.staging / "rows" / "some.parquet").touch()
+    print(ingest.id, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def other(home):
+    """Another process that holds the feed of fruits."""
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(home)], stdout=subprocess.PIPE, text=True) as process:
+        process.id = process.stdout.readline().strip()
+        yield process
+        process.kill()
+
+
+def test_a_second_ingest_of_the_feed_waits_and_says_why(home, other) -> None:
+    said = "Feed fruits is being ingested by another process"
+
+    with pytest.raises(TableBusy, match=said), exclusive(FRUITS, home, wait_seconds=0.1):
+        pass
+
+
+def test_another_feed_is_not_held(home, other) -> None:
+    with exclusive(CUSTOMERS, home, wait_seconds=0.1):
+        pass
+
+
+def test_a_killed_ingest_holds_nobody_and_its_staging_goes(home, other) -> None:
+    dead = home / "staging" / "fruits" / other.id
+    assert dead.exists()
+    other.kill()
+    assert other.wait() == -9
+
+    with exclusive(FRUITS, home, wait_seconds=5) as ingest:
+        assert ingest.id > other.id
+        assert not dead.exists()
+
+
+@pytest.mark.parametrize("error", [None, ValueError])
+def test_its_staging_goes_however_it_ends(home, error) -> None:
+    try:
+        with exclusive(FRUITS, home) as ingest:
+            assert (ingest.staging / "rows").is_dir()
+            if error:
+                raise error
+    except ValueError:
+        pass
+
+    assert not ingest.staging.exists()
+
+
+def test_the_moments_of_ingests_rise_also_when_the_clock_goes_back(home) -> None:
+    ahead = datetime.now(UTC) + timedelta(days=1)
+    with exclusive(FRUITS, home, after=ahead) as first:
+        pass
+    with exclusive(FRUITS, home) as second:
+        pass
+
+    assert first.began_at == ahead + timedelta(microseconds=1)
+    assert second.began_at == first.began_at + timedelta(microseconds=1)
+    assert second.id > first.id
+
+
+def test_ingests_of_many_threads_take_turns(home) -> None:
+    moments, inside = [], []
+
+    def work() -> None:
+        with exclusive(FRUITS, home) as ingest:
+            inside.append(1)
+            assert len(inside) == 1
+            moments.append(ingest.began_at)
+            inside.pop()
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(moments) == 8
+    assert moments == sorted(set(moments))

@@ -1,0 +1,153 @@
+"""Files that are not what their feed declares: each is moved away with a reason, and stops nobody."""
+
+import gzip
+import json
+
+import pytest
+
+from lakehouse.ingestion.feed import Feed
+from lakehouse_tests.ingestion.conftest import FRUITS, files
+
+HEADER = "id,fruit,berry\n"
+GZIPPED = gzip.compress((HEADER + "".join(f"{n},{n * n},false\n" for n in range(1000))).encode())
+
+CASES = [
+    ("x.csv", "", "an empty file: found no text"),
+    ("x.csv", "\ufeff", "an empty file: found no text"),
+    ("x.csv", "\n\r\n  \n", "an empty file: found no text"),
+    ("x.csv.gz", "", "an empty file: found no text"),
+    ("x.csv", "1,Apple,false\n2,Kiwi,true\n", "no header: found a first row of 3 fields"),
+    ("x.csv", "id;fruit;berry\n1;Apple;false\n", "no header: found a first row of one field"),
+    ("x.csv", '"id,fruit,berry\n1,Apple,false\n', "no header: found a first row without an end"),
+    ("x.csv", "id,fruit\n1,Apple\n", "missing column berry: found a header with id, fruit; expected id, fruit, berry"),
+    ("x.csv", "berry\n", "missing columns id, fruit"),
+    ("x.csv", "id,fruit,bery\n", "missing column berry: found a header with id, fruit, bery"),
+    ("x.csv", "ID,fruit,berry\n", "missing column id: found a header with ID"),
+    ("x.csv", "id,fruit,berry,origin\n", "unknown column origin: found a header with id, fruit, berry, origin"),
+    ("x.csv", "id,fruit,berry,\n", "unknown column ''"),
+    ("x.csv", "id,fruit,berry,fruit\n1,a,true,b\n", "repeated column fruit"),
+    ("x.csv", HEADER + "1,Apple,false\n2,Kiwi\n", "a ragged row: found 2 fields in row 2; expected 3"),
+    ("x.csv", HEADER + "1,Apple,false\n\n\n2,Kiwi,true,sweet\n", "a ragged row: found 4 fields in row 2; expected 3"),
+    ("x.csv", HEADER + '1,"Ap\nple",false\n2\n', "a ragged row: found 1 fields in row 2; expected 3"),
+    ("x.csv", HEADER + '1,Apple,"false\n2,Kiwi,true\n', "a quote that is never closed"),
+    ("x.csv", HEADER + '1,Apple,"false', "a quote that is never closed"),
+    ("x.csv", HEADER.encode() + b"1,a,false\n2,K\xef,true\n", "not UTF-8: found other bytes in column fruit in row 2"),
+    ("x.csv", HEADER.encode() + b"1,Apple,false\n2,K\xefwi\n", "a ragged row: found 2 fields in row 2"),
+    ("x.csv", "id,frücht\n".encode("latin-1"), "not UTF-8: found other bytes in the header"),
+    ("x.csv", (HEADER + "1,Apple,false\n").encode("utf-16"), "not UTF-8: found other bytes in the header"),
+    ("x.csv", GZIPPED, "not UTF-8: found other bytes in the header"),
+    ("x.csv.gz", HEADER.encode(), "not a gzip file: found bytes that gzip cannot decompress"),
+    ("x.csv.gz", GZIPPED[:-20], "not a gzip file: found one that is cut off"),
+    ("x.csv.gz", GZIPPED[:100] + b"\xff\xff\xff\xff" + GZIPPED[104:], "not a gzip file"),
+    ("x.csv.gz", GZIPPED + b"more", "not a gzip file"),
+    ("x.json", "{}", "another kind of file: found .json; expected one of .csv, .csv.gz"),
+    ("x", HEADER, "another kind of file: found no ending"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "said"), CASES, ids=range(len(CASES)))
+def test_the_reason_says_what_was_found_and_expected(inbox, name: str, content: str | bytes, said: str) -> None:
+    inbox.put(name, content)
+
+    taken = inbox.look()
+
+    assert said in taken.reason
+    assert taken.delivery.files == ()
+    assert inbox.names() == []
+
+
+def test_a_name_that_is_not_utf8_is_rejected(inbox) -> None:
+    inbox.put("fr\udcfccht.csv", HEADER)
+
+    assert "a name that is not UTF-8" in inbox.look().reason
+
+
+def test_a_row_longer_than_a_block_is_rejected(inbox, monkeypatch) -> None:
+    monkeypatch.setattr("lakehouse.ingestion.rows.BLOCK_BYTES", 1 << 20)
+    inbox.put("x.csv", HEADER + "1," + "x" * (2 << 20) + ",true\n")
+
+    assert "a row too long: found a row of more than 1 MB" in inbox.look().reason
+
+
+def test_a_ragged_row_is_found_by_its_number_far_into_a_large_file(inbox, monkeypatch) -> None:
+    monkeypatch.setattr("lakehouse.ingestion.rows.BLOCK_BYTES", 1 << 10)
+    inbox.put("x.csv", HEADER + "1,a,true\n" * 20_000 + "1,a\n" + "1,a,true\n" * 20_000)
+
+    assert "found 2 fields in row 20001" in inbox.look().reason
+
+
+@pytest.mark.parametrize("name", ["Berry", "_source_file", "a b", ""])
+def test_a_column_that_bronze_cannot_have_is_not_added(inbox_of, name: str) -> None:
+    inbox = inbox_of(Feed("fruits", FRUITS.columns, FRUITS.table, on_new_column="add"))
+    inbox.put("x.csv", f"id,fruit,berry,{name}\n1,a,true,b\n")
+
+    assert "that bronze cannot have by that name" in inbox.look().reason
+
+
+def test_it_is_moved_with_its_reason_beside_it(inbox) -> None:
+    inbox.put("x.csv", HEADER + "1\n")
+
+    (rejected,) = inbox.look().delivery.rejected
+
+    digits = rejected.sha256[:12]
+    assert files(inbox.store, FRUITS.rejected) == [f"x.{digits}.csv", f"x.{digits}.csv.reason.json"]
+    reason = json.loads((inbox.store.root / FRUITS.rejected / f"x.{digits}.csv.reason.json").read_text())
+    assert reason == {
+        "feed": "fruits",
+        "file": "x.csv",
+        "sha256": rejected.sha256,
+        "reason": "a ragged row",
+        "found": "1 fields in row 1",
+        "expected": "3, as in the header",
+        "rejected_at": reason["rejected_at"],
+        "next_step": "Quote fields that hold commas or line breaks.",
+    }
+
+
+def test_the_line_for_people_names_the_file_the_reason_and_where_it_is_now(inbox) -> None:
+    inbox.put("x.csv", "id,fruit\n")
+
+    (rejected,) = inbox.look().delivery.rejected
+
+    assert str(rejected).startswith("x.csv was rejected: missing column berry: found a header with id, fruit; expected")
+    assert str(rejected).endswith(f"It is kept as rejected/fruits/x.{rejected.sha256[:12]}.csv.")
+
+
+def test_another_content_under_the_same_name_does_not_take_its_place(inbox) -> None:
+    inbox.put("x.csv", "id\n")
+    inbox.look()
+    inbox.put("x.csv", "fruit\n")
+    inbox.look()
+
+    assert len(files(inbox.store, FRUITS.rejected)) == 4
+
+
+def test_the_same_content_rejected_again_is_kept_once(inbox) -> None:
+    for _ in range(2):
+        inbox.put("x.csv", "id\n")
+        inbox.look()
+
+    assert len(files(inbox.store, FRUITS.rejected)) == 2
+    assert inbox.names() == []
+
+
+def test_the_files_behind_it_go_on(inbox) -> None:
+    inbox.put("a.csv", HEADER + "1,Apple,false\n", second=1)
+    inbox.put("b.csv", "nonsense", second=2)
+    inbox.put("c.csv", HEADER + "2,Kiwi,true\n", second=3)
+
+    taken = inbox.look()
+
+    assert taken.values("_source_file", "id") == [("a.csv", "1"), ("c.csv", "2")]
+    assert [file.source_file for file in taken.delivery.rejected] == ["b.csv"]
+
+
+def test_nothing_of_it_is_staged(inbox) -> None:
+    from lakehouse.ingestion.ingest import exclusive
+    from lakehouse.ingestion.take import take
+
+    inbox.put("x.csv", HEADER + "1,Apple,false\n" * 10 + "1\n")
+
+    with exclusive(FRUITS, inbox.store.root) as ingest:
+        take(inbox.store, ingest)
+        assert [path for path in ingest.staging.rglob("*") if path.is_file()] == []
