@@ -7,13 +7,15 @@ from collections.abc import Callable
 
 import dagster as dg
 
-from lakehouse.resources.discovery import declared_assets, declared_tables, modules_of
+from lakehouse.ingestion.feed import Feed
+from lakehouse.resources.discovery import declared_assets, declared_tables, modules_of, values_of
 from lakehouse.resources.engine import engine_resource
 from lakehouse.resources.iceberg_io import IcebergIOManager
 from lakehouse.settings import Settings
 
 MODULES = modules_of("lakehouse.assets")
 TABLES = declared_tables(MODULES)
+FEEDS = {feed.name: feed for feed in values_of(MODULES, Feed)}
 
 
 def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg.Definitions:
@@ -21,7 +23,11 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
     engine = engine_resource(read_settings)
     return dg.Definitions(
         assets=declared_assets(MODULES),
-        resources={"engine": engine, "io_manager": IcebergIOManager(engine=engine, declared=TABLES)},
+        resources={
+            "settings": dg.ResourceDefinition(lambda _: read_settings(), description="What the environment says."),
+            "engine": engine,
+            "io_manager": IcebergIOManager(engine=engine, declared=TABLES),
+        },
         # One run is one process with one Spark session.
         executor=dg.in_process_executor,
     )

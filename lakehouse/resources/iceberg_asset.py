@@ -31,7 +31,7 @@ class Written:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-Materialize = Callable[[IcebergIOManager, Run], Written]
+Materialize = Callable[[dg.AssetExecutionContext, Run], Written]
 
 
 def iceberg_asset(
@@ -51,8 +51,8 @@ def iceberg_asset(
     def decorate(compute: "Callable[..., DataFrame]") -> dg.AssetsDefinition:
         _check_parameters(table, compute, given)
 
-        def materialize(io: IcebergIOManager, run: Run) -> Written:
-            outcome = io.write(table, compute, given, run)
+        def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
+            outcome = context.resources.io_manager.write(table, compute, given, run)
             read = sum(pin.rows or 0 for pin in outcome.pins.values())
             return Written(outcome, read if given else getattr(outcome, "added_rows", 0))
 
@@ -75,10 +75,14 @@ def table_asset(
     description: str | None,
     deps: Sequence[dg.AssetKey] = (),
     kinds: frozenset[str] = frozenset(),
+    resources: frozenset[str] = frozenset(),
     partitions_def: dg.PartitionsDefinition | None = None,
     automation_condition: dg.AutomationCondition | None = None,
 ) -> dg.AssetsDefinition:
-    """Make an asset of a table and of what writes it; its checks can be run alone, and then nothing is written."""
+    """Make an asset of a table and of what writes it; its checks can be run alone, and then nothing is written.
+
+    :param resources: keys of what `materialize` needs beside the IO manager.
+    """
 
     @dg.multi_asset(
         name=table.name.replace(".", "__"),
@@ -91,7 +95,7 @@ def table_asset(
         partitions_def=partitions_def,
         can_subset=True,
         pool=table.name,
-        required_resource_keys={"io_manager"},
+        required_resource_keys={"io_manager", *resources},
     )
     def body(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
         io, run = context.resources.io_manager, _run(context, table)
@@ -99,7 +103,7 @@ def table_asset(
             results, evaluated = io.evaluate(table, run)
             yield from _selected(context, [check_result(table, result, evaluated) for result in results])
         else:
-            yield from _events(context, io, table, materialize(io, run))
+            yield from _events(context, io, table, materialize(context, run))
 
     return body
 
@@ -140,7 +144,7 @@ def _events(
         context.log_event(_quarantine_event(io, table.quarantine, outcome.quarantined))
     if isinstance(outcome, Refused):
         yield from _selected(context, checks)
-        raise refusal(outcome)
+        raise refusal(outcome, written.metadata)
     yield dg.MaterializeResult(
         asset_key=asset_key(table.name),
         metadata={

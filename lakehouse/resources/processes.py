@@ -60,7 +60,7 @@ def started_at(pid: int) -> float | None:
     stat = Path(f"/proc/{pid}/stat")
     if Path("/proc/self/stat").exists():
         return _boot_time() + _ticks(stat) / os.sysconf("SC_CLK_TCK") if stat.exists() else None
-    found = subprocess.run(  # noqa: S603 - a number and constants
+    found = subprocess.run(
         ["/bin/ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, env={"LC_ALL": "C"}, check=False
     )
     text = " ".join(found.stdout.split())

@@ -1,14 +1,20 @@
 """A refused write as the failure that Dagster records: which rule, how many rows, and what such a row looks like."""
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
 
 import dagster as dg
 
 from lakehouse.iceberg.outcome import Refused, RuleResult
 
 
-def refusal(outcome: Refused) -> dg.Failure:
-    """Return the failure of a refused write; running the same again would be refused again, so it is not retried."""
+def refusal(outcome: Refused, metadata: Mapping[str, Any] = MappingProxyType({})) -> dg.Failure:
+    """Return the failure of a refused write; running the same again would be refused again, so it is not retried.
+
+    :param metadata: what else there is to show of the run.
+    """
     reasons = "; ".join(_reason(result) for result in outcome.reasons)
     main = f"is as it was, at snapshot {outcome.snapshot_id}" if outcome.snapshot_id else "is empty, as it was"
     return dg.Failure(
@@ -20,6 +26,7 @@ def refusal(outcome: Refused) -> dg.Failure:
             "iceberg/refused_snapshot_id": str(outcome.candidate_snapshot_id),
             "iceberg/snapshot_id": str(outcome.snapshot_id),
             "failed_rules": [result.rule.name for result in outcome.reasons],
+            **metadata,
         },
         allow_retries=False,
     )

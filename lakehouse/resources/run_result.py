@@ -75,20 +75,13 @@ def is_interrupted(ran: dg.ExecuteInProcessResult) -> bool:
     return any(reason is not None and reason.value == INTERRUPTED for reason in last)
 
 
-def plain(value: dg.MetadataValue) -> Any:
-    """Return a metadata value as what it was made from."""
-    if isinstance(value, dg.TableMetadataValue):
-        return [dict(record.data) for record in value.records]
-    return value.value
-
-
 def _asset(table: str, step: str, events: Sequence[dg.DagsterEvent]) -> AssetResult:
     for event in events:
         if event.is_step_failure and event.step_key == step:
-            return AssetResult(table, "failed", {}, _failure(event))
+            return _failed(table, event)
         if event.is_step_materialization and table_name(event.asset_key) == table:
             found = event.step_materialization_data.materialization.metadata
-            metadata = {name: plain(value) for name, value in found.items()}
+            metadata = _plain(found)
             unchanged = metadata.get("iceberg/operation") == "unchanged"
             return AssetResult(table, "unchanged" if unchanged else "published", metadata)
     return AssetResult(table, "not run", {})
@@ -96,16 +89,16 @@ def _asset(table: str, step: str, events: Sequence[dg.DagsterEvent]) -> AssetRes
 
 def _check(event: dg.DagsterEvent) -> CheckResult:
     found = event.asset_check_evaluation_data
-    metadata = {name: plain(value) for name, value in found.metadata.items()}
-    return CheckResult(
-        table_name(found.asset_key), found.check_name, found.passed, found.severity.value, metadata
-    )
+    table = table_name(found.asset_key)
+    return CheckResult(table, found.check_name, found.passed, found.severity.value, _plain(found.metadata))
 
 
-def _failure(event: dg.DagsterEvent) -> str:
+def _failed(table: str, event: dg.DagsterEvent) -> AssetResult:
     data = event.step_failure_data
-    said = data.user_failure_data.description if data.user_failure_data else None
-    return said or _text(data.error)
+    if data.user_failure_data is None:
+        return AssetResult(table, "failed", {}, _text(data.error))
+    said = data.user_failure_data
+    return AssetResult(table, "failed", _plain(said.metadata), said.description or _text(data.error))
 
 
 def _failed_by_itself(event: dg.DagsterEvent) -> bool:
@@ -116,3 +109,12 @@ def _text(error: Any) -> str:
     while error.cause is not None:
         error = error.cause
     return error.message.strip().removeprefix("lakehouse.errors.")
+
+
+def _plain(metadata: Mapping[str, dg.MetadataValue]) -> dict[str, Any]:
+    """Return metadata as the values that it was made from."""
+    return {name: _plain_value(value) for name, value in metadata.items()}
+
+
+def _plain_value(value: dg.MetadataValue) -> Any:
+    return [dict(record.data) for record in value.records] if isinstance(value, dg.TableMetadataValue) else value.value

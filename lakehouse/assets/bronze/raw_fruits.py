@@ -1,1 +1,32 @@
 """`bronze.raw_fruits`: fruits as they were delivered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakehouse.ingestion.feed import Feed, FeedColumn, bronze_table
+from lakehouse.ingestion.feed_asset import feed_asset
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+FEED = Feed(
+    name="fruits",
+    table="bronze.raw_fruits",
+    columns=[
+        FeedColumn("id", "Identifier of the fruit, a whole number."),
+        FeedColumn("fruit", "Common name."),
+        FeedColumn("berry", "Whether it is sold as a berry: true or false."),
+    ],
+)
+
+TABLE = bronze_table(FEED, "Fruits as they were delivered, each row with its source.", owner="data-platform")
+
+
+@feed_asset(FEED, TABLE)
+def raw_fruits(delivered: DataFrame) -> DataFrame:
+    """Fruits as they were delivered: all files waiting in the inbox of the feed `fruits`, once each.
+
+    Values are strings, as in the files; every row is stamped with its file, its number in it, and when it was ingested.
+    """
+    return delivered
