@@ -53,8 +53,7 @@ def schema_changes(table: IcebergTable, state: TableState) -> Iterator[Change]:
 
 def renamed_columns(table: IcebergTable, state: TableState) -> dict[str, str]:
     """Return the new name of each column that is renamed, by its old name in lower case."""
-    matched = _match(_wanted_columns(table), state.columns)
-    return {found.name.lower(): name for name, found in matched.items() if found.name.lower() != name.lower()}
+    return {old.lower(): new for old, new in _renames(_match(_wanted_columns(table), state.columns))}
 
 
 def _wanted_columns(table: IcebergTable) -> list[_Wanted]:
@@ -66,6 +65,7 @@ def _wanted_columns(table: IcebergTable) -> list[_Wanted]:
 
 def _fields(context: _Context, path: Path, wanted: Sequence[_Wanted], found: Sequence[ColumnState]) -> Iterator[Change]:
     matched = _match(wanted, found)
+    yield from (RenameColumn(old, new) for old, new in _renames(matched))
     previous: str | None = None
     for want in wanted:
         have = matched.get(want.name)
@@ -80,16 +80,26 @@ def _fields(context: _Context, path: Path, wanted: Sequence[_Wanted], found: Seq
 
 
 def _match(wanted: Sequence[_Wanted], found: Sequence[ColumnState]) -> dict[str, ColumnState]:
-    """Pair each wanted name with the column that it is in the table: by name, else by the newest former name there."""
+    """Pair each wanted name with the column that it is in the table; renames first, in the order that they can run in.
+
+    A name that is missing takes the column of its newest former name, also where that name is declared anew.
+    """
     present = {have.name.lower(): have for have in found}
-    matched = {want.name: present[want.name.lower()] for want in wanted if want.name.lower() in present}
-    free = {name: have for name, have in present.items() if have not in matched.values()}
-    for want in wanted:
-        if want.name not in matched:
-            former = next((name.lower() for name in reversed(want.formerly) if name.lower() in free), None)
-            if former:
-                matched[want.name] = free.pop(former)
-    return matched
+    renamed: dict[str, str] = {}
+    missing = [want for want in wanted if want.name.lower() not in present]
+    while missing:
+        want = missing.pop(0)
+        free = (name.lower() for name in reversed(want.formerly) if name.lower() in present.keys() - renamed.values())
+        if former := next(free, None):
+            renamed[want.name] = former
+            missing += [other for other in wanted if other.name.lower() == former]
+    named = {want.name: want.name.lower() for want in wanted if want.name not in renamed}
+    left = present.keys() - renamed.values()
+    return {name: present[key] for name, key in (renamed | named).items() if name in renamed or key in left}
+
+
+def _renames(matched: Mapping[str, ColumnState]) -> list[tuple[str, str]]:
+    return [(have.name, name) for name, have in matched.items() if have.name.lower() != name.lower()]
 
 
 def _add(context: _Context, path: Path, want: _Wanted, previous: str | None) -> Iterator[Change]:
@@ -97,12 +107,12 @@ def _add(context: _Context, path: Path, want: _Wanted, previous: str | None) -> 
     holder = {name.lower(): column for name, column in context.state.partition_names.items()}.get(want.name.lower())
     if want.required:
         yield context.refuse(
-            full, "not in the table", f"{want.type}, required", "existing rows would have NULL there.",
+            full, "absent", f"{want.type}, required", "existing rows would have NULL there.",
             "Declare it without required=True; a not_null rule speaks for the rows to come.",
         )
     elif not path and holder is not None:
         yield context.refuse(
-            full, "not in the table", want.type, f"its name is that of the partition field made from {holder}.",
+            full, "absent", want.type, f"its name is that of the partition field made from {holder}.",
             "Give the new column another name.",
         )
     else:
@@ -112,8 +122,6 @@ def _add(context: _Context, path: Path, want: _Wanted, previous: str | None) -> 
 def _change(context: _Context, path: Path, want: _Wanted, have: ColumnState) -> Iterator[Change]:
     is_renamed = have.name.lower() != want.name.lower()
     name = want.name if is_renamed else have.name
-    if is_renamed:
-        yield RenameColumn(have.name, want.name)
     yield from _retype(context, (*path, name), want.type, have.type)
     if want.doc is not None and want.doc != have.doc:
         yield Comment(name, want.doc)
@@ -184,7 +192,7 @@ def _leftovers(
             )
         else:
             yield context.refuse(
-                full, have.type, "nowhere", "a column does not go by being left out.",
+                full, have.type, "absent", "a column does not go by being left out.",
                 f'Declare it again, list it in dropped=["{dotted(full)}"], or name it in formerly=… of the column '
                 "that it became.",
             )

@@ -1,0 +1,261 @@
+"""What a plan says, without a JVM: each change of a declaration, against the state of the table before it."""
+
+from dataclasses import replace
+
+import pytest
+
+from lakehouse.iceberg.catalog import Catalog
+from lakehouse.iceberg.ddl import statements
+from lakehouse.iceberg.evolution import Plan, plan
+from lakehouse.iceberg.table import Column, IcebergTable
+from lakehouse_tests.iceberg.evolving import columns, declared, state_like
+
+CATALOG = Catalog("lake", {})
+TABLE = "`lake`.`silver`.`orders`"
+
+
+def planned(before: IcebergTable, after: IcebergTable) -> Plan:
+    return plan(after, state_like(before))
+
+
+def sql(found: Plan) -> list[str]:
+    return [
+        statement.removeprefix(f"ALTER TABLE {TABLE} ")
+        for step in found.steps
+        for statement in statements(step, CATALOG, "silver.orders")
+        if "lakehouse.managed-properties" not in statement
+    ]
+
+
+def of(**types: str | Column) -> IcebergTable:
+    return declared(columns=columns(**types))
+
+
+CHANGES = {
+    "new column at the end": (of(id="int"), of(id="int", note="string"), ["ADD COLUMN `note` string AFTER `id`"]),
+    "new column in front": (of(id="int"), of(note="string", id="int"), ["ADD COLUMN `note` string FIRST"]),
+    "new column with its comment": (
+        of(id="int"), of(id="int", note=Column("note", "string", "it's new")),
+        ["ADD COLUMN `note` string COMMENT 'it\\'s new' AFTER `id`"],
+    ),
+    "two new columns in a row": (
+        of(a="int", d="int"), of(a="int", b="int", c="int", d="int"),
+        ["ADD COLUMN `b` int AFTER `a`", "ADD COLUMN `c` int AFTER `b`"],
+    ),
+    "int to bigint": (of(id="int"), of(id="bigint"), ["ALTER COLUMN `id` TYPE bigint"]),
+    "float to double": (of(x="float"), of(x="double"), ["ALTER COLUMN `x` TYPE double"]),
+    "more digits": (of(x="decimal(10,2)"), of(x="decimal(12,2)"), ["ALTER COLUMN `x` TYPE decimal(12,2)"]),
+    "field in a struct": (
+        of(s="struct<a:int>"), of(s="struct<b:string,a:int>"), ["ADD COLUMN `s`.`b` string FIRST"],
+    ),
+    "field in a struct in a struct": (
+        of(s="struct<t:struct<a:int>>"), of(s="struct<t:struct<a:int,b:date>>"),
+        ["ADD COLUMN `s`.`t`.`b` date AFTER `a`"],
+    ),
+    "field in an array of structs": (
+        of(l="array<struct<a:int>>"), of(l="array<struct<a:int,b:int>>"),
+        ["ADD COLUMN `l`.`element`.`b` int AFTER `a`"],
+    ),
+    "field in the values of a map": (
+        of(m="map<string,struct<a:int>>"), of(m="map<string,struct<a:int,b:int>>"),
+        ["ADD COLUMN `m`.`value`.`b` int AFTER `a`"],
+    ),
+    "wider field in an array of structs": (
+        of(l="array<struct<a:int>>"), of(l="array<struct<a:bigint>>"), ["ALTER COLUMN `l`.`element`.`a` TYPE bigint"],
+    ),
+    "wider elements": (of(l="array<int>"), of(l="array<bigint>"), ["ALTER COLUMN `l`.`element` TYPE bigint"]),
+    "renamed": (of(a="int"), of(b=Column("b", "int", formerly="a")), ["RENAME COLUMN `a` TO `b`"]),
+    "renamed twice since": (
+        of(b="int"), of(c=Column("c", "int", formerly=("a", "b"))), ["RENAME COLUMN `b` TO `c`"],
+    ),
+    "renamed, and the old name used anew": (
+        of(a="int"), of(b=Column("b", "int", formerly="a"), a="string"),
+        ["RENAME COLUMN `a` TO `b`", "ADD COLUMN `a` string AFTER `b`"],
+    ),
+    "renamed in a row": (
+        of(a="int", b="int"), of(b=Column("b", "int", formerly="a"), c=Column("c", "int", formerly="b")),
+        ["RENAME COLUMN `b` TO `c`", "RENAME COLUMN `a` TO `b`"],
+    ),
+    "renamed and widened": (
+        of(a="int"), of(b=Column("b", "bigint", formerly="a")),
+        ["RENAME COLUMN `a` TO `b`", "ALTER COLUMN `b` TYPE bigint"],
+    ),
+    "renamed long ago": (of(b="int"), of(b=Column("b", "int", formerly="a")), []),
+    "other letters of another case": (of(Fruit="string"), of(fruit="string"), []),
+    "dropped": (of(a="int", b="int"), declared(columns=columns(a="int"), dropped=["b"]), ["DROP COLUMN `b`"]),
+    "dropped long ago": (of(a="int"), declared(columns=columns(a="int"), dropped=["b"]), []),
+    "field dropped from a struct": (
+        of(s="struct<a:int,b:int>"), declared(columns=columns(s="struct<a:int>"), dropped=["s.b"]),
+        ["DROP COLUMN `s`.`b`"],
+    ),
+    "comment of a column": (
+        of(a=Column("a", "int", "old")), of(a=Column("a", "int", "new")), ["ALTER COLUMN `a` COMMENT 'new'"],
+    ),
+    "comment of a column taken away": (of(a=Column("a", "int", "old")), of(a="int"), ["ALTER COLUMN `a` COMMENT ''"]),
+    "comment of the table": (
+        declared(), declared(comment="All orders."), [f"COMMENT ON TABLE {TABLE} IS 'All orders.'"],
+    ),
+    "optional": (of(a=Column("a", "int", required=True)), of(a="int"), ["ALTER COLUMN `a` DROP NOT NULL"]),
+    "one column moved to the end": (
+        of(a="int", b="int", c="int", d="int"), of(b="int", c="int", d="int", a="int"), ["ALTER COLUMN `a` AFTER `d`"],
+    ),
+    "one column moved to the front": (
+        of(a="int", b="int", c="int"), of(c="int", a="int", b="int"), ["ALTER COLUMN `c` FIRST"],
+    ),
+    "a field moved": (
+        of(s="struct<a:int,b:int,c:int>"), of(s="struct<b:int,c:int,a:int>"), ["ALTER COLUMN `s`.`a` AFTER `c`"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), CHANGES.values(), ids=CHANGES.keys())
+def test_each_change_of_the_columns_becomes_its_statement(
+    before: IcebergTable, after: IcebergTable, expected: list[str]
+) -> None:
+    found = planned(before, after)
+    assert (sql(found), found.refusals) == (expected, ())
+
+
+WITH_DAY = columns(id="bigint", ts="timestamp", region="string")
+LAYOUTS = {
+    "partitioned": ([], ["days(ts)"], ["ADD PARTITION FIELD days(`ts`)"]),
+    "no longer partitioned": (["days(ts)"], [], ["DROP PARTITION FIELD days(`ts`)"]),
+    "other transform of the same column": (
+        ["days(ts)"], ["hours(ts)"], ["REPLACE PARTITION FIELD days(`ts`) WITH hours(`ts`)"],
+    ),
+    "other width": (
+        ["bucket(4, id)"], ["bucket(id, 8)"], ["REPLACE PARTITION FIELD bucket(4, `id`) WITH bucket(8, `id`)"],
+    ),
+    "one goes and one comes": (
+        ["days(ts)"], ["region"], ["DROP PARTITION FIELD days(`ts`)", "ADD PARTITION FIELD `region`"],
+    ),
+    "the same in another order": (["days(ts)", "region"], ["region", "day(ts)"], []),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), LAYOUTS.values(), ids=LAYOUTS.keys())
+def test_each_change_of_the_partitioning_becomes_its_statement(
+    before: list[str], after: list[str], expected: list[str]
+) -> None:
+    found = planned(declared(columns=WITH_DAY, partitioning=before), declared(columns=WITH_DAY, partitioning=after))
+    assert sql(found) == expected
+
+
+def test_a_sort_order_leaves_the_distribution_mode_alone() -> None:
+    found = planned(declared(columns=WITH_DAY), declared(columns=WITH_DAY, sort_order=["region", "ts desc nulls last"]))
+    assert sql(found) == ["WRITE LOCALLY ORDERED BY `region` ASC NULLS FIRST, `ts` DESC NULLS LAST"]
+
+
+def test_a_sort_order_taken_away_gives_the_distribution_mode_back() -> None:
+    before = declared(columns=WITH_DAY, sort_order=["region"])
+    assert sql(planned(before, declared(columns=WITH_DAY))) == [
+        "WRITE UNORDERED", "UNSET TBLPROPERTIES IF EXISTS ('write.distribution-mode')",
+    ]
+
+
+def test_a_layout_made_from_a_renamed_column_stays() -> None:
+    before = declared(columns=columns(a="int"), partitioning=["bucket(4, a)"], sort_order=["a"])
+    after = declared(columns=[Column("b", "int", formerly="a")], partitioning=["bucket(4, b)"], sort_order=["b"])
+    assert sql(planned(before, after)) == ["RENAME COLUMN `a` TO `b`"]
+
+
+def test_a_declaration_that_its_table_follows_needs_nothing() -> None:
+    table = declared(columns=WITH_DAY, partitioning=["days(ts)"], sort_order=["id"], owner="me", properties={"x": "1"})
+    assert planned(table, table).is_empty
+
+
+def test_a_table_that_is_not_there_is_created_and_sorted() -> None:
+    found = plan(declared(sort_order=["id"]), None)
+    assert [step.describe() for step in found.steps] == [
+        "create the table with 2 columns", "sort new files by id asc nulls first",
+    ]
+    assert found.waiting == ()
+
+
+def test_additions_are_made_by_themselves_and_the_rest_waits() -> None:
+    before = declared(columns=columns(a="int", b="int", c="date", d="int"), partitioning=["bucket(2, b)"])
+    after = declared(
+        columns=[*columns(e="int", b="bigint"), Column("x", "int", formerly="a"), *columns(c="date")],
+        partitioning=["bucket(2, b)", "years(c)"], sort_order=["b"], dropped=["d"], comment="New.", owner="data",
+    )
+    found = planned(before, after)
+    assert [step.describe().split(" ")[0] for step in found.automatic] == ["widen", "add", "describe", "set"]
+    assert [step.describe() for step in found.waiting] == [
+        "rename column a to x", "partition also by years(c)", "sort new files by b asc nulls first", "drop column d",
+        "move column x after b",
+    ]
+
+
+def test_only_renames_and_drops_stop_a_write() -> None:
+    before = declared(columns=columns(a="int", b="int", c="date", d="int"))
+    after = declared(
+        columns=[*columns(b="int"), Column("x", "int", formerly="a"), *columns(c="date")],
+        partitioning=["years(c)"], sort_order=["b"], dropped=["d"], format_version=3, location="s3://b/other",
+    )
+    blocking = [step.describe() for step in planned(before, after).waiting if step.blocks_writes]
+    assert blocking == ["rename column a to x", "drop column d"]
+
+
+def test_nothing_waits_where_nothing_was_written_but_renames_and_drops() -> None:
+    before, after = declared(columns=WITH_DAY), declared(columns=WITH_DAY, partitioning=["days(ts)"], sort_order=["id"])
+    assert plan(after, state_like(before, is_empty=True, has_snapshot=False)).waiting == ()
+
+
+def test_a_schema_that_no_commit_carries_is_committed() -> None:
+    found = plan(declared(), state_like(declared(), schema_id=3, snapshot_schema_id=2))
+    assert [step.describe() for step in found.steps] == ["commit the current schema, so that time travel shows it"]
+
+
+def test_a_table_without_a_snapshot_needs_no_commit_of_its_schema() -> None:
+    state = state_like(declared(), schema_id=3, snapshot_schema_id=None, has_snapshot=False, is_empty=True)
+    assert plan(declared(), state).is_empty
+
+
+def test_a_property_taken_out_of_the_declaration_is_unset_and_others_stay() -> None:
+    before = declared(properties={"read.split.target-size": "1", "gone": "x"})
+    state = state_like(before)
+    state = replace(state, properties={**state.properties, "foreign": "y"})
+    (step,) = plan(declared(properties={"read.split.target-size": "2"}), state).steps
+    assert step.unset == ("gone",)
+    assert dict(step.values)["read.split.target-size"] == "2"
+    assert "foreign" not in dict(step.values)
+
+
+def test_a_property_is_unset_before_it_is_forgotten() -> None:
+    (step,) = planned(declared(properties={"gone": "x"}), declared()).steps
+    first, second = statements(step, CATALOG, "silver.orders")
+    assert first.endswith("UNSET TBLPROPERTIES IF EXISTS ('gone')")
+    assert "lakehouse.managed-properties" in second
+
+
+def test_a_personal_struct_keeps_no_metrics_of_any_of_its_fields() -> None:
+    table = declared(columns=[Column("who", "struct<name:string,mails:array<string>>", personal=True)])
+    (statement,) = [s for s in statements(plan(table, None).steps[0], CATALOG, table.name) if "CREATE TABLE" in s]
+    assert "'write.metadata.metrics.column.who.name' = 'none'" in statement
+    assert "'write.metadata.metrics.column.who.mails.element' = 'none'" in statement
+
+
+def test_a_column_that_becomes_personal_is_warned_of() -> None:
+    (warning,) = planned(of(mail="string"), of(mail=Column("mail", "string", personal=True))).warnings
+    assert "silver.orders: mail is personal from now on" in warning
+
+
+def test_many_tiny_partitions_are_warned_of() -> None:
+    table = declared(columns=columns(a="int", b="int", c="int", ts="timestamp"), partitioning=["a", "b", "c", "ts"])
+    each, many = plan(table, None).warnings
+    assert "each value of ts (timestamp)" in each
+    assert "by 4 fields" in many
+
+
+def test_another_case_of_a_name_is_warned_of() -> None:
+    (warning,) = planned(of(Fruit="string"), of(fruit="string")).warnings
+    assert "the column Fruit, declared as fruit" in warning
+
+
+def test_a_plan_reads_line_by_line() -> None:
+    found = planned(of(a="int", b="int"), of(b="int", a="bigint", c="int"))
+    assert found.describe() == [
+        "widen column a from int to bigint",
+        "add column c int after a",
+        "move column b first (by lakehouse apply)",
+    ]
