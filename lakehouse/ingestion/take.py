@@ -74,18 +74,25 @@ def _take_one(
 ) -> StagedFile | RejectedFile | None:
     """Return what became of a file; None where it changed or went while it was read."""
     try:
-        judge_name(ingest.feed, item.key.removeprefix(ingest.feed.inbox))
-        staged = stage(ingest.feed, store, item, ingest.staging, number, ingest.began_at, progress)
-    except FileRejected as why:
-        return _reject(store, ingest.feed, item, why)
+        staged = _stage_or_reject(store, ingest, item, number, progress)
     except FileNotFoundError:
         if store.exists(item.key):
             raise
         return None
-    if store.stat(item.key) == item:
+    if not isinstance(staged, StagedFile) or store.stat(item.key) == item:
         return staged
     staged.path.unlink()
     return None
+
+
+def _stage_or_reject(
+    store: ObjectStore, ingest: Ingest, item: StoredObject, number: int, progress: Callable[[int], None]
+) -> StagedFile | RejectedFile | None:
+    try:
+        judge_name(ingest.feed, item.key.removeprefix(ingest.feed.inbox))
+        return stage(ingest.feed, store, item, ingest.staging, number, ingest.began_at, progress)
+    except FileRejected as why:
+        return _reject(store, ingest.feed, item, why)
 
 
 def _reject(store: ObjectStore, feed: Feed, item: StoredObject, why: FileRejected) -> RejectedFile | None:

@@ -1,0 +1,208 @@
+"""A delivery's life on real Spark and Iceberg: landed once, archived, whatever is put back or killed."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lakehouse.iceberg import evolution
+from lakehouse.iceberg.history import read_history
+from lakehouse.iceberg.outcome import Published, Refused, Unchanged
+from lakehouse.iceberg.rules import not_null
+from lakehouse.ingestion import land as landing
+from lakehouse.ingestion.feed import Feed, bronze_table
+from lakehouse.ingestion.frame import frame, landing_table
+from lakehouse.ingestion.ingest import exclusive
+from lakehouse.ingestion.land import land
+from lakehouse.ingestion.take import take
+from lakehouse_tests.ingestion.conftest import CUSTOMERS, FRUITS, files
+
+TABLE = bronze_table(FRUITS, "Fruits as delivered.")
+APPLE = "id,fruit,berry\n1,Apple,false\n"
+KIWI = "fruit,berry,id\nKiwi,,2\n"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+COLUMNS = "id, fruit, berry, _source_file, _source_row"
+
+
+def rows(engine, columns: str = COLUMNS, table: str = FRUITS.table) -> list[tuple]:
+    """Rows of a bronze table in the order of their coming."""
+    order = "_ingested_at, _source_modified_at, _source_file, _source_row"
+    found = engine.sql(f"SELECT {columns} FROM {engine.catalog.sql_name(table)} ORDER BY {order}")
+    return [tuple(row) for row in found.collect()]
+
+
+def snapshots(engine) -> int:
+    """How many commits the table has."""
+    return len(read_history(engine, FRUITS.table).snapshots)
+
+
+def test_waiting_files_are_landed_by_one_append_with_their_source(engine, home, inbox) -> None:
+    inbox.put("a.csv", APPLE, second=1)
+    inbox.put("b.csv", KIWI, second=2)
+
+    done = land(engine, FRUITS, TABLE, inbox.store, home)
+
+    assert isinstance(done.outcome, Published)
+    assert done.outcome.added_rows == 2
+    assert rows(engine) == [("1", "Apple", "false", "a.csv", 1), ("2", "Kiwi", None, "b.csv", 1)]
+    began_at = (done.delivery.ingest.began_at - EPOCH) // timedelta(microseconds=1)
+    assert rows(engine, "_source_sha256, unix_seconds(_source_modified_at), unix_micros(_ingested_at)") == [
+        (file.sha256, file.stored.modified_at.timestamp(), began_at) for file in done.delivery.files
+    ]
+    assert [len(done.archived.keys), inbox.names()] == [2, []]
+
+
+def test_the_same_content_put_back_lands_nothing_and_is_archived(embedded_engine, home, inbox) -> None:
+    inbox.put("a.csv", APPLE)
+    land(embedded_engine, FRUITS, TABLE, inbox.store, home)
+    before = snapshots(embedded_engine)
+    inbox.put("a.csv", APPLE)
+
+    done = land(embedded_engine, FRUITS, TABLE, inbox.store, home)
+
+    assert isinstance(done.outcome, Unchanged)
+    assert snapshots(embedded_engine) == before
+    assert inbox.names() == []
+
+
+def test_what_was_published_and_not_archived_is_only_archived_next_time(
+    embedded_engine, home, inbox, monkeypatch
+) -> None:
+    inbox.put("a.csv", APPLE, second=1)
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(landing, "finish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            land(embedded_engine, FRUITS, TABLE, inbox.store, home)
+    inbox.put("b.csv", KIWI, second=2)
+
+    done = land(embedded_engine, FRUITS, TABLE, inbox.store, home)
+
+    assert done.outcome.added_rows == 1
+    assert [row[3] for row in rows(embedded_engine)] == ["a.csv", "b.csv"]
+    assert inbox.names() == []
+
+
+def test_another_content_under_the_same_name_is_another_delivery(embedded_engine, home, inbox) -> None:
+    for content in (APPLE, KIWI):
+        inbox.put("a.csv", content)
+        land(embedded_engine, FRUITS, TABLE, inbox.store, home)
+
+    assert [row[1] for row in rows(embedded_engine)] == ["Apple", "Kiwi"]
+
+
+def test_where_nothing_waits_the_table_is_made_and_nothing_committed(embedded_engine, home, inbox) -> None:
+    done = land(embedded_engine, FRUITS, TABLE, inbox.store, home)
+
+    assert isinstance(done.outcome, Unchanged)
+    assert embedded_engine.catalog.has(FRUITS.table)
+
+
+def test_where_nothing_waits_no_spark_is_started(embedded_engine, home, inbox) -> None:
+    evolution.ensure(embedded_engine, TABLE)
+
+    def no_session():
+        raise AssertionError("Spark was asked for")
+
+    done = land(replace(embedded_engine, session=no_session), FRUITS, TABLE, inbox.store, home)
+
+    assert isinstance(done.outcome, Unchanged)
+
+
+def test_a_delivery_that_bronze_refuses_stays_in_the_inbox(embedded_engine, home, inbox) -> None:
+    table = bronze_table(FRUITS, "Fruits as delivered.", rules=[not_null("berry", on_failure="block")])
+    inbox.put("b.csv", KIWI)
+
+    done = land(embedded_engine, FRUITS, table, inbox.store, home)
+
+    assert isinstance(done.outcome, Refused)
+    assert inbox.names() == ["b.csv"]
+    assert files(inbox.store, FRUITS.archive) == []
+
+
+def test_rejected_files_do_not_stop_the_others(embedded_engine, home, inbox) -> None:
+    inbox.put("a.csv", "nonsense", second=1)
+    inbox.put("b.csv", KIWI, second=2)
+
+    done = land(embedded_engine, FRUITS, TABLE, inbox.store, home)
+
+    assert [file.source_file for file in done.delivery.rejected] == ["a.csv"]
+    assert [row[1] for row in rows(embedded_engine)] == ["Kiwi"]
+
+
+def test_a_delivery_of_no_rows_is_archived_and_commits_nothing(embedded_engine, home, inbox) -> None:
+    inbox.put("a.csv", "id,fruit,berry\n")
+
+    done = land(embedded_engine, FRUITS, TABLE, inbox.store, home)
+
+    assert isinstance(done.outcome, Unchanged)
+    assert inbox.names() == []
+
+
+def test_an_asset_may_compute_columns_of_its_own(embedded_engine, home, inbox) -> None:
+    from lakehouse.iceberg.table import Column
+
+    table = bronze_table(FRUITS, "Fruits as delivered.", extra=[Column("_number", "int", "The id as a number.")])
+    inbox.put("a.csv", APPLE)
+
+    def compute(delivered):
+        return delivered.selectExpr("*", "try_cast(id AS int) AS _number")
+
+    land(embedded_engine, FRUITS, table, inbox.store, home, compute=compute)
+
+    assert rows(embedded_engine, "id, _number") == [("1", 1)]
+
+
+def test_personal_columns_keep_no_bounds_in_the_table(embedded_engine, home, inbox_of) -> None:
+    inbox = inbox_of(CUSTOMERS)
+    inbox.put("c.csv", "customer_id,email\n7,jane@example.com\n")
+
+    land(embedded_engine, CUSTOMERS, bronze_table(CUSTOMERS, "Customers."), inbox.store, home)
+
+    assert rows(embedded_engine, "customer_id, email, region", CUSTOMERS.table) == [("7", "jane@example.com", None)]
+    table = embedded_engine.catalog.load(CUSTOMERS.table)
+    (bounds,) = table.inspect.files().column("lower_bounds").to_pylist()
+    assert table.schema().find_field("email").field_id not in dict(bounds)
+
+
+def test_added_columns_are_null_where_a_file_lacks_them(embedded_engine, home, inbox_of) -> None:
+    feed = Feed("fruits", FRUITS.columns, FRUITS.table, on_new_column="add")
+    inbox = inbox_of(feed)
+    contents = [APPLE, "id,fruit,berry,origin\n2,Kiwi,true,Chile\n", "color,id,fruit,berry\nred,3,Fig,false\n", KIWI]
+    for number, content in enumerate(contents):
+        inbox.put(f"{number}.csv", content, second=number)
+        if number != 1:
+            land(embedded_engine, feed, TABLE, inbox.store, home)
+
+    assert rows(embedded_engine, "fruit, origin, color") == [
+        ("Apple", None, None), ("Kiwi", "Chile", None), ("Fig", None, "red"), ("Kiwi", None, None),
+    ]  # fmt: skip
+    declared, added = landing_table(feed, TABLE, embedded_engine.catalog)
+    assert added == ("origin", "color")
+    assert evolution.plan_now(embedded_engine, declared).is_empty
+
+
+@pytest.mark.parametrize("digits", ["0" * 63 + "7", "1e" + "5" * 62, "9" * 64, "0" * 64, "infinity".ljust(64, "0")])
+def test_a_hash_that_looks_like_a_number_is_text(spark, home, inbox, digits: str) -> None:
+    inbox.put("a.csv", APPLE)
+
+    with exclusive(FRUITS, home) as ingest:
+        delivery = take(inbox.store, ingest)
+        (file,) = delivery.files
+        file.path.parent.rename(file.path.parent.with_name(f"_source_sha256={digits}"))
+        (row,) = frame(spark, delivery).collect()
+
+    assert row["_source_sha256"] == digits
+
+
+def test_a_frame_reads_values_as_they_were_delivered(spark, home, inbox) -> None:
+    inbox.put("a.csv", 'id,fruit,berry\n1,"a\nb",""\n2,"Ä, 🍏",\n')
+
+    with exclusive(FRUITS, home) as ingest:
+        delivered = frame(spark, take(inbox.store, ingest)).orderBy("_source_row").collect()
+
+    assert [tuple(row[:3]) for row in delivered] == [("1", "a\nb", ""), ("2", "Ä, 🍏", None)]
+    assert [row["_source_row"] for row in delivered] == [1, 2]
