@@ -1,4 +1,4 @@
-"""What has yet to be computed, told by what the tables hold; no event that was lost can hide it, and no JVM is needed."""
+"""What has yet to be computed, told by what the tables hold: no lost event can hide it, and no JVM is needed."""
 
 from collections.abc import Iterable
 

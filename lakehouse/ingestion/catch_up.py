@@ -1,7 +1,8 @@
 """What an ingest of a feed owes, and the run that does it: whatever waits in the inbox, and whatever lags behind it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import dagster as dg
 
@@ -29,24 +30,46 @@ class RejectedReason:
 
 @dataclass(frozen=True)
 class IngestResult:
-    """What an ingest did. `run` is None where nothing was owed, and then no Spark was started.
+    """What an ingest did; `run` is None where nothing was owed, and then no Spark was started.
 
-    `rows` are those that bronze got, before any cleaning; `quarantined` counts refused rows by the table that refused.
+    `unsettled` are the files that are still being written; the next ingest takes them.
     """
 
-    feed: str
+    feed: Feed
     run: RunResult | None = None
-    files: tuple[str, ...] = ()
-    rows: int = 0
-    rejected: tuple[RejectedReason, ...] = ()
-    quarantined: Mapping[str, int] = field(default_factory=dict)
     unsettled: tuple[str, ...] = ()
-    """Files that are still being written; the next ingest takes them."""
 
     @property
     def success(self) -> bool:
         """Whether the run succeeded, and each file was what the feed declares."""
         return (self.run is None or self.run.success) and not self.rejected
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that bronze has now."""
+        return tuple(row["file"] for row in self._shown.get("landed", ()))
+
+    @property
+    def rows(self) -> int:
+        """The rows that bronze got, before any cleaning."""
+        return self._shown.get("nr_rows", 0)
+
+    @property
+    def rejected(self) -> tuple[RejectedReason, ...]:
+        """The files that were refused as a whole."""
+        return tuple(RejectedReason(**row) for row in self._shown.get("rejected", ()))
+
+    @property
+    def quarantined(self) -> dict[str, int]:
+        """How many rows each table refused; those that refused none are left out."""
+        assets = self.run.assets if self.run else ()
+        found = {asset.table: asset.metadata.get("quarantined_rows", 0) for asset in assets}
+        return {table: rows for table, rows in found.items() if rows}
+
+    @property
+    def _shown(self) -> Mapping[str, Any]:
+        bronze = self.run.asset(self.feed.table) if self.run else None
+        return bronze.metadata if bronze else {}
 
 
 def ingest(
@@ -64,15 +87,15 @@ def ingest(
     found = waiting(feed, open_store(settings))
     owed = owed_tables(here, open_engine(settings), feed, found)
     if not owed:
-        return IngestResult(feed.name, unsettled=found.unsettled)
+        return IngestResult(feed, unsettled=found.unsettled)
     with open_instance(settings) as instance:
         selection = dg.AssetSelection.assets(*map(asset_key, owed))
         run = materialize(here, instance, selection, tags={"lakehouse/feed": feed.name}, on_event=on_event)
-    return read_ingest(feed, run, found)
+    return IngestResult(feed, run, found.unsettled)
 
 
 def owed_tables(definitions: dg.Definitions, engine: Engine, feed: Feed, found: Waiting) -> list[str]:
-    """Return the tables that an ingest must compute, in order: by what waits and by what the tables hold, not by events.
+    """Return the tables that an ingest must compute, in order: told by what waits and what the tables hold.
 
     A table that reads of one that is computed is computed too.
     """
@@ -87,19 +110,3 @@ def owed_tables(definitions: dg.Definitions, engine: Engine, feed: Feed, found: 
             if has_files or set(sources) & set(owed) or is_behind(engine, table, sources):
                 owed.append(table)
     return owed
-
-
-def read_ingest(feed: Feed, run: RunResult, found: Waiting) -> IngestResult:
-    """Return what a run says that it did for a feed."""
-    bronze = run.asset(feed.table)
-    shown = bronze.metadata if bronze else {}
-    refused = {asset.table: asset.metadata.get("quarantined_rows", 0) for asset in run.assets}
-    return IngestResult(
-        feed.name,
-        run,
-        files=tuple(row["file"] for row in shown.get("landed", ())),
-        rows=shown.get("nr_rows", 0),
-        rejected=tuple(RejectedReason(**row) for row in shown.get("rejected", ())),
-        quarantined={table: rows for table, rows in refused.items() if rows},
-        unsettled=tuple(shown.get("unsettled", found.unsettled)),
-    )

@@ -1,0 +1,80 @@
+"""Partitions of a Dagster run as bounds in a table's column."""
+
+from datetime import UTC, date, datetime
+
+import dagster as dg
+import pytest
+
+from lakehouse.errors import DeclarationError
+from lakehouse.resources.partitions import partitions_of
+
+KUALA_LUMPUR = dg.DailyPartitionsDefinition("2024-01-01", timezone="Asia/Kuala_Lumpur", end_offset=1)
+REGIONS = dg.StaticPartitionsDefinition(["north", "south"])
+
+
+def test_a_day_of_a_date_column_is_that_date_whatever_its_zone():
+    found = partitions_of(KUALA_LUMPUR, ["2024-03-01"], column="day", column_type="date")
+
+    assert found.values == ("2024-03-01",)
+    assert found.ranges == ((date(2024, 3, 1), date(2024, 3, 2)),)
+    assert found.predicate("day") == "(`day` >= DATE '2024-03-01' AND `day` < DATE '2024-03-02')"
+
+
+def test_a_day_of_a_timestamp_column_is_its_span_in_utc():
+    found = partitions_of(KUALA_LUMPUR, ["2024-03-01"], column="ts", column_type="timestamp")
+
+    assert found.ranges == ((datetime(2024, 2, 29, 16, tzinfo=UTC), datetime(2024, 3, 1, 16, tzinfo=UTC)),)
+
+
+def test_a_day_that_loses_an_hour_is_shorter():
+    berlin = dg.DailyPartitionsDefinition("2024-01-01", timezone="Europe/Berlin")
+
+    ((low, high),) = partitions_of(berlin, ["2024-03-31"], column="ts", column_type="timestamp").ranges
+
+    assert (high - low).total_seconds() == 23 * 3600
+
+
+def test_a_range_of_days_is_one_span():
+    found = partitions_of(KUALA_LUMPUR, ["2024-03-01", "2024-03-02"], column="day", column_type="date")
+
+    assert found.predicate("day") == "(`day` >= DATE '2024-03-01' AND `day` < DATE '2024-03-03')"
+
+
+def test_static_keys_are_values_of_a_string_column():
+    found = partitions_of(REGIONS, ["north"], column="region", column_type="string")
+
+    assert found.predicate("region") == "`region` IN ('north')"
+
+
+def test_static_keys_of_an_integer_column_are_numbers():
+    years = dg.StaticPartitionsDefinition(["2023", "2024"])
+
+    assert partitions_of(years, ["2024"], column="year", column_type="int").predicate("year") == (
+        "(`year` >= 2024 AND `year` < 2025)"
+    )
+
+
+def test_days_of_a_string_column_are_its_values():
+    found = partitions_of(KUALA_LUMPUR, ["2024-03-01"], column="day", column_type="string")
+
+    assert found.predicate("day") == "`day` IN ('2024-03-01')"
+
+
+@pytest.mark.parametrize(
+    ("definition", "key", "column_type", "said"),
+    [
+        (
+            dg.MultiPartitionsDefinition({"region": REGIONS, "day": KUALA_LUMPUR}),
+            "2024-03-01|north",
+            "string",
+            "several dimensions",
+        ),
+        (REGIONS, "north", "boolean", "expected string, int or bigint"),
+        (REGIONS, "north", "int", "'north' is not a number"),
+        (KUALA_LUMPUR, "2024-03-01", "bigint", "expected date, timestamp or string"),
+        (dg.HourlyPartitionsDefinition("2024-01-01-00:00"), "2024-03-01-05:00", "date", "expected whole days"),
+    ],
+)
+def test_partitions_that_a_column_cannot_hold_are_refused(definition, key, column_type, said):
+    with pytest.raises(DeclarationError, match=said):
+        partitions_of(definition, [key], column="c", column_type=column_type)

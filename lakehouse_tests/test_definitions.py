@@ -1,0 +1,86 @@
+"""What the project defines, and that loading it starts nothing."""
+
+import os
+import subprocess
+import sys
+
+import dagster as dg
+
+from lakehouse.definitions import FEEDS, TABLES, defs
+
+PROBE = """
+import sys, time
+began = time.monotonic()
+import lakehouse.definitions
+took = time.monotonic() - began
+heavy = {"pyspark", "pyiceberg", "py4j", "pandas", "boto3", "dagster_pyspark"} & set(sys.modules)
+print(took, *heavy)
+"""
+
+
+def test_loading_starts_nothing(tmp_path):
+    """No Java on the path, no JAVA_HOME, no setting: only a Python that must not import what is heavy."""
+    bare = {"PATH": str(tmp_path), "HOME": str(tmp_path), "PYTHONPATH": os.getcwd()}
+    found = subprocess.run(
+        [sys.executable, "-c", PROBE], env=bare, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+
+    took, *heavy = found.stdout.split()
+    assert heavy == []
+    assert float(took) < 10  # About 2 s on a machine that has nothing else to do.
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_loading_reads_no_environment(tmp_path):
+    """A setting that is wrong is named when a run needs it, and hides nothing before."""
+    wrong = os.environ | {"LAKEHOUSE_DEPLOYMENT": "moon"}
+    found = subprocess.run([sys.executable, "-c", "import lakehouse.definitions"], env=wrong, check=False)
+
+    assert found.returncode == 0
+
+
+def test_a_file_is_all_that_a_table_needs():
+    assert {"bronze.raw_fruits", "silver.fruits", "silver.fruits_quarantine"} <= TABLES.keys()
+    assert FEEDS["fruits"].table == "bronze.raw_fruits"
+
+
+def test_an_asset_is_named_as_its_table():
+    keys = {tuple(spec.key.path) for spec in defs.resolve_all_asset_specs()}
+    assert keys == {tuple(name.split(".")) for name in TABLES}
+
+
+def test_an_asset_shows_what_its_declaration_says():
+    spec = {spec.key.to_user_string(): spec for spec in defs.resolve_all_asset_specs()}["silver/fruits"]
+
+    assert spec.group_name == "silver"
+    assert spec.kinds == {"iceberg", "spark", "silver"}
+    assert spec.owners == ["team:data-platform"]
+    assert [dep.asset_key for dep in spec.deps] == [dg.AssetKey(["bronze", "raw_fruits"])]
+    assert spec.description.startswith("One row for each fruit, as last delivered, without Banana")
+    schema = spec.metadata["dagster/column_schema"]
+    assert [(column.name, column.type) for column in schema.columns] == [
+        ("id", "bigint"), ("fruit", "string"), ("berry", "boolean"), ("update_timestamp", "timestamp"),
+    ]
+    assert schema.columns[1].description == "Common name; the merge key."
+
+
+def test_a_check_blocks_and_weighs_as_its_rule_says():
+    checks = {key.name: defs.resolve_asset_graph().get(key).blocking for key in _checks("silver/fruits")}
+
+    assert checks == {
+        "castable_id": False,
+        "castable_berry": False,
+        "not_null_fruit": False,
+        "unique_fruit": True,
+        "excluded_fruit": True,
+        "excluded_fruit_in_any_spelling": True,
+    }
+
+
+def test_everything_can_be_loaded_by_dagster():
+    dg.Definitions.validate_loadable(defs)
+
+
+def _checks(asset: str) -> set[dg.AssetCheckKey]:
+    graph = defs.resolve_asset_graph()
+    return {key for key in graph.asset_check_keys if key.asset_key.to_user_string() == asset}
