@@ -1,0 +1,71 @@
+"""`lakehouse plan` and `lakehouse apply`: what the declarations ask of the tables, and doing it."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from lakehouse.cli.state import State, command
+from lakehouse.errors import LakehouseError
+
+if TYPE_CHECKING:
+    from lakehouse.iceberg.evolution import Plan
+    from lakehouse.iceberg.table import IcebergTable
+
+
+@command("plan")
+@click.option("--check", is_flag=True, help="Exit with 1 where a change is pending.")
+def plan(state: State, check: bool) -> None:
+    """Show how the tables differ from their declarations, and what would be done about it. Changes nothing."""
+    from lakehouse.iceberg.evolution import plan_now
+
+    with state.progress("Reading the tables' metadata"):
+        found = [plan_now(state.engine, table) for table in state.declared.values()]
+    for one in found:
+        _print_plan(one)
+    pending = [one.table for one in found if not one.is_empty]
+    if check and pending:
+        raise LakehouseError(
+            f"{len(pending)} of {len(found)} tables are not as declared: {', '.join(pending)}.",
+            next_step="`lakehouse apply` makes the changes.",
+        )
+
+
+@command("apply")
+@click.argument("names", metavar="[TABLE]...", nargs=-1)
+def apply(state: State, names: tuple[str, ...]) -> None:
+    """Bring tables to their declarations; all of them where none is named.
+
+    A change that would lose data or break readers is refused, and the others are made.
+    """
+    tables = [state.declared_table(name) for name in names] or list(state.declared.values())
+    refused = [table.name for table in tables if not _applied(state, table)]
+    if refused:
+        click.get_current_context().exit(1)
+
+
+def _applied(state: State, table: "IcebergTable") -> bool:
+    from lakehouse.iceberg import evolution
+
+    try:
+        with state.progress(f"Changing {table.name}"):
+            done = evolution.apply(state.engine, table)
+    except LakehouseError as error:
+        click.echo(f"{table.name}: {' '.join(str(error).split())}", err=True)
+        return False
+    _print_done(done)
+    return True
+
+
+def _print_plan(found: "Plan") -> None:
+    lines = found.describe()
+    click.echo(f"{found.table}: as declared" if found.is_empty else f"{found.table}:")
+    for line in lines:
+        click.echo(f"  {line}")
+
+
+def _print_done(done: "Plan") -> None:
+    click.echo(f"{done.table}: as declared" if done.is_empty else f"{done.table}:")
+    for step in done.steps:
+        click.echo(f"  done: {step.describe()}")
+    for warning in done.warnings:
+        click.echo(f"  warning: {warning}")

@@ -1,0 +1,133 @@
+"""`lakehouse status` and `lakehouse files`: what there is, without a JVM."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakehouse.cli.output import count, json_array, size, table
+from lakehouse.cli.state import State, command, plain_name
+from lakehouse.cli.values import Column, as_text, plain_json
+
+if TYPE_CHECKING:
+    from lakehouse.cli.status import Checks, TableStatus
+    from lakehouse.iceberg.manifest_entries import TableFile
+    from lakehouse.iceberg.metadata_files import MetadataFile
+
+_FORMAT = click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+
+
+@command("status")
+@_FORMAT
+def status(state: State, form: str) -> None:
+    """List the tables: rows, snapshots, files, size, last write, last checks, and what is declared but not yet made."""
+    from lakehouse.cli.status import table_statuses
+
+    with state.progress("Reading the tables' metadata"):
+        checks = _checks(state)
+        found = table_statuses(state.engine.catalog, state.declared, checks)
+    if form == "json":
+        _print_json([_status_record(one) for one in found])
+    else:
+        click.echo(_status_table(found))
+
+
+@command("files")
+@click.argument("name", metavar="TABLE")
+@_FORMAT
+def files(state: State, name: str, form: str) -> None:
+    """List the files of a table: data, deletes and metadata, with their sizes and the total."""
+    from lakehouse.iceberg.metadata import files as table_files
+    from lakehouse.iceberg.metadata_files import metadata_files
+
+    with state.progress("Reading the table's metadata"):
+        held = table_files(state.engine, plain_name(name))
+        kept = metadata_files(state.engine, plain_name(name))
+    records = [*(_file_record(file) for file in held), *(_metadata_record(file) for file in kept)]
+    if form == "json":
+        _print_json(records)
+    else:
+        click.echo(_files_table(records))
+
+
+def _checks(state: State) -> "Mapping[str, Checks]":
+    from lakehouse.cli.status import last_checks
+    from lakehouse.resources.instance import open_instance
+
+    # Looking makes nothing: before the first run there is no instance, and no check was made.
+    if not state.settings.dagster_home.exists():
+        return {}
+    with open_instance(state.settings) as instance:
+        return last_checks(instance, state.declared.values())
+
+
+def _status_record(one: "TableStatus") -> dict[str, Any]:
+    return {
+        "table": one.table,
+        "declared": one.declared,
+        "exists": one.exists,
+        "rows": one.rows,
+        "snapshots": one.snapshots,
+        "files": one.files,
+        "bytes": one.size_bytes,
+        "last_write": one.written_at,
+        "last_write_kind": one.kind,
+        "checks_passed": one.checks.passed,
+        "checks_failed": list(one.checks.failed),
+        "pending": list(one.pending),
+    }
+
+
+def _status_table(found: "list[TableStatus]") -> str:
+    numbers = ("rows", "snapshots", "files")
+    names = ("table", "declared", *numbers, "size", "last write", "kind", "checks", "pending")
+    rows = [
+        [
+            one.table,
+            "yes" if one.declared else "no",
+            *([one.rows, one.snapshots, one.files, size(one.size_bytes)] if one.exists else ["", "", "", ""]),
+            one.written_at.strftime("%Y-%m-%d %H:%M:%SZ") if one.written_at else "never",
+            one.kind or "",
+            str(one.checks),
+            "; ".join(one.pending),
+        ]
+        for one in found
+    ]
+    return table([Column(name, is_number=name in (*numbers, "size")) for name in names], rows, noun="table")
+
+
+def _file_record(file: "TableFile") -> dict[str, Any]:
+    kind = "data" if file.content == "data" else file.content
+    return {
+        "kind": kind,
+        "partition": dict(file.partition),
+        "rows": file.record_count,
+        "bytes": file.size_bytes,
+        "path": file.path,
+    }
+
+
+def _metadata_record(file: "MetadataFile") -> dict[str, Any]:
+    return {"kind": file.kind, "partition": {}, "rows": None, "bytes": file.size_bytes, "path": file.path}
+
+
+def _files_table(records: list[dict[str, Any]]) -> str:
+    rows = [
+        [
+            record["kind"],
+            ", ".join(f"{name}={as_text(plain_json(value))}" for name, value in record["partition"].items()),
+            "" if record["rows"] is None else record["rows"],
+            size(record["bytes"]),
+            record["path"],
+        ]
+        for record in records
+    ]
+    numbers = ("rows", "size")
+    columns = [Column(name, is_number=name in numbers) for name in ("kind", "partition", "rows", "size", "path")]
+    total = f"{count(len(records), 'file')}, {size(sum(record['bytes'] for record in records))} in total"
+    return table(columns, rows, footer=total)
+
+
+def _print_json(records: list[dict[str, Any]]) -> None:
+    columns = [Column(name) for name in (records[0] if records else ())]
+    click.echo(json_array(columns, [[plain_json(value) for value in record.values()] for record in records]))

@@ -1,0 +1,103 @@
+"""Rows on standard output: an aligned table for people, CSV and JSON for programs."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, get_args
+
+from lakehouse.cli.values import Column, as_text
+from lakehouse.errors import UsageError
+
+Format = Literal["table", "csv", "json"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+Rows = Sequence[Sequence[Any]]
+"""Rows of JSON values, in the order of their columns."""
+
+
+def render(form: Format, columns: Sequence[Column], rows: Rows) -> str:
+    """Write rows in a format, without a line end at the end."""
+    writers: dict[Format, Callable[[Sequence[Column], Rows], str]] = {
+        "table": table,
+        "csv": csv_text,
+        "json": json_array,
+    }
+    return writers[form](columns, rows)
+
+
+def table(columns: Sequence[Column], rows: Rows, *, noun: str = "row", footer: str = "") -> str:
+    """Write an aligned table, NULL shown, numbers on the right, and how many rows there are.
+
+    :param noun: what a row stands for.
+    :param footer: said in place of the number of rows.
+    """
+    texts = [[_shown(value) for value in row] for row in rows]
+    headings = [_shown(column.name) for column in columns]
+    widths = [max(_width(line[at]) for line in [headings, *texts]) for at in range(len(columns))]
+    lines = [
+        _line([(text, width, False) for text, width in zip(headings, widths, strict=True)]),
+        "-+-".join("-" * width for width in widths),
+        *(_line([(row[at], widths[at], column.is_number) for at, column in enumerate(columns)]) for row in texts),
+    ]
+    return "\n".join([*lines, f"({footer or count(len(rows), noun)})"])
+
+
+def csv_text(columns: Sequence[Column], rows: Rows) -> str:
+    """Write CSV as of RFC 4180: a header, line ends of two characters, NULL as nothing between the commas."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow([column.name for column in columns])
+    writer.writerows([["" if value is None else as_text(value) for value in row] for row in rows])
+    return text.getvalue().removesuffix("\r\n")
+
+
+def json_array(columns: Sequence[Column], rows: Rows) -> str:
+    """Write one JSON array with an object for each row.
+
+    :raises UsageError: when two columns have the same name, since one would be lost.
+    """
+    names = [column.name for column in columns]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UsageError(
+            f"The result has more than one column {', '.join(twice)}; a JSON object can hold one.",
+            next_step="Give them names of their own with AS.",
+        )
+    lines = [json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) for row in rows]
+    return "[\n " + ",\n ".join(lines) + "\n]" if lines else "[]"
+
+
+def count(number: int, noun: str) -> str:
+    """Write `1 row`, `2 rows`, `1,000 rows`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def size(number_bytes: int) -> str:
+    """Write a size in the largest unit that leaves a number of at least 1: `812 B`, `1.4 MiB`."""
+    amount = float(number_bytes)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if amount < 1024 or unit == "TiB":
+            break
+        amount /= 1024
+    return f"{number_bytes} B" if unit == "B" else f"{amount:.1f} {unit}"
+
+
+def _shown(value: Any) -> str:
+    text = "NULL" if value is None else as_text(value)
+    # A line end would break the table, and an escape sequence would speak to the terminal.
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
+
+
+def _width(text: str) -> int:
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _line(cells: Sequence[tuple[str, int, bool]]) -> str:
+    padded = [
+        " " * (width - _width(text)) + text if right else text + " " * (width - _width(text))
+        for text, width, right in cells
+    ]
+    return " | ".join(padded).rstrip()

@@ -1,0 +1,74 @@
+"""The commands in one program, and the boundary where errors become one line and an exit code."""
+
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from lakehouse.cli.change import apply, plan
+from lakehouse.cli.look import files, status
+from lakehouse.cli.machine import dev, doctor, setup
+from lakehouse.cli.query import sql
+from lakehouse.cli.run import demo, ingest
+from lakehouse.cli.state import State, verbose_option
+from lakehouse.errors import LakehouseError
+
+INTERRUPTED = 130
+"""What a shell expects of a program that Ctrl-C ended."""
+
+
+class _Group(click.Group):
+    def list_commands(self, _: click.Context) -> list[str]:
+        """List the commands in the order in which a newcomer meets them."""
+        return list(self.commands)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="lakehouse")
+def lakehouse() -> None:
+    """Iceberg tables as Dagster assets, on Spark.
+
+    Exit codes: 0 done, 1 the work failed, 2 the command is wrong.
+    """
+
+
+lakehouse.params.append(verbose_option())
+for _command in (demo, ingest, sql, status, files, plan, apply, dev, doctor, setup):
+    lakehouse.add_command(_command)
+
+
+def run(arguments: Sequence[str], program: str = "lakehouse") -> int:
+    """Run one command; return its exit code. An error is one line on standard error, its traceback only on demand.
+
+    :param program: what the user typed to call this, so that what is printed can be typed again.
+    """
+    state = State()
+    try:
+        code = lakehouse.main(list(arguments), prog_name=program, standalone_mode=False, obj=state)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        print(  # noqa: T201
+            "lakehouse: stopped. What was published stays; the next run does what is left.", file=sys.stderr
+        )
+        return INTERRUPTED
+    except Exception as error:
+        if state.verbose:
+            traceback.print_exc()
+        complain(_one_line(error))
+        return error.exit_code if isinstance(error, LakehouseError) else 1
+    return code or 0
+
+
+def complain(line: str) -> None:
+    """Say on standard error what failed."""
+    click.echo(f"lakehouse: {line}", err=True)
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    if isinstance(error, LakehouseError):
+        return text
+    return f"{type(error).__name__}: {text} Run it again with --verbose for the traceback."

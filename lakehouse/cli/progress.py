@@ -1,0 +1,42 @@
+"""What goes on, on standard error: a spinner for a person, one plain line for a log, nothing where it is quick."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from threading import Timer
+
+QUICK_SECONDS = 2.0
+
+
+class Progress:
+    """Shows what goes on for as long as a `with` block takes; in a log, the same is said once."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    def __call__(self, what: str) -> AbstractContextManager[None]:
+        """Show what goes on until the block ends."""
+        return _spinner(what) if sys.stderr.isatty() else self._line(what)
+
+    @contextmanager
+    def _line(self, what: str) -> Iterator[None]:
+        later = Timer(QUICK_SECONDS, self._tell, [what])
+        later.daemon = True
+        later.start()
+        try:
+            yield
+        finally:
+            later.cancel()
+
+    def _tell(self, what: str) -> None:
+        if what not in self._told:
+            self._told.add(what)
+            print(f"{what} …", file=sys.stderr, flush=True)  # noqa: T201
+
+
+@contextmanager
+def _spinner(what: str) -> Iterator[None]:
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield

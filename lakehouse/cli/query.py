@@ -1,0 +1,103 @@
+"""`lakehouse sql`: any Spark SQL on the catalog, one statement or several, in one JVM."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from lakehouse.cli.effects import effect, watch
+from lakehouse.cli.output import FORMATS, Format, render
+from lakehouse.cli.spark_errors import one_line
+from lakehouse.cli.state import State, command
+from lakehouse.cli.statements import declared_targets, split, targets
+from lakehouse.cli.values import column, json_value
+from lakehouse.errors import LakehouseError, UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@command("sql")
+@click.argument("statements")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("--write", is_flag=True, help="Let statements change declared tables.")
+def sql(state: State, statements: str, form: Format, write: bool) -> None:
+    """Run Spark SQL on the tables, such as "SELECT * FROM silver.fruits".
+
+    Several statements are separated by semicolons; `-` reads them from standard input. Times are in UTC.
+    """
+    parts = split(sys.stdin.read() if statements == "-" else statements)
+    if not parts:
+        raise UsageError("There is no statement to run.", next_step='Say for example lakehouse sql "SHOW NAMESPACES".')
+    declared = _declared_targets(state, parts)
+    if declared and not write:
+        raise UsageError(
+            f"This writes to {', '.join(declared)}, which the lakehouse computes from a declaration.",
+            next_step="Add --write to do it all the same; the next run may recompute those rows.",
+        )
+    with state.progress("Starting Spark"):
+        spark = state.engine.spark
+    _silence_pyspark()
+    with _locked(state, declared):
+        for number, statement in enumerate(parts, start=1):
+            with _explained(number, len(parts)), state.progress("Running SQL"):
+                text, is_result = _run(state, spark, statement, form)
+            # What is not a row stays out of what a program reads.
+            click.echo(text, err=form != "table" and not is_result)
+    for table in declared:
+        click.echo(f"{table} is computed from its declaration: the next run may recompute these rows.", err=True)
+
+
+def _declared_targets(state: State, parts: Sequence[str]) -> list[str]:
+    if not any(targets(statement) for statement in parts):
+        return []
+    found = [name for statement in parts for name in declared_targets(statement, state.declared)]
+    return sorted(set(found))
+
+
+@contextmanager
+def _locked(state: State, tables: Sequence[str]) -> Iterator[None]:
+    """Hold the locks of the declared tables, in one order for all, so that nobody waits in a circle."""
+    from lakehouse.iceberg.lock import table_lock
+
+    with ExitStack() as stack:
+        for table in tables:
+            with state.progress(f"Waiting for the lock of {table}"):
+                stack.enter_context(table_lock(state.engine, table))
+        yield
+
+
+def _run(state: State, spark: "SparkSession", statement: str, form: Format) -> tuple[str, bool]:
+    """Run one statement; return what to print, and whether that is rows."""
+    before = watch(state.engine.catalog, statement)
+    frame = spark.sql(statement)
+    if not frame.columns:
+        return effect(state.engine.catalog, statement, before), False
+    return _rendered(frame, form), True
+
+
+def _rendered(frame: "DataFrame", form: Format) -> str:
+    fields = frame.schema.fields
+    rows = [[json_value(row[at], field.dataType) for at, field in enumerate(fields)] for row in frame.collect()]
+    return render(form, [column(field.name, field.dataType) for field in fields], rows)
+
+
+@contextmanager
+def _explained(number: int, total: int) -> Iterator[None]:
+    """Turn an error of Spark into one line, with the number of the statement where there are several."""
+    try:
+        yield
+    except LakehouseError:
+        raise
+    except Exception as error:
+        which = f"statement {number} of {total}: " if total > 1 else ""
+        raise LakehouseError(f"{which}{one_line(error)}") from error
+
+
+def _silence_pyspark() -> None:
+    """Keep PySpark from logging each SQL error, with the whole Java stack, beside our line."""
+    import logging
+
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)

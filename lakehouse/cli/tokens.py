@@ -1,0 +1,82 @@
+"""Spark SQL cut into words, quoted names, texts and marks; comments and white space are left out."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+_TOKEN = re.compile(
+    r"""
+      (?P<space>\s+ | --(?:\\\n|[^\n])*)
+    | (?P<comment>/\*)
+    | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
+    | (?P<text>'(?:[^'\\]|\\.|'')*(?:'|\Z) | "(?:[^"\\]|\\.|"")*(?:"|\Z))
+    | (?P<quoted>`(?:[^`]|``)*`)
+    | (?P<dollar>\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)
+    | (?P<word>\w+)
+    | (?P<mark>=>|.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_COMMENT_MARK = re.compile(r"/\*|\*/")
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word, a name in backquotes, a text in quotes (both without them) or a mark, and where it stood."""
+
+    kind: Literal["word", "quoted", "text", "mark"]
+    text: str
+    start: int
+    end: int
+
+    @property
+    def keyword(self) -> str:
+        """The word in capitals; nothing for what is quoted."""
+        return self.text.upper() if self.kind == "word" else ""
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it can be a part of a table's name."""
+        return self.kind in ("word", "quoted")
+
+
+def tokenize(text: str) -> list[Token]:
+    """Cut a text of SQL into tokens, as Spark's lexer would."""
+    return list(_tokens(text))
+
+
+def _tokens(text: str) -> Iterator[Token]:
+    at = 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise AssertionError("unreachable: the last alternative takes any character")
+        end = _comment_end(text, at) if match["comment"] else match.end()
+        if token := _token(match):
+            yield Token(*token, at, end)
+        at = end
+
+
+def _token(match: re.Match[str]) -> tuple[Literal["word", "quoted", "text", "mark"], str] | None:
+    if match["word"]:
+        return "word", match[0]
+    if match["mark"]:
+        return "mark", match[0]
+    if match["quoted"]:
+        return "quoted", match[0][1:-1].replace("``", "`")
+    if match["raw"]:
+        return "text", match[0][2:-1]
+    if match["dollar"]:
+        return "text", match[0].removeprefix(f"${match['tag']}$").removesuffix(f"${match['tag']}$")
+    return ("text", match[0][1:-1]) if match["text"] else None
+
+
+def _comment_end(text: str, start: int) -> int:
+    """Bracketed comments nest in Spark; one that is not closed runs to the end."""
+    depth = 0
+    for mark in _COMMENT_MARK.finditer(text, start):
+        depth += 1 if mark[0] == "/*" else -1
+        if depth == 0:
+            return mark.end()
+    return len(text)
