@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import dagster as dg
 
@@ -20,7 +21,7 @@ print(took, *heavy)
 
 def test_loading_starts_nothing(tmp_path):
     """No Java on the path, no JAVA_HOME, no setting: only a Python that must not import what is heavy."""
-    bare = {"PATH": str(tmp_path), "HOME": str(tmp_path), "PYTHONPATH": os.getcwd()}
+    bare = {"PATH": str(tmp_path), "HOME": str(tmp_path), "PYTHONPATH": str(Path.cwd())}
     found = subprocess.run(
         [sys.executable, "-c", PROBE], env=bare, cwd=tmp_path, capture_output=True, text=True, check=True
     )

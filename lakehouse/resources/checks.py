@@ -8,6 +8,7 @@ import dagster as dg
 
 from lakehouse.iceberg.outcome import Refused, RuleResult
 from lakehouse.iceberg.rules import Rule
+from lakehouse.iceberg.table import OverwritePartitions
 from lakehouse.resources.keys import asset_key
 
 if TYPE_CHECKING:
@@ -42,16 +43,25 @@ def check_specs(table: "IcebergTable") -> list[dg.AssetCheckSpec]:
             blocking=rule.on_failure == "block",
             metadata={"on_failure": rule.on_failure, "predicate": _predicate(rule)},
         )
-        for rule in table.rules
+        for rule in checked_rules(table)
     ]
 
 
-def results_of(table: "IcebergTable", outcome: "Outcome") -> "Sequence[RuleResult]":
-    """Return what the rules found in a write; where there was nothing to evaluate, that no row breaks them.
+def checked_rules(table: "IcebergTable") -> list[Rule]:
+    """Return the declared rules, and the one that each write of partitions has to keep."""
+    if not isinstance(table.write, OverwritePartitions):
+        return list(table.rules)
+    said = f"{table.write.by} lies in the run's partitions"
+    return [*table.rules, Rule("in_partitions", said, (table.write.by,), "block", violated_by=said)]
+
+
+def results_of(table: "IcebergTable", found: Sequence[RuleResult]) -> list[RuleResult]:
+    """Return what was found of each rule; where there was nothing to evaluate, that no row breaks it.
 
     Without a result, Dagster would warn that a blocking check no longer holds back what is downstream.
     """
-    return outcome.results or [RuleResult(rule, 0, 0) for rule in table.rules]
+    known = {result.rule.name for result in found}
+    return [*found, *(RuleResult(rule, 0, 0) for rule in checked_rules(table) if rule.name not in known)]
 
 
 def check_result(table: "IcebergTable", result: RuleResult, evaluated: Evaluated) -> dg.AssetCheckResult:

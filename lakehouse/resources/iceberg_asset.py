@@ -1,6 +1,7 @@
 """A declared table as a Dagster asset: one function computes it, everything else follows from the declaration."""
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.outcome import Outcome, Quarantined, Refused
+from lakehouse.iceberg.outcome import Outcome, Quarantined, Refused, RuleResult
 from lakehouse.iceberg.read import Input
 from lakehouse.iceberg.run import Run
 from lakehouse.iceberg.table import IcebergTable
@@ -83,29 +84,29 @@ def table_asset(
 
     :param resources: keys of what `materialize` needs beside the IO manager.
     """
+    spec = table_spec(table, description=description, deps=deps, kinds=kinds | {"spark"})
 
-    @dg.multi_asset(
-        name=table.name.replace(".", "__"),
-        specs=[
-            table_spec(table, description=description, deps=deps, kinds=kinds | {"spark"}).replace_attributes(
-                automation_condition=automation_condition, skippable=True
-            )
-        ],
-        check_specs=check_specs(table),
-        partitions_def=partitions_def,
-        can_subset=True,
-        pool=table.name,
-        required_resource_keys={"io_manager", *resources},
-    )
     def body(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
-        io, run = context.resources.io_manager, _run(context, table)
+        io, run = context.resources.io_manager, _run(context, table, partitions_def)
         if not context.selected_asset_keys:
-            results, evaluated = io.evaluate(table, run)
-            yield from _selected(context, [check_result(table, result, evaluated) for result in results])
+            found, evaluated = io.evaluate(table, run)
+            yield from _selected(context, table, found, evaluated)
         else:
             yield from _events(context, io, table, materialize(context, run))
 
-    return body
+    with warnings.catch_warnings():
+        # `backfill_policy` has been beta since it came with Dagster 1.3, and each start would say so.
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        return dg.multi_asset(
+            name=table.name.replace(".", "__"),
+            specs=[spec.replace_attributes(automation_condition=automation_condition, skippable=True)],
+            check_specs=check_specs(table),
+            partitions_def=partitions_def,
+            backfill_policy=dg.BackfillPolicy.single_run() if partitions_def else None,
+            can_subset=True,
+            pool=table.name,
+            required_resource_keys={"io_manager", *resources},
+        )(body)
 
 
 def table_spec(
@@ -139,11 +140,11 @@ def _events(
     context: dg.AssetExecutionContext, io: IcebergIOManager, table: IcebergTable, written: Written
 ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
     outcome = written.outcome
-    checks = [check_result(table, result, Evaluated.by(outcome)) for result in results_of(table, outcome)]
+    checks = _selected(context, table, outcome.results, Evaluated.by(outcome))
     if outcome.quarantined and table.quarantine:
         context.log_event(_quarantine_event(io, table.quarantine, outcome.quarantined))
     if isinstance(outcome, Refused):
-        yield from _selected(context, checks)
+        yield from checks
         raise refusal(outcome, written.metadata)
     yield dg.MaterializeResult(
         asset_key=asset_key(table.name),
@@ -153,7 +154,7 @@ def _events(
             **written.metadata,
         },
         # Together with its check results, so that they point at this materialization.
-        check_results=_selected(context, checks),
+        check_results=checks,
         data_version=dg.DataVersion(str(outcome.snapshot_id)) if outcome.snapshot_id else None,
     )
 
@@ -176,15 +177,20 @@ def _owners(table: IcebergTable) -> list[str]:
     return [table.owner if "@" in table.owner or ":" in table.owner else f"team:{table.owner}"]
 
 
-def _selected(context: dg.AssetExecutionContext, checks: Sequence[dg.AssetCheckResult]) -> list[dg.AssetCheckResult]:
+def _selected(
+    context: dg.AssetExecutionContext, table: IcebergTable, found: Sequence[RuleResult], evaluated: Evaluated
+) -> list[dg.AssetCheckResult]:
     names = {key.name for key in context.selected_asset_check_keys}
-    return [check for check in checks if check.check_name in names]
+    results = [result for result in results_of(table, found) if result.rule.name in names]
+    return [check_result(table, result, evaluated) for result in results]
 
 
-def _run(context: dg.AssetExecutionContext, table: IcebergTable) -> Run:
-    if not context.has_partition_key and not context.has_partition_key_range:
+def _run(
+    context: dg.AssetExecutionContext, table: IcebergTable, definition: dg.PartitionsDefinition | None
+) -> Run:
+    if definition is None or not (context.has_partition_key or context.has_partition_key_range):
         return Run(context.run.run_id)
-    return run_of(context.run.run_id, context.assets_def.partitions_def, context.partition_keys, table)
+    return run_of(context.run.run_id, definition, context.partition_keys, table)
 
 
 def _check_parameters(table: IcebergTable, compute: Callable[..., Any], inputs: Mapping[str, Input]) -> None:

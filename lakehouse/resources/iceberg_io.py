@@ -14,6 +14,7 @@ from lakehouse.iceberg.read import Input, latest
 from lakehouse.iceberg.run import Run
 from lakehouse.iceberg.table import IcebergTable, OverwritePartitions
 from lakehouse.resources.checks import Evaluated
+from lakehouse.resources.frames import to_pandas, to_spark
 from lakehouse.resources.inferred import inferred_table
 from lakehouse.resources.keys import table_name
 from lakehouse.resources.metadata import pin_metadata, written_metadata
@@ -21,7 +22,6 @@ from lakehouse.resources.partitions import partitions_of
 from lakehouse.resources.refusal import refusal
 
 if TYPE_CHECKING:
-    import pandas as pd
     from pyspark.sql import DataFrame
 
 PARTITION_EXPR = "partition_expr"
@@ -83,7 +83,7 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         if not context.has_asset_partitions or len(context.asset_partition_keys) == 1:
             context.add_input_metadata(pin_metadata(pinned))
         frame = self.read(pinned, self._where(context, name))
-        return frame.toPandas() if _wants_pandas(context) else frame
+        return to_pandas(frame) if _wants_pandas(context) else frame
 
     def _spark_frame(self, name: str, obj: Any) -> "DataFrame":
         import pandas as pd
@@ -92,7 +92,7 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         if isinstance(obj, DataFrame):
             return obj
         if isinstance(obj, pd.DataFrame):
-            return _from_pandas(self.engine, obj)
+            return to_spark(self.engine.spark, obj)
         raise FrameMismatch(
             f"{name} was given a {type(obj).__name__}; expected a frame of Spark or pandas.",
             next_step="Return one from the asset.",
@@ -124,16 +124,6 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         if by is None:
             raise _no_partition_column(name)
         return by
-
-
-def _from_pandas(engine: Engine, frame: "pd.DataFrame") -> "DataFrame":
-    import pyarrow as pa
-    import pyspark
-
-    if int(pyspark.__version__.split(".")[0]) < 4:
-        return engine.spark.createDataFrame(frame)
-    # Arrow knows the types of empty columns and of NULLs, which Spark guesses from the first rows.
-    return engine.spark.createDataFrame(pa.Table.from_pandas(frame, preserve_index=False))
 
 
 def _run(context: dg.OutputContext, table: IcebergTable) -> Run:
