@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from lakehouse.errors import EvolutionRefused, PendingChanges
+from lakehouse.iceberg.column_match import renamed_columns
 from lakehouse.iceberg.ddl import statements
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.evolution_warnings import warnings
@@ -14,7 +15,7 @@ from lakehouse.iceberg.layout_changes import layout_changes
 from lakehouse.iceberg.layout_steps import ChangeSortOrder
 from lakehouse.iceberg.lock import table_lock
 from lakehouse.iceberg.retry import REF_ATTEMPTS, Failure, classify, pause
-from lakehouse.iceberg.schema_changes import renamed_columns, schema_changes
+from lakehouse.iceberg.schema_changes import schema_changes
 from lakehouse.iceberg.stamp import Stamp
 from lakehouse.iceberg.state import TableState, read_state
 from lakehouse.iceberg.steps import CommitSchema, CreateTable, Refusal, Step

@@ -118,6 +118,10 @@ EVOLUTIONS = {
         declared(columns=columns(id="int", note="string"), partitioning=["bucket(4, id)"]), _PLAIN_SQL, _PLAIN_ROWS,
         declared(columns=columns(id="bigint", note="string"), partitioning=["bucket(4, id)"]), _PLAIN_ROWS,
     ),
+    "partition column of decimals widened": Evolution(
+        declared(columns=columns(x="decimal(5,2)"), partitioning=["x"]), "VALUES (1.25BD)", [{"x": Decimal("1.25")}],
+        declared(columns=columns(x="decimal(20,2)"), partitioning=["x"]), [{"x": Decimal("1.25")}],
+    ),
     "names that need quotes": Evolution(
         _of(**{"sélect `x`": "int", "from": "struct<`a b`:int>"}), "SELECT 1, named_struct('a b', 2)",
         [{"sélect `x`": 1, "from": {"a b": 2}}],

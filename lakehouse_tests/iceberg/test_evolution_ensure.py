@@ -1,0 +1,205 @@
+"""What runs before a write, what waits for a person, and what becomes of an evolution that was killed."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Thread
+
+import pytest
+
+from lakehouse.errors import PendingChanges
+from lakehouse.iceberg.ddl import statements
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.evolution import Plan, apply, ensure, plan_now
+from lakehouse.iceberg.history import read_history
+from lakehouse.iceberg.lock import table_lock
+from lakehouse.iceberg.table import Column, IcebergTable
+from lakehouse_tests.iceberg.evolving import NAME, columns, declared
+
+REGIONS = columns(id="bigint", region="string")
+
+
+def names(engine: Engine) -> list[str]:
+    return [field.name for field in engine.catalog.load(NAME).schema().fields]
+
+
+def insert(engine: Engine, values: str) -> int:
+    engine.sql(f"INSERT INTO {engine.catalog.sql_name(NAME)} VALUES {values}")
+    return read_history(engine, NAME).main.snapshot_id
+
+
+def without_spark(engine: Engine) -> Engine:
+    def refuse() -> None:
+        raise AssertionError("Spark was asked for")
+
+    return replace(engine, session=refuse)
+
+
+def test_a_table_is_created_as_declared(engine: Engine) -> None:
+    table = declared(
+        columns=[
+            Column("id", "bigint", "The key; it's ${HOME}.", required=True),
+            *columns(at="timestamp", seen="timestamp_ntz", amount="decimal(10,2)", tags="array<string>"),
+            Column("mail", "string", personal=True),
+        ],
+        partitioning=["days(at)", "bucket(id, 4)"], sort_order=["id desc"], owner="data", format_version=3,
+    )
+    found = ensure(engine, table)
+    assert [step.describe() for step in found.steps] == [
+        "create the table with 6 columns, partitioned by days(at), bucket(id, 4)",
+        "sort new files by id desc nulls last",
+    ]
+    assert plan_now(engine, table).is_empty
+
+
+def test_a_table_is_created_where_its_location_says(embedded_engine: Engine) -> None:
+    location = f"{embedded_engine.catalog.spark['warehouse']}/elsewhere/orders/"
+    table = declared(location=location)
+    ensure(embedded_engine, table)
+    assert embedded_engine.catalog.load(NAME).location().endswith("/elsewhere/orders")
+    assert plan_now(embedded_engine, table).is_empty
+
+
+def test_nothing_to_do_needs_no_spark(engine: Engine) -> None:
+    ensure(engine, declared())
+    insert(engine, "(1, 'a')")
+    for change in (ensure, apply):
+        assert change(without_spark(engine), declared()).is_empty
+
+
+def test_waiting_changes_that_do_not_stop_a_write_need_no_spark(engine: Engine) -> None:
+    ensure(engine, declared(columns=REGIONS))
+    insert(engine, "(1, 'north')")
+    found = ensure(without_spark(engine), declared(columns=REGIONS, partitioning=["region"], sort_order=["id"]))
+    assert [step.describe() for step in found.waiting] == [
+        "partition also by region", "sort new files by id asc nulls first",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("after", "message"),
+    [
+        (
+            declared(columns=[Column("id", "bigint"), Column("remark", "string", formerly="note")]),
+            "silver.orders is not what its declaration says: rename column note to remark. Look at all changes with "
+            "`lakehouse plan`, and make them with `lakehouse apply`.",
+        ),
+        (declared(columns=columns(id="bigint"), dropped=["note"]), "drop column note"),
+    ],
+    ids=["rename", "drop"],
+)
+def test_a_rename_or_a_drop_stops_a_write_until_it_is_applied(
+    engine: Engine, after: IcebergTable, message: str
+) -> None:
+    ensure(engine, declared())
+    with pytest.raises(PendingChanges) as raised:
+        ensure(engine, after)
+    assert message in str(raised.value)
+    assert names(engine) == ["id", "note"]
+    apply(engine, after)
+    assert ensure(engine, after).is_empty
+
+
+def test_additions_run_by_themselves_while_the_rest_waits(engine: Engine) -> None:
+    ensure(engine, declared(columns=REGIONS))
+    insert(engine, "(1, 'north')")
+    after = declared(columns=columns(region="string", id="bigint", amount="int"), partitioning=["region"])
+    ensure(engine, after, run_id="r2")
+    assert names(engine) == ["id", "amount", "region"]
+    assert [step.describe() for step in plan_now(engine, after).steps] == [
+        "partition also by region", "move column region first",
+    ]
+    assert read_history(engine, NAME).main.stamp.run_id == "r2"
+
+
+def test_foreign_properties_stay(engine: Engine) -> None:
+    ensure(engine, declared(properties={"ours": "1"}))
+    engine.sql(f"ALTER TABLE {engine.catalog.sql_name(NAME)} SET TBLPROPERTIES ('theirs' = '2')")
+    ensure(engine, declared())
+    properties = engine.catalog.load(NAME).properties
+    assert "ours" not in properties
+    assert properties["theirs"] == "2"
+
+
+def test_a_personal_column_keeps_no_bounds_after_it_was_renamed(engine: Engine) -> None:
+    ensure(engine, declared(columns=[Column("id", "bigint"), Column("mail", "struct<at:string>", personal=True)]))
+    renamed = Column("contact", "struct<at:string>", personal=True, formerly="mail")
+    apply(engine, declared(columns=[Column("id", "bigint"), renamed]))
+    insert(engine, "(1, named_struct('at', 'x@example.org'))")
+    (metrics,) = engine.sql(f"SELECT readable_metrics FROM {engine.catalog.sql_name(NAME)}.files").collect()[0]
+    assert metrics["id"]["upper_bound"] == 1
+    assert metrics["contact.at"]["upper_bound"] is None
+
+
+def run_first_statement(engine: Engine, found: Plan) -> None:
+    engine.sql(statements(found.steps[0], engine.catalog, found.table)[0])
+
+
+@pytest.mark.parametrize("finish", [ensure, apply])
+def test_an_evolution_killed_between_two_changes_is_finished(
+    engine: Engine, finish: Callable[[Engine, IcebergTable], Plan]
+) -> None:
+    ensure(engine, declared())
+    before = insert(engine, "(1, 'a')")
+    after = declared(columns=columns(id="bigint", note="string", a="int", b="int"), comment="New.", owner="data")
+    run_first_statement(engine, plan_now(engine, after))
+    finish(engine, after)
+    assert plan_now(engine, after).is_empty
+    assert names(engine) == ["id", "note", "a", "b"]
+    main = read_history(engine, NAME).main
+    assert (main.parent_id, main.stamp.kind) == (before, "evolution")
+
+
+def test_an_evolution_killed_before_its_commit_is_committed_by_the_next_write(engine: Engine) -> None:
+    ensure(engine, declared())
+    before = insert(engine, "(1, 'a')")
+    after = declared(columns=columns(id="bigint", note="string", a="int"))
+    run_first_statement(engine, plan_now(engine, after))
+    assert [step.describe() for step in plan_now(engine, after).steps] == [
+        "commit the current schema, so that time travel shows it"
+    ]
+    ensure(engine, after)
+    main = read_history(engine, NAME).main
+    assert main.parent_id == before
+    frame = engine.spark.read.option("versionAsOf", str(main.snapshot_id)).table(engine.catalog.sql_name(NAME))
+    assert frame.columns == ["id", "note", "a"]
+
+
+def test_a_creation_killed_before_its_sort_order_is_finished(engine: Engine) -> None:
+    table = declared(sort_order=["id"])
+    for statement in statements(plan_now(engine, table).steps[0], engine.catalog, NAME):
+        engine.sql(statement)
+    ensure(engine, table)
+    assert plan_now(engine, table).is_empty
+
+
+def test_processes_that_create_and_evolve_a_table_at_once_agree(embedded_engine: Engine) -> None:
+    after = declared(columns=columns(id="bigint", note="string", a="int", b="int"), comment="New.")
+    for table in (declared(), after):
+        with ThreadPoolExecutor(4) as pool:
+            for done in [pool.submit(ensure, embedded_engine, table) for _ in range(4)]:
+                done.result()
+        assert plan_now(embedded_engine, table).is_empty
+
+
+def test_apply_waits_for_the_table_s_lock(embedded_engine: Engine) -> None:
+    ensure(embedded_engine, declared())
+    applying = Thread(target=apply, args=(embedded_engine, declared(comment="New.")))
+    with table_lock(embedded_engine, NAME):
+        applying.start()
+        applying.join(timeout=2)
+        assert applying.is_alive()
+        assert embedded_engine.catalog.load(NAME).properties["comment"] == "Orders."
+    applying.join(timeout=60)
+    assert embedded_engine.catalog.load(NAME).properties["comment"] == "New."
+
+
+def test_a_failure_says_what_was_being_changed(embedded_engine: Engine) -> None:
+    ensure(embedded_engine, declared())
+
+    def fail() -> None:
+        raise OSError("no network")
+
+    with pytest.raises(OSError, match="no network") as raised:
+        ensure(replace(embedded_engine, session=fail), declared(comment="New."))
+    assert raised.value.__notes__ == ["silver.orders was being changed: describe the table as 'New.'."]
