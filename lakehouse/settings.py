@@ -84,7 +84,8 @@ class Settings:
         """URI below which the tables' files are."""
         if self.deployment == "aws":
             return f"s3://{self.bucket}/warehouse"
-        return (self.home / "warehouse").as_uri()
+        # Hadoop takes a URI as it stands: %20 would be a folder of that name.
+        return f"file://{self.home / 'warehouse'}"
 
     @property
     def lock_dir(self) -> Path:
