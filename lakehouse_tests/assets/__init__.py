@@ -1,0 +1,1 @@
+"""Tests of the pipelines as a whole, on a home of their own."""

@@ -1,0 +1,226 @@
+"""The fruits pipeline: files in the inbox to one row for each fruit."""
+
+import shutil
+from dataclasses import replace
+
+import dagster as dg
+
+from lakehouse.definitions import definitions
+from lakehouse.iceberg.catalog import Catalog
+from lakehouse.resources.runs import materialize
+from lakehouse_tests.assets.conftest import Fruits
+
+
+def test_the_sample_files_give_180_rows_and_155_fruits_of_which_57_are_berries(fruits):
+    fruits.put_samples()
+    result = fruits.ingest()
+
+    assert result.success
+    assert (len(result.files), result.rows) == (4, 180)
+    assert fruits.rows("SELECT count(*) FROM bronze.raw_fruits") == [(180,)]
+    assert fruits.rows("SELECT count(*), count_if(berry), count(DISTINCT fruit) FROM silver.fruits") == [(155, 57, 155)]
+    assert not {"Banana", "Blueberry"} & fruits.silver().keys()
+
+
+def test_each_table_reports_the_rows_that_it_was_given(fruits):
+    fruits.put_samples()
+    run = fruits.ingest().run
+
+    assert [asset.metadata["nr_rows"] for asset in run.assets] == [180, 180]
+
+
+def test_files_are_archived_once_bronze_has_them(fruits):
+    fruits.put_samples()
+    fruits.ingest()
+
+    home = fruits.settings.home
+    assert not [file for file in (home / "inbox").rglob("*") if file.is_file()]
+    archived = [file.name.split(".")[0] for file in (home / "archive").rglob("*") if file.is_file()]
+    assert sorted(archived) == ["fruit", "fruit_1", "fruit_2", "fruit_3"]
+
+
+def test_nothing_is_owed_after_an_ingest(fruits):
+    fruits.put_samples()
+    fruits.ingest()
+    before = fruits.snapshots()
+    result = fruits.ingest()
+
+    assert (result.success, result.run) == (True, None)
+    assert fruits.snapshots() == before
+
+
+def test_the_same_content_put_back_changes_no_row_and_commits_nothing(fruits):
+    fruits.put_samples()
+    fruits.ingest()
+    before = fruits.snapshots()
+    fruits.put_samples()
+    result = fruits.ingest()
+
+    assert result.success
+    assert {asset.table: asset.status for asset in result.run.assets} == {
+        "bronze.raw_fruits": "unchanged", "silver.fruits": "unchanged",
+    }
+    assert [asset.metadata["nr_rows"] for asset in result.run.assets] == [0, 0]
+    assert fruits.snapshots() == before
+
+
+def test_a_later_file_wins_and_the_first_row_of_a_name_within_a_file(fruits):
+    fruits.put("a.csv", "1,Apple,false", "2,Apple,true", "3,Kiwi,false", second=2)
+    fruits.put("b.csv", "10,Apple,true", "11,Apple,false", second=1)
+    fruits.ingest()
+
+    assert fruits.silver() == {"Apple": (1, False), "Kiwi": (3, False)}
+
+
+def test_files_of_one_moment_are_taken_by_name(fruits):
+    fruits.put("b.csv", "2,Apple,false")
+    fruits.put("a.csv", "1,Apple,false")
+    fruits.ingest()
+
+    assert fruits.silver() == {"Apple": (2, False)}
+
+
+def test_a_later_ingest_wins_whatever_the_age_of_its_file(fruits):
+    fruits.put("new.csv", "1,Apple,false", second=9)
+    fruits.ingest()
+    fruits.put("old.csv", "2,Apple,true", second=1)
+    fruits.ingest()
+
+    assert fruits.silver() == {"Apple": (2, True)}
+
+
+def test_many_files_at_once_come_to_the_same_as_one_by_one_with_one_commit_each(fruits, tmp_path):
+    deliveries = [
+        ("a.csv", ("1,Apple,false", "2,Kiwi,false")),
+        ("b.csv", ("3,Apple,true", "x,Kiwi,true")),
+        ("c.csv", ("4,Pear,false", "y,Pear,true", "5,Kiwi,maybe")),
+    ]
+    for second, (name, rows) in enumerate(deliveries):
+        fruits.put(name, *rows, second=second)
+    result = fruits.ingest()
+    at_once, refused = fruits.silver(), _quarantined(fruits)
+    one_by_one = Fruits(replace(fruits.settings, home=tmp_path / "other"))
+    for second, (name, rows) in enumerate(deliveries):
+        one_by_one.put(name, *rows, second=second)
+        one_by_one.ingest()
+
+    assert at_once == one_by_one.silver() == {"Apple": (3, True), "Kiwi": (2, False), "Pear": (4, False)}
+    assert refused == _quarantined(one_by_one)
+    assert result.quarantined == {"silver.fruits": 3}
+    assert [asset.metadata["iceberg/operation"] for asset in result.run.assets] == ["append", "append"]
+    assert fruits.rows("SELECT count(*) FROM silver.fruits.snapshots WHERE summary['added-records'] > 0") == [(1,)]
+
+
+def test_a_full_read_gives_what_incremental_reads_gave(fruits):
+    fruits.put("a.csv", "1,Apple,false", "2,Kiwi,true", "9,Banana,false")
+    fruits.ingest()
+    fruits.put("b.csv", "3,Apple,true", "x,Kiwi,true", second=1)
+    fruits.ingest()
+    before, snapshot_id = _all(fruits), fruits.snapshots()["silver.fruits"]
+    # A row that silver leaves out anyway: what was appended since can no longer be told from what was taken away.
+    fruits.rows("DELETE FROM bronze.raw_fruits WHERE fruit = 'Banana'")
+    (asset,) = fruits.ingest().run.assets
+
+    assert asset.metadata["iceberg/inputs"]["raw_fruits"]["note"].startswith("read in full: snapshot ")
+    assert (asset.status, asset.metadata["nr_rows"]) == ("unchanged", 4)
+    assert _all(fruits) == before
+    assert fruits.snapshots()["silver.fruits"] == snapshot_id
+    assert fruits.ingest().run is None
+
+
+def test_a_row_whose_id_is_no_number_is_quarantined_and_the_rest_goes_on(fruits):
+    fruits.put("a.csv", "1,Apple,false", "two,Kiwi,true", ",Plum,false")
+    result = fruits.ingest()
+
+    assert result.success
+    assert result.quarantined == {"silver.fruits": 1}
+    assert fruits.silver() == {"Apple": (1, False), "Plum": (None, False)}
+    assert _quarantined(fruits) == [("two", "Kiwi", "true", ["castable_id"], "a.csv")]
+
+
+def test_a_file_that_is_not_what_the_feed_declares_is_rejected_and_the_others_go_on(fruits):
+    fruits.put("bad.csv", "1,Apple", header="id,name")
+    fruits.put("good.csv", "2,Kiwi,false")
+    result = fruits.ingest()
+
+    assert result.run.success
+    assert not result.success
+    assert [(file.file, "expected" in file.reason) for file in result.rejected] == [("bad.csv", True)]
+    assert (fruits.settings.home / result.rejected[0].kept_as).read_text(encoding="utf-8") == "id,name\n1,Apple"
+    assert fruits.silver() == {"Kiwi": (2, False)}
+
+
+def test_only_rejected_files_leave_the_tables_alone(fruits):
+    fruits.put("bad.csv", header="id,name")
+    result = fruits.ingest()
+
+    assert result.run.success
+    assert [file.file for file in result.rejected] == ["bad.csv"]
+    assert fruits.rows("SELECT count(*) FROM silver.fruits") == [(0,)]
+
+
+def test_a_delivery_that_breaks_a_blocking_rule_is_refused(fruits):
+    fruits.put("good.csv", "1,Apple,false")
+    fruits.ingest()
+    before, recorded = fruits.snapshots()["silver.fruits"], fruits.materializations("silver.fruits")
+    fruits.put("bad.csv", "2,Kiwi,false", "3,BANANA ,false", second=1)
+    result = fruits.ingest()
+
+    assert not result.success
+    (message,) = result.run.messages
+    assert message.startswith(
+        "silver.fruits was not published: rule excluded_fruit_in_any_spelling "
+        "(lower(trim(fruit)) NOT IN ('banana', 'blueberry')) is broken by 1 of 2 rows, such as "
+    )
+    assert '"fruit": "BANANA "' in message
+    assert fruits.snapshots()["silver.fruits"] == before
+    assert fruits.materializations("silver.fruits") == recorded
+    key = dg.AssetCheckKey(dg.AssetKey(["silver", "fruits"]), "excluded_fruit_in_any_spelling")
+    (newest, _) = fruits.recorded(
+        lambda instance: instance.event_log_storage.get_asset_check_execution_history(key, limit=5)
+    )
+    assert newest.event.dagster_event.asset_check_evaluation_data.passed is False
+
+
+def test_what_was_refused_is_still_owed(fruits):
+    fruits.put("bad.csv", "3,BANANA,false")
+    fruits.ingest()
+    result = fruits.ingest()
+
+    assert [asset.table for asset in result.run.assets] == ["silver.fruits"]
+    assert not result.success
+
+
+def test_silver_catches_up_with_no_new_file_and_no_memory_of_events(fruits):
+    """Bronze published, then the process killed, then Dagster's storage deleted."""
+    fruits.put("a.csv", "1,Apple,false")
+    fruits.ingest()
+    fruits.put("b.csv", "2,Kiwi,false", second=1)
+    _land_bronze_alone(fruits)
+    shutil.rmtree(fruits.settings.dagster_home)
+    result = fruits.ingest()
+
+    assert [asset.table for asset in result.run.assets] == ["silver.fruits"]
+    assert fruits.silver().keys() == {"Apple", "Kiwi"}
+
+
+def test_the_tables_are_read_without_a_jvm(fruits):
+    fruits.put("a.csv", "1,Apple,false")
+    fruits.ingest()
+
+    found = Catalog.of(fruits.settings).load("silver.fruits").scan().to_arrow().select(["id", "fruit", "berry"])
+    assert found.to_pylist() == [{"id": 1, "fruit": "Apple", "berry": False}]
+
+
+def _all(fruits):
+    return fruits.rows("SELECT * FROM silver.fruits ORDER BY fruit")
+
+
+def _quarantined(fruits):
+    return sorted(fruits.rows("SELECT id, fruit, berry, _reasons, _source_file FROM silver.fruits_quarantine"))
+
+
+def _land_bronze_alone(fruits):
+    only = dg.AssetSelection.assets(["bronze", "raw_fruits"])
+    result = fruits.recorded(lambda instance: materialize(definitions(lambda: fruits.settings), instance, only))
+    assert result.success, result.messages
