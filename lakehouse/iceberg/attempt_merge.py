@@ -20,7 +20,7 @@ _ACTION = "__action"
 _REFUSED, _INSERTED, _UPDATED, _KEYS = "__refused", "__inserted", "__updated", "__keys"
 
 
-def merge_attempt(attempt: Attempt, frame: "DataFrame", number: int, write: Write) -> Outcome:
+def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int, write: Write) -> Outcome:
     """Compare a frame with the table by key, stage what is new or different, audit it, and publish or refuse it.
 
     The compared frame is kept by a local checkpoint for the counts, the quarantine and the merge: the rows that were
@@ -28,33 +28,36 @@ def merge_attempt(attempt: Attempt, frame: "DataFrame", number: int, write: Writ
     tables in a MERGE's source anew, and fails on those that are read incrementally (`No plan for TableReference`).
     """
     candidate = prepare(attempt.table, frame)
-    compared = _compare(attempt, candidate).localCheckpoint(eager=False)
-    found = count(compared, _aggregates(attempt.table, candidate))
-    results = _results(attempt, candidate, compared, found)
+    compared = _compare(attempt, mode, candidate).localCheckpoint(eager=False)
+    found = count(compared, _aggregates(attempt.table, mode, candidate))
+    results = _results(attempt, mode, candidate, compared, found)
     refused = _or_zero(found[_REFUSED])
     quarantined = quarantine(attempt.engine, candidate, attempt.run, write, refused, compared)
     repeated = found[TOTAL] - refused - found[_KEYS]
     if repeated:
-        return refuse(attempt, _with_repeated_keys(attempt, candidate, compared, results, repeated), quarantined, number,
-                      staged=False)
+        return refuse(
+            attempt,
+            _with_repeated_keys(attempt, mode, candidate, compared, results, repeated),
+            quarantined,
+            number,
+            staged=False,
+        )
     inserted, updated = found[_INSERTED], found[_UPDATED]
     if inserted + updated == 0:
         return unchanged(attempt, results, quarantined, number)
     changed = candidate.accepted(compared.where(f"{_ACTION} <> 'same'"))
-    _stage(attempt, changed, updated)
-    results += _other_uniqueness(attempt, changed)
+    _stage(attempt, mode, changed, updated)
+    results += _other_uniqueness(attempt, mode, changed)
     if any(result.blocks for result in results):
         return refuse(attempt, results, quarantined, number)
     published = publish(attempt, results, quarantined, number)
     return with_counts(published, inserted_rows=inserted, updated_rows=updated)
 
 
-def _compare(attempt: Attempt, candidate: Candidate) -> "DataFrame":
+def _compare(attempt: Attempt, mode: Merge, candidate: Candidate) -> "DataFrame":
     """Return the candidate's rows, each with what would become of it: insert, update or same."""
     from pyspark.sql.functions import expr
 
-    mode = attempt.table.write
-    assert isinstance(mode, Merge)
     if attempt.base.rows == 0:
         return candidate.frame.selectExpr("*", f"'insert' AS {_ACTION}")
     columns = written_columns(attempt.table)
@@ -62,15 +65,15 @@ def _compare(attempt: Attempt, candidate: Candidate) -> "DataFrame":
     on = " AND ".join(f"s.{identifier(key)} <=> t.{identifier(key)}" for key in mode.on)
     joined = candidate.frame.alias("s").join(standing.alias("t"), expr(on), "left_outer")
     differs = [differs_sql(attempt.table, name, "s", "t") for name in columns if name not in mode.on]
-    action = f"CASE WHEN t.__standing IS NULL THEN 'insert' WHEN {' OR '.join(differs) or 'false'} THEN 'update' ELSE 'same' END"
+    differ = " OR ".join(differs) or "false"
+    action = f"CASE WHEN t.__standing IS NULL THEN 'insert' WHEN {differ} THEN 'update' ELSE 'same' END"
     return joined.selectExpr("s.*", f"{action} AS {_ACTION}")
 
 
-def _aggregates(table: IcebergTable, candidate: Candidate) -> dict[str, str]:
+def _aggregates(table: IcebergTable, mode: Merge, candidate: Candidate) -> dict[str, str]:
     """Return what one query counts: broken rules, refused rows, inserts, updates, and distinct keys."""
-    assert isinstance(table.write, Merge)
     refused = candidate.refused_predicate
-    key = f"struct({', '.join(map(identifier, table.write.on))})"
+    key = f"struct({', '.join(map(identifier, mode.on))})"
     counts = {
         _REFUSED: f"count_if({refused})",
         _INSERTED: f"count_if(NOT {refused} AND {_ACTION} = 'insert')",
@@ -79,13 +82,15 @@ def _aggregates(table: IcebergTable, candidate: Candidate) -> dict[str, str]:
     }
     for rule in table.row_rules:
         broken = candidate.violation(rule)
-        counts[rule.name] = f"count_if({broken})" if rule.on_failure == "quarantine" else f"count_if(NOT {refused} AND {broken})"
+        counts[rule.name] = (
+            f"count_if({broken})" if rule.on_failure == "quarantine" else f"count_if(NOT {refused} AND {broken})"
+        )
     return counts
 
 
-def _results(attempt: Attempt, candidate: Candidate, compared: "DataFrame", found: dict) -> list[RuleResult]:
-    mode = attempt.table.write
-    assert isinstance(mode, Merge)
+def _results(
+    attempt: Attempt, mode: Merge, candidate: Candidate, compared: "DataFrame", found: dict
+) -> list[RuleResult]:
     accepted_rows = found[TOTAL] - _or_zero(found[_REFUSED])
     results = []
     for rule in attempt.table.row_rules:
@@ -103,14 +108,14 @@ def _broken_sample(attempt: Attempt, candidate: Candidate, compared: "DataFrame"
 
 
 def _with_repeated_keys(
-    attempt: Attempt, candidate: Candidate, compared: "DataFrame", results: list[RuleResult], repeated: int
+    attempt: Attempt, mode: Merge, candidate: Candidate, compared: "DataFrame", results: list[RuleResult], repeated: int
 ) -> list[RuleResult]:
     """Say that two rows have one key: a merge cannot tell which one shall win, whatever the rules are."""
-    mode = attempt.table.write
-    assert isinstance(mode, Merge)
     rule = next(
         (rule for rule in attempt.table.rules if _is_key(rule, mode) and rule.on_failure == "block"),
-        Rule("unique_merge_key", f"{', '.join(mode.on)} is unique in what is merged", mode.on, "block", unique_on=mode.on),
+        Rule(
+            "unique_merge_key", f"{', '.join(mode.on)} is unique in what is merged", mode.on, "block", unique_on=mode.on
+        ),
     )
     rows = candidate.accepted(compared)
     sample = sample_of_repeated(attempt.engine, attempt.table, rows, rule)
@@ -123,10 +128,8 @@ def _is_key(rule: Rule, mode: Merge) -> bool:
     return bool(rule.unique_on) and set(mode.on) <= set(rule.unique_on)
 
 
-def _other_uniqueness(attempt: Attempt, changed: "DataFrame") -> list[RuleResult]:
+def _other_uniqueness(attempt: Attempt, mode: Merge, changed: "DataFrame") -> list[RuleResult]:
     """Evaluate the rules that other columns than the key are unique, among the rows merged and those that stay."""
-    mode = attempt.table.write
-    assert isinstance(mode, Merge)
     rules = [rule for rule in attempt.table.rules if rule.unique_on and not _is_key(rule, mode)]
     if not rules:
         return []
@@ -135,11 +138,9 @@ def _other_uniqueness(attempt: Attempt, changed: "DataFrame") -> list[RuleResult
     return audit(attempt.engine, attempt.table, changed, rules, staying if attempt.base.rows else None)
 
 
-def _stage(attempt: Attempt, changed: "DataFrame", updated: int) -> None:
-    mode = attempt.table.write
-    assert isinstance(mode, Merge)
+def _stage(attempt: Attempt, mode: Merge, changed: "DataFrame", updated: int) -> None:
     if updated:
-        stage.merge(attempt, changed, mode.stamp)
+        stage.merge(attempt, changed, mode)
         return
     # Rows that are all new need no look at the table.
     stamped = [f"current_timestamp() AS {identifier(mode.stamp)}"] if mode.stamp else []

@@ -82,7 +82,12 @@ def _split(
     counts = {rule.name: f"count_if({candidate.violation(rule)})" for rule in rules}
     found = count(kept, counts | {_REFUSED: f"count_if({candidate.refused_predicate})"})
     results = [
-        RuleResult(rule, found[rule.name], found[TOTAL], _refused_sample(attempt, candidate, kept, rule) if found[rule.name] else ())
+        RuleResult(
+            rule,
+            found[rule.name],
+            found[TOTAL],
+            _refused_sample(attempt, candidate, kept, rule) if found[rule.name] else (),
+        )
         for rule in rules
     ]
     return results, quarantine(attempt.engine, candidate, attempt.run, write, found[_REFUSED], kept)
@@ -123,7 +128,7 @@ def _changed_rows(attempt: Attempt, head: Snapshot) -> "DataFrame":
 
 
 def _outside(attempt: Attempt, head: Snapshot, standing: int) -> list[RuleResult]:
-    """Return what an implicit blocking rule found: Iceberg appends rows outside the overwritten partitions in silence."""
+    """Return what an implicit blocking rule found: rows outside the overwritten partitions are appended in silence."""
     mode = attempt.table.write
     if not isinstance(mode, OverwritePartitions):
         return []
@@ -144,9 +149,7 @@ def _outside(attempt: Attempt, head: Snapshot, standing: int) -> list[RuleResult
     return [RuleResult(rule, outside, written, sample_of(attempt.engine, attempt.table, added))]
 
 
-def _not_landed(
-    attempt: Attempt, frame: "DataFrame", arriving: Sequence[tuple[Any, ...]] | None
-) -> "DataFrame | None":
+def _not_landed(attempt: Attempt, frame: "DataFrame", arriving: Sequence[tuple[Any, ...]] | None) -> "DataFrame | None":
     """Leave out what the table already has, by `once_by`; None where nothing is left for sure."""
     keys = attempt.table.once_by
     if attempt.base.rows == 0:

@@ -66,7 +66,9 @@ def audit(
 
 def count(rows: "DataFrame", expressions: Mapping[str, str]) -> dict[str, Any]:
     """Evaluate SQL aggregates over all rows in one query; `TOTAL` of the result is how many rows there are."""
-    found = rows.selectExpr(f"count(1) AS {TOTAL}", *(f"{sql} AS {identifier(name)}" for name, sql in expressions.items()))
+    found = rows.selectExpr(
+        f"count(1) AS {TOTAL}", *(f"{sql} AS {identifier(name)}" for name, sql in expressions.items())
+    )
     row = found.first()
     assert row is not None
     return row.asDict()
@@ -111,9 +113,7 @@ def sample_of_repeated(
     )
 
 
-def _count_duplicates(
-    rows: "DataFrame", rules: Sequence[Rule], existing: "Mapping[str, DataFrame]"
-) -> dict[str, int]:
+def _count_duplicates(rows: "DataFrame", rules: Sequence[Rule], existing: "Mapping[str, DataFrame]") -> dict[str, int]:
     counted = None
     for rule in rules:
         one = _duplicates_of(rows, rule, existing.get(rule.name))
@@ -125,11 +125,16 @@ def _count_duplicates(
 def _duplicates_of(rows: "DataFrame", rule: Rule, existing: "DataFrame | None") -> "DataFrame":
     """Return one row: how many rows repeat a key, the first of each new key not counted."""
     keys = [identifier(name) for name in rule.unique_on]
-    grouped = _marked(rows, rule, existing).groupBy(*keys).agg({"__new": "sum", "*": "count"}).selectExpr(
-        "`sum(__new)` AS added", "`count(1)` AS standing"
+    grouped = (
+        _marked(rows, rule, existing)
+        .groupBy(*keys)
+        .agg({"__new": "sum", "*": "count"})
+        .selectExpr("`sum(__new)` AS added", "`count(1)` AS standing")
     )
     repeats = "CASE WHEN standing > added THEN added ELSE added - 1 END"
-    return grouped.selectExpr(f"{literal(rule.name)} AS rule", f"coalesce(sum(if(added > 0, {repeats}, 0)), 0) AS failed")
+    return grouped.selectExpr(
+        f"{literal(rule.name)} AS rule", f"coalesce(sum(if(added > 0, {repeats}, 0)), 0) AS failed"
+    )
 
 
 def _marked(rows: "DataFrame", rule: Rule, existing: "DataFrame | None") -> "DataFrame":

@@ -61,14 +61,14 @@ class Candidate:
         refused = (self.frame if frame is None else frame).where(self.refused_predicate)
         assert self.table.quarantine is not None
         delivered = [name for name in self.table.quarantine.column_names if name in self.table.column_names]
-        texts = [
-            f"{self._text_sql(name)} AS {identifier(name)}" for name in delivered if name not in SOURCE_COLUMNS
-        ]
+        texts = [f"{self._text_sql(name)} AS {identifier(name)}" for name in delivered if name not in SOURCE_COLUMNS]
         reasons = ", ".join(
             f"CASE WHEN {self.violation(rule)} THEN {literal(rule.name)} END" for rule in self.table.quarantining_rules
         )
         present = refused.columns
-        sources = [name if name in present else f"CAST(NULL AS {_SOURCE_TYPES[name]}) AS {name}" for name in SOURCE_COLUMNS]
+        sources = [
+            name if name in present else f"CAST(NULL AS {_SOURCE_TYPES[name]}) AS {name}" for name in SOURCE_COLUMNS
+        ]
         return refused.selectExpr(
             *texts,
             f"{self._row_key_sql(present)} AS _row_key",
@@ -133,7 +133,8 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> Candidate:
 def _known_fields(table: IcebergTable, frame: "DataFrame") -> list:
     # A column of NULLs alone has no type yet (`void`), and takes the declared one.
     return [
-        field for field in frame.schema.fields
+        field
+        for field in frame.schema.fields
         if field.name in table.column_names and field.dataType.simpleString() != "void"
     ]
 
@@ -144,7 +145,10 @@ def _check_names(table: IcebergTable, found: list[str]) -> None:
     missing = [name for name in wanted if name not in found]
     unknown = [name for name in found if name not in allowed]
     if missing or unknown:
-        parts = [f"lacks {', '.join(missing)}" if missing else "", f"has unknown {', '.join(unknown)}" if unknown else ""]
+        parts = [
+            f"lacks {', '.join(missing)}" if missing else "",
+            f"has unknown {', '.join(unknown)}" if unknown else "",
+        ]
         raise FrameMismatch(
             f"{table.name}: the frame {' and '.join(part for part in parts if part)}; expected {', '.join(wanted)}.",
             next_step="Select the declared columns in the asset, or declare the new ones.",

@@ -75,9 +75,7 @@ class Catalog:
     def tables(self) -> list[str]:
         """Names of all tables, sorted."""
         namespaces = self.client.list_namespaces()
-        return sorted(
-            ".".join(name) for namespace in namespaces for name in self.client.list_tables(namespace)
-        )
+        return sorted(".".join(name) for namespace in namespaces for name in self.client.list_tables(namespace))
 
 
 def _embedded(settings: Settings, name: str) -> Catalog:

@@ -23,11 +23,7 @@ def moves(order: Sequence[str], declared: Sequence[str]) -> list[tuple[str, str 
     """
     number = {name: at for at, name in enumerate(declared)}
     staying = _longest_rise([number[name] for name in order])
-    return [
-        (name, declared[at - 1] if at else None)
-        for at, name in enumerate(declared)
-        if at not in staying
-    ]
+    return [(name, declared[at - 1] if at else None) for at, name in enumerate(declared) if at not in staying]
 
 
 def _longest_rise(numbers: Sequence[int]) -> set[int]:

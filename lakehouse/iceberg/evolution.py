@@ -131,9 +131,7 @@ def _refuse(found: Plan) -> None:
         raise EvolutionRefused("\n".join(map(str, found.refusals)))
 
 
-def _carry_out(
-    engine: Engine, table: IcebergTable, run_id: str, choose: Callable[[Plan], tuple[Step, ...]]
-) -> Plan:
+def _carry_out(engine: Engine, table: IcebergTable, run_id: str, choose: Callable[[Plan], tuple[Step, ...]]) -> Plan:
     """Run the chosen steps; after a failure, plan again from what the table has become, and go on from there.
 
     So a step that another process made, or that was made although its answer got lost, is not made twice.

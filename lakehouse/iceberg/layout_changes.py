@@ -78,7 +78,10 @@ def _format(table: IcebergTable, state: TableState) -> Iterator[Change]:
     declared = int(table.table_properties["format-version"])
     if declared < state.format_version:
         yield Refusal(
-            table.name, "the format version", str(state.format_version), str(declared),
+            table.name,
+            "the format version",
+            str(state.format_version),
+            str(declared),
             "a table does not go back to an older format.",
             f"Declare format_version={state.format_version}, or copy the rows to a new table.",
         )

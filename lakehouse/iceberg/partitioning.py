@@ -10,7 +10,9 @@ from lakehouse.iceberg.quoting import identifier
 Transform = Literal["identity", "years", "months", "days", "hours", "bucket", "truncate"]
 _TIME = {"year": "years", "month": "months", "day": "days", "hour": "hours", "date": "days", "date_hour": "hours"}
 _CALL = re.compile(r"^(\w+)\s*\(\s*([^,()]+?)\s*(?:,\s*([^,()]+?)\s*)?\)$")
-_SORT = re.compile(r"^(?P<term>.+?)(?:\s+(?P<direction>asc|desc))?(?:\s+nulls\s+(?P<nulls>first|last))?$", re.IGNORECASE)
+_SORT = re.compile(
+    r"^(?P<term>.+?)(?:\s+(?P<direction>asc|desc))?(?:\s+nulls\s+(?P<nulls>first|last))?$", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)

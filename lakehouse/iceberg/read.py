@@ -49,9 +49,13 @@ def as_of(
     """
     given = [value for value in (snapshot_id, timestamp, tag) if value is not None]
     if len(given) != 1:
-        raise UsageError(f"as_of({table!r}) got {len(given)} points in time; expected one of snapshot_id, timestamp, tag.")
+        raise UsageError(
+            f"as_of({table!r}) got {len(given)} points in time; expected one of snapshot_id, timestamp, tag."
+        )
     if timestamp is not None and timestamp.tzinfo is None:
-        raise UsageError(f"as_of({table!r}) got {timestamp.isoformat()} without a time zone; expected one, such as UTC.")
+        raise UsageError(
+            f"as_of({table!r}) got {timestamp.isoformat()} without a time zone; expected one, such as UTC."
+        )
     return Input(table, "as_of", snapshot_id=snapshot_id, timestamp=timestamp, tag=tag)
 
 
@@ -81,7 +85,9 @@ def read(engine: Engine, pinned: Pin, where: str | None = None) -> "DataFrame":
     return frame.where(where) if where else frame
 
 
-def read_inputs(engine: Engine, inputs: Mapping[str, Input], pins: Mapping[str, Pin], run: Run) -> "dict[str, DataFrame]":
+def read_inputs(
+    engine: Engine, inputs: Mapping[str, Input], pins: Mapping[str, Pin], run: Run
+) -> "dict[str, DataFrame]":
     """Return the frames of a write's inputs, each narrowed to the run's partitions where it asks for that."""
     frames = {}
     for name, given in inputs.items():

@@ -1,6 +1,6 @@
 """What a failed commit means, and how often it is tried again; the one place that reads Java's errors.
 
-The same Java error arrives as another Python type on Spark Connect, with the Java class in its text, so the text decides.
+The same Java error arrives as another Python type on Spark Connect, with the Java class in its text: the text decides.
 Iceberg retries `CommitFailedException` of data commits by itself, but not operations on refs.
 """
 

@@ -83,8 +83,14 @@ class Rule:
 
 def not_null(column: str, *, on_failure: OnFailure = "quarantine", **options: object) -> Rule:
     """Say that the column has a value in each row."""
-    return _rule("not_null", (column,), f"{column} is not null", on_failure, options,
-                 violated_by=f"({identifier(column)} IS NULL)")
+    return _rule(
+        "not_null",
+        (column,),
+        f"{column} is not null",
+        on_failure,
+        options,
+        violated_by=f"({identifier(column)} IS NULL)",
+    )
 
 
 def unique(*columns: str, on_failure: OnFailure = "block", **options: object) -> Rule:
@@ -92,24 +98,32 @@ def unique(*columns: str, on_failure: OnFailure = "block", **options: object) ->
     return _rule("unique", columns, f"{', '.join(columns)} is unique", on_failure, options, unique_on=columns)
 
 
-def excluded(
-    column: str, values: Iterable[object], *, on_failure: OnFailure = "quarantine", **options: object
-) -> Rule:
+def excluded(column: str, values: Iterable[object], *, on_failure: OnFailure = "quarantine", **options: object) -> Rule:
     """Say that the column has none of these values; NULL passes."""
     values = tuple(values)
     _need_values("excluded", column, values)
-    return _rule("excluded", (column,), f"{column} is none of {_shown(values)}", on_failure, options,
-                 violated_by=f"coalesce({identifier(column)} IN {literals(values)}, false)")
+    return _rule(
+        "excluded",
+        (column,),
+        f"{column} is none of {_shown(values)}",
+        on_failure,
+        options,
+        violated_by=f"coalesce({identifier(column)} IN {literals(values)}, false)",
+    )
 
 
-def accepted(
-    column: str, values: Iterable[object], *, on_failure: OnFailure = "quarantine", **options: object
-) -> Rule:
+def accepted(column: str, values: Iterable[object], *, on_failure: OnFailure = "quarantine", **options: object) -> Rule:
     """Say that the column has one of these values; NULL passes."""
     values = tuple(values)
     _need_values("accepted", column, values)
-    return _rule("accepted", (column,), f"{column} is one of {_shown(values)}", on_failure, options,
-                 violated_by=f"coalesce({identifier(column)} NOT IN {literals(values)}, false)")
+    return _rule(
+        "accepted",
+        (column,),
+        f"{column} is one of {_shown(values)}",
+        on_failure,
+        options,
+        violated_by=f"coalesce({identifier(column)} NOT IN {literals(values)}, false)",
+    )
 
 
 def between(
@@ -130,11 +144,18 @@ def between(
     if high is None and not isinstance(low, (int, float)):
         breaks.pop()
     said = " and ".join(
-        part for part in (f"at least {low}" if low is not None else "", f"at most {high}" if high is not None else "")
+        part
+        for part in (f"at least {low}" if low is not None else "", f"at most {high}" if high is not None else "")
         if part
     )
-    return _rule("between", (column,), f"{column} is {said}", on_failure, options,
-                 violated_by=f"coalesce({' OR '.join(breaks)}, false)")
+    return _rule(
+        "between",
+        (column,),
+        f"{column} is {said}",
+        on_failure,
+        options,
+        violated_by=f"coalesce({' OR '.join(breaks)}, false)",
+    )
 
 
 def castable(column: str, to: str, *, on_failure: OnFailure = "quarantine", **options: object) -> Rule:
@@ -142,8 +163,9 @@ def castable(column: str, to: str, *, on_failure: OnFailure = "quarantine", **op
 
     The table's write then casts the column itself, so that the asset hands on what it got.
     """
-    return _rule("castable", (column,), f"{column} can be read as {to}", on_failure, options,
-                 castable_as=str(types.parse(to)))
+    return _rule(
+        "castable", (column,), f"{column} can be read as {to}", on_failure, options, castable_as=str(types.parse(to))
+    )
 
 
 def expression(
@@ -158,12 +180,22 @@ def expression(
 
     :param columns: the columns that the expression reads, so that personal ones among them are masked.
     """
-    return _rule("expression", tuple(columns), holds, on_failure, {"name": name, **options},
-                 violated_by=f"coalesce(NOT ({holds}), false)")
+    return _rule(
+        "expression",
+        tuple(columns),
+        holds,
+        on_failure,
+        {"name": name, **options},
+        violated_by=f"coalesce(NOT ({holds}), false)",
+    )
 
 
 def _rule(
-    kind: str, columns: tuple[str, ...], description: str, on_failure: OnFailure, options: dict[str, object],
+    kind: str,
+    columns: tuple[str, ...],
+    description: str,
+    on_failure: OnFailure,
+    options: dict[str, object],
     **how: object,
 ) -> Rule:
     made = Rule(

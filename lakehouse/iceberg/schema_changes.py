@@ -62,12 +62,18 @@ def _add(context: _Context, path: Path, want: Wanted, previous: str | None) -> I
     holder = {name.lower(): column for name, column in context.state.partition_names.items()}.get(want.name.lower())
     if want.required:
         yield context.refuse(
-            full, "absent", f"{want.type}, required", "existing rows would have NULL there.",
+            full,
+            "absent",
+            f"{want.type}, required",
+            "existing rows would have NULL there.",
             "Declare it without required=True; a not_null rule speaks for the rows to come.",
         )
     elif not path and holder is not None:
         yield context.refuse(
-            full, "absent", want.type, f"its name is that of the partition field made from {holder}.",
+            full,
+            "absent",
+            want.type,
+            f"its name is that of the partition field made from {holder}.",
             "Give the new column another name.",
         )
     else:
@@ -84,7 +90,10 @@ def _change(context: _Context, path: Path, want: Wanted, have: ColumnState) -> I
         yield MakeOptional(name)
     if want.required and not have.required:
         yield context.refuse(
-            (name,), have.type, f"{want.type}, required", "rows that are there may have NULL in it.",
+            (name,),
+            have.type,
+            f"{want.type}, required",
+            "rows that are there may have NULL in it.",
             "Declare it without required=True; a not_null rule speaks for the rows to come.",
         )
 
@@ -103,7 +112,10 @@ def _retype(context: _Context, path: Path, want: ColumnType, have: ColumnType) -
         yield from _widen(context, path, want, have)
     else:
         yield context.refuse(
-            path, have, want, why_not_wider(want, have),
+            path,
+            have,
+            want,
+            why_not_wider(want, have),
             f"Declare it {have} again, or add a column of type {want} under another name and fill it from this one.",
         )
 
@@ -115,7 +127,9 @@ def _widen(context: _Context, path: Path, want: ColumnType, have: ColumnType) ->
         # Iceberg hands the values of an identity partition on in the new type; a scan of an old snapshot then fails
         # with a ClassCastException, but for decimals (Iceberg 1.12 on Spark 4.1).
         yield context.refuse(
-            path, have, want,
+            path,
+            have,
+            want,
             "the table is, or was, partitioned by its values, and earlier snapshots could not be read.",
             f"Declare it {have} again, or add a column of type {want} under another name and fill it from this one.",
         )
@@ -133,7 +147,9 @@ def _leftovers(
         successor = successors.get(have.name.lower())
         if context.is_dropped(full) and any(f"{name}.".startswith(f"{dotted(full)}.".lower()) for name in partitions):
             yield context.refuse(
-                full, have.type, "dropped",
+                full,
+                have.type,
+                "dropped",
                 "a partition spec of the table, which older files may follow, is made from it: without it earlier "
                 "snapshots and the table's own metadata could not be read.",
                 "Keep it declared.",
@@ -142,13 +158,18 @@ def _leftovers(
             yield DropColumn(full)
         elif successor is not None:
             yield context.refuse(
-                full, have.type, f"the former name of {successor.name} ({successor.type})",
+                full,
+                have.type,
+                f"the former name of {successor.name} ({successor.type})",
                 f"the table already has both, so {have.name} cannot take that name.",
                 f'List it in dropped=["{dotted(full)}"] if its values may go, or declare it as a column of its own.',
             )
         else:
             yield context.refuse(
-                full, have.type, "absent", "a column does not go by being left out.",
+                full,
+                have.type,
+                "absent",
+                "a column does not go by being left out.",
                 f'Declare it again, list it in dropped=["{dotted(full)}"], or name it in formerly=… of the column '
                 "that it became.",
             )

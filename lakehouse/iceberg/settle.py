@@ -49,7 +49,9 @@ def refuse(
     history = attempt.history()
     main = history.main
     candidate_id = history.refs[attempt.branch] if staged else None
-    kept = branch.keep_refused(attempt.engine, attempt.table.name, attempt.write_id, candidate_id) if candidate_id else ""
+    kept = (
+        branch.keep_refused(attempt.engine, attempt.table.name, attempt.write_id, candidate_id) if candidate_id else ""
+    )
     return Refused(
         table=attempt.table.name,
         write_id=attempt.write_id,
@@ -95,7 +97,10 @@ def remember_unchanged(attempt: Attempt) -> None:
     if all(history.watermark(source) == pinned for source, pinned in inputs.items()):
         return
     note = json.dumps(
-        {"snapshot": str(history.main.snapshot_id), "inputs": {source: str(pinned) for source, pinned in inputs.items()}}
+        {
+            "snapshot": str(history.main.snapshot_id),
+            "inputs": {source: str(pinned) for source, pinned in inputs.items()},
+        }
     )
     name = attempt.engine.catalog.sql_name(attempt.table.name)
     statement = f"ALTER TABLE {name} SET TBLPROPERTIES ({literal(UNCHANGED_PROPERTY)} = {literal(note)})"

@@ -89,15 +89,14 @@ def overwrite(attempt: Attempt, rows: "DataFrame", predicate: str) -> None:
         append(attempt, rows)
 
 
-def merge(attempt: Attempt, rows: "DataFrame", stamp: str | None) -> None:
+def merge(attempt: Attempt, rows: "DataFrame", mode: Merge) -> None:
     """Insert or update rows by their key; each of them is known to be new or different."""
-    assert isinstance(attempt.table.write, Merge)
     columns = [identifier(name) for name in written_columns(attempt.table)]
     values = {column: f"s.{column}" for column in columns}
-    if stamp:
-        values[identifier(stamp)] = "current_timestamp()"
+    if mode.stamp:
+        values[identifier(mode.stamp)] = "current_timestamp()"
     # Only the key belongs into ON: a column that may change would let a second row in.
-    on = " AND ".join(f"t.{identifier(key)} <=> s.{identifier(key)}" for key in attempt.table.write.on)
+    on = " AND ".join(f"t.{identifier(key)} <=> s.{identifier(key)}" for key in mode.on)
     source = f"merge_source_{uuid4().hex}"
     rows.createOrReplaceTempView(source)
     try:

@@ -17,8 +17,13 @@ if TYPE_CHECKING:
 
 _TRANSFORM = re.compile(r"^(?P<name>[a-z]+)(?:\[(?P<width>\d+)])?$")
 _TRANSFORMS: dict[str, Transform] = {
-    "identity": "identity", "year": "years", "month": "months", "day": "days", "hour": "hours",
-    "bucket": "bucket", "truncate": "truncate",
+    "identity": "identity",
+    "year": "years",
+    "month": "months",
+    "day": "days",
+    "hour": "hours",
+    "bucket": "bucket",
+    "truncate": "truncate",
 }
 # Where Spark reads an Iceberg type under another name.
 _SPARK_NAMES = {"long": "bigint", "timestamp": "timestamp_ntz", "timestamptz": "timestamp", "uuid": "string"}

@@ -36,7 +36,9 @@ class Column:
     formerly: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "formerly", (self.formerly,) if isinstance(self.formerly, str) else tuple(self.formerly))
+        object.__setattr__(
+            self, "formerly", (self.formerly,) if isinstance(self.formerly, str) else tuple(self.formerly)
+        )
         object.__setattr__(self, "type", str(types.parse(self.type)))
 
 

@@ -65,7 +65,8 @@ def write(
                 last = error
             pause(number)
     raise WriteConflict(
-        f"{table.name} was not written: other writers came first {MAX_ATTEMPTS} times, last with {_first_line(last)!r}.",
+        f"{table.name} was not written: other writers came first {MAX_ATTEMPTS} times, "
+        f"last with {_first_line(last)!r}.",
         next_step="Nothing was lost; run this again when the table is less busy.",
     ) from last
 
@@ -87,7 +88,7 @@ def _attempt(
         attempt = _fence(engine, table, run, write_id, inputs)
         frame = compute(**read_inputs(engine, inputs, attempt.pins, run))
         if isinstance(table.write, Merge):
-            outcome = merge_attempt(attempt, frame, number, write)
+            outcome = merge_attempt(attempt, table.write, frame, number, write)
         else:
             outcome = rows_attempt(attempt, frame, number, write, arriving)
         if isinstance(outcome, Unchanged):

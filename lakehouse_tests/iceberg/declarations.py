@@ -41,7 +41,12 @@ PEOPLE = IcebergTable(
         Column("changed_at", "timestamp"),
     ],
     write=Merge(on=["name"], stamp="changed_at"),
-    rules=[castable("id", "bigint"), not_null("name"), unique("name"), excluded("name", ["nobody"], on_failure="block")],
+    rules=[
+        castable("id", "bigint"),
+        not_null("name"),
+        unique("name"),
+        excluded("name", ["nobody"], on_failure="block"),
+    ],
 )
 DAYS = IcebergTable(
     name="silver.days",

@@ -19,7 +19,10 @@ def columns(**types: str | Column) -> list[Column]:
 def declared(**parts: Any) -> IcebergTable:
     """Return a declaration of `silver.orders`: an id and a note, unless `columns` says otherwise."""
     given: dict[str, Any] = {
-        "name": NAME, "comment": "Orders.", "columns": columns(id="bigint", note="string"), "write": Append(once_by=()),
+        "name": NAME,
+        "comment": "Orders.",
+        "columns": columns(id="bigint", note="string"),
+        "write": Append(once_by=()),
     }
     return IcebergTable(**given | parts)
 

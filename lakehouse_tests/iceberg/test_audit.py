@@ -71,7 +71,7 @@ def test_of_an_empty_table_pass(embedded_engine: Engine) -> None:
 
 
 def test_take_two_queries_for_any_number_of_rules(embedded_engine: Engine, count_jobs) -> None:
-    """One for all rules on rows, one for all of uniqueness; each is two jobs under adaptive execution, or a few more."""
+    """One for all rules on rows, one for all of uniqueness; each is a few jobs under adaptive execution."""
     write(embedded_engine, LOOSE, rows_of(embedded_engine, "id bigint, kind string, v double", [(9, "a", 1.0)]))
     with count_jobs() as counted:
         evaluate(embedded_engine, table())

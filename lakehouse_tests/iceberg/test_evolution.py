@@ -42,14 +42,21 @@ _REGION_ROWS: list[Row] = [{"id": 1, "region": "north"}, {"id": 2, "region": "so
 
 def _layout(before: dict[str, Any], after: dict[str, Any]) -> Evolution:
     return Evolution(
-        declared(columns=_REGIONS, **before), _REGION_SQL, _REGION_ROWS,
-        declared(columns=_REGIONS, **after), _REGION_ROWS, commits=False,
+        declared(columns=_REGIONS, **before),
+        _REGION_SQL,
+        _REGION_ROWS,
+        declared(columns=_REGIONS, **after),
+        _REGION_ROWS,
+        commits=False,
     )
 
 
 EVOLUTIONS = {
     "column added": Evolution(
-        _PLAIN, _PLAIN_SQL, _PLAIN_ROWS, _of(id="int", amount="decimal(10,2)", note="string"),
+        _PLAIN,
+        _PLAIN_SQL,
+        _PLAIN_ROWS,
+        _of(id="int", amount="decimal(10,2)", note="string"),
         [{"id": 1, "amount": None, "note": "a"}, {"id": 2, "amount": None, "note": "b"}],
     ),
     "int widened": Evolution(_PLAIN, _PLAIN_SQL, _PLAIN_ROWS, _of(id="bigint", note="string"), _PLAIN_ROWS),
@@ -57,23 +64,34 @@ EVOLUTIONS = {
         _of(x="float"), "VALUES (CAST(1.5 AS FLOAT))", [{"x": 1.5}], _of(x="double"), [{"x": 1.5}]
     ),
     "decimal widened": Evolution(
-        _of(x="decimal(5,2)"), "VALUES (1.25BD)", [{"x": Decimal("1.25")}], _of(x="decimal(12,2)"),
+        _of(x="decimal(5,2)"),
+        "VALUES (1.25BD)",
+        [{"x": Decimal("1.25")}],
+        _of(x="decimal(12,2)"),
         [{"x": Decimal("1.25")}],
     ),
     "column renamed": Evolution(
-        _PLAIN, _PLAIN_SQL, _PLAIN_ROWS, _of(id="int", remark=Column("remark", "string", formerly="note")),
+        _PLAIN,
+        _PLAIN_SQL,
+        _PLAIN_ROWS,
+        _of(id="int", remark=Column("remark", "string", formerly="note")),
         [{"id": 1, "remark": "a"}, {"id": 2, "remark": "b"}],
     ),
     "column renamed and its name used anew": Evolution(
-        _PLAIN, _PLAIN_SQL, _PLAIN_ROWS,
+        _PLAIN,
+        _PLAIN_SQL,
+        _PLAIN_ROWS,
         _of(id="int", remark=Column("remark", "string", formerly="note"), note="int"),
         [{"id": 1, "remark": "a", "note": None}, {"id": 2, "remark": "b", "note": None}],
     ),
     "partition column renamed": Evolution(
-        declared(columns=_REGIONS, partitioning=["region"], sort_order=["region"]), _REGION_SQL, _REGION_ROWS,
+        declared(columns=_REGIONS, partitioning=["region"], sort_order=["region"]),
+        _REGION_SQL,
+        _REGION_ROWS,
         declared(
             columns=[Column("id", "bigint"), Column("area", "string", formerly="region")],
-            partitioning=["area"], sort_order=["area"],
+            partitioning=["area"],
+            sort_order=["area"],
         ),
         [{"id": 1, "area": "north"}, {"id": 2, "area": "south"}],
     ),
@@ -81,18 +99,27 @@ EVOLUTIONS = {
         _PLAIN, _PLAIN_SQL, _PLAIN_ROWS, declared(columns=columns(id="int"), dropped=["note"]), [{"id": 1}, {"id": 2}]
     ),
     "sorted column dropped": Evolution(
-        declared(columns=columns(id="int", note="string"), sort_order=["note"]), _PLAIN_SQL, _PLAIN_ROWS,
-        declared(columns=columns(id="int"), dropped=["note"]), [{"id": 1}, {"id": 2}],
+        declared(columns=columns(id="int", note="string"), sort_order=["note"]),
+        _PLAIN_SQL,
+        _PLAIN_ROWS,
+        declared(columns=columns(id="int"), dropped=["note"]),
+        [{"id": 1}, {"id": 2}],
     ),
     "columns reordered": Evolution(
-        _PLAIN, _PLAIN_SQL, _PLAIN_ROWS, _of(note="string", id="int"),
+        _PLAIN,
+        _PLAIN_SQL,
+        _PLAIN_ROWS,
+        _of(note="string", id="int"),
         [{"note": "a", "id": 1}, {"note": "b", "id": 2}],
     ),
     "required made optional": Evolution(
         _of(id=Column("id", "int", required=True), note="string"), _PLAIN_SQL, _PLAIN_ROWS, _PLAIN, _PLAIN_ROWS
     ),
     "column described": Evolution(
-        _PLAIN, _PLAIN_SQL, _PLAIN_ROWS, _of(id=Column("id", "int", "It's ${HOME}: \\ \"id\"\n."), note="string"),
+        _PLAIN,
+        _PLAIN_SQL,
+        _PLAIN_ROWS,
+        _of(id=Column("id", "int", 'It\'s ${HOME}: \\ "id"\n.'), note="string"),
         _PLAIN_ROWS,
     ),
     "fields of structs added, widened and moved": Evolution(
@@ -101,29 +128,43 @@ EVOLUTIONS = {
         "map('k', named_struct('a', 3))",
         [{"s": {"a": 1, "b": {"c": 1.5}}, "l": [{"a": 2}], "m": {"k": {"a": 3}}}],
         _of(
-            s="struct<b:struct<c:double,d:string>,a:bigint>", l="array<struct<n:date,a:bigint>>",
+            s="struct<b:struct<c:double,d:string>,a:bigint>",
+            l="array<struct<n:date,a:bigint>>",
             m="map<string,struct<a:int,z:string>>",
         ),
         [{"s": {"b": {"c": 1.5, "d": None}, "a": 1}, "l": [{"n": None, "a": 2}], "m": {"k": {"a": 3, "z": None}}}],
     ),
     "field of a struct dropped": Evolution(
-        _of(s="struct<a:int,b:int>"), "SELECT named_struct('a', 1, 'b', 2)", [{"s": {"a": 1, "b": 2}}],
-        declared(columns=columns(s="struct<a:int>"), dropped=["s.b"]), [{"s": {"a": 1}}],
+        _of(s="struct<a:int,b:int>"),
+        "SELECT named_struct('a', 1, 'b', 2)",
+        [{"s": {"a": 1, "b": 2}}],
+        declared(columns=columns(s="struct<a:int>"), dropped=["s.b"]),
+        [{"s": {"a": 1}}],
     ),
     "elements widened": Evolution(
-        _of(l="array<int>", m="map<string,int>"), "SELECT array(1, 2), map('k', 3)", [{"l": [1, 2], "m": {"k": 3}}],
-        _of(l="array<bigint>", m="map<string,bigint>"), [{"l": [1, 2], "m": {"k": 3}}],
+        _of(l="array<int>", m="map<string,int>"),
+        "SELECT array(1, 2), map('k', 3)",
+        [{"l": [1, 2], "m": {"k": 3}}],
+        _of(l="array<bigint>", m="map<string,bigint>"),
+        [{"l": [1, 2], "m": {"k": 3}}],
     ),
     "bucketed column widened": Evolution(
-        declared(columns=columns(id="int", note="string"), partitioning=["bucket(4, id)"]), _PLAIN_SQL, _PLAIN_ROWS,
-        declared(columns=columns(id="bigint", note="string"), partitioning=["bucket(4, id)"]), _PLAIN_ROWS,
+        declared(columns=columns(id="int", note="string"), partitioning=["bucket(4, id)"]),
+        _PLAIN_SQL,
+        _PLAIN_ROWS,
+        declared(columns=columns(id="bigint", note="string"), partitioning=["bucket(4, id)"]),
+        _PLAIN_ROWS,
     ),
     "partition column of decimals widened": Evolution(
-        declared(columns=columns(x="decimal(5,2)"), partitioning=["x"]), "VALUES (1.25BD)", [{"x": Decimal("1.25")}],
-        declared(columns=columns(x="decimal(20,2)"), partitioning=["x"]), [{"x": Decimal("1.25")}],
+        declared(columns=columns(x="decimal(5,2)"), partitioning=["x"]),
+        "VALUES (1.25BD)",
+        [{"x": Decimal("1.25")}],
+        declared(columns=columns(x="decimal(20,2)"), partitioning=["x"]),
+        [{"x": Decimal("1.25")}],
     ),
     "names that need quotes": Evolution(
-        _of(**{"sélect `x`": "int", "from": "struct<`a b`:int>"}), "SELECT 1, named_struct('a b', 2)",
+        _of(**{"sélect `x`": "int", "from": "struct<`a b`:int>"}),
+        "SELECT 1, named_struct('a b', 2)",
         [{"sélect `x`": 1, "from": {"a b": 2}}],
         _of(**{"order by": Column("order by", "bigint", formerly="sélect `x`"), "from": "struct<`a b`:int,`c-d`:int>"}),
         [{"order by": 1, "from": {"a b": 2, "c-d": None}}],

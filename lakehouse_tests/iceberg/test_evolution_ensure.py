@@ -1,5 +1,6 @@
 """What runs before a write, what waits for a person, and what becomes of an evolution that was killed."""
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -11,8 +12,10 @@ from lakehouse.errors import PendingChanges
 from lakehouse.iceberg.ddl import statements
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.evolution import Plan, apply, ensure, plan_now
-from lakehouse.iceberg.history import read_history
+from lakehouse.iceberg.history import UNCHANGED_PROPERTY, read_history
 from lakehouse.iceberg.lock import table_lock
+from lakehouse.iceberg.metadata import files
+from lakehouse.iceberg.quoting import literal
 from lakehouse.iceberg.table import Column, IcebergTable
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
 
@@ -42,7 +45,10 @@ def test_a_table_is_created_as_declared(engine: Engine) -> None:
             *columns(at="timestamp", seen="timestamp_ntz", amount="decimal(10,2)", tags="array<string>"),
             Column("mail", "string", personal=True),
         ],
-        partitioning=["days(at)", "bucket(id, 4)"], sort_order=["id desc"], owner="data", format_version=3,
+        partitioning=["days(at)", "bucket(id, 4)"],
+        sort_order=["id desc"],
+        owner="data",
+        format_version=3,
     )
     found = ensure(engine, table)
     assert [step.describe() for step in found.steps] == [
@@ -72,7 +78,8 @@ def test_waiting_changes_that_do_not_stop_a_write_need_no_spark(engine: Engine) 
     insert(engine, "(1, 'north')")
     found = ensure(without_spark(engine), declared(columns=REGIONS, partitioning=["region"], sort_order=["id"]))
     assert [step.describe() for step in found.waiting] == [
-        "partition also by region", "sort new files by id asc nulls first",
+        "partition also by region",
+        "sort new files by id asc nulls first",
     ]
 
 
@@ -107,7 +114,8 @@ def test_additions_run_by_themselves_while_the_rest_waits(engine: Engine) -> Non
     ensure(engine, after, run_id="r2")
     assert names(engine) == ["id", "amount", "region"]
     assert [step.describe() for step in plan_now(engine, after).steps] == [
-        "partition also by region", "move column region first",
+        "partition also by region",
+        "move column region first",
     ]
     assert read_history(engine, NAME).main.stamp.run_id == "r2"
 
@@ -180,6 +188,44 @@ def test_processes_that_create_and_evolve_a_table_at_once_agree(embedded_engine:
             for done in [pool.submit(ensure, embedded_engine, table) for _ in range(4)]:
                 done.result()
         assert plan_now(embedded_engine, table).is_empty
+
+
+def test_a_watermark_that_a_property_notes_outlives_the_commit_of_a_schema(engine: Engine) -> None:
+    ensure(engine, declared())
+    noted = json.dumps({"snapshot": str(insert(engine, "(1, 'a')")), "inputs": {"bronze.raw": "42"}})
+    name = engine.catalog.sql_name(NAME)
+    engine.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{UNCHANGED_PROPERTY}' = {literal(noted)})")
+    ensure(engine, declared(columns=columns(id="bigint", note="string", a="int")))
+    assert read_history(engine, NAME).watermark("bronze.raw") == 42
+
+
+def test_a_table_moves_with_its_location_and_keeps_its_rows(embedded_engine: Engine) -> None:
+    root = embedded_engine.catalog.spark["warehouse"]
+    ensure(embedded_engine, declared(location=f"{root}/old"))
+    insert(embedded_engine, "(1, 'a')")
+    after = declared(location=f"{root}/new")
+    assert [step.describe() for step in ensure(embedded_engine, after).waiting] == [
+        f"write new files below {root}/new rather than {root}/old"
+    ]
+    apply(embedded_engine, after)
+    insert(embedded_engine, "(2, 'b')")
+    assert plan_now(embedded_engine, after).is_empty
+    assert sorted(file.path.split("/data/")[0].rsplit("/", 1)[1] for file in files(embedded_engine, NAME)) == [
+        "new",
+        "old",
+    ]
+    assert embedded_engine.sql(f"SELECT * FROM {embedded_engine.catalog.sql_name(NAME)}").count() == 2
+
+
+@pytest.mark.parametrize("file_format", ["orc", "avro"])
+def test_files_of_each_format_are_read_under_the_new_schema(embedded_engine: Engine, file_format: str) -> None:
+    ensure(embedded_engine, declared(columns=columns(id="int", note="string"), file_format=file_format))
+    before = insert(embedded_engine, "(1, 'a')")
+    renamed = Column("remark", "string", formerly="note")
+    apply(embedded_engine, declared(columns=columns(n="int", remark=renamed, id="bigint"), file_format=file_format))
+    name = embedded_engine.catalog.sql_name(NAME)
+    assert embedded_engine.sql(f"SELECT * FROM {name}").collect() == [(None, "a", 1)]
+    assert embedded_engine.sql(f"SELECT id, note FROM {name} VERSION AS OF {before}").collect() == [(1, "a")]
 
 
 def test_apply_waits_for_the_table_s_lock(embedded_engine: Engine) -> None:

@@ -35,49 +35,63 @@ CHANGES = {
     "new column at the end": (of(id="int"), of(id="int", note="string"), ["ADD COLUMN `note` string AFTER `id`"]),
     "new column in front": (of(id="int"), of(note="string", id="int"), ["ADD COLUMN `note` string FIRST"]),
     "new column with its comment": (
-        of(id="int"), of(id="int", note=Column("note", "string", "it's new")),
+        of(id="int"),
+        of(id="int", note=Column("note", "string", "it's new")),
         ["ADD COLUMN `note` string COMMENT 'it\\'s new' AFTER `id`"],
     ),
     "two new columns in a row": (
-        of(a="int", d="int"), of(a="int", b="int", c="int", d="int"),
+        of(a="int", d="int"),
+        of(a="int", b="int", c="int", d="int"),
         ["ADD COLUMN `b` int AFTER `a`", "ADD COLUMN `c` int AFTER `b`"],
     ),
     "int to bigint": (of(id="int"), of(id="bigint"), ["ALTER COLUMN `id` TYPE bigint"]),
     "float to double": (of(x="float"), of(x="double"), ["ALTER COLUMN `x` TYPE double"]),
     "more digits": (of(x="decimal(10,2)"), of(x="decimal(12,2)"), ["ALTER COLUMN `x` TYPE decimal(12,2)"]),
     "field in a struct": (
-        of(s="struct<a:int>"), of(s="struct<b:string,a:int>"), ["ADD COLUMN `s`.`b` string FIRST"],
+        of(s="struct<a:int>"),
+        of(s="struct<b:string,a:int>"),
+        ["ADD COLUMN `s`.`b` string FIRST"],
     ),
     "field in a struct in a struct": (
-        of(s="struct<t:struct<a:int>>"), of(s="struct<t:struct<a:int,b:date>>"),
+        of(s="struct<t:struct<a:int>>"),
+        of(s="struct<t:struct<a:int,b:date>>"),
         ["ADD COLUMN `s`.`t`.`b` date AFTER `a`"],
     ),
     "field in an array of structs": (
-        of(l="array<struct<a:int>>"), of(l="array<struct<a:int,b:int>>"),
+        of(l="array<struct<a:int>>"),
+        of(l="array<struct<a:int,b:int>>"),
         ["ADD COLUMN `l`.`element`.`b` int AFTER `a`"],
     ),
     "field in the values of a map": (
-        of(m="map<string,struct<a:int>>"), of(m="map<string,struct<a:int,b:int>>"),
+        of(m="map<string,struct<a:int>>"),
+        of(m="map<string,struct<a:int,b:int>>"),
         ["ADD COLUMN `m`.`value`.`b` int AFTER `a`"],
     ),
     "wider field in an array of structs": (
-        of(l="array<struct<a:int>>"), of(l="array<struct<a:bigint>>"), ["ALTER COLUMN `l`.`element`.`a` TYPE bigint"],
+        of(l="array<struct<a:int>>"),
+        of(l="array<struct<a:bigint>>"),
+        ["ALTER COLUMN `l`.`element`.`a` TYPE bigint"],
     ),
     "wider elements": (of(l="array<int>"), of(l="array<bigint>"), ["ALTER COLUMN `l`.`element` TYPE bigint"]),
     "renamed": (of(a="int"), of(b=Column("b", "int", formerly="a")), ["RENAME COLUMN `a` TO `b`"]),
     "renamed twice since": (
-        of(b="int"), of(c=Column("c", "int", formerly=("a", "b"))), ["RENAME COLUMN `b` TO `c`"],
+        of(b="int"),
+        of(c=Column("c", "int", formerly=("a", "b"))),
+        ["RENAME COLUMN `b` TO `c`"],
     ),
     "renamed, and the old name used anew": (
-        of(a="int"), of(b=Column("b", "int", formerly="a"), a="string"),
+        of(a="int"),
+        of(b=Column("b", "int", formerly="a"), a="string"),
         ["RENAME COLUMN `a` TO `b`", "ADD COLUMN `a` string AFTER `b`"],
     ),
     "renamed in a row": (
-        of(a="int", b="int"), of(b=Column("b", "int", formerly="a"), c=Column("c", "int", formerly="b")),
+        of(a="int", b="int"),
+        of(b=Column("b", "int", formerly="a"), c=Column("c", "int", formerly="b")),
         ["RENAME COLUMN `b` TO `c`", "RENAME COLUMN `a` TO `b`"],
     ),
     "renamed and widened": (
-        of(a="int"), of(b=Column("b", "bigint", formerly="a")),
+        of(a="int"),
+        of(b=Column("b", "bigint", formerly="a")),
         ["RENAME COLUMN `a` TO `b`", "ALTER COLUMN `b` TYPE bigint"],
     ),
     "renamed long ago": (of(b="int"), of(b=Column("b", "int", formerly="a")), []),
@@ -85,25 +99,36 @@ CHANGES = {
     "dropped": (of(a="int", b="int"), declared(columns=columns(a="int"), dropped=["b"]), ["DROP COLUMN `b`"]),
     "dropped long ago": (of(a="int"), declared(columns=columns(a="int"), dropped=["b"]), []),
     "field dropped from a struct": (
-        of(s="struct<a:int,b:int>"), declared(columns=columns(s="struct<a:int>"), dropped=["s.b"]),
+        of(s="struct<a:int,b:int>"),
+        declared(columns=columns(s="struct<a:int>"), dropped=["s.b"]),
         ["DROP COLUMN `s`.`b`"],
     ),
     "comment of a column": (
-        of(a=Column("a", "int", "old")), of(a=Column("a", "int", "new")), ["ALTER COLUMN `a` COMMENT 'new'"],
+        of(a=Column("a", "int", "old")),
+        of(a=Column("a", "int", "new")),
+        ["ALTER COLUMN `a` COMMENT 'new'"],
     ),
     "comment of a column taken away": (of(a=Column("a", "int", "old")), of(a="int"), ["ALTER COLUMN `a` COMMENT ''"]),
     "comment of the table": (
-        declared(), declared(comment="All orders."), [f"COMMENT ON TABLE {TABLE} IS 'All orders.'"],
+        declared(),
+        declared(comment="All orders."),
+        [f"COMMENT ON TABLE {TABLE} IS 'All orders.'"],
     ),
     "optional": (of(a=Column("a", "int", required=True)), of(a="int"), ["ALTER COLUMN `a` DROP NOT NULL"]),
     "one column moved to the end": (
-        of(a="int", b="int", c="int", d="int"), of(b="int", c="int", d="int", a="int"), ["ALTER COLUMN `a` AFTER `d`"],
+        of(a="int", b="int", c="int", d="int"),
+        of(b="int", c="int", d="int", a="int"),
+        ["ALTER COLUMN `a` AFTER `d`"],
     ),
     "one column moved to the front": (
-        of(a="int", b="int", c="int"), of(c="int", a="int", b="int"), ["ALTER COLUMN `c` FIRST"],
+        of(a="int", b="int", c="int"),
+        of(c="int", a="int", b="int"),
+        ["ALTER COLUMN `c` FIRST"],
     ),
     "a field moved": (
-        of(s="struct<a:int,b:int,c:int>"), of(s="struct<b:int,c:int,a:int>"), ["ALTER COLUMN `s`.`a` AFTER `c`"],
+        of(s="struct<a:int,b:int,c:int>"),
+        of(s="struct<b:int,c:int,a:int>"),
+        ["ALTER COLUMN `s`.`a` AFTER `c`"],
     ),
 }
 
@@ -121,13 +146,19 @@ LAYOUTS = {
     "partitioned": ([], ["days(ts)"], ["ADD PARTITION FIELD days(`ts`)"]),
     "no longer partitioned": (["days(ts)"], [], ["DROP PARTITION FIELD days(`ts`)"]),
     "other transform of the same column": (
-        ["days(ts)"], ["hours(ts)"], ["REPLACE PARTITION FIELD days(`ts`) WITH hours(`ts`)"],
+        ["days(ts)"],
+        ["hours(ts)"],
+        ["REPLACE PARTITION FIELD days(`ts`) WITH hours(`ts`)"],
     ),
     "other width": (
-        ["bucket(4, id)"], ["bucket(id, 8)"], ["REPLACE PARTITION FIELD bucket(4, `id`) WITH bucket(8, `id`)"],
+        ["bucket(4, id)"],
+        ["bucket(id, 8)"],
+        ["REPLACE PARTITION FIELD bucket(4, `id`) WITH bucket(8, `id`)"],
     ),
     "one goes and one comes": (
-        ["days(ts)"], ["region"], ["DROP PARTITION FIELD days(`ts`)", "ADD PARTITION FIELD `region`"],
+        ["days(ts)"],
+        ["region"],
+        ["DROP PARTITION FIELD days(`ts`)", "ADD PARTITION FIELD `region`"],
     ),
     "the same in another order": (["days(ts)", "region"], ["region", "day(ts)"], []),
 }
@@ -149,7 +180,8 @@ def test_a_sort_order_leaves_the_distribution_mode_alone() -> None:
 def test_a_sort_order_taken_away_gives_the_distribution_mode_back() -> None:
     before = declared(columns=WITH_DAY, sort_order=["region"])
     assert sql(planned(before, declared(columns=WITH_DAY))) == [
-        "WRITE UNORDERED", "UNSET TBLPROPERTIES IF EXISTS ('write.distribution-mode')",
+        "WRITE UNORDERED",
+        "UNSET TBLPROPERTIES IF EXISTS ('write.distribution-mode')",
     ]
 
 
@@ -167,7 +199,8 @@ def test_a_declaration_that_its_table_follows_needs_nothing() -> None:
 def test_a_table_that_is_not_there_is_created_and_sorted() -> None:
     found = plan(declared(sort_order=["id"]), None)
     assert [step.describe() for step in found.steps] == [
-        "create the table with 2 columns", "sort new files by id asc nulls first",
+        "create the table with 2 columns",
+        "sort new files by id asc nulls first",
     ]
     assert found.waiting == ()
 
@@ -176,12 +209,19 @@ def test_additions_are_made_by_themselves_and_the_rest_waits() -> None:
     before = declared(columns=columns(a="int", b="int", c="date", d="int"), partitioning=["bucket(2, b)"])
     after = declared(
         columns=[*columns(e="int", b="bigint"), Column("x", "int", formerly="a"), *columns(c="date")],
-        partitioning=["bucket(2, b)", "years(c)"], sort_order=["b"], dropped=["d"], comment="New.", owner="data",
+        partitioning=["bucket(2, b)", "years(c)"],
+        sort_order=["b"],
+        dropped=["d"],
+        comment="New.",
+        owner="data",
     )
     found = planned(before, after)
     assert [step.describe().split(" ")[0] for step in found.automatic] == ["widen", "add", "describe", "set"]
     assert [step.describe() for step in found.waiting] == [
-        "rename column a to x", "partition also by years(c)", "sort new files by b asc nulls first", "drop column d",
+        "rename column a to x",
+        "partition also by years(c)",
+        "sort new files by b asc nulls first",
+        "drop column d",
         "move column x after b",
     ]
 
@@ -190,7 +230,11 @@ def test_only_renames_and_drops_stop_a_write() -> None:
     before = declared(columns=columns(a="int", b="int", c="date", d="int"))
     after = declared(
         columns=[*columns(b="int"), Column("x", "int", formerly="a"), *columns(c="date")],
-        partitioning=["years(c)"], sort_order=["b"], dropped=["d"], format_version=3, location="s3://b/other",
+        partitioning=["years(c)"],
+        sort_order=["b"],
+        dropped=["d"],
+        format_version=3,
+        location="s3://b/other",
     )
     blocking = [step.describe() for step in planned(before, after).waiting if step.blocks_writes]
     assert blocking == ["rename column a to x", "drop column d"]

@@ -15,42 +15,53 @@ def of(**types: str | Column) -> IcebergTable:
 
 REFUSED = {
     "narrowing": (
-        of(a="bigint"), of(a="int"),
+        of(a="bigint"),
+        of(a="int"),
         "silver.orders: column a is bigint in the table and int in the declaration; narrowing would lose values. "
         "Declare it bigint again, or add a column of type int under another name and fill it from this one.",
     ),
     "narrower decimal": (of(a="decimal(12,2)"), of(a="decimal(10,2)"), "decimal(12,2) in the table and decimal(10,2)"),
     "other scale": (
-        of(a="decimal(10,2)"), of(a="decimal(12,4)"),
+        of(a="decimal(10,2)"),
+        of(a="decimal(12,4)"),
         "column a is decimal(10,2) in the table and decimal(12,4) in the declaration; Iceberg cannot change the scale",
     ),
     "other type": (of(a="string"), of(a="date"), "column a is string in the table and date in the declaration; "),
     "other elements": (
-        of(a="array<string>"), of(a="array<int>"), "column a.element is string in the table and int in the declaration",
+        of(a="array<string>"),
+        of(a="array<int>"),
+        "column a.element is string in the table and int in the declaration",
     ),
     "other keys": (
-        of(a="map<int,string>"), of(a="map<bigint,string>"),
+        of(a="map<int,string>"),
+        of(a="map<bigint,string>"),
         "column a is map<int,string> in the table and map<bigint,string> in the declaration",
     ),
     "narrower field": (
-        of(a="struct<b:bigint>"), of(a="struct<b:int>"), "column a.b is bigint in the table and int in the declaration",
+        of(a="struct<b:bigint>"),
+        of(a="struct<b:int>"),
+        "column a.b is bigint in the table and int in the declaration",
     ),
     "left out": (
-        of(a="int", b="date"), of(a="int"),
+        of(a="int", b="date"),
+        of(a="int"),
         "silver.orders: column b is date in the table and absent in the declaration; a column does not go by being "
         'left out. Declare it again, list it in dropped=["b"], or name it in formerly=… of the column that it became.',
     ),
     "field left out": (of(s="struct<a:int,b:int>"), of(s="struct<a:int>"), 'list it in dropped=["s.b"]'),
     "required now": (
-        of(a="int"), of(a=Column("a", "int", required=True)),
+        of(a="int"),
+        of(a=Column("a", "int", required=True)),
         "column a is int in the table and int, required in the declaration; rows that are there may have NULL in it.",
     ),
     "new and required": (
-        of(a="int"), of(a="int", b=Column("b", "date", required=True)),
+        of(a="int"),
+        of(a="int", b=Column("b", "date", required=True)),
         "column b is absent in the table and date, required in the declaration; existing rows would have NULL there.",
     ),
     "renamed onto a column that is there": (
-        of(a="int", b="int"), of(b=Column("b", "int", formerly="a")),
+        of(a="int", b="int"),
+        of(b=Column("b", "int", formerly="a")),
         "column a is int in the table and the former name of b (int) in the declaration; the table already has both",
     ),
     "dropped from under the partitioning": (
@@ -64,7 +75,8 @@ REFUSED = {
         "column a is int in the table and bigint in the declaration; the table is, or was, partitioned by its values",
     ),
     "older format": (
-        declared(format_version=3), declared(format_version=2),
+        declared(format_version=3),
+        declared(format_version=2),
         "the format version is 3 in the table and 2 in the declaration; a table does not go back to an older format.",
     ),
 }

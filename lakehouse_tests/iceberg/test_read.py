@@ -77,7 +77,7 @@ def test_names_what_is_not_there(embedded_engine: Engine) -> None:
         ids(embedded_engine, as_of(EVENTS.name, tag="x"))
     with pytest.raises(SnapshotNotFound, match="its history starts at"):
         ids(embedded_engine, as_of(EVENTS.name, timestamp=datetime.now(UTC) - timedelta(days=1)))
-    with pytest.raises(TableNotFound, match="no table bronze.none"):
+    with pytest.raises(TableNotFound, match=r"no table bronze\.none"):
         ids(embedded_engine, latest("bronze.none"))
     with pytest.raises(UsageError, match="got 2 points in time"):
         as_of(EVENTS.name, snapshot_id=1, tag="x")
