@@ -204,9 +204,8 @@ def test_a_table_moves_with_its_location_and_keeps_its_rows(embedded_engine: Eng
     ensure(embedded_engine, declared(location=f"{root}/old"))
     insert(embedded_engine, "(1, 'a')")
     after = declared(location=f"{root}/new")
-    assert [step.describe() for step in ensure(embedded_engine, after).waiting] == [
-        f"write new files below {root}/new rather than {root}/old"
-    ]
+    (waiting,) = ensure(embedded_engine, after).waiting
+    assert waiting.describe().startswith(f"write new files below {root}/new rather than file:/")
     apply(embedded_engine, after)
     insert(embedded_engine, "(2, 'b')")
     assert plan_now(embedded_engine, after).is_empty
