@@ -7,6 +7,7 @@ from typing import Any
 import dagster as dg
 
 from lakehouse.errors import UsageError
+from lakehouse.resources.dead_runs import fail_dead_runs
 from lakehouse.resources.keys import table_name
 from lakehouse.resources.processes import Process
 from lakehouse.resources.run_result import RunResult, is_interrupted, read_result
@@ -30,6 +31,7 @@ def materialize(
     :raises UsageError: when nothing that can be run is selected.
     :raises KeyboardInterrupt: when the run was interrupted, which Dagster has recorded as its failure.
     """
+    fail_dead_runs(instance)
     graph = definitions.resolve_asset_graph()
     keys = selection.resolve(graph) & graph.executable_asset_keys
     checks = selection.resolve_checks(graph)
