@@ -18,7 +18,7 @@ help: ## List the targets
 
 .PHONY: setup
 setup: $(INSTALLED) ## Set everything up: virtual environment, Spark's jars, and a JVM where there is none
-	@$(BIN)/python -m lakehouse.resources.set_up
+	@$(BIN)/lakehouse setup
 
 ifneq ($(shell cat $(INSTALLED) 2>/dev/null),$(CURDIR))
 .PHONY: $(INSTALLED)

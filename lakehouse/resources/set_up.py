@@ -17,12 +17,10 @@ def set_up(settings: Settings, console: Console) -> None:
     """
     chosen = jvm.find(settings)
     total_bytes = sum(jar.size_bytes for jar in jars.JARS)
+    if not console.is_terminal and any(jars.size_problem(jar, jars.path(settings, jar)) for jar in jars.JARS):
+        console.print(f"Fetching Spark's jars, {total_bytes / 1e6:.0f} MB …", highlight=False)
     columns = (TextColumn("Spark's jars"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=total_bytes)
         fetch(settings, lambda done_bytes: bar.update(task, completed=min(done_bytes, total_bytes)))
-    console.print(f"Java {chosen.version} ({chosen.source}) and Spark's jars are there.", highlight=False)
-
-
-if __name__ == "__main__":
-    set_up(Settings.from_env(), Console(stderr=True))
+    console.print(f"Java {chosen.version} (from {chosen.source}) and Spark's jars are there.", highlight=False)

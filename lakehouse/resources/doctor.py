@@ -1,0 +1,182 @@
+"""What the lakehouse needs of this machine and what it found, a line for each; no JVM is started for it."""
+
+import os
+import shutil
+import socket
+import sqlite3
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from lakehouse.errors import LakehouseError
+from lakehouse.iceberg.catalog import CATALOG_NAME, Catalog
+from lakehouse.resources import jars, jvm
+from lakehouse.settings import Settings
+
+PYTHON_VERSIONS = ((3, 11), (3, 14))
+"""From the first, up to and without the second."""
+NEEDED_BYTES = 2_000_000_000
+_CONNECT_PORT = 15002
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: what was looked at, whether it will do, what was found, and what to do about it."""
+
+    name: str
+    ok: bool
+    found: str
+    next_step: str = ""
+
+
+def findings(settings: Settings) -> list[Finding]:
+    """Look at everything, in the order in which one thing needs another."""
+    looks: list[tuple[str, Callable[[Settings], Finding]]] = [
+        ("python", _python),
+        ("java", _java),
+        ("jars", _jars),
+        ("spark", _spark),
+        ("deployment", _deployment),
+        ("home", _home),
+        ("catalog", _catalog),
+        ("disk", _disk),
+    ]
+    return [_look(name, look, settings) for name, look in looks]
+
+
+def _look(name: str, look: Callable[[Settings], Finding], settings: Settings) -> Finding:
+    try:
+        return look(settings)
+    except LakehouseError as error:
+        return Finding(name, ok=False, found=error.args[0], next_step=error.next_step)
+    except Exception as error:
+        # What a catalog raises depends on its kind and on the network; the other lines are wanted all the same.
+        return Finding(name, ok=False, found=f"{type(error).__name__}: {error}", next_step=_BY_HAND.get(name, ""))
+
+
+_BY_HAND = {
+    "catalog": "Check that the catalog can be reached from here, and that it is not open in another program.",
+}
+
+
+def _python(_: Settings) -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    first, end = PYTHON_VERSIONS
+    ok = first <= sys.version_info[:2] < end
+    next_step = "" if ok else "Install Python 3.11, 3.12 or 3.13, and run `make clean setup`."
+    return Finding("python", ok, f"{version} ({sys.executable})", next_step)
+
+
+def _java(settings: Settings) -> Finding:
+    if settings.spark_remote:
+        return Finding("java", ok=True, found="not needed: Spark runs elsewhere")
+    chosen = jvm.find(settings)
+    aside = f"; passed over: {' '.join(chosen.passed_over)}" if chosen.passed_over else ""
+    return Finding("java", ok=True, found=f"Java {chosen.version}, from {chosen.source} ({chosen.home}){aside}")
+
+
+def _jars(settings: Settings) -> Finding:
+    if settings.spark_remote:
+        return Finding("jars", ok=True, found="not needed: Spark runs elsewhere")
+    problems = [found for jar in jars.JARS if (found := jars.problem(jar, jars.path(settings, jar)))]
+    if problems:
+        return Finding("jars", ok=False, found=" ".join(problems), next_step=jars.NEXT_STEP)
+    return Finding("jars", ok=True, found=f"{len(jars.JARS)}, as pinned ({jars.jar_dir(settings)})")
+
+
+def _spark(settings: Settings) -> Finding:
+    if not settings.spark_remote:
+        return Finding("spark", ok=True, found=f"in process: {settings.spark_master}, {settings.spark_memory}")
+    address = urlsplit(settings.spark_remote)
+    try:
+        with socket.create_connection((address.hostname or "", address.port or _CONNECT_PORT), timeout=3):
+            return Finding("spark", ok=True, found=f"{settings.spark_remote} answers")
+    except OSError as error:
+        step = "Start the Spark Connect server, or unset SPARK_REMOTE to run Spark in process."
+        return Finding("spark", ok=False, found=f"{settings.spark_remote} does not answer: {error}", next_step=step)
+
+
+def _deployment(settings: Settings) -> Finding:
+    if settings.deployment == "local":
+        return Finding("deployment", ok=True, found="local")
+    import boto3
+
+    place = f"aws: s3://{settings.bucket}, {settings.endpoint_url or settings.region or 'no region'}"
+    if not settings.region:
+        return Finding("deployment", ok=False, found=place, next_step="Set AWS_REGION.")
+    if boto3.Session().get_credentials() is None:
+        step = "Set AWS_PROFILE, or run where a role is attached."
+        return Finding("deployment", ok=False, found=f"{place}, no AWS credentials", next_step=step)
+    return Finding("deployment", ok=True, found=place)
+
+
+def _home(settings: Settings) -> Finding:
+    home = settings.home
+    nearest = _nearest(home)
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        step = "Make it writable, or set LAKEHOUSE_HOME to a folder that is."
+        return Finding("home", ok=False, found=f"{home} cannot be written", next_step=step)
+    if not home.exists():
+        return Finding("home", ok=True, found=f"{home}, made by the first run")
+    return _strays(settings) or Finding("home", ok=True, found=str(home))
+
+
+def _strays(settings: Settings) -> Finding | None:
+    """Find tables that the catalog has in another home's warehouse: metadata holds absolute paths."""
+    strays = {
+        table: file
+        for table, file in _metadata_files(settings.home / "catalog.db").items()
+        # A table with a declared location of its own is where it should be.
+        if not file.is_relative_to(settings.home) and f"/warehouse/{table.partition('.')[0]}/" in str(file)
+    }
+    if not strays:
+        return None
+    table, file = next(iter(strays.items()))
+    former = str(file).rpartition("/warehouse/")[0]
+    return Finding(
+        "home",
+        ok=False,
+        found=f"{settings.home} was moved or copied: {_tables(len(strays))}, such as {table}, stand in {former}",
+        next_step=f"Move it back to {former}, or set LAKEHOUSE_HOME to that: tables hold absolute paths.",
+    )
+
+
+def _metadata_files(catalog_file: Path) -> dict[str, Path]:
+    """Read where the embedded catalog has its tables; one that was moved cannot be loaded to ask."""
+    if not catalog_file.exists():
+        return {}
+    query = "SELECT table_namespace || '.' || table_name, metadata_location FROM iceberg_tables WHERE catalog_name = ?"
+    with closing(sqlite3.connect(f"{catalog_file.as_uri()}?mode=ro", uri=True)) as connection:
+        has_tables = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'iceberg_tables'").fetchone()
+        rows = connection.execute(query, (CATALOG_NAME,)).fetchall() if has_tables else []
+    # Iceberg writes `file:/x` as well as `file:///x`.
+    return {table: Path("/" + location.removeprefix("file:").lstrip("/")) for table, location in rows if location}
+
+
+def _catalog(settings: Settings) -> Finding:
+    if settings.deployment == "local" and not (settings.home / "catalog.db").exists():
+        return Finding("catalog", ok=True, found="none yet; made by the first run")
+    kind = "Glue" if settings.deployment == "aws" else str(settings.home / "catalog.db")
+    described = Catalog.of(settings)
+    # It asks ten times otherwise, for half a minute, where nothing answers; PyIceberg hands on the number as it stands.
+    catalog = replace(described, pyiceberg={**described.pyiceberg, "glue.max-retries": 2})
+    return Finding("catalog", ok=True, found=f"{_tables(len(catalog.tables()))} ({kind})")
+
+
+def _disk(settings: Settings) -> Finding:
+    free_bytes = shutil.disk_usage(_nearest(settings.home)).free
+    ok = free_bytes >= NEEDED_BYTES
+    step = "" if ok else f"Free some: Spark spills to the disk, and {NEEDED_BYTES / 1e9:.0f} GB are little."
+    return Finding("disk", ok, f"{free_bytes / 1e9:.1f} GB free", step)
+
+
+def _tables(number: int) -> str:
+    return f"{number} table" if number == 1 else f"{number} tables"
+
+
+def _nearest(path: Path) -> Path:
+    """Return the path itself, or the nearest folder above it that is there."""
+    return next(folder for folder in (path, *path.parents) if folder.exists())

@@ -1,0 +1,80 @@
+"""The rules that keep the house in order, checked on the source."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import lakehouse
+
+PACKAGE = Path(lakehouse.__file__).parent
+ROOT = PACKAGE.parent
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+READERS = {"settings.py"}
+"""The modules that may read the environment; others may only set it, for what they start."""
+LONGEST_FUNCTION_LINES = 60
+
+
+def test_each_layer_imports_only_what_is_below_it():
+    linter = Path(sys.executable).with_name("lint-imports")
+    found = subprocess.run([linter, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert found.returncode == 0, found.stdout
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_the_environment_is_read_in_one_place(source):
+    tree = ast.parse(source.read_text(encoding="utf-8"))
+    found = [] if str(source.relative_to(PACKAGE)) in READERS else list(environment_reads(tree))
+
+    assert found == [], "Settings.from_env is what reads the environment."
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_function_is_too_long_to_be_read(source):
+    long = [
+        node.name
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno >= LONGEST_FUNCTION_LINES
+    ]
+
+    assert long == []
+
+
+@pytest.mark.parametrize(
+    ("line", "reads"),
+    [
+        ("os.environ.get('A')", 1),
+        ("os.getenv('A')", 1),
+        ("dict(os.environ)", 1),
+        ("x = os.environ['A']", 1),
+        ("from os import environ", 1),
+        ("os.environ['A'] = 'b'", 0),
+        ("del os.environ['A']", 0),
+        ("path.home()", 0),
+    ],
+)
+def test_a_read_of_the_environment_is_told_from_a_write(line, reads):
+    assert len(list(environment_reads(ast.parse(line)))) == reads
+
+
+def environment_reads(tree: ast.AST) -> Iterator[int]:
+    """Return the lines that read the environment, in whatever way."""
+    written = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load)
+    }
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr in ("environ", "environb", "getenv")
+            and id(node) not in written
+        ):
+            yield node.lineno
+        if isinstance(node, ast.ImportFrom) and node.module == "os":
+            yield from (node.lineno for name in node.names if name.name in ("environ", "environb", "getenv"))

@@ -1,0 +1,62 @@
+"""What the environment may say, and what is answered where it says something else."""
+
+from pathlib import Path
+
+import pytest
+
+from lakehouse.errors import SettingsError
+from lakehouse.settings import Settings
+
+
+def test_nothing_has_to_be_set(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    settings = Settings.from_env({})
+
+    assert settings.deployment == "local"
+    assert settings.home == tmp_path / ".lakehouse"
+    assert settings.warehouse == f"file://{tmp_path}/.lakehouse/warehouse"
+    assert settings.cache_dir == Path("~/.cache/lakehouse").expanduser()
+
+
+def test_the_home_is_absolute(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    assert Settings.from_env({"LAKEHOUSE_HOME": "here"}).home == tmp_path / "here"
+    assert Settings.from_env({"LAKEHOUSE_HOME": "~/lake"}).home == Path("~/lake").expanduser()
+
+
+def test_an_empty_variable_is_one_that_is_not_set():
+    empty = Settings.from_env({"LAKEHOUSE_DEPLOYMENT": "", "SPARK_REMOTE": "", "JAVA_HOME": "", "LAKEHOUSE_CACHE": ""})
+
+    assert empty == Settings.from_env({})
+
+
+def test_a_cache_follows_the_desktop_standard_unless_it_is_named():
+    assert Settings.from_env({"XDG_CACHE_HOME": "/x"}).cache_dir == Path("/x/lakehouse")
+    assert Settings.from_env({"XDG_CACHE_HOME": "/x", "LAKEHOUSE_CACHE": "/y"}).cache_dir == Path("/y")
+
+
+def test_on_aws_tables_are_in_the_bucket():
+    env = {"LAKEHOUSE_DEPLOYMENT": "aws", "LAKEHOUSE_BUCKET": "lake", "AWS_DEFAULT_REGION": "eu-west-1"}
+    settings = Settings.from_env(env)
+
+    assert settings.warehouse == "s3://lake/warehouse"
+    assert settings.region == "eu-west-1"
+
+
+@pytest.mark.parametrize(
+    ("env", "named", "expected"),
+    [
+        ({"LAKEHOUSE_DEPLOYMENT": "moon"}, "LAKEHOUSE_DEPLOYMENT is 'moon'", "expected one of local, aws"),
+        ({"LAKEHOUSE_DEPLOYMENT": "aws"}, "LAKEHOUSE_BUCKET is not set", "expected the name of a bucket"),
+        ({"SPARK_REMOTE": "localhost:15002"}, "SPARK_REMOTE is 'localhost:15002'", "starts with 'sc://'"),
+    ],
+)
+def test_what_is_wrong_is_named_with_what_was_expected(env, named, expected):
+    with pytest.raises(SettingsError) as raised:
+        Settings.from_env(env)
+
+    assert named in str(raised.value)
+    assert expected in str(raised.value)
+    assert raised.value.next_step
+    assert raised.value.exit_code == 2
