@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 @command("plan")
 @click.option("--check", is_flag=True, help="Exit with 1 where a change is pending.")
 def plan(state: State, check: bool) -> None:
-    """Show how the tables differ from their declarations, and what would be done about it. Changes nothing."""
+    """Show what the declarations would change.
+
+    A line marked "by lakehouse apply" waits for that; the others happen by themselves at the next write.
+    """
     from lakehouse.iceberg.evolution import plan_now
 
     with state.progress("Reading the tables' metadata"):
@@ -33,9 +36,9 @@ def plan(state: State, check: bool) -> None:
 @command("apply")
 @click.argument("names", metavar="[TABLE]...", nargs=-1)
 def apply(state: State, names: tuple[str, ...]) -> None:
-    """Bring tables to their declarations; all of them where none is named.
+    """Bring tables to their declarations.
 
-    A change that would lose data or break readers is refused, and the others are made.
+    All tables where none is named. A change that would lose data or break readers is refused, and the others are made.
     """
     tables = [state.declared_table(name) for name in names] or list(state.declared.values())
     refused = [table.name for table in tables if not _applied(state, table)]

@@ -20,7 +20,12 @@ _FORMAT = click.option("--format", "form", type=click.Choice(["table", "json"]),
 @command("status")
 @_FORMAT
 def status(state: State, form: str) -> None:
-    """List the tables: rows, snapshots, files, size, last write, last checks, and what is declared but not yet made."""
+    """List the tables, and how they are.
+
+    Shown are rows, snapshots, files and their size as of now, the last write and its kind (what the lakehouse did, or
+    Iceberg's word where something else wrote), the last result of the checks, and what is declared but not yet made.
+    Times are in UTC.
+    """
     from lakehouse.cli.status import table_statuses
 
     with state.progress("Reading the tables' metadata"):
@@ -36,7 +41,10 @@ def status(state: State, form: str) -> None:
 @click.argument("name", metavar="TABLE")
 @_FORMAT
 def files(state: State, name: str, form: str) -> None:
-    """List the files of a table: data, deletes and metadata, with their sizes and the total."""
+    """List the files of a table.
+
+    Data and delete files are those of the current snapshot, metadata files those of all snapshots that are kept.
+    """
     from lakehouse.iceberg.metadata import files as table_files
     from lakehouse.iceberg.metadata_files import metadata_files
 

@@ -2,7 +2,9 @@
 
 import click
 
+from lakehouse.cli.output import count
 from lakehouse.cli.state import State, command
+from lakehouse.errors import LakehouseError
 
 UI_HOST = "127.0.0.1"
 UI_PORT = 3000
@@ -10,7 +12,10 @@ UI_PORT = 3000
 
 @command("setup")
 def setup(state: State) -> None:
-    """Fetch Spark's jars and choose the JVM; where all is there, it says so and needs no network."""
+    """Fetch Spark's jars, once.
+
+    Where all is there it says so, and uses no network.
+    """
     from rich.console import Console
 
     from lakehouse.resources.set_up import set_up
@@ -20,15 +25,31 @@ def setup(state: State) -> None:
 
 @command("doctor")
 def doctor(state: State) -> None:
-    """Check what the lakehouse needs of this machine; each line that fails says what to do."""
-    raise NotImplementedError
+    """Check what the lakehouse needs of this machine.
+
+    Each line that fails says what to do, and then the exit code is 1.
+    """
+    from lakehouse.resources.doctor import findings
+
+    with state.progress("Looking at this machine"):
+        found = findings(state.settings)
+    width = max(len(one.name) for one in found)
+    for one in found:
+        step = f" {one.next_step}" if one.next_step else ""
+        click.echo(f"{'ok  ' if one.ok else 'FAIL'}  {one.name:{width}}  {one.found}{step}")
+    failing = [one.name for one in found if not one.ok]
+    if failing:
+        raise LakehouseError(f"{count(len(failing), 'check')} failed: {', '.join(failing)}.")
 
 
 @command("dev")
 @click.option("--host", default=UI_HOST, show_default=True, help="Address to listen on.")
 @click.option("--port", default=UI_PORT, show_default=True, help="Port to listen on.")
 def dev(state: State, host: str, port: int) -> None:
-    """Open the Dagster UI on this home, with sensors and schedules; Ctrl-C ends it and all that it started."""
+    """Open the Dagster UI on this home.
+
+    Sensors and schedules run as long as it is open. Ctrl-C ends it, and all that it started.
+    """
     from lakehouse.cli.dev_server import serve
 
     code = serve(state.settings, host, port)

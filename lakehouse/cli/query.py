@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--write", is_flag=True, help="Let statements change declared tables.")
 def sql(state: State, statements: str, form: Format, write: bool) -> None:
-    """Run Spark SQL on the tables, such as "SELECT * FROM silver.fruits".
+    """Run Spark SQL on the tables.
 
-    Several statements are separated by semicolons; `-` reads them from standard input. Times are in UTC.
+    Such as lakehouse sql "SELECT * FROM silver.fruits". Several statements are separated by semicolons; `-` reads them
+    from standard input. Times are in UTC.
     """
     parts = split(sys.stdin.read() if statements == "-" else statements)
     if not parts:

@@ -18,10 +18,11 @@ Try next:
 @command("ingest")
 @click.argument("names", metavar="[FEED]...", nargs=-1)
 def ingest(state: State, names: tuple[str, ...]) -> None:
-    """Ingest the files that wait in a feed's inbox; of all feeds where none is named.
+    """Ingest the files that wait in an inbox.
 
-    Every table that follows from them is brought up to date. A file that is not what its feed declares is rejected
-    (exit code 1) and the others go on. A row that a rule refuses is quarantined, and the rest goes on.
+    Of all feeds where none is named. Every table that follows from them is brought up to date. A file that is not what
+    its feed declares is rejected (exit code 1) and the others go on. A row that a rule refuses is quarantined, and the
+    rest goes on.
     """
     feeds = [state.feed(name).name for name in names] or list(state.feeds)
     succeeded = [_ingest(state, name) for name in feeds]
@@ -31,7 +32,10 @@ def ingest(state: State, names: tuple[str, ...]) -> None:
 
 @command("demo")
 def demo(state: State) -> None:
-    """Ingest the sample files; running it again changes nothing."""
+    """Ingest the sample files.
+
+    They are delivered to the inbox of the feed fruits. Running it again changes nothing.
+    """
     from lakehouse.cli.sample import put_samples
 
     feed = state.feed(DEMO_FEED)

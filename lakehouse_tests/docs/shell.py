@@ -1,4 +1,4 @@
-"""Running the shell blocks of a page: `lakehouse` in this process, on the session that is there, the rest by a shell."""
+"""Running the shell blocks of a page: `lakehouse` in this process, on the session that is there, others by bash."""
 
 import os
 import shlex
