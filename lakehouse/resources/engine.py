@@ -3,12 +3,14 @@
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-
-import dagster as dg
+from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.catalog import Catalog
 from lakehouse.iceberg.engine import Engine
 from lakehouse.settings import Settings
+
+if TYPE_CHECKING:
+    import dagster as dg
 
 
 def open_engine(settings: Settings) -> Engine:
@@ -23,8 +25,11 @@ def open_engine(settings: Settings) -> Engine:
     return Engine(catalog, session, settings.lock_dir, masking_key(settings))  # type: ignore[arg-type]
 
 
-def engine_resource(read_settings: Callable[[], Settings]) -> dg.ResourceDefinition:
+def engine_resource(read_settings: Callable[[], Settings]) -> "dg.ResourceDefinition":
     """Return the engine as a Dagster resource; settings are read when a run needs it, and not at import."""
+    # Commands that only look at tables need the engine, and not the second that importing Dagster takes.
+    import dagster as dg
+
     said = "The Iceberg catalog, and the Spark that computes its tables."
     return dg.ResourceDefinition(lambda _: open_engine(read_settings()), description=said)
 
