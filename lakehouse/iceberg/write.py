@@ -52,6 +52,7 @@ def write(
     inputs, run = inputs or {}, run or Run()
     with table_lock(engine, table.name) as log:
         evolution.ensure(engine, table, run.run_id)
+        _ensure_quarantine(engine, table, run)
         branch.drop_dead_branches(engine, table.name, log)
         for number in range(1, MAX_ATTEMPTS + 1):
             pins = pin(engine, inputs, table.name)
@@ -69,6 +70,13 @@ def write(
         f"last with {_first_line(last)!r}.",
         next_step="Nothing was lost; run this again when the table is less busy.",
     ) from last
+
+
+def _ensure_quarantine(engine: Engine, table: IcebergTable, run: Run) -> None:
+    """Create the quarantine with its table, so that it can be read before the first row was refused."""
+    if table.quarantine:
+        with table_lock(engine, table.quarantine.name):
+            evolution.ensure(engine, table.quarantine, run.run_id)
 
 
 def _attempt(
