@@ -1,6 +1,11 @@
 """The session, and the two catalogs on it."""
 
+from dataclasses import replace
+
+from lakehouse.iceberg.catalog import Catalog
 from lakehouse.iceberg.engine import Engine
+from lakehouse.resources.jars import JARS
+from lakehouse.resources.spark import open_session, session_configuration
 
 
 def test_both_catalogs_stage_on_a_branch_and_publish_it(engine: Engine) -> None:
@@ -21,3 +26,54 @@ def test_both_catalogs_stage_on_a_branch_and_publish_it(engine: Engine) -> None:
     assert loaded.scan().to_arrow().to_pylist() == [{"id": 1, "fruit": "Quince"}]
     assert list(loaded.metadata.refs) == ["main"]
     assert engine.catalog.tables() == ["silver.fruits"]
+
+
+def test_names_are_read_by_the_catalog_of_the_session(spark, settings):
+    session = open_session(settings, Catalog.of(settings))
+    session.sql("CREATE NAMESPACE silver")
+    session.sql("CREATE TABLE silver.fruits (id BIGINT) USING iceberg")
+
+    assert Catalog.of(settings).tables() == ["silver.fruits"]
+    assert session.conf.get("spark.sql.session.timeZone") == "UTC"
+
+
+def test_a_catalog_of_the_same_name_in_another_home_is_not_mixed_up(spark, settings, tmp_path):
+    other = replace(settings, home=tmp_path / "other")
+    for one in (settings, other):
+        open_session(one, Catalog.of(one)).sql("CREATE NAMESPACE silver")
+    open_session(other, Catalog.of(other)).sql("CREATE TABLE lakehouse.silver.fruits (id BIGINT) USING iceberg")
+
+    assert Catalog.of(settings).tables() == []
+    assert Catalog.of(other).tables() == ["silver.fruits"]
+
+
+def test_a_session_is_opened_once(spark, settings):
+    assert open_session(settings, Catalog.of(settings)) is open_session(settings, Catalog.of(settings))
+
+
+def test_a_home_may_have_a_space_in_its_path(spark, tmp_path, settings):
+    spaced = replace(settings, home=tmp_path / "my home")
+    session = open_session(spaced, Catalog.of(spaced))
+    session.sql("CREATE NAMESPACE silver")
+    session.sql("CREATE TABLE silver.fruits (id BIGINT) USING iceberg")
+    session.sql("INSERT INTO silver.fruits VALUES (1)")
+
+    assert Catalog.of(spaced).load("silver.fruits").scan().to_arrow().to_pylist() == [{"id": 1}]
+    assert list((spaced.home / "warehouse").glob("silver/fruits-*/data/*.parquet"))
+
+
+def test_a_client_of_a_spark_server_sets_nothing_that_only_a_server_can(settings):
+    remote = replace(settings, spark_remote="sc://127.0.0.1:15002")
+
+    assert session_configuration(remote) == {
+        "spark.remote": "sc://127.0.0.1:15002",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+    }
+
+
+def test_a_cluster_is_sent_the_jars_and_can_reach_the_driver(settings):
+    cluster = session_configuration(replace(settings, spark_master="spark://10.0.0.1:7077"))
+
+    assert cluster["spark.jars"].count("file:///") == len(JARS)
+    assert "spark.driver.bindAddress" not in cluster
