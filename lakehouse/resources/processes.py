@@ -9,9 +9,8 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 
-HOST_TAG = "lakehouse/host"
-PID_TAG = "lakehouse/pid"
-STARTED_TAG = "lakehouse/process_started"
+PROCESS_TAG = "lakehouse/process"
+"""Tag of a run that a command made: host, process id and start of its process."""
 _SAME_START_SECONDS = 2.0
 
 
@@ -37,14 +36,15 @@ class Process:
     @classmethod
     def from_tags(cls, tags: Mapping[str, str]) -> "Process | None":
         """Return the process that a run was tagged with."""
-        if not {HOST_TAG, PID_TAG, STARTED_TAG} <= tags.keys():
+        if PROCESS_TAG not in tags:
             return None
-        return cls(tags[HOST_TAG], int(tags[PID_TAG]), float(tags[STARTED_TAG]))
+        host, pid, started = tags[PROCESS_TAG].rsplit(" ", 2)
+        return cls(host, int(pid), float(started))
 
     @property
     def tags(self) -> dict[str, str]:
         """What a run of this process is tagged with."""
-        return {HOST_TAG: self.host, PID_TAG: str(self.pid), STARTED_TAG: f"{self.started_at:.2f}"}
+        return {PROCESS_TAG: f"{self.host} {self.pid} {self.started_at:.2f}"}
 
     @property
     def is_alive(self) -> bool:

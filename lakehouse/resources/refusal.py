@@ -25,7 +25,7 @@ def refusal(outcome: Refused, metadata: Mapping[str, Any] = MappingProxyType({})
             "iceberg/refused_branch": outcome.branch,
             "iceberg/refused_snapshot_id": str(outcome.candidate_snapshot_id),
             "iceberg/snapshot_id": str(outcome.snapshot_id),
-            "failed_rules": [result.rule.name for result in outcome.reasons],
+            "failed_rules": ", ".join(result.rule.name for result in outcome.reasons),
             **metadata,
         },
         allow_retries=False,

@@ -101,7 +101,8 @@ def test_a_run_is_on_the_instance_of_the_home_with_its_tags(settings, quick, mon
         run = instance.get_run_by_id(result.run_id)
 
     assert run.tags["lakehouse/feed"] == "fruits"
-    assert run.tags["lakehouse/pid"] == str(os.getpid())
+    assert run.tags["lakehouse/process"].split()[1] == str(os.getpid())
+    assert run.asset_selection == {dg.AssetKey(["gold", "quick"])}
     assert (settings.home / "dagster" / "dagster.yaml").is_file()
 
 

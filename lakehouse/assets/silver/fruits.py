@@ -36,6 +36,7 @@ TABLE = IcebergTable(
         expression(
             "excluded_fruit_in_any_spelling",
             f"lower(trim(fruit)) NOT IN {literals(name.lower() for name in LEFT_OUT)}",
+            description="no spelling of a fruit that is left out remains",
             columns=["fruit"],
             on_failure="block",
         ),
