@@ -49,7 +49,11 @@ test-spark: setup ## Run the tests on one Spark session: minutes
 
 .PHONY: test-e2e
 test-e2e: setup ## Run the tests of whole commands and processes, each with a JVM of its own
-	@$(PYTEST) -m e2e $(ARGS)
+	@$(PYTEST) -m "e2e and not soak" $(ARGS)
+
+.PHONY: soak
+soak: setup ## Run the long tests: many writers at once, for many minutes
+	@$(PYTEST) -m soak $(ARGS)
 
 .PHONY: lint
 lint: setup ## Check style, format and the dependency rule
