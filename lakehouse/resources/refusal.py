@@ -20,7 +20,7 @@ def refusal(outcome: Refused, metadata: Mapping[str, Any] = MappingProxyType({})
     return dg.Failure(
         f"{outcome.table} was not published: {reasons}. "
         f"The table {main}; the refused rows are kept on its branch {outcome.branch} for seven days. "
-        "Correct the delivery or the rule, and run this again.",
+        f"Correct the rule, or these rows in {_sources(outcome)}, and run this again.",
         metadata={
             "iceberg/refused_branch": outcome.branch,
             "iceberg/refused_snapshot_id": str(outcome.candidate_snapshot_id),
@@ -30,6 +30,10 @@ def refusal(outcome: Refused, metadata: Mapping[str, Any] = MappingProxyType({})
         },
         allow_retries=False,
     )
+
+
+def _sources(outcome: Refused) -> str:
+    return " and ".join(sorted({pin.table for pin in outcome.pins.values()})) or "what the asset computes"
 
 
 def _reason(result: RuleResult) -> str:

@@ -58,7 +58,8 @@ def test_the_same_content_put_back_changes_no_row_and_commits_nothing(fruits):
 
     assert result.success
     assert {asset.table: asset.status for asset in result.run.assets} == {
-        "bronze.raw_fruits": "unchanged", "silver.fruits": "unchanged",
+        "bronze.raw_fruits": "unchanged",
+        "silver.fruits": "unchanged",
     }
     assert [asset.metadata["nr_rows"] for asset in result.run.assets] == [0, 0]
     assert fruits.snapshots() == before
@@ -189,6 +190,15 @@ def test_what_was_refused_is_still_owed(fruits):
 
     assert [asset.table for asset in result.run.assets] == ["silver.fruits"]
     assert not result.success
+
+
+def test_a_refusal_ends_when_the_rows_are_corrected_at_their_source(fruits):
+    fruits.put("bad.csv", "2,Kiwi,false", "3,BANANA,false")
+    fruits.ingest()
+    fruits.rows("DELETE FROM bronze.raw_fruits WHERE fruit = 'BANANA'")
+
+    assert fruits.ingest().success
+    assert fruits.silver() == {"Kiwi": (2, False)}
 
 
 def test_silver_catches_up_with_no_new_file_and_no_memory_of_events(fruits):

@@ -9,7 +9,7 @@ from lakehouse.iceberg.read import latest
 from lakehouse.iceberg.table import Column, IcebergTable, Overwrite
 from lakehouse.resources.iceberg_asset import iceberg_asset
 from lakehouse.resources.refusal import refusal
-from lakehouse_tests.resources.conftest import PEOPLE
+from lakehouse_tests.resources.conftest import PEOPLE, Project
 
 SILVER = dg.AssetKey(["silver", "people"])
 ANN, BOB = ("1", "Ann", "ann@example.org"), ("2", "Bob", "bob@example.org")
@@ -24,7 +24,9 @@ def test_a_published_write_is_a_materialization_with_its_numbers(project):
     found = result.asset("silver.people")
     assert found.status == "published"
     assert {name: found.metadata[name] for name in ("nr_rows", "dagster/row_count", "iceberg/inserted_rows")} == {
-        "nr_rows": 2, "dagster/row_count": 2, "iceberg/inserted_rows": 2,
+        "nr_rows": 2,
+        "dagster/row_count": 2,
+        "iceberg/inserted_rows": 2,
     }
     assert found.metadata["iceberg/snapshot_id"] == str(project.snapshot_id("silver.people"))
     assert found.metadata["dagster/table_name"].endswith(".silver.people")
@@ -182,3 +184,13 @@ def _evaluations(project, check):
         dg.AssetCheckKey(SILVER, check), limit=10
     )
     return [record.event.dagster_event.asset_check_evaluation_data for record in records]
+
+
+def test_it_is_the_same_on_glue_and_s3(glue_engine, instance):
+    project = Project(glue_engine, instance)
+    published = project.deliver("first", ANN, BAD_ID)
+    refused = project.deliver("second", NOBODY)
+
+    assert published.success, published.messages
+    assert published.asset("silver.people").metadata["dagster/uri"].startswith("s3://lake/warehouse/silver.db/people-")
+    assert [asset.status for asset in refused.assets] == ["published", "failed", "not run"]
