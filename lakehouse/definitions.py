@@ -28,9 +28,15 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
             "engine": engine,
             "io_manager": IcebergIOManager(engine=engine, declared=TABLES),
         },
-        # One run is one process with one Spark session.
-        executor=dg.in_process_executor,
+        executor=dg.multi_or_in_process_executor.configured(
+            lambda _: execution(read_settings()), config_schema={}, name="one_process_for_each_session"
+        ),
     )
+
+
+def execution(settings: Settings) -> dict[str, dict]:
+    """Return how a run's steps are executed: in its own process, or where a Spark server is shared in several."""
+    return {"multiprocess": {}} if settings.spark_remote else {"in_process": {}}
 
 
 defs = definitions()

@@ -3,11 +3,12 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
 
-from lakehouse.definitions import FEEDS, TABLES, defs
+from lakehouse.definitions import FEEDS, TABLES, defs, execution
 
 PROBE = """
 import sys, time
@@ -60,7 +61,10 @@ def test_an_asset_shows_what_its_declaration_says():
     assert spec.description.startswith("One row for each fruit, as last delivered, without Banana")
     schema = spec.metadata["dagster/column_schema"]
     assert [(column.name, column.type) for column in schema.columns] == [
-        ("id", "bigint"), ("fruit", "string"), ("berry", "boolean"), ("update_timestamp", "timestamp"),
+        ("id", "bigint"),
+        ("fruit", "string"),
+        ("berry", "boolean"),
+        ("update_timestamp", "timestamp"),
     ]
     assert schema.columns[1].description == "Common name; the merge key."
 
@@ -76,6 +80,11 @@ def test_a_check_blocks_and_weighs_as_its_rule_says():
         "excluded_fruit": True,
         "excluded_fruit_in_any_spelling": True,
     }
+
+
+def test_a_run_is_one_process_unless_a_spark_server_is_shared(settings):
+    assert execution(settings) == {"in_process": {}}
+    assert execution(replace(settings, spark_remote="sc://127.0.0.1:15002")) == {"multiprocess": {}}
 
 
 def test_everything_can_be_loaded_by_dagster():
