@@ -1,0 +1,110 @@
+"""Compare ways to do one thing: warmed up, in alternating order, by the ratio of neighbouring runs.
+
+A machine's speed drifts, and so absolute times say little; the ratio of two runs beside each other holds.
+Ways whose results differ are not compared: the run fails.
+"""
+
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).with_name("results")
+_PACKAGES = ("pyspark", "pyiceberg", "dagster")
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to do the thing: `run` does it and returns a value that tells whether it was done right.
+
+    `at_most` is the ratio to the first way that it must not exceed; None where nothing is promised.
+    """
+
+    name: str
+    run: Callable[[], Any]
+    at_most: float | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What came of one way: its times, and in each round its time over that of the first way."""
+
+    way: Way
+    seconds: Sequence[float]
+    ratios: Sequence[float]
+
+    @property
+    def ratio(self) -> float:
+        """The median ratio."""
+        return statistics.median(self.ratios)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the promise is kept."""
+        return self.way.at_most is None or self.ratio <= self.way.at_most
+
+
+def compare(ways: Sequence[Way], *, rounds: int = 7, warm_ups: int = 2) -> list[Measured]:
+    """Run each way once in each round, the order turned around in every other one.
+
+    :raises AssertionError: when two ways gave different results.
+    """
+    for _ in range(warm_ups):
+        _round(ways)
+    times = [_round(ways if number % 2 == 0 else list(reversed(ways))) for number in range(rounds)]
+    first = ways[0].name
+    return [
+        Measured(way, [took[way.name] for took in times], [took[way.name] / took[first] for took in times])
+        for way in ways
+    ]
+
+
+def table(title: str, measured: Sequence[Measured]) -> str:
+    """Return the figures as a table in Markdown, with what they were measured on."""
+    lines = [
+        f"## {title}",
+        "",
+        "| way | median s | min s | max s | ratio | promised |",
+        "|---|--:|--:|--:|--:|--:|",
+        *(_line(found) for found in measured),
+        "",
+        f"{len(measured[0].seconds)} rounds; {_machine()}.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def report(name: str, parts: Mapping[str, Sequence[Measured]]) -> bool:
+    """Print the tables and save them as `results/<name>.md`; says whether each promise is kept."""
+    text = "\n".join(table(title, measured) for title, measured in parts.items())
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.md").write_text(f"# {name}\n\n{text}", encoding="utf-8")
+    print(text)  # noqa: T201
+    return all(found.holds for measured in parts.values() for found in measured)
+
+
+def _round(ways: Sequence[Way]) -> dict[str, float]:
+    took, results = {}, {}
+    for way in ways:
+        started = time.perf_counter()
+        results[way.name] = way.run()
+        took[way.name] = time.perf_counter() - started
+    assert len({repr(result) for result in results.values()}) == 1, f"the ways gave different results: {results}"
+    return took
+
+
+def _line(found: Measured) -> str:
+    promised = "" if found.way.at_most is None else f"{found.way.at_most:.2f}{'' if found.holds else ' (broken)'}"
+    low, middle, high = min(found.seconds), statistics.median(found.seconds), max(found.seconds)
+    return f"| {found.way.name} | {middle:.2f} | {low:.2f} | {high:.2f} | {found.ratio:.2f} | {promised} |"
+
+
+def _machine() -> str:
+    memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
+    return f"{os.cpu_count()} cores, {memory_gib:.0f} GiB; Python {platform.python_version()}, {packages}"
