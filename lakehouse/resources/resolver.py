@@ -3,6 +3,7 @@
 A jar appears in the cache whole and verified, or not at all; several set-ups at once take turns.
 """
 
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterable
@@ -53,10 +54,20 @@ def _resolve(settings: Settings, wanted: Iterable[Jar], folder: Path, progress: 
             process.wait()
     lacking = [jar.coordinate for jar in wanted if not (folder / "jars" / jar.file_name).is_file()]
     if lacking:
+        kept = log.replace(settings.cache_dir / "resolver.log")
         raise SetupError(
-            f"{log.read_text(errors='replace').rstrip()}\nSpark's resolver could not fetch {', '.join(lacking)}.",
-            next_step="Check the network, then run `make setup` again; what was fetched before is kept.",
+            f"Spark's resolver could not fetch {', '.join(lacking)}: {_reasons(kept.read_text(errors='replace'))}.",
+            next_step=f"Check the network, and run `make setup` again; all of what it said is in {kept}.",
         )
+
+
+def _reasons(said: str) -> str:
+    """Pick from the resolver's many lines those that say why; a repository that never has these jars is no reason."""
+    wanted = r"Host \S+ not found|Server access error at url \S+ \(.+\)$|Caused by: .+"
+    found = re.findall(wanted, said, re.MULTILINE)
+    told = dict.fromkeys(line.partition(" (")[2].removesuffix(")") or line for line in found)
+    reasons = [reason for reason in told if "spark-packages" not in reason]
+    return "; ".join(reasons[:3]) or said.strip().rpartition("\n")[2]
 
 
 def _command(settings: Settings, wanted: Iterable[Jar], folder: Path) -> list[str]:
