@@ -3,9 +3,12 @@
 dagster-pyspark's resource holds it. Nothing is resolved or downloaded at its start.
 """
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from subprocess import STDOUT
-from threading import RLock
+from threading import RLock, current_thread, main_thread
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import SetupError
@@ -128,7 +131,17 @@ def _start_jvm(settings: Settings, configuration: dict[str, str]) -> None:
             f"The JVM of Spark did not start: {_last_words(log, started_at)}",
             next_step=f"`lakehouse doctor` shows which Java is used; all of what it said is in {log}.",
         ) from error
-    SparkContext(conf=conf, gateway=gateway)
+    with _own_interrupts():
+        SparkContext(conf=conf, gateway=gateway)
+
+
+@contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Keep what Ctrl-C does: PySpark's handler calls the JVM in the middle of a call to it, which ends in an error."""
+    handler = signal.getsignal(signal.SIGINT)
+    yield
+    if current_thread() is main_thread():
+        signal.signal(signal.SIGINT, handler)
 
 
 def _rotated(log: Path) -> Path:
