@@ -1,0 +1,36 @@
+"""The command line in this process, on a home of the test's own and the session that is there."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from lakehouse.cli.program import run
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command printed, line by line, and its exit code; what it said of its progress is left out."""
+
+    code: int
+    out: list[str]
+    err: list[str]
+
+
+Lakehouse = Callable[..., Ran]
+
+
+@pytest.fixture
+def lakehouse(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Lakehouse:
+    """Call the command line as its user would."""
+    monkeypatch.setenv("LAKEHOUSE_HOME", str(home))
+
+    def call(*arguments: str) -> Ran:
+        capsys.readouterr()
+        code = run(arguments)
+        printed = capsys.readouterr()
+        said = [line for line in printed.err.splitlines() if not line.endswith(" …")]
+        return Ran(code, printed.out.splitlines(), said)
+
+    return call

@@ -1,0 +1,85 @@
+"""`lakehouse ingest` and `demo`: what is printed of a delivery, and what makes them fail."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+
+@pytest.fixture
+def deliver(home: Path):
+    """Put a file into the inbox of the feed fruits."""
+
+    def put(name: str, text: str) -> None:
+        inbox = home / "inbox" / "fruits"
+        inbox.mkdir(parents=True, exist_ok=True)
+        (inbox / name).write_text(text, encoding="utf-8")
+
+    return put
+
+
+def test_the_demo_says_what_it_did_and_what_to_try_next(lakehouse, home):
+    ran = lakehouse("demo")
+    assert (ran.code, ran.err) == (0, [])
+    assert ran.out[:4] == [
+        f"4 sample files delivered to {home}/inbox/fruits/",
+        "Feed fruits: 4 files (fruit.csv, fruit_1.csv, fruit_2.csv, fruit_3.csv), nr_rows 180",
+        "bronze.raw_fruits: 180 added, 180 rows in all",
+        "silver.fruits: 155 inserted, 0 updated, 155 rows in all",
+    ]
+    assert any('lakehouse sql "SELECT * FROM silver.fruits' in line for line in ran.out)
+
+
+def test_a_second_demo_leaves_the_same_snapshots(lakehouse):
+    lakehouse("demo")
+    snapshots = "SELECT snapshot_id FROM {}.snapshots ORDER BY committed_at"
+    both = "; ".join(map(snapshots.format, ("bronze.raw_fruits", "silver.fruits")))
+    before = lakehouse("sql", both).out
+    ran = lakehouse("demo")
+    assert ran.code == 0
+    assert "silver.fruits: unchanged, 155 rows" in ran.out
+    assert lakehouse("sql", both).out == before
+
+
+def test_quarantined_rows_are_counted_and_shown_the_way_to(lakehouse, deliver):
+    deliver("a.csv", "id,fruit,berry\n1,Apple,false\nx2,Fig,false\nx3,Kiwi,true\n")
+    ran = lakehouse("ingest", "fruits")
+    assert (ran.code, ran.err) == (0, [])
+    (said,) = [line for line in ran.out if "quarantined" in line]
+    assert said.startswith("silver.fruits: 2 rows were refused and quarantined")
+    statement = re.search(r'lakehouse sql "(.+)"', said)[1]
+    assert lakehouse("sql", statement).out[-1] == "(2 rows)"
+
+
+def test_a_rejected_file_is_one_line_and_the_others_go_on(lakehouse, deliver):
+    deliver("bad.csv", "id,fruit\n1,Apple\n")
+    deliver("worse.csv", "")
+    deliver("good.csv", "id,fruit,berry\n1,Apple,false\n")
+    ran = lakehouse("ingest")
+    assert ran.code == 1
+    assert [line.split(" was rejected")[0] for line in ran.err] == ["lakehouse: bad.csv", "lakehouse: worse.csv"]
+    assert "silver.fruits: 1 inserted, 0 updated, 1 row in all" in ran.out
+
+
+def test_a_blocked_table_names_the_rule_the_rows_and_a_sample(lakehouse, deliver):
+    deliver("a.csv", "id,fruit,berry\n1,Apple,false\n2,banana,false\n")
+    ran = lakehouse("ingest", "fruits")
+    assert ran.code == 1
+    (said,) = ran.err
+    assert "rule excluded_fruit_in_any_spelling" in said
+    assert "1 of 2 rows" in said
+    assert '"fruit": "banana"' in said
+
+
+def test_nothing_waiting_is_said_and_is_no_failure(lakehouse):
+    ran = lakehouse("ingest")
+    assert (ran.code, ran.out) == (0, ["Feed fruits: no new file in inbox/fruits/"])
+
+
+@pytest.mark.unit
+def test_an_unknown_feed_is_wrong_usage_with_the_list(lakehouse):
+    ran = lakehouse("ingest", "vegetables")
+    assert ran.code == 2
+    assert ran.err == ["lakehouse: There is no feed vegetables; expected one of fruits."]

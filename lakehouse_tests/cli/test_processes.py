@@ -1,0 +1,190 @@
+"""Whole commands as processes of their own: how many JVMs they start, what a terminal sees, and how they end."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from contextlib import closing
+from pathlib import Path
+from urllib.error import URLError
+
+import pytest
+
+from lakehouse.resources import jvm
+from lakehouse_tests.processes import Child, start_command, wait_for
+
+pytestmark = pytest.mark.e2e
+
+LAKEHOUSE = str(Path(sys.executable).with_name("lakehouse"))
+
+
+@pytest.fixture
+def counting_java(tmp_path, settings) -> Path:
+    """A JAVA_HOME whose `java` notes its arguments at each start in the file `starts`."""
+    real = jvm.find(settings)
+    home = tmp_path / "java"
+    (home / "bin").mkdir(parents=True)
+    shutil.copy(real.home / "release", home)
+    starter = home / "bin" / "java"
+    starter.write_text(f'#!/bin/sh\necho "$*" >> "{home}/starts"\nexec "{real.java}" "$@"\n', encoding="utf-8")
+    starter.chmod(0o755)
+    return home
+
+
+@pytest.fixture
+def without_network() -> list[str]:
+    """What a command is put behind to be without a network, where this machine lets us."""
+    lone = ["unshare", "--map-root-user", "--net", "sh", "-c", 'ip link set lo up && exec "$0" "$@"']
+    allowed = shutil.which("unshare") and shutil.which("ip") and subprocess.run([*lone, "true"], check=False)
+    return lone if allowed and allowed.returncode == 0 else []
+
+
+@pytest.fixture
+def started(home):
+    """Start `lakehouse`, and end it with the test, whatever becomes of it."""
+    children: list[Child] = []
+
+    def start(*arguments: str) -> Child:
+        children.append(start_command([LAKEHOUSE, *arguments], home))
+        return children[-1]
+
+    yield start
+    for child in children:
+        child.kill()
+
+
+def snapshots(home: Path) -> dict[str, list[int]]:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    catalog = SqlCatalog("lakehouse", uri=f"sqlite:///{home}/catalog.db")
+    names = ("bronze.raw_fruits", "silver.fruits")
+    return {name: [found.snapshot_id for found in catalog.load_table(name).snapshots()] for name in names}
+
+
+def status(home: Path) -> dict[str, dict]:
+    done = subprocess.run(
+        [LAKEHOUSE, "status", "--format", "json"],
+        env=os.environ | {"LAKEHOUSE_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {found["table"]: found for found in json.loads(done.stdout)}
+
+
+def test_the_demo_takes_one_jvm_and_again_no_network_and_changes_nothing(home, counting_java, without_network):
+    env = {"JAVA_HOME": str(counting_java)}
+    first = start_command([LAKEHOUSE, "demo"], home, env=env)
+    assert first.status() == 0, first.said
+    # Spark's own launcher asks a small JVM for a moment how to start the real one.
+    starts = (counting_java / "starts").read_text().splitlines()
+    assert len([start for start in starts if "org.apache.spark.launcher.Main" not in start]) == 1
+    before = snapshots(home)
+
+    second = start_command([*without_network, LAKEHOUSE, "demo"], home, env=env)
+    assert second.status() == 0, second.said
+    assert snapshots(home) == before
+    found = status(home)
+    assert (found["bronze.raw_fruits"]["rows"], found["silver.fruits"]["rows"]) == (180, 155)
+    assert found["silver.fruits"]["checks_failed"] == []
+    assert len(list((home / "archive" / "fruits").rglob("*.csv"))) == 4
+    assert not list((home / "inbox" / "fruits").iterdir())
+
+
+def test_what_spark_says_is_not_shown(home):
+    done = subprocess.run(
+        [LAKEHOUSE, "sql", "SELECT 1 AS one; SELEC 2"],
+        env=os.environ | {"LAKEHOUSE_HOME": str(home), "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stdout == "one\n---\n  1\n(1 row)\n"
+    said = [line for line in done.stderr.splitlines() if not line.endswith(" …")]
+    assert said == [
+        "lakehouse: statement 2 of 2: [PARSE_SYNTAX_ERROR] Syntax error at or near 'SELEC'. (line 1, pos 0)"
+    ]
+
+
+def test_ctrl_c_ends_a_query_with_one_line_and_leaves_no_process(home, started):
+    child = started("sql", "SELECT count(*) FROM range(1000000) AS a CROSS JOIN range(1000000) AS b")
+    wait_for(lambda: "Running SQL" in child.said, "the query")
+    java = java_below(child.process.pid)
+    assert java
+    child.process.send_signal(signal.SIGINT)
+    assert child.status(60) == 130
+    said = [line for line in child.said.splitlines() if line and not line.endswith(" …")]
+    assert said == ["lakehouse: stopped. What was published stays; the next run does what is left."]
+    wait_for(lambda: not any(is_alive(pid) for pid in java), "the end of the JVM")
+
+
+def test_ctrl_c_ends_an_ingest_with_one_line_and_the_next_one_does_it_all(home, started):
+    child = started("demo")
+    wait_for(lambda: (home / "logs" / "spark.log").exists(), "the start of Spark")
+    child.process.send_signal(signal.SIGINT)
+    assert child.status(60) == 130, child.said
+    said = [line for line in child.said.splitlines() if line and not line.endswith(" …")]
+    assert said[-1] == "lakehouse: stopped. What was published stays; the next run does what is left."
+    assert "Traceback" not in child.said
+
+    again = started("demo")
+    assert again.status() == 0, again.said
+    assert status(home)["silver.fruits"]["rows"] == 155
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_dev_serves_the_ui_and_ends_with_all_that_it_started(started, how):
+    port = free_port()
+    child = started("dev", "--port", str(port))
+    wait_for(lambda: answers(port, child), "the UI", 180)
+    below = processes_below(child.process.pid)
+    assert len(below) >= 3, "the webserver, the daemon and the code server"
+    child.process.send_signal(how)
+    assert child.status(60) == 130, child.said
+    wait_for(lambda: not any(is_alive(pid) for pid in below), "the end of its children")
+
+
+def test_dev_refuses_a_port_that_is_taken(started):
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        child = started("dev", "--port", str(taken.getsockname()[1]))
+        assert child.status(60) == 2
+    assert "--port" in child.said
+
+
+def free_port() -> int:
+    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
+        return probe.getsockname()[1]
+
+
+def answers(port: int, child: Child) -> bool:
+    assert child.is_alive, child.said
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/server_info", timeout=5) as found:
+            return found.status == 200
+    except (URLError, ConnectionError, TimeoutError):
+        return False
+
+
+def java_below(pid: int) -> list[int]:
+    return [found for found in processes_below(pid) if "java" in command_of(found).split(" ")[0]]
+
+
+def processes_below(pid: int) -> list[int]:
+    lines = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout.splitlines()
+    parents = {int(child): int(parent) for child, parent in map(str.split, lines)}
+    below = [child for child, parent in parents.items() if parent == pid]
+    return [*below, *(deeper for child in below for deeper in processes_below(child))]
+
+
+def command_of(pid: int) -> str:
+    return subprocess.run(["ps", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+
+
+def is_alive(pid: int) -> bool:
+    state = subprocess.run(["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    return bool(state.strip()) and not state.startswith("Z")

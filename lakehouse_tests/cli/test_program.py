@@ -1,0 +1,86 @@
+"""The boundary: exit codes, one line an error, and nothing imported that a command does not need."""
+
+import subprocess
+import sys
+
+import pytest
+
+from lakehouse.cli import program
+
+pytestmark = pytest.mark.unit
+
+HEAVY = "{'dagster', 'pyspark', 'pyiceberg', 'pandas', 'rich'}"
+
+
+def imported_by(*arguments: str, env: dict[str, str]) -> set[str]:
+    script = (
+        f"import sys; from lakehouse.cli.program import run; run(sys.argv[1:]); print({HEAVY} & sys.modules.keys())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], env=env, capture_output=True, text=True, check=True
+    )
+    return eval(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["sql", "--help"], ["nonsense"], ["--version"]])
+def test_help_is_quick_since_it_imports_nothing_heavy(arguments, home):
+    assert imported_by(*arguments, env={"LAKEHOUSE_HOME": str(home)}) == set()
+
+
+def test_looking_at_files_imports_neither_spark_nor_dagster(home):
+    assert imported_by("files", "t.nothing", env={"LAKEHOUSE_HOME": str(home)}) <= {"pyiceberg", "rich"}
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["sql"], ["sql", "--format", "xml", "SELECT 1"], ["files"]])
+def test_wrong_usage_exits_with_2_and_names_what_is_wrong(lakehouse, arguments):
+    ran = lakehouse(*arguments)
+    assert ran.code == 2
+    assert ran.err[-1].startswith("Error: ")
+
+
+def test_a_wrong_setting_is_wrong_usage(lakehouse, monkeypatch):
+    monkeypatch.setenv("LAKEHOUSE_DEPLOYMENT", "moon")
+    ran = lakehouse("status")
+    assert ran.code == 2
+    assert ran.err == [
+        "lakehouse: LAKEHOUSE_DEPLOYMENT is 'moon'; expected one of local, aws. "
+        "Set it to one of these, or unset it for 'local'."
+    ]
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """A command that ends in an error of the test's choice."""
+
+    def fail_with(error: BaseException) -> None:
+        def fail(**_: object) -> None:
+            raise error
+
+        monkeypatch.setattr(program.lakehouse.commands["status"], "callback", fail)
+
+    return fail_with
+
+
+def test_an_error_that_nobody_foresaw_is_one_line_too(lakehouse, failing):
+    failing(RuntimeError("two\nlines"))
+    ran = lakehouse("status")
+    assert (ran.code, len(ran.err)) == (1, 1)
+    assert "RuntimeError: two lines" in ran.err[0]
+    assert "--verbose" in ran.err[0]
+
+
+def test_ctrl_c_is_one_line_and_130(lakehouse, failing):
+    failing(KeyboardInterrupt())
+    ran = lakehouse("status")
+    assert (ran.code, ran.out) == (130, [])
+    assert [line for line in ran.err if line] == [
+        "lakehouse: stopped. What was published stays; the next run does what is left."
+    ]
+
+
+def test_every_command_says_in_a_line_what_it_does(lakehouse):
+    ran = lakehouse("--help")
+    assert ran.code == 0
+    listed = ran.out[ran.out.index("Commands:") + 1 :]
+    assert len(listed) == len(program.lakehouse.commands)
+    assert not any(line.endswith("...") for line in listed)

@@ -1,0 +1,194 @@
+"""`lakehouse sql`: what is printed, what needs leave, and what an error looks like."""
+
+import io
+import json
+import time
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from filelock import FileLock
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+ONE_ROW = "SELECT 1 AS id, CAST(NULL AS string) AS fruit, true AS berry"
+
+
+@pytest.fixture
+def fruits(lakehouse):
+    """A table that nobody declared, with three rows in one file."""
+    ran = lakehouse(
+        "sql",
+        "CREATE NAMESPACE t; CREATE TABLE t.fruits (id bigint, fruit string);"
+        "INSERT INTO t.fruits VALUES (1, 'Apple'), (2, 'Banana'), (3, 'Fig')",
+    )
+    assert ran.out == ["ok", "ok", "ok, 3 rows inserted"]
+
+
+def test_a_question_prints_an_aligned_table(lakehouse):
+    ran = lakehouse("sql", ONE_ROW)
+    assert (ran.code, ran.err) == (0, [])
+    assert ran.out == ["id | fruit | berry", "---+-------+------", " 1 | NULL  | true", "(1 row)"]
+
+
+def test_csv_is_what_programs_read(lakehouse):
+    assert lakehouse("sql", "--format", "csv", ONE_ROW).out == ["id,fruit,berry", "1,,true"]
+
+
+def test_json_is_one_array(lakehouse):
+    ran = lakehouse("sql", "--format", "json", ONE_ROW)
+    assert json.loads("\n".join(ran.out)) == [{"id": 1, "fruit": None, "berry": True}]
+
+
+def test_json_keeps_what_its_numbers_would_lose(lakehouse, monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Kuala_Lumpur")
+    time.tzset()
+    ran = lakehouse(
+        "sql",
+        "--format",
+        "json",
+        "SELECT 9007199254740993 AS big, 10.50BD AS amount, TIMESTAMP '2026-01-31 08:00:00.5Z' AS at,"
+        " array(TIMESTAMP '2026-01-31 08:00:00Z') AS moments, map('a', 1.0BD) AS rates,"
+        " named_struct('day', DATE '2026-01-31', 'wall', TIMESTAMP_NTZ '2026-01-31 08:00:00') AS parts,"
+        " double('NaN') AS nothing",
+    )
+    monkeypatch.undo()
+    time.tzset()
+    assert json.loads("\n".join(ran.out)) == [
+        {
+            "big": "9007199254740993",
+            "amount": "10.50",
+            "at": "2026-01-31T08:00:00.500Z",
+            "moments": ["2026-01-31T08:00:00Z"],
+            "rates": {"a": "1.0"},
+            "parts": {"day": "2026-01-31", "wall": "2026-01-31T08:00:00"},
+            "nothing": "nan",
+        }
+    ]
+
+
+def test_a_name_is_understood_with_the_catalog_and_without(lakehouse, fruits):
+    ran = lakehouse("sql", "--format", "csv", "SELECT count(*) AS n FROM t.fruits; TABLE lakehouse.t.fruits LIMIT 1")
+    assert ran.out == ["n", "3", "id,fruit", "1,Apple"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("INSERT INTO t.fruits SELECT 4, 'Kiwi'", "ok, 1 row inserted"),
+        ("INSERT OVERWRITE t.fruits SELECT 4, 'Kiwi'", "ok, 1 row inserted, 3 rows replaced"),
+        ("DELETE FROM t.fruits WHERE id > 1", "ok, 2 rows deleted"),
+        ("DELETE FROM t.fruits", "ok, 3 rows deleted"),
+        ("DELETE FROM t.fruits WHERE id = 9", "ok, 0 rows deleted"),
+        ("UPDATE t.fruits SET fruit = 'Plum' WHERE id = 1", "ok, 1 data file rewritten"),
+        ("CREATE TABLE t.copy AS SELECT * FROM t.fruits", "ok, 3 rows inserted"),
+        ("ALTER TABLE t.fruits ADD COLUMN colour string", "ok"),
+        ("DROP TABLE t.fruits", "ok"),
+        (
+            "MERGE INTO t.fruits t USING (SELECT * FROM VALUES (1, 'Plum'), (9, 'Kiwi') AS s(id, fruit)) s "
+            "ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT * "
+            "WHEN NOT MATCHED BY SOURCE AND t.id = 3 THEN DELETE",
+            "ok, 1 row inserted, 1 row updated, 1 row deleted",
+        ),
+        (
+            "MERGE INTO t.fruits t USING (SELECT 9 AS id, 'Kiwi' AS fruit) s ON t.id = s.id "
+            "WHEN NOT MATCHED THEN INSERT *",
+            "ok, 1 row inserted",
+        ),
+    ],
+)
+def test_a_write_says_what_it_changed(lakehouse, fruits, statement, said):
+    assert lakehouse("sql", statement).out == [said]
+
+
+def test_a_write_by_merge_on_read_says_how_many_rows_it_changed(lakehouse, fruits):
+    ran = lakehouse(
+        "sql",
+        "ALTER TABLE t.fruits SET TBLPROPERTIES "
+        "('write.delete.mode' = 'merge-on-read', 'write.update.mode' = 'merge-on-read');"
+        "UPDATE t.fruits SET fruit = 'Plum' WHERE id > 1; DELETE FROM t.fruits WHERE id = 1",
+    )
+    assert ran.out == ["ok", "ok, 2 rows updated", "ok, 1 row deleted"]
+
+
+def test_what_is_no_row_stays_out_of_csv(lakehouse, fruits):
+    ran = lakehouse("sql", "--format", "csv", "DELETE FROM t.fruits WHERE id = 1; SELECT count(*) AS n FROM t.fruits")
+    assert (ran.out, ran.err) == (["n", "2"], ["ok, 1 row deleted"])
+
+
+def test_a_write_to_a_declared_table_needs_leave_before_anything_runs(lakehouse):
+    ran = lakehouse("sql", "CREATE NAMESPACE t; DELETE FROM silver.fruits")
+    assert ran.code == 2
+    assert len(ran.err) == 1
+    assert "silver.fruits" in ran.err[0]
+    assert "--write" in ran.err[0]
+    assert "t" not in lakehouse("sql", "--format", "csv", "SHOW NAMESPACES").out
+
+
+def test_a_write_to_a_declared_table_is_said_to_be_recomputed(lakehouse):
+    lakehouse("sql", "CREATE NAMESPACE silver; CREATE TABLE silver.fruits (id bigint)", "--write")
+    ran = lakehouse("sql", "--write", "INSERT INTO silver.fruits VALUES (1)")
+    assert ran.out == ["ok, 1 row inserted"]
+    assert ran.err == ["silver.fruits is computed from its declaration: the next run may recompute these rows."]
+
+
+def test_a_write_to_a_declared_table_takes_turns_with_runs(lakehouse, home: Path):
+    lakehouse("sql", "CREATE NAMESPACE silver; CREATE TABLE silver.fruits (id bigint)", "--write")
+    lock = FileLock(home / "locks" / "silver.fruits.lock", thread_local=False)
+    lock.acquire()
+    released_at = []
+
+    def release() -> None:
+        time.sleep(1)
+        released_at.append(time.monotonic())
+        lock.release()
+
+    other = Thread(target=release)
+    other.start()
+    assert lakehouse("sql", "--write", "INSERT INTO silver.fruits VALUES (1)").code == 0
+    other.join()
+    assert time.monotonic() > released_at[0]
+
+
+def test_statements_are_read_from_standard_input(lakehouse, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("SELECT 1 AS one;\nSELECT 2 AS two;\n"))
+    assert lakehouse("sql", "--format", "csv", "-").out == ["one", "1", "two", "2"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("SELEC 1", "Syntax error at or near 'SELEC'. (line 1, pos 0)"),
+        ("SELECT * FROM t.nothing", "The table or view `t`.`nothing` cannot be found."),
+        ("SELECT nope FROM VALUES (1) AS v(one)", "name `nope` cannot be resolved"),
+        ("SELECT 1 / 0", "Division by zero."),
+        ("SELECT CAST('12a' AS int)", "cannot be cast to"),
+        ("INSERT INTO t.fruits VALUES (1)", "the reason is not enough data columns"),
+        ("SELECT * FROM t.fruits VERSION AS OF 'gone'", "Cannot find matching snapshot ID or reference name"),
+        ("INSERT INTO t.fruits.branch_gone VALUES (1, 'x')", "Cannot use branch (does not exist): gone"),
+        ("DROP NAMESPACE t", "Namespace t is not empty"),
+    ],
+)
+def test_an_error_of_spark_is_one_readable_line(lakehouse, fruits, statement, said):
+    ran = lakehouse("sql", statement)
+    assert (ran.code, ran.out, len(ran.err)) == (1, [], 1)
+    assert said in ran.err[0]
+    assert "SQLSTATE" not in ran.err[0]
+    assert "org.apache" not in ran.err[0]
+
+
+def test_the_statement_that_failed_is_named_and_those_before_it_stand(lakehouse):
+    ran = lakehouse("sql", "--format", "csv", "SELECT 1 AS one; SELEC 2; SELECT 3")
+    assert (ran.code, ran.out) == (1, ["one", "1"])
+    assert ran.err[0].startswith("lakehouse: statement 2 of 3: ")
+
+
+def test_the_traceback_is_shown_on_demand(lakehouse):
+    ran = lakehouse("sql", "SELEC 1", "--verbose")
+    assert ran.code == 1
+    assert any("Traceback" in line for line in ran.err)
+
+
+@pytest.mark.parametrize("statements", ["", " ; ", "-- nothing"])
+def test_nothing_to_run_is_wrong_usage(lakehouse, statements):
+    assert lakehouse("sql", statements).code == 2

@@ -1,0 +1,35 @@
+"""A working directory as a clone has it, in which a page is done."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import lakehouse.assets
+from lakehouse_tests.docs.markdown import ROOT
+from lakehouse_tests.docs.page import Page
+from lakehouse_tests.docs.shell import execute
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with the files that the pages touch; tables are declared by its `lakehouse/assets`."""
+    for folder in ("assets", "sample_data"):
+        shutil.copytree(ROOT / "lakehouse" / folder, tmp_path / "lakehouse" / folder)
+    monkeypatch.setattr(lakehouse.assets, "__path__", [str(tmp_path / "lakehouse" / "assets")])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PWD", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def page(
+    clone: Path, spark: "SparkSession", capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], Page]:
+    """Open a page in the working directory; its commands run in this process, on the session that is there."""
+    return lambda path: Page(ROOT / path, lambda command: execute(command, capsys, monkeypatch), monkeypatch)

@@ -1,0 +1,80 @@
+"""The pages that are done from top to bottom: every command and every Python block, and what they print."""
+
+import re
+
+import pytest
+
+from lakehouse.iceberg.evolution import plan
+from lakehouse.iceberg.table import IcebergTable
+from lakehouse_tests.docs.markdown import ROOT, blocks
+
+PAGES = sorted(path.relative_to(ROOT) for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.spark
+def test_the_tutorial_prints_what_it_shows(page, clone):
+    page("docs/tutorial.md").do()
+
+    assert not (clone / ".tutorial").exists()
+
+
+@pytest.mark.spark
+def test_operations_go_as_the_page_says(page):
+    page("docs/operations.md").do()
+
+
+@pytest.mark.spark
+def test_the_readme_shows_what_the_demo_leaves(page):
+    readme = page("README.md")
+    assert readme.execute("lakehouse demo").code == 0
+    readme.do()
+
+
+@pytest.mark.unit
+def test_the_declaration_of_the_readme_is_one():
+    names: dict[str, object] = {}
+    (block,) = (block for block in blocks(README) if "declaration" in block.words)
+    exec(block.text, names)
+
+    (table,) = (value for value in names.values() if isinstance(value, IcebergTable))
+    assert plan(table, None).describe() == ["create the table with 3 columns"]
+    assert {key.path[-1] for key in names["orders"].keys} == {"orders"}
+
+
+@pytest.mark.unit
+def test_the_readme_lists_every_command():
+    from lakehouse.cli.program import lakehouse
+
+    assert set(re.findall(r"^\| `lakehouse (\w+)", README, re.MULTILINE)) == set(lakehouse.commands)
+
+
+@pytest.mark.unit
+def test_the_readme_lists_every_setting():
+    source = (ROOT / "lakehouse" / "settings.py").read_text(encoding="utf-8")
+    read = set(re.findall(r'env\.get\("([A-Z_]+)"', source)) - {"PATH"}
+    told = set(re.findall(r"`([A-Z][A-Z_]+)`", README.split("## Settings")[1].split("## ")[0]))
+    assert read <= told
+    assert {name for name in told if name.startswith("LAKEHOUSE_")} <= read
+
+
+@pytest.mark.unit
+def test_the_map_of_the_readme_names_what_is_there():
+    named = re.findall(r"^\| `(\w[\w/]+(?:\.py)?)/?` \|", README.split("## The house")[1], re.MULTILINE)
+    assert named
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("path", PAGES, ids=str)
+def test_links_between_pages_lead_somewhere(path):
+    text = (ROOT / path).read_text(encoding="utf-8")
+    targets = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]
+    assert [target for target in targets if not (ROOT / path).parent.joinpath(target).exists()] == []
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("path", PAGES, ids=str)
+def test_every_block_of_a_page_is_run_or_says_why_not(path):
+    known = {"bash", "python", "text", "sql"}
+    assert {block.language for block in blocks((ROOT / path).read_text(encoding="utf-8"))} <= known
