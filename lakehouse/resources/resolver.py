@@ -109,4 +109,5 @@ def _move(settings: Settings, wanted: Iterable[Jar], folder: Path) -> None:
 def _clear_leftovers(cache_dir: Path) -> None:
     """Drop what a set-up left that was killed; under the lock, no other one is at work."""
     for folder in cache_dir.glob(f"{_PREFIX}*"):
-        rmtree(folder)
+        # The JVM of a set-up that was killed may still write there; what it leaves is dropped the next time.
+        rmtree(folder, ignore_errors=True)
