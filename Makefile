@@ -52,8 +52,12 @@ test-e2e: setup ## Run the tests of whole commands and processes, each with a JV
 	@$(PYTEST) -m "e2e and not soak" $(ARGS)
 
 .PHONY: soak
-soak: setup ## Run the long tests: many writers at once, for many minutes
+soak: setup ## Run the longest tests: 25 commits of each of four writers, in each write mode
 	@$(PYTEST) -m soak $(ARGS)
+
+.PHONY: bench
+bench: setup ## Measure the staged and audited write of 2 million rows against a bare append
+	@$(BIN)/python -m benchmarks.bench_write
 
 .PHONY: lint
 lint: setup ## Check style, format and the dependency rule
@@ -73,4 +77,4 @@ lock: ## Write the lock files anew from pyproject.toml; needs uv
 .PHONY: clean
 clean: ## Remove the virtual environment and caches; tables, in LAKEHOUSE_HOME, and jars stay
 	@rm -rf $(VENV) build dist ./*.egg-info .pytest_cache .ruff_cache .import_linter_cache .hypothesis
-	@find lakehouse lakehouse_tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find lakehouse lakehouse_tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

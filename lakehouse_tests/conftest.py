@@ -17,7 +17,7 @@ from lakehouse.settings import Settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SPEEDS = ("unit", "spark", "e2e")
+SPEEDS = ("unit", "spark", "e2e", "soak")
 REGION = "eu-central-1"
 # What a developer's shell may hold must not decide what a test does. Credentials reach the JVM only at its start.
 _ENVIRONMENT = {
