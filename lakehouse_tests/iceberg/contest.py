@@ -1,0 +1,138 @@
+"""Four processes, each with its own JVM, that write one table of each mode at once, while a reader looks on."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyiceberg.table import Table
+
+from lakehouse.iceberg.catalog import Catalog
+from lakehouse.settings import Settings
+from lakehouse_tests.iceberg.contention import (
+    APPENDED,
+    BATCH_ROWS,
+    COUNTED,
+    OVERWRITTEN,
+    PARTITIONED,
+    SHARED_KEY,
+    TABLES,
+    write_contests,
+)
+from lakehouse_tests.processes import start
+
+WRITERS = 4
+CONTESTS = {"one host": True, "four hosts": False}
+"""Whether the writers share the tables' locks: those on one host do."""
+Batches = Counter[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What is left after the writers are through, and how often the reader looked."""
+
+    catalog: Catalog
+    rounds: int
+    writes: int
+    attempts: int
+    looks: int
+
+    @property
+    def all_batches(self) -> Batches:
+        """Every batch that was written, whole."""
+        return Counter({(writer, batch): BATCH_ROWS for writer in range(WRITERS) for batch in range(self.rounds)})
+
+
+def hold(folder: Path, rounds: int) -> dict[str, Contest]:
+    """Let the writers write, on one host and then on four, and look on until they are through."""
+    homes = {name: folder / name.replace(" ", "_") for name in CONTESTS}
+    contests = [{"home": str(homes[name]), "shares_locks": shares} for name, shares in CONTESTS.items()]
+    catalogs = {name: Catalog.of(Settings(home=home)) for name, home in homes.items()}
+    children = [
+        start(folder / "home", write_contests, writer=writer, writers=WRITERS, rounds=rounds, contests=contests)
+        for writer in range(WRITERS)
+    ]
+    looks: Counter[str] = Counter()
+    try:
+        while any(child.is_alive for child in children):
+            looks.update(name for name, catalog in catalogs.items() if _look(catalog))
+            time.sleep(0.2)
+        results = [child.result() for child in children]
+    finally:
+        for child in children:
+            child.kill()
+    counted = {
+        name: {key: sum(result[at][key] for result in results) for key in ("writes", "attempts")}
+        for at, name in enumerate(CONTESTS)
+    }
+    return {name: Contest(catalogs[name], rounds, looks=looks[name], **counted[name]) for name in CONTESTS}
+
+
+def _look(catalog: Catalog) -> bool:
+    """Read each table as readers without a JVM do, and see that it is in a whole state."""
+    found = [_look_at(catalog, name, check) for name, check in _CHECKS.items()]
+    return any(found)
+
+
+def _look_at(catalog: Catalog, name: str, check: Callable[[list[dict]], None]) -> bool:
+    if not catalog.has(name):
+        return False
+    check(_rows(catalog.load(name)))
+    return True
+
+
+def _see_whole_batches(rows: list[dict]) -> None:
+    assert set(_batches(rows).values()) <= {BATCH_ROWS}, "a batch was seen in part, or twice"
+    assert {row["n"] for row in rows} <= set(range(BATCH_ROWS)), "rows were seen that the rules refuse"
+
+
+def _see_whole_partitions(rows: list[dict]) -> None:
+    batches = _batches(rows)
+    assert set(batches.values()) <= {BATCH_ROWS}, "a partition was seen in part"
+    assert len({writer for writer, _ in batches}) == len(batches), "a partition was seen with two batches"
+
+
+def _see_a_right_count(rows: list[dict]) -> None:
+    counts = {row["key"]: row["count"] for row in rows}
+    shared = counts.pop(SHARED_KEY, 0)
+    assert len(counts) == shared * BATCH_ROWS, "a merge was seen in part, or a count was lost"
+
+
+_CHECKS = {
+    APPENDED.name: _see_whole_batches,
+    OVERWRITTEN.name: _see_whole_batches,
+    PARTITIONED.name: _see_whole_partitions,
+    COUNTED.name: _see_a_right_count,
+}
+
+
+def _rows(table: Table) -> list[dict]:
+    return table.scan().to_arrow().to_pylist()
+
+
+def _batches(rows: list[dict]) -> Batches:
+    return Counter((row["writer"], row["batch"]) for row in rows)
+
+
+def check_rows(contest: Contest) -> None:
+    """See that each row that was written is there, once."""
+    rows = {table.name: _rows(contest.catalog.load(table.name)) for table in TABLES}
+    assert _batches(rows[APPENDED.name]) == contest.all_batches
+    assert _batches(rows[OVERWRITTEN.name]) == contest.all_batches
+    last = {(writer, contest.rounds - 1): BATCH_ROWS for writer in range(WRITERS)}
+    assert _batches(rows[PARTITIONED.name]) == last
+    keys = {f"{writer}-{batch}-{n}": 1 for writer, batch in contest.all_batches for n in range(BATCH_ROWS)}
+    assert len(rows[COUNTED.name]) == len(keys) + 1
+    assert {row["key"]: row["count"] for row in rows[COUNTED.name]} == keys | {SHARED_KEY: WRITERS * contest.rounds}
+
+
+def check_history(contest: Contest) -> None:
+    """See that main went from each snapshot to its child, once for each write, and that no branch is left."""
+    for table in TABLES:
+        metadata = contest.catalog.load(table.name).metadata
+        parents = {snapshot.snapshot_id: snapshot.parent_snapshot_id for snapshot in metadata.snapshots}
+        shown = [entry.snapshot_id for entry in metadata.snapshot_log]
+        assert [parents[child] for child in shown[1:]] == shown[:-1]
+        assert len(shown) == WRITERS * contest.rounds
+        assert not [ref for ref in metadata.refs if ref.startswith("audit_")]

@@ -1,0 +1,34 @@
+"""A Spark Connect server of this machine, for the time of a test."""
+
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from lakehouse.resources.jvm import prepare
+from lakehouse.resources.spark import session_configuration
+from lakehouse.settings import Settings
+
+
+@contextmanager
+def running_server(settings: Settings) -> Iterator[str]:
+    """A server on a free port, for as long as the block takes; a client waits for it to answer."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
+        port = probe.getsockname()[1]
+    prepare(settings)
+    given = session_configuration(replace(settings, spark_memory="1g", spark_master="local[2]")) | {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+    }
+    options = [part for item in given.items() for part in ("--conf", "=".join(item))]
+    server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", *options, "spark-internal"]
+    submit = Path(os.environ["SPARK_HOME"]) / "bin" / "spark-submit"
+    process = subprocess.Popen([submit, *server], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
