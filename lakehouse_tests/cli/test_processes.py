@@ -125,7 +125,7 @@ def test_ctrl_c_ends_a_query_with_one_line_and_leaves_no_process(home, started):
 
 def test_ctrl_c_ends_an_ingest_with_one_line_and_the_next_one_does_it_all(home, started):
     child = started("demo")
-    wait_for(lambda: (home / "logs" / "spark.log").exists(), "the start of Spark")
+    wait_for(lambda: (home / "warehouse" / "bronze").exists(), "the first table")
     child.process.send_signal(signal.SIGINT)
     assert child.status(60) == 130, child.said
     said = [line for line in child.said.splitlines() if line and not line.endswith(" …")]
