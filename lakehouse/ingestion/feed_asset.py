@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from lakehouse.iceberg.outcome import Published
 from lakehouse.iceberg.run import Run
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.ingestion.feed import Feed
 from lakehouse.ingestion.land import Landing, land
 from lakehouse.resources.checks import sample_table
-from lakehouse.resources.iceberg_asset import Written, table_asset
 from lakehouse.resources.stores import open_store
+from lakehouse.resources.table_asset import Written, table_asset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,8 +30,7 @@ def feed_asset(
             landing = land(io.engine, feed, table, open_store(settings), settings.home, run, compute=compute)
             for said in (*landing.delivery.warnings, *map(str, landing.delivery.rejected)):
                 context.log.warning(said)
-            added = landing.outcome.added_rows if isinstance(landing.outcome, Published) else 0
-            return Written(landing.outcome, added, landing_metadata(landing))
+            return Written(landing.outcome, landing_metadata(landing))
 
         return table_asset(
             table,

@@ -9,7 +9,7 @@ from typing import TypeVar
 import dagster as dg
 
 from lakehouse.iceberg.table import IcebergTable
-from lakehouse.resources.iceberg_asset import quarantine_spec
+from lakehouse.resources.asset_specs import quarantine_spec
 
 T = TypeVar("T")
 

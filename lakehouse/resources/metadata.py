@@ -36,6 +36,7 @@ def column_schema(table: "IcebergTable") -> dg.TableSchema:
 def written_metadata(catalog: "Catalog", table: "IcebergTable", outcome: Outcome) -> dict[str, Any]:
     """Return the standard metadata of a write that was published or found nothing to change; scans no data."""
     return {
+        "nr_rows": nr_rows(outcome),
         **_standing(catalog, table, outcome.snapshot_id),
         **_counts(outcome),
         **_quarantined(table, outcome),
@@ -46,6 +47,13 @@ def written_metadata(catalog: "Catalog", table: "IcebergTable", outcome: Outcome
 def quarantined_metadata(catalog: "Catalog", quarantine: "IcebergTable", found: Quarantined) -> dict[str, Any]:
     """Return the metadata of a quarantine after rows were refused to it."""
     return {"nr_rows": found.rows, **_standing(catalog, quarantine, found.snapshot_id)}
+
+
+def nr_rows(outcome: Outcome) -> int:
+    """Return how many rows a write was given, before any cleaning: those of its inputs, or else of its frame."""
+    if outcome.pins:
+        return sum(pin.rows or 0 for pin in outcome.pins.values())
+    return outcome.added_rows if isinstance(outcome, Published) else 0
 
 
 def pin_metadata(pin: Pin) -> dict[str, Any]:

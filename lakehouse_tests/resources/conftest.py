@@ -12,7 +12,8 @@ from lakehouse.iceberg.history import read_history
 from lakehouse.iceberg.read import incremental
 from lakehouse.iceberg.rules import castable, excluded, not_null, unique
 from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge
-from lakehouse.resources.iceberg_asset import iceberg_asset, quarantine_spec
+from lakehouse.resources.asset_specs import quarantine_spec
+from lakehouse.resources.iceberg_asset import iceberg_asset
 from lakehouse.resources.iceberg_io import IcebergIOManager
 from lakehouse.resources.instance import open_instance
 from lakehouse.resources.run_result import RunResult

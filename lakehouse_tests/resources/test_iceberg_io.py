@@ -74,7 +74,7 @@ def test_a_plain_asset_has_the_standard_metadata_and_its_snapshot_as_version(bui
     result = build(plain(lambda: embedded_engine.sql("SELECT 1 AS id")))
 
     found = result.asset("silver.numbers").metadata
-    assert (found["dagster/row_count"], found["iceberg/added_rows"]) == (1, 1)
+    assert (found["nr_rows"], found["dagster/row_count"], found["iceberg/added_rows"]) == (1, 1, 1)
     recorded = instance.get_latest_materialization_event(KEY).asset_materialization
     assert recorded.tags["dagster/data_version"] == found["iceberg/snapshot_id"]
 

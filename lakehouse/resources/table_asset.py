@@ -1,0 +1,115 @@
+"""A declared table and what writes it as a Dagster asset: published, refused or unchanged, and its checks alone."""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import dagster as dg
+
+from lakehouse.iceberg.outcome import Outcome, Quarantined, Refused, RuleResult
+from lakehouse.iceberg.run import Run
+from lakehouse.iceberg.table import IcebergTable
+from lakehouse.resources.asset_specs import table_spec
+from lakehouse.resources.checks import Evaluated, check_result, check_specs, results_of
+from lakehouse.resources.iceberg_io import IcebergIOManager, run_of
+from lakehouse.resources.keys import asset_key
+from lakehouse.resources.metadata import quarantined_metadata, written_metadata
+from lakehouse.resources.refusal import refusal
+
+
+@dataclass(frozen=True)
+class Written:
+    """What an asset did: the outcome of its write, and what else there is to show."""
+
+    outcome: Outcome
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+Materialize = Callable[[dg.AssetExecutionContext, Run], Written]
+
+
+def table_asset(
+    table: IcebergTable,
+    materialize: Materialize,
+    *,
+    description: str | None,
+    deps: Sequence[dg.AssetKey] = (),
+    kinds: frozenset[str] = frozenset(),
+    resources: frozenset[str] = frozenset(),
+    partitions_def: dg.PartitionsDefinition | None = None,
+    automation_condition: dg.AutomationCondition | None = None,
+) -> dg.AssetsDefinition:
+    """Make an asset of a table and of what writes it; its checks can be run alone, and then nothing is written.
+
+    :param resources: keys of what `materialize` needs beside the IO manager.
+    """
+    spec = table_spec(table, description=description, deps=deps, kinds=kinds | {"spark"})
+
+    def body(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
+        io, run = context.resources.io_manager, _run(context, table, partitions_def)
+        if not context.selected_asset_keys:
+            found, evaluated = io.evaluate(table, run)
+            yield from _selected(context, table, found, evaluated)
+        else:
+            yield from _events(context, io, table, materialize(context, run))
+
+    with warnings.catch_warnings():
+        # `backfill_policy` has been beta since it came with Dagster 1.3, and each start would say so.
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        return dg.multi_asset(
+            name=table.name.replace(".", "__"),
+            specs=[spec.replace_attributes(automation_condition=automation_condition, skippable=True)],
+            check_specs=check_specs(table),
+            partitions_def=partitions_def,
+            backfill_policy=dg.BackfillPolicy.single_run() if partitions_def else None,
+            can_subset=True,
+            pool=table.name,
+            required_resource_keys={"io_manager", *resources},
+        )(body)
+
+
+def _events(
+    context: dg.AssetExecutionContext, io: IcebergIOManager, table: IcebergTable, written: Written
+) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
+    outcome = written.outcome
+    checks = _selected(context, table, outcome.results, Evaluated.by(outcome))
+    if outcome.quarantined and table.quarantine:
+        context.log_event(_quarantine_event(io, table.quarantine, outcome.quarantined))
+    if isinstance(outcome, Refused):
+        yield from checks
+        raise refusal(outcome, written.metadata)
+    yield dg.MaterializeResult(
+        asset_key=asset_key(table.name),
+        metadata={**written_metadata(io.engine.catalog, table, outcome), **written.metadata},
+        # Together with its check results, so that they point at this materialization.
+        check_results=checks,
+        data_version=dg.DataVersion(str(outcome.snapshot_id)) if outcome.snapshot_id else None,
+    )
+
+
+def _quarantine_event(
+    io: IcebergIOManager, quarantine: IcebergTable, found: Quarantined
+) -> dg.AssetMaterialization:
+    return dg.AssetMaterialization(
+        asset_key(quarantine.name),
+        description=f"{found.rows} rows of this run were refused.",
+        metadata=quarantined_metadata(io.engine.catalog, quarantine, found),
+        tags={"dagster/data_version": str(found.snapshot_id)},
+    )
+
+
+def _selected(
+    context: dg.AssetExecutionContext, table: IcebergTable, found: Sequence[RuleResult], evaluated: Evaluated
+) -> list[dg.AssetCheckResult]:
+    names = {key.name for key in context.selected_asset_check_keys}
+    results = [result for result in results_of(table, found) if result.rule.name in names]
+    return [check_result(table, result, evaluated) for result in results]
+
+
+def _run(
+    context: dg.AssetExecutionContext, table: IcebergTable, definition: dg.PartitionsDefinition | None
+) -> Run:
+    if definition is None or not (context.has_partition_key or context.has_partition_key_range):
+        return Run(context.run.run_id)
+    return run_of(context.run.run_id, definition, context.partition_keys, table)
