@@ -10,6 +10,7 @@ from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.owed import is_behind
 from lakehouse.ingestion.feed import Feed
 from lakehouse.ingestion.take import Waiting, waiting
+from lakehouse.resources.dead_runs import fail_dead_runs
 from lakehouse.resources.engine import open_engine
 from lakehouse.resources.instance import open_instance
 from lakehouse.resources.keys import asset_key, table_name
@@ -84,11 +85,12 @@ def ingest(
     :param definitions: makes the project's definitions, given what reads the settings.
     """
     here = definitions(lambda: settings)
-    found = waiting(feed, open_store(settings))
-    owed = owed_tables(here, open_engine(settings), feed, found)
-    if not owed:
-        return IngestResult(feed, unsettled=found.unsettled)
     with open_instance(settings) as instance:
+        fail_dead_runs(instance)
+        found = waiting(feed, open_store(settings))
+        owed = owed_tables(here, open_engine(settings), feed, found)
+        if not owed:
+            return IngestResult(feed, unsettled=found.unsettled)
         selection = dg.AssetSelection.assets(*map(asset_key, owed))
         run = materialize(here, instance, selection, tags={"lakehouse/feed": feed.name}, on_event=on_event)
     return IngestResult(feed, run, found.unsettled)
