@@ -120,7 +120,7 @@ def _start_jvm(settings: Settings, configuration: dict[str, str]) -> None:
         return
     jars.require(settings)
     jvm.prepare(settings)
-    conf = SparkConf(loadDefaults=False).setAll(list(configuration.items()))
+    conf = SparkConf().setAll(list(configuration.items()))
     log = _rotated(log_file(settings))
     started_at = log.stat().st_size if log.exists() else 0
     try:
