@@ -88,9 +88,7 @@ def _events(
     )
 
 
-def _quarantine_event(
-    io: IcebergIOManager, quarantine: IcebergTable, found: Quarantined
-) -> dg.AssetMaterialization:
+def _quarantine_event(io: IcebergIOManager, quarantine: IcebergTable, found: Quarantined) -> dg.AssetMaterialization:
     return dg.AssetMaterialization(
         asset_key(quarantine.name),
         description=f"{found.rows} rows of this run were refused.",
@@ -107,9 +105,7 @@ def _selected(
     return [check_result(table, result, evaluated) for result in results]
 
 
-def _run(
-    context: dg.AssetExecutionContext, table: IcebergTable, definition: dg.PartitionsDefinition | None
-) -> Run:
+def _run(context: dg.AssetExecutionContext, table: IcebergTable, definition: dg.PartitionsDefinition | None) -> Run:
     if definition is None or not (context.has_partition_key or context.has_partition_key_range):
         return Run(context.run.run_id)
     return run_of(context.run.run_id, definition, context.partition_keys, table)
