@@ -11,7 +11,8 @@ from contextlib import contextmanager
 import click
 
 from lakehouse.errors import UsageError
-from lakehouse.resources.instance import dagster_home
+from lakehouse.resources.dead_runs import fail_dead_runs
+from lakehouse.resources.instance import open_instance
 from lakehouse.settings import Settings
 
 GRACE_SECONDS = 15.0
@@ -28,8 +29,10 @@ def serve(settings: Settings, host: str, port: int) -> int:
             f"Something listens on {host}:{port} already; expected a free port.",
             next_step="Stop it, or give another one with --port.",
         )
-    # The child is found by its home wherever it changes to.
-    os.environ["DAGSTER_HOME"] = str(dagster_home(settings))
+    with open_instance(settings) as instance:
+        fail_dead_runs(instance)
+    # What the child starts finds its home wherever it works.
+    os.environ["DAGSTER_HOME"] = str(settings.dagster_home)
     os.environ["LAKEHOUSE_HOME"] = str(settings.home)
     click.echo(f"The Dagster UI opens at http://{host}:{port}, on {settings.home}. Ctrl-C ends it.", err=True)
     with _sigterm_as_interrupt():

@@ -2,7 +2,8 @@
 
 import re
 
-_JAVA_CLASS = re.compile(r"^(?:: )?(?:[a-z_][\w$]*\.)+[A-Z][\w$]*(?:Exception|Error)?: ")
+# The embedded Spark says `org.….ValidationException: …`, Spark Connect `(org.….ValidationException) …`.
+_JAVA_CLASS = re.compile(r"^\(?(?:[a-z_][\w$]*\.)+[A-Z][\w$]*(?:Exception|Error)(?:: |\) )")
 _PY4J = re.compile(r"^An error occurred while calling [\w.]+\.\s*:?\s*", re.DOTALL)
 # Where the message ends and the query, the plan or the stack begins.
 _REST = re.compile(r"\n\s*== |;\n|\n\s*'?\w+ .*\n\s*\+- |\n\s*at [\w.$/]+\(|\nJVM stacktrace:|\n\tat ")
