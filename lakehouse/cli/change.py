@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lakehouse.cli.output import complain
 from lakehouse.cli.state import State, command
 from lakehouse.errors import LakehouseError
 
@@ -53,7 +54,7 @@ def _applied(state: State, table: "IcebergTable") -> bool:
         with state.progress(f"Changing {table.name}"):
             done = evolution.apply(state.engine, table)
     except LakehouseError as error:
-        click.echo(f"{table.name}: {' '.join(str(error).split())}", err=True)
+        complain(f"{table.name}: {error}")
         return False
     _print_done(done)
     return True

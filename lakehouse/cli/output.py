@@ -1,10 +1,12 @@
-"""Rows on standard output: an aligned table for people, CSV and JSON for programs."""
+"""What is printed: rows as an aligned table for people, as CSV and JSON for programs, and what failed in one line."""
 
 import csv
 import io
 import json
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
+
+import click
 
 from lakehouse.cli.values import Column, as_text
 from lakehouse.errors import UsageError
@@ -81,6 +83,11 @@ def size(number_bytes: int) -> str:
             break
         amount /= 1024
     return f"{number_bytes} B" if unit == "B" else f"{amount:.1f} {unit}"
+
+
+def complain(text: str) -> None:
+    """Say in one line on standard error what failed."""
+    click.echo(f"lakehouse: {' '.join(text.split())}", err=True)
 
 
 def _shown(value: Any) -> str:

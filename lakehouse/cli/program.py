@@ -1,6 +1,5 @@
 """The commands in one program, and the boundary where errors become one line and an exit code."""
 
-import sys
 import traceback
 from collections.abc import Sequence
 
@@ -9,6 +8,7 @@ import click
 from lakehouse.cli.change import apply, plan
 from lakehouse.cli.look import files, status
 from lakehouse.cli.machine import dev, doctor, setup
+from lakehouse.cli.output import complain
 from lakehouse.cli.query import sql
 from lakehouse.cli.run import demo, ingest
 from lakehouse.cli.state import State, verbose_option
@@ -50,9 +50,7 @@ def run(arguments: Sequence[str], program: str = "lakehouse") -> int:
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        print(  # noqa: T201
-            "lakehouse: stopped. What was published stays; the next run does what is left.", file=sys.stderr
-        )
+        complain("stopped. What was published stays; the next run does what is left.")
         return INTERRUPTED
     except Exception as error:
         if state.verbose:
@@ -60,11 +58,6 @@ def run(arguments: Sequence[str], program: str = "lakehouse") -> int:
         complain(_one_line(error))
         return error.exit_code if isinstance(error, LakehouseError) else 1
     return code or 0
-
-
-def complain(line: str) -> None:
-    """Say on standard error what failed."""
-    click.echo(f"lakehouse: {line}", err=True)
 
 
 def _one_line(error: Exception) -> str:

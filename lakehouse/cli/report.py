@@ -25,7 +25,7 @@ def complaints(result: "IngestResult") -> list[str]:
     """Say what failed: one line for each rejected file, and one for each table that was not published."""
     return [
         *(f"{file.file} was rejected: {file.reason} It is kept as {file.kept_as}." for file in result.rejected),
-        *(" ".join(message.split()) for message in (result.run.messages if result.run else ())),
+        *(result.run.messages if result.run else ()),
     ]
 
 

@@ -2,6 +2,7 @@
 
 import click
 
+from lakehouse.cli.output import complain
 from lakehouse.cli.report import complaints, summary
 from lakehouse.cli.state import State, command
 
@@ -57,5 +58,5 @@ def _ingest(state: State, name: str) -> bool:
     for line in summary(result):
         click.echo(line)
     for line in complaints(result):
-        click.echo(f"lakehouse: {line}", err=True)
+        complain(line)
     return result.success
