@@ -35,21 +35,44 @@ def rows_attempt(
         if left is None:
             return unchanged(attempt, (), None, number)
         frame = left
-    # An overwrite's frame is often dear to compute, and is read for the split and for the write.
-    keeps = bool(attempt.table.quarantining_rules) and not isinstance(attempt.table.write, Append)
     candidate = prepare(attempt.table, frame)
-    kept = candidate.frame.persist() if keeps else candidate.frame
-    try:
-        split, quarantined = _split(attempt, candidate, kept, write)
-        _stage(attempt, candidate.accepted(kept))
-    finally:
-        if keeps:
-            kept.unpersist()
+    stage_it = _append if isinstance(attempt.table.write, Append) else _overwrite
+    split, quarantined = stage_it(attempt, candidate, write)
     head = attempt.history().head(attempt.branch)
     assert head is not None
     if isinstance(attempt.table.write, Append) and head.count("added-records") == 0:
         return unchanged(attempt, split, quarantined, number)
     return _settle(attempt, head, split, quarantined, number)
+
+
+def _append(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[RuleResult], Quarantined | None]:
+    """Stage the rows that the rules accept, and look for refused ones only where some are missing.
+
+    Counting a frame reads no column, where it is read from files; evaluating the rules once more would read all theirs.
+    """
+    stage.append(attempt, candidate.accepted())
+    rules = attempt.table.quarantining_rules
+    if not rules:
+        return [], None
+    staged = attempt.history().head(attempt.branch)
+    assert staged is not None
+    total = candidate.frame.count()
+    if total == staged.count("added-records"):
+        return [RuleResult(rule, 0, total) for rule in rules], None
+    return _split(attempt, candidate, candidate.frame, write)
+
+
+def _overwrite(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[RuleResult], Quarantined | None]:
+    """Split the rows and stage the accepted ones; the frame, often dear to compute, is computed once for both."""
+    keeps = bool(attempt.table.quarantining_rules)
+    kept = candidate.frame.persist() if keeps else candidate.frame
+    try:
+        split, quarantined = _split(attempt, candidate, kept, write)
+        stage.overwrite(attempt, candidate.accepted(kept), _overwritten(attempt))
+    finally:
+        if keeps:
+            kept.unpersist()
+    return split, quarantined
 
 
 def _settle(
@@ -95,13 +118,6 @@ def _split(
 
 def _refused_sample(attempt: Attempt, candidate: Candidate, kept: "DataFrame", rule: Rule) -> tuple:
     return sample_of(attempt.engine, attempt.table, candidate.shown(kept.where(candidate.violation(rule))))
-
-
-def _stage(attempt: Attempt, rows: "DataFrame") -> None:
-    if isinstance(attempt.table.write, Append):
-        stage.append(attempt, rows)
-    else:
-        stage.overwrite(attempt, rows, _overwritten(attempt))
 
 
 def _overwritten(attempt: Attempt) -> str:

@@ -5,8 +5,10 @@ import pytest
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.outcome import Published, Unchanged
 from lakehouse.iceberg.read import incremental, latest
+from lakehouse.iceberg.rules import between
+from lakehouse.iceberg.table import Append, Column, IcebergTable
 from lakehouse.iceberg.write import write
-from lakehouse_tests.iceberg.declarations import DELIVERED, PEOPLE, content, delivery, people, snapshot_id
+from lakehouse_tests.iceberg.declarations import DELIVERED, PEOPLE, content, delivery, people, rows_of, snapshot_id
 
 pytestmark = pytest.mark.spark
 QUARANTINE = "silver.people_quarantine"
@@ -42,3 +44,32 @@ def test_takes_the_same_row_once(delivered: Engine) -> None:
     again = write(delivered, PEOPLE, people, {"delivered": latest(DELIVERED.name)})
     assert isinstance(again, Unchanged) and again.quarantined is not None and again.quarantined.rows == 2
     assert snapshot_id(delivered, QUARANTINE) == before
+
+
+READINGS = IcebergTable(
+    name="bronze.readings",
+    comment="Numbers from 0 to 9.",
+    columns=[Column("v", "int")],
+    write=Append(once_by=()),
+    rules=[between("v", 0, 9)],
+)
+
+
+def test_takes_what_an_append_refuses(engine: Engine) -> None:
+    done = write(engine, READINGS, rows_of(engine, "v int", [(1,), (99,), (2,)]))
+    assert isinstance(done, Published) and done.quarantined is not None
+    assert (done.added_rows, done.quarantined.rows) == (2, 1)
+    assert [(r.rule.name, r.failed_rows, r.total_rows) for r in done.results] == [("between_v", 1, 3)]
+    assert content(engine, "bronze.readings_quarantine", "v", "_reasons") == [("99", ["between_v"])]
+
+
+def test_of_an_append_that_is_all_refused_is_all_there_is(engine: Engine) -> None:
+    done = write(engine, READINGS, rows_of(engine, "v int", [(99,)]))
+    assert isinstance(done, Unchanged) and done.quarantined is not None and done.quarantined.rows == 1
+
+
+def test_stays_empty_where_an_append_is_clean(engine: Engine) -> None:
+    done = write(engine, READINGS, rows_of(engine, "v int", [(1,)]))
+    assert isinstance(done, Published) and done.quarantined is None
+    assert [(r.failed_rows, r.total_rows) for r in done.results] == [(0, 1)]
+    assert content(engine, "bronze.readings_quarantine") == []
