@@ -170,7 +170,7 @@ def write_slowly_and_die(gate: str) -> None:
     """Begin to write the second delivery, and die while Spark writes it."""
     engine = engine_of_process()
     at_half(Path(gate), kill_this_process)
-    write(engine, _without_rules(), lambda: slow(delivery(engine, "second", SECOND[:2])(), Path(gate)))
+    _write_slowly(engine, Path(gate))
 
 
 def write_and_be_interrupted(gate: str) -> list[str]:
@@ -178,7 +178,7 @@ def write_and_be_interrupted(gate: str) -> list[str]:
     engine = engine_of_process()
     at_half(Path(gate), lambda: os.kill(os.getpid(), signal.SIGINT))
     try:
-        write(engine, _without_rules(), lambda: slow(delivery(engine, "second", SECOND[:2])(), Path(gate)))
+        _write_slowly(engine, Path(gate))
         return ["not interrupted"]
     except KeyboardInterrupt:
         (Path(gate) / "opened").touch()
@@ -186,6 +186,8 @@ def write_and_be_interrupted(gate: str) -> list[str]:
     return [type(done).__name__ for done in write_second(engine)]
 
 
-def _without_rules() -> IcebergTable:
-    # A rule would have the rows computed before they are staged.
-    return replace(LANDED, rules=[between("n", 0, 100, on_failure="block")])
+def _write_slowly(engine: Engine, gate: Path) -> None:
+    # A rule that quarantines would have the rows computed before they are staged.
+    table = replace(LANDED, rules=[rule for rule in LANDED.rules if rule.on_failure == "block"])
+    rows = delivery(engine, "second", SECOND[:2])
+    write(engine, table, lambda: slow(rows().selectExpr("* EXCEPT (n)", "CAST(n AS INT) AS n"), gate))
