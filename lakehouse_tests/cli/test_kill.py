@@ -1,0 +1,86 @@
+"""An ingest is killed: the next one ends as if nothing had happened, and is not held back by the dead one."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from lakehouse.iceberg.history import read_history
+from lakehouse.settings import Settings
+from lakehouse_tests.assets.conftest import Fruits
+from lakehouse_tests.cli.kills import DEATHS, ingest_and_die
+from lakehouse_tests.processes import KILLED, start
+
+pytestmark = pytest.mark.e2e
+FAILED, SUCCEEDED = dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS
+
+
+def fruits_on(home: Path) -> Fruits:
+    """Return the pipeline on a home, with two ingests before it and three files in its inbox."""
+    fruits = Fruits(replace(Settings.from_env(), home=home))
+    fruits.put("a.csv", "1,Apple,false", "2,Kiwi,true")
+    fruits.ingest()
+    fruits.put("b.csv", "3,Apple,true", "x,Fig,false", second=1)
+    fruits.put("c.csv", "4,Plum,false", second=2)
+    fruits.put("d.csv", "5,Plum,true", "6,Lime,false", second=3)
+    return fruits
+
+
+@pytest.fixture(scope="module")
+def killed(spark, tmp_path_factory) -> Iterator[dict[str, Fruits]]:
+    """Homes on which an ingest was killed."""
+    all_fruits = {at: fruits_on(tmp_path_factory.mktemp("killed") / "home") for at in DEATHS}
+    children = {at: start(fruits.settings.home, ingest_and_die, at=at) for at, fruits in all_fruits.items()}
+    try:
+        for at, child in children.items():
+            assert child.status() == KILLED, f"{at}: {child.said[-3000:]}"
+        yield all_fruits
+    finally:
+        for child in children.values():
+            child.kill()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(spark, tmp_path_factory) -> dict[str, Any]:
+    """What there is where no ingest is killed."""
+    fruits = fruits_on(tmp_path_factory.mktemp("undisturbed") / "home")
+    assert fruits.ingest().success
+    return state(fruits)
+
+
+@pytest.mark.parametrize("at", DEATHS)
+def test_the_next_ingest_ends_as_if_nobody_had_died(killed, undisturbed, at: str) -> None:
+    fruits = killed[at]
+
+    assert fruits.ingest().success
+
+    assert state(fruits) == undisturbed
+    runs = fruits.recorded(lambda instance: [run.status for run in instance.get_runs()])
+    assert runs == [SUCCEEDED, FAILED, SUCCEEDED]
+
+
+def state(fruits: Fruits) -> dict[str, Any]:
+    """Return what a user can see: rows, what main of each table went through, branches, and where the files are."""
+    home = fruits.settings.home
+    archived = [path.name for path in (home / "archive").rglob("*") if path.is_file()]
+    waiting = [path.name for path in (home / "inbox").rglob("*") if path.is_file()]
+    return {name: table_state(fruits, name) for name in fruits.engine.catalog.tables()} | {
+        "archived": sorted(archived),
+        "waiting": waiting,
+    }
+
+
+def table_state(fruits: Fruits, name: str) -> dict[str, Any]:
+    """Return what a user can see of a table, but for the moments at which things happened."""
+    history = read_history(fruits.engine, name)
+    frame = fruits.engine.spark.table(name)
+    moments = [field.name for field in frame.schema.fields if field.dataType.simpleString() == "timestamp"]
+    commits = [found for found in history.ancestors(history.main.snapshot_id) if found.stamp] if history.main else []
+    return {
+        "rows": sorted(map(repr, frame.drop(*moments).collect())),
+        "commits": [(found.stamp.kind, found.operation, found.count("added-records")) for found in commits],
+        "refs": set(history.refs),
+    }
