@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +38,8 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in [*_UNSET, *(name for name in os.environ if name.startswith("LAKEHOUSE_") and name != _KEPT)]:
         os.environ.pop(name, None)
     os.environ.update(_ENVIRONMENT)
+    # What was started in the background ignores Ctrl-C, and so would each process that a test starts and interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
