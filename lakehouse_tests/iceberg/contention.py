@@ -3,6 +3,7 @@
 Each write puts a batch of `BATCH_ROWS` rows, of which readers must see all or none.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,38 +58,53 @@ REFUSED_AT = 1
 
 
 def write_contests(writer: int, writers: int, rounds: int, contests: list[dict[str, Any]]) -> list[dict[str, int]]:
-    """Take part in several contests, one after the other, each on a home of its own."""
+    """Take part in several contests, one after the other, each on a home of its own; return the tries by table."""
     return [_write_rounds(writer, writers, rounds, **contest) for contest in contests]
 
 
 def _write_rounds(writer: int, writers: int, rounds: int, home: str, shares_locks: bool) -> dict[str, int]:
-    """Write a batch to each table in each round; return how many writes there were, and how many tries they took."""
+    """Write a batch to each table in each round; in the first, all writers begin each write at the same moment."""
     engine = engine_of_process(home, None if shares_locks else f"{home}/locks-{writer}")
     engine.spark.conf.set("spark.sql.shuffle.partitions", "1")
-    meet(Path(home) / "meeting", writers)
-    outcomes = [done for batch in range(rounds) for done in _write_round(engine, writer, batch)]
-    return {"writes": len(outcomes), "attempts": sum(done.attempts for done in outcomes)}
+    tries: Counter[str] = Counter()
+    for batch in range(rounds):
+        for table, write_one in _WRITES.items():
+            if batch == 0:
+                meet(Path(home) / "meetings" / table, writers)
+            done = write_one(engine, writer, batch)
+            assert isinstance(done, Published), done
+            tries[table] += done.attempts
+        if batch == REFUSED_AT:
+            refused = write(
+                engine, APPENDED, lambda: _batch(engine, writer, -1)().selectExpr("writer", "batch", "n + 1 AS n")
+            )
+            assert isinstance(refused, Refused), refused
+    return tries
 
 
-def _write_round(engine: Engine, writer: int, batch: int) -> list[Outcome]:
+def _append(engine: Engine, writer: int, batch: int) -> Outcome:
+    return write(engine, APPENDED, _batch(engine, writer, batch))
+
+
+def _overwrite(engine: Engine, writer: int, batch: int) -> Outcome:
+    return write(engine, OVERWRITTEN, _all_and(engine, writer, batch), {"standing": latest(OVERWRITTEN.name)})
+
+
+def _overwrite_partition(engine: Engine, writer: int, batch: int) -> Outcome:
     mine = Run("", Partitions((str(writer),), ((writer, writer + 1),)))
-    done = [
-        _published(write(engine, APPENDED, _batch(engine, writer, batch))),
-        _published(write(engine, OVERWRITTEN, _all_and(engine, writer, batch), {"standing": latest(OVERWRITTEN.name)})),
-        _published(write(engine, PARTITIONED, _batch(engine, writer, batch), run=mine)),
-        _published(write(engine, COUNTED, _count(engine, writer, batch), {"standing": latest(COUNTED.name)})),
-    ]
-    if batch == REFUSED_AT:
-        refused = write(
-            engine, APPENDED, lambda: _batch(engine, writer, -1)().selectExpr("writer", "batch", "n + 1 AS n")
-        )
-        assert isinstance(refused, Refused), refused
-    return done
+    return write(engine, PARTITIONED, _batch(engine, writer, batch), run=mine)
 
 
-def _published(done: Outcome) -> Outcome:
-    assert isinstance(done, Published), done
-    return done
+def _merge(engine: Engine, writer: int, batch: int) -> Outcome:
+    return write(engine, COUNTED, _count(engine, writer, batch), {"standing": latest(COUNTED.name)})
+
+
+_WRITES = {
+    APPENDED.name: _append,
+    OVERWRITTEN.name: _overwrite,
+    PARTITIONED.name: _overwrite_partition,
+    COUNTED.name: _merge,
+}
 
 
 def _batch(engine: Engine, writer: int, batch: int) -> Callable[[], DataFrame]:

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from lakehouse_tests.processes import start
 WRITERS = 4
 CONTESTS = {"one host": True, "four hosts": False}
 """Whether the writers share the tables' locks: those on one host do."""
+_PAUSE_SECONDS = 0.5
 Batches = Counter[tuple[int, int]]
 
 
@@ -34,9 +35,14 @@ class Contest:
 
     catalog: Catalog
     rounds: int
-    writes: int
-    attempts: int
+    tries: Mapping[str, int]
+    """How many attempts the writes to each table took."""
     looks: int
+
+    @property
+    def conflicts(self) -> dict[str, int]:
+        """How often a writer of each table had to begin again."""
+        return {table.name: self.tries[table.name] - WRITERS * self.rounds for table in TABLES}
 
     @property
     def all_batches(self) -> Batches:
@@ -57,16 +63,13 @@ def hold(folder: Path, rounds: int) -> dict[str, Contest]:
     try:
         while any(child.is_alive for child in children):
             looks.update(name for name, catalog in catalogs.items() if _look(catalog))
-            time.sleep(0.2)
+            time.sleep(_PAUSE_SECONDS)
         results = [child.result() for child in children]
     finally:
         for child in children:
             child.kill()
-    counted = {
-        name: {key: sum(result[at][key] for result in results) for key in ("writes", "attempts")}
-        for at, name in enumerate(CONTESTS)
-    }
-    return {name: Contest(catalogs[name], rounds, looks=looks[name], **counted[name]) for name in CONTESTS}
+    tries = [sum((Counter(result[at]) for result in results), Counter()) for at in range(len(CONTESTS))]
+    return {name: Contest(catalogs[name], rounds, tries[at], looks[name]) for at, name in enumerate(CONTESTS)}
 
 
 def _look(catalog: Catalog) -> bool:

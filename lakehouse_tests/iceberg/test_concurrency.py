@@ -12,7 +12,7 @@ MANY_LOOKS = 5
 @pytest.fixture(scope="module")
 def contests(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Contest]:
     """Two short contests; `make soak` holds longer ones."""
-    return hold(tmp_path_factory.mktemp("contests"), rounds=6)
+    return hold(tmp_path_factory.mktemp("contests"), rounds=5)
 
 
 @pytest.mark.e2e
@@ -36,13 +36,13 @@ def test_a_reader_saw_published_states_only(contests: dict[str, Contest], name: 
 
 @pytest.mark.e2e
 def test_writers_that_share_locks_have_no_conflicts(contests: dict[str, Contest]) -> None:
-    assert contests["one host"].attempts == contests["one host"].writes
+    assert not any(contests["one host"].conflicts.values())
 
 
 @pytest.mark.e2e
 def test_writers_on_several_hosts_got_in_each_others_way(contests: dict[str, Contest]) -> None:
-    """Or the others would have shown nothing."""
-    assert contests["four hosts"].attempts > contests["four hosts"].writes
+    """In each mode, or the others would have shown nothing of it."""
+    assert all(contests["four hosts"].conflicts.values())
 
 
 @pytest.mark.soak
@@ -53,5 +53,5 @@ def test_twenty_five_commits_of_each_writer_to_each_table(tmp_path: Path) -> Non
         check_rows(contest)
         check_history(contest)
         assert contest.looks > MANY_LOOKS
-    assert held["one host"].attempts == held["one host"].writes
-    assert held["four hosts"].attempts > held["four hosts"].writes
+    test_writers_that_share_locks_have_no_conflicts(held)
+    test_writers_on_several_hosts_got_in_each_others_way(held)
