@@ -1,0 +1,79 @@
+"""`lakehouse generate`: files to try the lakehouse with, and what it must make of them."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lakehouse.cli.output import count
+from lakehouse.cli.state import State, command
+from lakehouse.errors import LakehouseError, UsageError
+
+if TYPE_CHECKING:
+    from lakehouse.sample_data.bnpl.generate import Generated
+
+Told = Callable[[int, int], None]
+_FOLDER = click.Path(path_type=Path)
+
+
+@command("generate")
+@click.argument("_what", metavar="bnpl", type=click.Choice(["bnpl"]))
+@click.option("--out", required=True, type=_FOLDER, metavar="DIR", help="Folder to write to; made where missing.")
+@click.option("--start", required=True, type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="First day.")
+@click.option("--days", default=30, show_default=True, help="Number of days, one file each.")
+@click.option("--rows-per-day", default=1000, show_default=True, help="Rows of a file, on average.")
+@click.option("--seed", default=1, show_default=True, help="Another seed makes other rows.")
+@click.option("--gzip", is_flag=True, help="Write .csv.gz.")
+def generate(
+    state: State, _what: str, out: Path, start: datetime, days: int, rows_per_day: int, seed: int, gzip: bool
+) -> None:
+    """Write files of transactions.
+
+    One CSV file a day, with known trouble in it, and truth.json: what the tables must hold once all are ingested. The
+    same arguments make the same bytes, so that files of the same arguments are overwritten; a folder that holds others
+    is refused.
+    """
+    with _bar(state) as told:
+        made = _generate(out, start.date(), days, rows_per_day, seed, gzip, told)
+    totals = made.truth.totals
+    click.echo(f"{count(len(made.files), 'file')} with {count(totals['bronze'], 'row')} in {out}/")
+    fates = ", ".join(f"{totals[fate]:,} {fate}" for fate in ("clean", "superseded", "quarantined"))
+    click.echo(f"{made.truth_file}: {fates}, {count(made.truth.customers, 'customer')}")
+
+
+def _generate(out: Path, start: date, days: int, rows_per_day: int, seed: int, gzip: bool, told: Told) -> "Generated":
+    from lakehouse.sample_data.bnpl.arguments import BadArguments
+    from lakehouse.sample_data.bnpl.folder import FolderTaken
+    from lakehouse.sample_data.bnpl.generate import generate
+
+    try:
+        return generate(out, start, days, rows_per_day, seed, gzip=gzip, progress=told)
+    except BadArguments as error:
+        raise UsageError(f"--{error}") from error
+    except FolderTaken as error:
+        raise UsageError(str(error), next_step="Give another --out, or empty it.") from error
+    except OSError as error:
+        raise LakehouseError(
+            f"{error.filename or out} could not be written: {error.strerror or error}.",
+            next_step="Give a folder with --out that can be written to, and has room.",
+        ) from error
+
+
+@contextmanager
+def _bar(state: State) -> Iterator[Told]:
+    """Show a bar to a person, and one plain line in a log."""
+    what = "Generating transactions"
+    if not sys.stderr.isatty():
+        with state.progress(what):
+            yield lambda _done, _total: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,1 @@
+"""Transactions of a shop's "buy now, pay later", generated with known trouble; and the truth about them."""

@@ -1,0 +1,114 @@
+"""Rows of numbers and codes as the text of a CSV file."""
+
+import gzip
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from lakehouse.sample_data.bnpl.arguments import Arguments
+from lakehouse.sample_data.bnpl.defects import DEFECTS
+from lakehouse.sample_data.bnpl.transactions import DAY_SECONDS, INSTALLMENTS, STATUSES
+from lakehouse.sample_data.bnpl.world import CATEGORIES, CURRENCIES, PAYMENT_METHODS, REGIONS, World
+
+HEADER = (
+    "transaction_id",
+    "customer_id",
+    "merchant_id",
+    "merchant_category",
+    "amount",
+    "currency",
+    "installments",
+    "payment_method",
+    "status",
+    "transaction_date",
+    "created_at",
+    "customer_email",
+    "region",
+)
+METHOD = "payment_method"
+OFFSET = "+08:00"
+"""Of Asia/Kuala_Lumpur, which has no summer time."""
+COMPRESSION_LEVEL = 6
+_CENTS = pa.array([f".{cents:02}" for cents in range(100)])
+_TIMES = pa.array([f"T{at // 3600:02}:{at // 60 % 60:02}:{at % 60:02}{OFFSET}" for at in range(DAY_SECONDS)])
+
+
+def as_text(rows: pd.DataFrame, world: World, arguments: Arguments, *, with_method: bool) -> pa.Table:
+    """Return the rows as they stand in a file: all columns as text, NULL where there is nothing."""
+    columns = {name: values.to_numpy() for name, values in rows.items()}
+    texts = _well_formed(columns, world, arguments)
+    for code, defect in enumerate(DEFECTS.values(), start=1):
+        broken = columns["defect"] == code
+        if broken.any():
+            for column, choices in defect.items():
+                # By the id, so that a copy of a line is one to the letter.
+                values = pa.array(choices).take(pa.array(columns["transaction"][broken] % len(choices)))
+                texts[column] = pc.replace_with_mask(texts[column], pa.array(broken), values)
+    return pa.table({name: texts[name] for name in HEADER if with_method or name != METHOD})
+
+
+def write_csv(table: pa.Table, path: Path) -> None:
+    """Write a CSV file, compressed where its name says so; the same table makes the same bytes."""
+    with _open(path) as file:
+        file.write((",".join(table.column_names) + "\n").encode())
+        options = csv.WriteOptions(include_header=False, batch_size=1 << 16, quoting_style="none")
+        csv.write_csv(table, file, options)
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[IO[bytes]]:
+    with path.open("wb") as file:
+        if path.suffix != ".gz":
+            yield file
+            return
+        # The name and the time of writing would make other bytes of the same rows.
+        with gzip.GzipFile("", "wb", COMPRESSION_LEVEL, file, mtime=0) as packed:
+            yield packed
+
+
+def _well_formed(columns: dict[str, np.ndarray], world: World, arguments: Arguments) -> dict[str, pa.Array]:
+    customer, merchant = columns["customer"], columns["merchant"]
+    customer_id = pa.array(world.customer_ids[customer]).cast(pa.string())
+    return {
+        "transaction_id": pa.array(columns["transaction"]).cast(pa.string()),
+        "customer_id": customer_id,
+        "merchant_id": _look_up(world.merchant_ids, merchant),
+        "merchant_category": _look_up(CATEGORIES, world.merchant_categories[merchant]),
+        "amount": _amounts(columns["cents"]),
+        "currency": _look_up(CURRENCIES, columns["currency"]),
+        "installments": _look_up(map(str, INSTALLMENTS), columns["installments"]),
+        METHOD: _look_up(PAYMENT_METHODS, columns["method"]),
+        "status": _look_up(STATUSES, columns["status"]),
+        "transaction_date": _dates(columns["day"], arguments),
+        "created_at": _moments(columns["created"], arguments),
+        "customer_email": pc.binary_join_element_wise("customer", customer_id, "@example.com", ""),
+        "region": _look_up(REGIONS, world.customer_regions[customer]),
+    }
+
+
+def _look_up(words: Iterable[str], codes: np.ndarray) -> pa.Array:
+    """Return the word of each code, NULL for a negative one."""
+    return pa.array(list(words)).take(pa.array(codes, mask=codes < 0))
+
+
+def _amounts(cents: np.ndarray) -> pa.Array:
+    whole = pa.array(cents // 100).cast(pa.string())
+    return pc.binary_join_element_wise(whole, _CENTS.take(pa.array(cents % 100)), "")
+
+
+def _dates(day: np.ndarray, arguments: Arguments) -> pa.Array:
+    # A day more than there are: a version made a second after 23:59:59.
+    days = np.arange(arguments.start_day, arguments.start_day + arguments.days + 1).astype("datetime64[D]")
+    return _look_up(np.datetime_as_string(days).tolist(), day - arguments.start_day)
+
+
+def _moments(created: np.ndarray, arguments: Arguments) -> pa.Array:
+    times = _TIMES.take(pa.array(created % DAY_SECONDS))
+    return pc.binary_join_element_wise(_dates(created // DAY_SECONDS, arguments), times, "")

@@ -1,0 +1,65 @@
+"""The folder of a generation: nothing in it is overwritten but the same, and no half of a file ever shows."""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from lakehouse.sample_data.bnpl.arguments import TRUTH, Arguments
+
+_PATTERNS = ("bnpl_*.csv", "bnpl_*.csv.gz", TRUTH)
+
+
+class FolderTaken(ValueError):
+    """The folder holds something else than what would be written; says what was found and what was expected."""
+
+
+def check_folder(out: Path, arguments: Arguments) -> None:
+    """Refuse a folder that holds the files of other arguments, for one truth cannot hold for both.
+
+    :raises FolderTaken: names the folder and a file in it.
+    """
+    if out.exists() and not out.is_dir():
+        raise FolderTaken(f"{out} is a file; expected a folder, or a name that is free.")
+    there = sorted(file.name for pattern in _PATTERNS for file in out.glob(pattern))
+    same = _arguments_of(out / TRUTH) == arguments.as_json()
+    other = [name for name in there if not (same and name in (*arguments.file_names, TRUTH))]
+    if other:
+        raise FolderTaken(
+            f"{out} holds {other[0]}{f' and {len(other) - 1} more' if other[1:] else ''}, generated with other "
+            "arguments; expected none, or what the same arguments made."
+        )
+
+
+@contextmanager
+def hidden_until_whole(out: Path, names: Sequence[str]) -> Iterator[dict[str, Path]]:
+    """Give each file a name that begins with a dot; at the end all get their own, and after an error none is left."""
+    out.mkdir(parents=True, exist_ok=True)
+    for pattern in _PATTERNS:
+        # What a killed run left.
+        for file in out.glob(f".{pattern}"):
+            file.unlink()
+    hidden = {name: out / f".{name}" for name in names}
+    try:
+        yield hidden
+        for name, path in hidden.items():
+            path.replace(out / name)
+    finally:
+        for path in hidden.values():
+            path.unlink(missing_ok=True)
+
+
+def set_modified(path: Path, at_seconds: int) -> None:
+    """Date a file, so that the oldest is the first day's and nothing depends on when it was written."""
+    os.utime(path, (at_seconds, at_seconds))
+
+
+def _arguments_of(truth: Path) -> object:
+    if not truth.is_file():
+        return None
+    try:
+        found = json.loads(truth.read_text(encoding="utf-8"))
+    except ValueError:
+        return None
+    return found.get("arguments") if isinstance(found, dict) else None

@@ -1,0 +1,104 @@
+"""The rows of all files: transactions, and known amounts of what goes wrong with them.
+
+Rates are shares of all rows; of each kind as many are planted as whole rows go into its share.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from lakehouse.sample_data.bnpl.arguments import Arguments
+from lakehouse.sample_data.bnpl.defects import CODES, DEFECTS
+from lakehouse.sample_data.bnpl.transactions import make_transactions
+from lakehouse.sample_data.bnpl.versions import SECOND_VERSIONS, THIRD_RATE, later_files, newer, second_versions
+from lakehouse.sample_data.bnpl.world import World
+
+DEFECT_RATE = 0.0006
+"""Of each defect, in transactions that have one version."""
+LATE_RATE = 0.02
+"""Transactions that arrive in the file of a later day."""
+SAME_FILE_COPY_RATE = 0.005
+"""Whole lines that stand in their file again."""
+LATER_FILE_COPY_RATE = 0.005
+"""Whole lines that a later file holds again."""
+
+
+def planted(arguments: Arguments, rate: float) -> int:
+    """Return how many rows of a kind are planted, where one file is enough for it."""
+    return int(rate * arguments.total_rows)
+
+
+def planted_across_files(arguments: Arguments, rate: float) -> int:
+    """Return how many rows of a kind are planted that needs a second file."""
+    return planted(arguments, rate) if arguments.days > 1 else 0
+
+
+def make_rows(arguments: Arguments, world: World, rng: np.random.Generator) -> pd.DataFrame:
+    """Make the rows of all files, in the order of the files; there are exactly as many as asked for."""
+    seconds = {name: planted_across_files(arguments, kind.rate) for name, kind in SECOND_VERSIONS.items()}
+    thirds = planted_across_files(arguments, THIRD_RATE)
+    copies = planted(arguments, SAME_FILE_COPY_RATE)
+    later_copies = planted_across_files(arguments, LATER_FILE_COPY_RATE)
+    first = arguments.total_rows - sum(seconds.values()) - thirds - copies - later_copies
+    transactions = make_transactions(arguments, first, world, rng)
+    versions = [*_versions(arguments, transactions, seconds, thirds, rng)]
+    rows = pd.concat([transactions, *versions], ignore_index=True)
+    again = [_some(rows, copies, rng), _later_copies(arguments, rows, later_copies, rng)]
+    return _in_files(pd.concat([rows, *again], ignore_index=True), rng)
+
+
+def _versions(
+    arguments: Arguments,
+    transactions: pd.DataFrame,
+    seconds: Mapping[str, int],
+    thirds: int,
+    rng: np.random.Generator,
+) -> Iterable[pd.DataFrame]:
+    """Return further versions, and plant in the transactions themselves what goes wrong; none is picked twice."""
+    order = rng.permutation(len(transactions))
+    file = transactions["file"].to_numpy()
+    late = planted_across_files(arguments, LATE_RATE)
+    picked = _deal(order[file[order] < arguments.days - 1], {**seconds, "late": late})
+    rest = order[~np.isin(order, np.concatenate(list(picked.values())))]
+
+    made = {}
+    for name in seconds:
+        first, made[name] = second_versions(SECOND_VERSIONS[name], transactions.iloc[picked[name]], arguments, rng)
+        _put(transactions, picked[name], first)
+    updated = made["updated"].iloc[:thirds]
+    made["updated again"] = newer(updated, later_files(updated["file"].to_numpy(), arguments, rng), arguments, rng)
+    _set(transactions, picked["late"], "file", later_files(file[picked["late"]], arguments, rng))
+    for defect, those in _deal(rest, dict.fromkeys(DEFECTS, planted(arguments, DEFECT_RATE))).items():
+        _set(transactions, those, "defect", CODES[defect])
+    return made.values()
+
+
+def _deal(order: np.ndarray, counts: Mapping[str, int]) -> dict[str, np.ndarray]:
+    """Deal out the front of an order, each its count."""
+    return dict(zip(counts, np.split(order, np.cumsum(list(counts.values())))[:-1], strict=True))
+
+
+def _some(rows: pd.DataFrame, count: int, rng: np.random.Generator) -> pd.DataFrame:
+    return rows.iloc[np.sort(rng.choice(len(rows), size=count, replace=False))]
+
+
+def _later_copies(arguments: Arguments, rows: pd.DataFrame, count: int, rng: np.random.Generator) -> pd.DataFrame:
+    copies = _some(rows[rows["file"] < arguments.days - 1], count, rng)
+    return copies.assign(file=later_files(copies["file"].to_numpy(), arguments, rng))
+
+
+def _in_files(rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    """Return the rows file by file; within one they stand in no order, so that versions do not either."""
+    mixed = rng.permutation(len(rows))
+    by_file = np.argsort(rows["file"].to_numpy()[mixed], kind="stable")
+    return rows.iloc[mixed[by_file]]
+
+
+def _put(rows: pd.DataFrame, picked: np.ndarray, changed: pd.DataFrame) -> None:
+    for column in ("file", "status", "defect"):
+        _set(rows, picked, column, changed[column].to_numpy())
+
+
+def _set(rows: pd.DataFrame, picked: np.ndarray, column: str, values: np.ndarray | int) -> None:
+    rows.iloc[picked, rows.columns.get_loc(column)] = values

@@ -1,0 +1,153 @@
+"""What the tables must hold after any set of files has been delivered, in whatever order; computed from their text."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date, timedelta
+from typing import Any
+
+import pandas as pd
+
+from lakehouse.sample_data.bnpl.truth_rows import REASONS, SampleFile
+from lakehouse.sample_data.bnpl.verdict import CLEAN, FATES, QUARANTINED, judge
+
+
+@dataclass(frozen=True)
+class DaySummary:
+    """One row of the daily summary; amounts are text, so that no digit is lost."""
+
+    transaction_date: str
+    currency: str
+    transactions: int
+    approved: int
+    declined: int
+    gross_amount: str
+    approved_amount: str
+    average_amount: str
+    approval_rate: float | None
+    distinct_customers: int
+    distinct_merchants: int
+
+
+@dataclass(frozen=True)
+class CurrencySums:
+    """All clean transactions in one currency."""
+
+    transactions: int
+    gross_amount: str
+    approved_amount: str
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What holds for a set of files."""
+
+    rows_by_file: Mapping[str, int]
+    totals: Mapping[str, int]
+    """Rows in `bronze`, and of them `clean`, `superseded` and `quarantined`."""
+    quarantined_by_reason: Mapping[str, int]
+    """A row that is refused for two reasons counts under both."""
+    clean_by_day: Mapping[str, int]
+    customers: int
+    sums_by_currency: Mapping[str, CurrencySums]
+    daily_summary: Sequence[DaySummary]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `truth.json` keeps it."""
+        return asdict(self)
+
+
+def truth_of(files: Sequence[SampleFile], *, each: Callable[[], None] = lambda: None) -> Truth:
+    """Compute the truth about these files.
+
+    :param each: is called after each file.
+    """
+    rows = judge(files, each=each)
+    clean = rows[rows["fate"] == CLEAN]
+    fates = rows["fate"].value_counts()
+    by_file = rows["file"].value_counts()
+    return Truth(
+        rows_by_file={file.name: int(by_file.get(file.name, 0)) for file in sorted(files, key=lambda one: one.name)},
+        totals={"bronze": len(rows), **{fate: int(fates.get(fate, 0)) for fate in FATES}},
+        quarantined_by_reason=_by_reason(rows[rows["fate"] == QUARANTINED]),
+        clean_by_day=_by_day(clean),
+        customers=clean["customer_id"].nunique(),
+        sums_by_currency=_sums_by_currency(clean),
+        daily_summary=_daily_summary(clean),
+    )
+
+
+def _by_reason(refused: pd.DataFrame) -> dict[str, int]:
+    bits = refused["reasons"].to_numpy()
+    counts = {reason: int((bits >> bit & 1).sum()) for bit, reason in enumerate(REASONS)}
+    return {reason: count for reason, count in counts.items() if count}
+
+
+def _by_day(clean: pd.DataFrame) -> dict[str, int]:
+    counts = clean["transaction_date"].value_counts().sort_index()
+    return {_date(day): int(count) for day, count in counts.items()}
+
+
+def _sums_by_currency(clean: pd.DataFrame) -> dict[str, CurrencySums]:
+    found = (
+        _with_approved(clean)
+        .groupby("currency")
+        .agg(transactions=("amount", "size"), gross=("amount", "sum"), approved=("approved_amount", "sum"))
+    )
+    return {
+        str(row.Index): CurrencySums(int(row.transactions), _money(row.gross), _money(row.approved))
+        for row in found.itertuples()
+    }
+
+
+def _daily_summary(clean: pd.DataFrame) -> list[DaySummary]:
+    found = (
+        _with_approved(clean)
+        .groupby(["transaction_date", "currency"])
+        .agg(
+            transactions=("amount", "size"),
+            approved=("is_approved", "sum"),
+            declined=("is_declined", "sum"),
+            gross=("amount", "sum"),
+            approved_amount=("approved_amount", "sum"),
+            customers=("customer_id", "nunique"),
+            merchants=("merchant_id", "nunique"),
+        )
+    )
+    return [_summary(row) for row in found.itertuples()]
+
+
+def _with_approved(clean: pd.DataFrame) -> pd.DataFrame:
+    approved, declined = clean["status"] == "APPROVED", clean["status"] == "DECLINED"
+    return clean.assign(is_approved=approved, is_declined=declined, approved_amount=clean["amount"].where(approved, 0))
+
+
+def _summary(row: Any) -> DaySummary:
+    day, currency = row.Index
+    decided = int(row.approved + row.declined)
+    return DaySummary(
+        transaction_date=_date(day),
+        currency=currency,
+        transactions=int(row.transactions),
+        approved=int(row.approved),
+        declined=int(row.declined),
+        gross_amount=_money(row.gross),
+        approved_amount=_money(row.approved_amount),
+        average_amount=_average(int(row.gross), int(row.transactions)),
+        approval_rate=int(row.approved) / decided if decided else None,
+        distinct_customers=int(row.customers),
+        distinct_merchants=int(row.merchants),
+    )
+
+
+def _date(day: int) -> str:
+    return (date(1970, 1, 1) + timedelta(days=int(day))).isoformat()
+
+
+def _money(cents: int) -> str:
+    return f"{int(cents) // 100}.{int(cents) % 100:02}"
+
+
+def _average(cents: int, count: int) -> str:
+    """Return an average of positive amounts to four decimals, half up."""
+    ten_thousandths = (2 * cents * 100 + count) // (2 * count)
+    return f"{ten_thousandths // 10_000}.{ten_thousandths % 10_000:04}"

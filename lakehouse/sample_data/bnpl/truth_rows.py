@@ -1,0 +1,161 @@
+"""Rows of delivered files, typed, with what is wrong with each: read from the text alone, not from how it was made.
+
+What can be read here is what the generated files hold, strictly: a lenient reader may take more.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+COLUMNS = (
+    "transaction_id",
+    "customer_id",
+    "merchant_id",
+    "amount",
+    "currency",
+    "installments",
+    "status",
+    "transaction_date",
+    "created_at",
+)
+TYPED = ("transaction_id", "customer_id", "amount", "installments", "transaction_date", "created_at")
+"""The columns whose values must be readable as something else than text; all of COLUMNS must have one."""
+ACCEPTED: Mapping[str, tuple[object, ...]] = {
+    "currency": ("MYR", "SGD", "IDR", "THB", "PHP"),
+    "installments": (1, 3, 6, 12),
+    "status": ("PENDING", "APPROVED", "DECLINED", "REFUNDED"),
+}
+FIRST_DATE = date(2020, 1, 1)
+LAST_DATE = date(2899, 12, 31)
+"""Stands for today: the files hold no date between the last day generated and 2999."""
+REASONS = (
+    *(f"castable_{column}" for column in TYPED),
+    *(f"not_null_{column}" for column in COLUMNS),
+    *(f"accepted_{column}" for column in ACCEPTED),
+    "positive_amount",
+    "date_in_range",
+)
+_LARGEST_WHOLE = "9223372036854775807"
+_DATE = r"\d{4}-\d\d-\d\d"
+_MOMENT = rf"^{_DATE}T\d\d:\d\d:\d\d(\.\d{{1,6}})?(Z|[+-]\d\d:\d\d)$"
+
+
+@dataclass(frozen=True)
+class SampleFile:
+    """A delivered file: the name that it is known by, and where it is."""
+
+    name: str
+    path: Path
+
+
+def read_rows(file: SampleFile) -> pd.DataFrame:
+    """Return a file's rows, numbered from 1; `reasons` has a bit for each of REASONS, in order.
+
+    `amount` is in cents, `transaction_date` in days and `created_at` in microseconds since 1970. A number that is
+    NULL is 0, and `has_transaction_id` and `has_created_at` tell.
+    """
+    text = _read_text(file.path)
+    typed = _typed(text)
+    masks = dict(_reasons(text, typed))
+    bits = np.zeros(text.num_rows, dtype=np.int32)
+    for bit, reason in enumerate(REASONS):
+        bits |= masks[reason].to_numpy(zero_copy_only=False).astype(np.int32) << bit
+    names = ("merchant_id", "currency", "status")
+    numbers = ("transaction_id", "customer_id", "amount", "transaction_date", "created_at")
+    return pd.DataFrame(
+        {
+            "file": file.name,
+            "row": np.arange(1, text.num_rows + 1),
+            **{name: typed[name].fill_null(0).cast(pa.int64()).to_numpy() for name in numbers},
+            **{name: typed[name].to_pandas() for name in names},
+            **{f"has_{name}": typed[name].is_valid().to_numpy(zero_copy_only=False) for name in TYPED},
+            "reasons": bits,
+        }
+    )
+
+
+def _read_text(path: Path) -> pa.Table:
+    options = csv.ConvertOptions(
+        column_types=dict.fromkeys(COLUMNS, pa.string()),
+        include_columns=COLUMNS,
+        strings_can_be_null=True,
+        null_values=[""],
+    )
+    return csv.read_csv(path, convert_options=options).combine_chunks()
+
+
+def _typed(text: pa.Table) -> dict[str, pa.Array]:
+    """Return each column as what it stands for, NULL where it cannot be read."""
+    column = {name: _whole_column(text, name) for name in COLUMNS}
+    return {
+        **column,
+        "transaction_id": _whole_numbers(column["transaction_id"]),
+        "customer_id": _whole_numbers(column["customer_id"]),
+        "amount": _cents(column["amount"]),
+        "installments": _matching(column["installments"], r"^\d{1,9}$").cast(pa.int64()),
+        "transaction_date": _days(column["transaction_date"]),
+        "created_at": _microseconds(column["created_at"]),
+    }
+
+
+def _whole_column(text: pa.Table, name: str) -> pa.Array:
+    chunks = text[name].chunks
+    return chunks[0] if chunks else pa.array([], pa.string())
+
+
+def _matching(column: pa.Array, pattern: str) -> pa.Array:
+    return pc.if_else(pc.match_substring_regex(column, pattern), column, None)
+
+
+def _whole_numbers(column: pa.Array) -> pa.Array:
+    long = _matching(column, r"^\d{19}$")
+    fitting = pc.if_else(pc.less_equal(long, _LARGEST_WHOLE), long, None)
+    return pc.coalesce(_matching(column, r"^-?\d{1,18}$"), fitting).cast(pa.int64())
+
+
+def _cents(column: pa.Array) -> pa.Array:
+    """Return the cents of a decimal(10,2); what would have to be rounded, or does not fit, cannot be read."""
+    # Below 2^53 a float holds ten digits exactly.
+    amounts = _matching(column, r"^-?\d{1,8}(\.\d{1,2})?$").cast(pa.float64())
+    return pc.round(pc.multiply(amounts, 100.0)).cast(pa.int64())
+
+
+def _days(column: pa.Array) -> pa.Array:
+    """Return days since 1970; there are few different dates, so each is read once."""
+    seen = _matching(column, rf"^{_DATE}$").dictionary_encode()
+    days = pa.array([_day(text) for text in seen.dictionary.to_pylist()], pa.int64())
+    return days.take(seen.indices)
+
+
+def _day(text: str) -> int | None:
+    try:
+        return date.fromisoformat(text).toordinal() - date(1970, 1, 1).toordinal()
+    except ValueError:
+        return None
+
+
+def _microseconds(column: pa.Array) -> pa.Array:
+    texts = _matching(column, _MOMENT).to_pandas()
+    moments = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce").astype("datetime64[us, UTC]")
+    return pa.array(moments, pa.timestamp("us", "UTC")).cast(pa.int64())
+
+
+def _reasons(text: pa.Table, typed: Mapping[str, pa.Array]) -> Iterator[tuple[str, pa.Array]]:
+    for name in TYPED:
+        yield f"castable_{name}", pc.and_(_whole_column(text, name).is_valid(), typed[name].is_null())
+    for name in COLUMNS:
+        yield f"not_null_{name}", typed[name].is_null()
+    for name, values in ACCEPTED.items():
+        known = pc.is_in(typed[name], pa.array(values, typed[name].type))
+        yield f"accepted_{name}", pc.and_(typed[name].is_valid(), pc.invert(known))
+    yield "positive_amount", pc.less_equal(typed["amount"], 0).fill_null(False)
+    first, last = (_day(str(day)) for day in (FIRST_DATE, LAST_DATE))
+    days = typed["transaction_date"]
+    yield "date_in_range", pc.or_(pc.less(days, first), pc.greater(days, last)).fill_null(False)

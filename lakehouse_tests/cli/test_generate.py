@@ -1,0 +1,105 @@
+"""`lakehouse generate bnpl`: what it says, how it ends, and that nothing is half done."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.unit
+
+START = ("--start", "2026-01-05")
+
+
+def test_it_writes_the_files_and_says_what_they_come_to(lakehouse, tmp_path):
+    options = ("--days", "3", "--rows-per-day", "400", "--seed", "2")
+    ran = lakehouse("generate", "bnpl", "--out", str(tmp_path / "out"), *START, *options)
+
+    truth = json.loads((tmp_path / "out" / "truth.json").read_text())
+    assert truth["arguments"] == {"start": "2026-01-05", "days": 3, "rows_per_day": 400, "seed": 2, "gzip": False}
+    totals = truth["totals"]
+    assert (ran.code, ran.err) == (0, [])
+    assert ran.out == [
+        f"3 files with 1,200 rows in {tmp_path}/out/",
+        f"{tmp_path}/out/truth.json: {totals['clean']:,} clean, {totals['superseded']} superseded, "
+        f"{totals['quarantined']} quarantined, {truth['customers']} customers",
+    ]
+
+
+def test_compressed_files_are_named_so(lakehouse, tmp_path):
+    assert lakehouse("generate", "bnpl", "--out", str(tmp_path), *START, "--days", "1", "--gzip").code == 0
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bnpl_2026-01-05.csv.gz", "truth.json"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--days", "0"], "lakehouse: --days is 0; expected 1 to 321413."),
+        (["--rows-per-day", "0"], "lakehouse: --rows-per-day is 0; expected 1 to 1000000000."),
+        (["--seed", "-1"], "lakehouse: --seed is -1; expected 0 to 9223372036854775807."),
+        (
+            ["--start", "2019-12-31"],
+            "lakehouse: --start is 2019-12-31; expected a day from 2020-01-01 to 2899-12-02.",
+        ),
+    ],
+)
+def test_an_argument_that_cannot_be_is_wrong_usage(lakehouse, tmp_path, arguments, message):
+    ran = lakehouse("generate", "bnpl", "--out", str(tmp_path / "out"), *START, *arguments)
+
+    assert (ran.code, ran.out, ran.err) == (2, [], [message])
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["generate"], ["generate", "bnpl"], ["generate", "fruits", "--out", "x", *START]]
+)
+def test_what_is_missing_or_unknown_is_wrong_usage(lakehouse, arguments):
+    ran = lakehouse(*arguments)
+
+    assert ran.code == 2
+    assert any(line.startswith("Error: ") for line in ran.err)
+
+
+def test_a_folder_with_other_files_is_refused(lakehouse, tmp_path):
+    lakehouse("generate", "bnpl", "--out", str(tmp_path), *START, "--days", "2")
+
+    ran = lakehouse("generate", "bnpl", "--out", str(tmp_path), *START, "--days", "1")
+
+    assert ran.code == 2
+    assert ran.err == [
+        f"lakehouse: {tmp_path} holds bnpl_2026-01-05.csv and 2 more, generated with other arguments; "
+        "expected none, or what the same arguments made. Give another --out, or empty it."
+    ]
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(lakehouse, tmp_path):
+    (tmp_path / "file").write_text("mine")
+
+    ran = lakehouse("generate", "bnpl", "--out", str(tmp_path / "file" / "out"), *START)
+
+    assert (ran.code, len(ran.err)) == (1, 1)
+    assert f"{tmp_path}/file/out could not be written: Not a directory." in ran.err[0]
+
+
+def test_ctrl_c_leaves_no_file(tmp_path):
+    out = tmp_path / "out"
+    command = [sys.executable, "-c", "from lakehouse.cli import main; main()", "generate", "bnpl", "--out", str(out)]
+    child = subprocess.Popen([*command, *START, "--rows-per-day", "20000"], stderr=subprocess.PIPE, text=True)
+    wait_for_a_file(out, child)
+    os.kill(child.pid, signal.SIGINT)
+    _, said = child.communicate(timeout=60)
+
+    assert child.returncode == 130
+    assert said.splitlines()[-1].startswith("lakehouse: stopped.")
+    assert list(out.iterdir()) == []
+
+
+def wait_for_a_file(out: Path, child: "subprocess.Popen[str]") -> None:
+    while not (out.exists() and any(out.iterdir())):
+        assert child.poll() is None
+        time.sleep(0.005)

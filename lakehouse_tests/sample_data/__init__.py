@@ -1,0 +1,1 @@
+"""What is generated, and the truth about it; no test here needs a JVM."""

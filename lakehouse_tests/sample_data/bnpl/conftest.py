@@ -1,0 +1,29 @@
+"""Generations that several tests look at; each is made once."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from lakehouse.sample_data.bnpl.generate import Generated, generate
+from lakehouse_tests.sample_data.bnpl.delivered import START, delivered
+
+
+@pytest.fixture(scope="session", params=[1, 2, 3])
+def least(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generated:
+    """The smallest generation that has every kind of trouble, for some seeds."""
+    return generate(tmp_path_factory.mktemp("least"), START, days=3, rows_per_day=1000, seed=request.param)
+
+
+@pytest.fixture(scope="session")
+def lines(least: Generated) -> pd.DataFrame:
+    """What the files of `least` say."""
+    return delivered(least.files[0].parent)
+
+
+@pytest.fixture(scope="session")
+def quarter(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of thirteen weeks."""
+    folder = tmp_path_factory.mktemp("quarter")
+    generate(folder, START, days=91, rows_per_day=500, seed=1)
+    return folder

@@ -1,0 +1,31 @@
+"""Generated files as a reader sees them: text, line by line."""
+
+import csv
+import gzip
+import io
+from datetime import date
+from pathlib import Path
+
+import pandas as pd
+
+from lakehouse.sample_data.bnpl.truth_rows import SampleFile
+
+START = date(2026, 1, 5)
+
+
+def sample_files(folder: Path) -> list[SampleFile]:
+    return [SampleFile(path.name, path) for path in sorted(folder.glob("bnpl_*.csv*"))]
+
+
+def delivered(folder: Path) -> pd.DataFrame:
+    """All rows of a folder's files as text, with `file` and `row`; what is empty is an empty text."""
+    frames = [pd.DataFrame(records(path)) for path in sorted(folder.glob("bnpl_*.csv*"))]
+    return pd.concat(frames, ignore_index=True).fillna("")
+
+
+def records(path: Path) -> list[dict[str, object]]:
+    content = path.read_bytes()
+    text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
+    return [
+        {**record, "file": path.name, "row": row} for row, record in enumerate(csv.DictReader(io.StringIO(text)), 1)
+    ]

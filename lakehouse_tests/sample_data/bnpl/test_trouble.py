@@ -1,0 +1,132 @@
+"""Every kind of trouble is there from three days of a thousand rows on, in the amounts that the rates say."""
+
+import pandas as pd
+import pytest
+
+from lakehouse.sample_data.bnpl.truth_rows import REASONS
+from lakehouse.sample_data.bnpl.verdict import judge
+from lakehouse_tests.sample_data.bnpl.delivered import sample_files
+
+SET = ["file", "row"]
+
+
+@pytest.fixture(scope="module")
+def judged(least, lines) -> pd.DataFrame:
+    """The lines, each with its fate and the number of reasons to refuse it."""
+    verdict = judge(sample_files(least.files[0].parent))[[*SET, "fate", "reasons"]]
+    return lines.merge(verdict, on=SET, validate="one_to_one")
+
+
+@pytest.fixture(scope="module")
+def pairs(judged) -> pd.DataFrame:
+    """Two rows of one transaction, the first in an earlier file than the second, which differ."""
+    known = judged[judged["transaction_id"].str.fullmatch(r"\d{16,18}")]
+    both = known.merge(known, on="transaction_id", suffixes=("", "_later"))
+    differ = (both["status"] != both["status_later"]) | (both["created_at"] != both["created_at_later"])
+    return both[(both["file"] < both["file_later"]) & differ]
+
+
+def test_rows_are_refused_for_every_reason(least):
+    assert set(least.truth.quarantined_by_reason) == set(REASONS)
+
+
+def test_a_line_stands_twice_in_a_file(lines):
+    assert lines.drop(columns="row").duplicated().sum() >= 10
+
+
+def test_a_line_comes_again_in_a_later_file(lines):
+    once = lines.drop_duplicates([column for column in lines if column != "row"])
+
+    assert once.drop(columns=SET).duplicated().sum() >= 10
+
+
+def test_newer_versions_come_later(pairs):
+    settled = pairs[(pairs["status"] == "PENDING") & (pairs["created_at"] < pairs["created_at_later"])]
+
+    assert {"APPROVED", "DECLINED", "REFUNDED"} <= set(settled["status_later"])
+
+
+def test_a_transaction_has_three_versions(judged):
+    assert judged.query("transaction_id != ''").groupby("transaction_id")["created_at"].nunique().max() == 3
+
+
+def test_newer_versions_come_before_the_older(pairs):
+    dated = pairs[pairs["created_at"].str.startswith("2026") & pairs["created_at_later"].str.startswith("2026")]
+
+    assert (dated["created_at"] > dated["created_at_later"]).sum() >= 10
+
+
+def test_two_versions_are_of_one_moment(pairs):
+    assert (pairs["created_at"] == pairs["created_at_later"]).any()
+
+
+@pytest.mark.parametrize("direction", ["before", "after"])
+def test_a_version_moves_to_another_day(pairs, direction):
+    valid = pairs[(pairs["reasons"] == 0) & (pairs["reasons_later"] == 0)]
+    old, new = valid["transaction_date"], valid["transaction_date_later"]
+
+    assert (new < old if direction == "before" else new > old).any()
+
+
+def test_transactions_come_days_late(judged):
+    counted = judged[judged["reasons"] == 0]
+    late = counted[counted["transaction_date"] < counted["file"].str[5:15]].drop_duplicates("transaction_id")
+    alone = late[~late["transaction_id"].isin(counted["transaction_id"][counted["transaction_id"].duplicated()])]
+
+    assert len(alone) >= 10
+
+
+@pytest.mark.parametrize(
+    ("column", "pattern"),
+    [
+        ("amount", r"-.*"),
+        ("amount", r"0\.00|0"),
+        ("amount", r"\d+\.\d{3}"),
+        ("amount", r"\D+.*[^\d]|RM .*"),
+        ("amount", r"\d{9,}\..*"),
+        ("transaction_date", r"2999-.*"),
+        ("transaction_date", r"(20|19)[019]9-.*"),
+        ("created_at", r"not a time|2025-02-30.*"),
+        ("transaction_id", r"|\D+.*|\d{19}"),
+        *((column, "") for column in ("customer_id", "merchant_id", "amount", "currency", "status", "created_at")),
+    ],
+)
+def test_a_bad_value_is_there_and_its_row_is_refused(judged, column, pattern):
+    broken = judged[judged[column].str.fullmatch(pattern)]
+
+    assert len(broken) >= 1
+    assert (broken["reasons"] != 0).all()
+
+
+def test_malformed_mail_addresses_are_no_reason_to_refuse(judged):
+    malformed = judged[~judged["customer_email"].str.fullmatch(r"[a-z0-9]+@example\.com")]
+
+    assert len(malformed) >= 1
+    assert (malformed["reasons"] == 0).all()
+
+
+def test_an_invalid_version_comes_after_a_valid_one(pairs):
+    found = pairs[(pairs["fate"] == "clean") & (pairs["fate_later"] == "quarantined")]
+
+    assert (found["created_at"] < found["created_at_later"]).any()
+
+
+def test_an_invalid_version_is_corrected_by_a_later_file(pairs):
+    assert ((pairs["reasons"] != 0) & (pairs["fate"] == "superseded") & (pairs["fate_later"] == "clean")).any()
+
+
+def test_an_invalid_version_comes_too_late_to_matter(pairs):
+    assert ((pairs["fate"] == "clean") & (pairs["reasons_later"] != 0) & (pairs["fate_later"] == "superseded")).any()
+
+
+def test_a_row_breaks_two_rules_at_once(judged):
+    assert ((judged["amount"] == "-5.00") & (judged["status"] == "UNKNOWN")).any()
+    assert ((judged["currency"] == "USD") & (judged["installments"] == "5")).any()
+
+
+def test_the_amounts_are_those_of_the_rates(least):
+    # Of 3,000 rows: 1 of each of 28 defects, 27 of which are refused, and 15 second versions that are; copies add some.
+    assert 42 <= least.truth.totals["quarantined"] <= 50
+    # 60 + 30 + 30 + 6 + 6 + 15 second versions, 12 third ones, 30 copies, and 180 updated transactions less.
+    added = 180 + 30 + 30 + 6 + 6 + 15 + 12 + 30
+    assert added - 10 <= least.truth.totals["superseded"] <= added
