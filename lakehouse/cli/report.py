@@ -16,7 +16,7 @@ def summary(result: "IngestResult") -> list[str]:
         _delivery(result),
         *(f"  {key} is still being written; the next ingest takes it" for key in result.unsettled),
         *(f"  {warning}" for warning in _warnings(result)),
-        *(_table(asset) for asset in _done(result)),
+        *(_table(assets) for assets in _by_table(result).values()),
         *_quarantined(result),
     ]
 
@@ -25,7 +25,7 @@ def complaints(result: "IngestResult") -> list[str]:
     """Say what failed: one line for each rejected file, and one for each table that was not published."""
     return [
         *(f"{file.file} was rejected: {file.reason} It is kept as {file.kept_as}." for file in result.rejected),
-        *(result.run.messages if result.run else ()),
+        *result.messages,
     ]
 
 
@@ -37,30 +37,45 @@ def _delivery(result: "IngestResult") -> str:
 
 
 def _done(result: "IngestResult") -> "Iterator[AssetResult]":
-    for asset in result.run.assets if result.run else ():
-        if asset.status in ("published", "unchanged"):
-            yield asset
+    return (asset for asset in result.assets if asset.status in ("published", "unchanged"))
+
+
+def _by_table(result: "IngestResult") -> "dict[str, list[AssetResult]]":
+    found: dict[str, list[AssetResult]] = {}
+    for asset in _done(result):
+        found.setdefault(asset.table, []).append(asset)
+    return found
 
 
 def _warnings(result: "IngestResult") -> list[str]:
     return [warning for asset in _done(result) for warning in asset.metadata.get("warnings", ())]
 
 
-def _table(asset: "AssetResult") -> str:
-    found = asset.metadata
-    total = count(found.get("dagster/row_count", 0), "row")
-    if asset.status == "unchanged":
-        return f"{asset.table}: unchanged, {total}"
+def _table(assets: "list[AssetResult]") -> str:
+    """Say what a table got, in all runs that computed it."""
+    table, last = assets[-1].table, assets[-1].metadata
+    total = count(last.get("dagster/row_count", 0), "row")
+    if all(asset.status == "unchanged" for asset in assets):
+        return f"{table}: unchanged, {total}"
     words = {"iceberg/inserted_rows": "inserted", "iceberg/updated_rows": "updated"}
-    shown = words if words.keys() <= found.keys() else {"iceberg/added_rows": "added"}
-    changes = ", ".join(f"{found.get(key, 0):,} {word}" for key, word in shown.items())
-    return f"{asset.table}: {changes}, {total} in all"
+    merged = any(words.keys() <= asset.metadata.keys() for asset in assets)
+    shown = words if merged else {"iceberg/added_rows": "added"}
+    changes = [f"{_sum(assets, key):,} {word}" for key, word in shown.items()]
+    removed = _sum(assets, "iceberg/removed_rows")
+    changes += [f"{removed:,} removed"] if removed else []
+    runs = f" in {len(assets)} runs" if len(assets) > 1 else ""
+    return f"{table}: {', '.join(changes)}{runs}, {total} in all"
+
+
+def _sum(assets: "list[AssetResult]", key: str) -> int:
+    return sum(asset.metadata.get(key, 0) for asset in assets)
 
 
 def _quarantined(result: "IngestResult") -> Iterator[str]:
+    names = {asset.table: asset.metadata.get("quarantine_table") for asset in result.assets}
     for table, rows in result.quarantined.items():
         verb = "was" if rows == 1 else "were"
         yield (
             f"{table}: {count(rows, 'row')} {verb} refused and quarantined, with reasons; "
-            f'look at them with: lakehouse sql "TABLE {table}_quarantine"'
+            f'look at them with: lakehouse sql "TABLE {names[table]}"'
         )

@@ -50,11 +50,11 @@ def demo(state: State) -> None:
 
 def _ingest(state: State, name: str) -> bool:
     """Ingest one feed, and say what became of it; whether all of it went through."""
-    from lakehouse.definitions import definitions
+    from lakehouse.definitions import TABLES, definitions
     from lakehouse.ingestion.catch_up import ingest as ingest_feed
 
     with state.progress(f"Ingesting {name}"):
-        result = ingest_feed(definitions, state.settings, state.feeds[name])
+        result = ingest_feed(definitions, TABLES, state.settings, state.feeds[name])
     for line in summary(result):
         click.echo(line)
     for line in complaints(result):

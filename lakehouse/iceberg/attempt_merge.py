@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg import stage
 from lakehouse.iceberg.audit import TOTAL, audit, count, sample_of, sample_of_repeated
-from lakehouse.iceberg.candidate import Candidate, differs_sql, prepare, written_columns
+from lakehouse.iceberg.candidate import DELETED, Candidate, differs_sql, prepare, written_columns
 from lakehouse.iceberg.outcome import Outcome, RuleResult
 from lakehouse.iceberg.quarantine import Write, quarantine
 from lakehouse.iceberg.quoting import identifier
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ACTION = "__action"
-_REFUSED, _INSERTED, _UPDATED, _KEYS = "__refused", "__inserted", "__updated", "__keys"
+_REFUSED, _INSERTED, _UPDATED, _DELETED, _KEYS = "__refused", "__inserted", "__updated", "__deleted", "__keys"
 
 
 def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int, write: Write) -> Outcome:
@@ -42,42 +42,47 @@ def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int
             number,
             staged=False,
         )
-    inserted, updated = found[_INSERTED], found[_UPDATED]
-    if inserted + updated == 0:
+    inserted, updated, deleted = (_or_zero(found[name]) for name in (_INSERTED, _UPDATED, _DELETED))
+    if inserted + updated + deleted == 0:
         return unchanged(attempt, results, quarantined, number)
     changed = candidate.accepted(compared.where(f"{_ACTION} <> 'same'"))
-    _stage(attempt, mode, changed, updated)
+    _stage(attempt, mode, changed, updated + deleted)
     results += _other_uniqueness(attempt, mode, changed)
     if any(result.blocks for result in results):
         return refuse(attempt, results, quarantined, number)
     published = publish(attempt, results, quarantined, number)
-    return with_counts(published, inserted_rows=inserted, updated_rows=updated)
+    return with_counts(published, inserted_rows=inserted, updated_rows=updated, removed_rows=deleted)
 
 
 def _compare(attempt: Attempt, mode: Merge, candidate: Candidate) -> "DataFrame":
     """Return the candidate's rows, each with what would become of it: insert, update or same."""
     from pyspark.sql.functions import expr
 
+    goes = identifier(DELETED) if candidate.deletes else "false"
     if attempt.base.rows == 0:
-        return candidate.frame.selectExpr("*", f"'insert' AS {_ACTION}")
+        return candidate.frame.selectExpr("*", f"if({goes}, 'same', 'insert') AS {_ACTION}")
     columns = written_columns(attempt.table)
     standing = attempt.existing().selectExpr(*map(identifier, columns), "true AS __standing")
     on = " AND ".join(f"s.{identifier(key)} <=> t.{identifier(key)}" for key in mode.on)
     joined = candidate.frame.alias("s").join(standing.alias("t"), expr(on), "left_outer")
     differs = [differs_sql(attempt.table, name, "s", "t") for name in columns if name not in mode.on]
     differ = " OR ".join(differs) or "false"
-    action = f"CASE WHEN t.__standing IS NULL THEN 'insert' WHEN {differ} THEN 'update' ELSE 'same' END"
+    action = (
+        f"CASE WHEN {goes} THEN if(t.__standing IS NULL, 'same', 'delete') "
+        f"WHEN t.__standing IS NULL THEN 'insert' WHEN {differ} THEN 'update' ELSE 'same' END"
+    )
     return joined.selectExpr("s.*", f"{action} AS {_ACTION}")
 
 
 def _aggregates(table: IcebergTable, mode: Merge, candidate: Candidate) -> dict[str, str]:
-    """Return what one query counts: broken rules, refused rows, inserts, updates, and distinct keys."""
+    """Return what one query counts: broken rules, refused rows, inserts, updates, deletes, and distinct keys."""
     refused = candidate.refused_predicate
     key = f"struct({', '.join(map(identifier, mode.on))})"
     counts = {
         _REFUSED: f"count_if({refused})",
         _INSERTED: f"count_if(NOT {refused} AND {_ACTION} = 'insert')",
         _UPDATED: f"count_if(NOT {refused} AND {_ACTION} = 'update')",
+        _DELETED: f"count_if({_ACTION} = 'delete')",
         _KEYS: f"count(DISTINCT CASE WHEN NOT {refused} THEN {key} END)",
     }
     for rule in table.row_rules:
@@ -135,16 +140,18 @@ def _other_uniqueness(attempt: Attempt, mode: Merge, changed: "DataFrame") -> li
         return []
     keys = [identifier(key) for key in mode.on]
     staying = attempt.existing().join(changed.select(*keys), list(mode.on), "left_anti")
-    return audit(attempt.engine, attempt.table, changed, rules, staying if attempt.base.rows else None)
+    added = changed.where(f"NOT {DELETED}") if DELETED in changed.columns else changed
+    return audit(attempt.engine, attempt.table, added, rules, staying if attempt.base.rows else None)
 
 
-def _stage(attempt: Attempt, mode: Merge, changed: "DataFrame", updated: int) -> None:
-    if updated:
+def _stage(attempt: Attempt, mode: Merge, changed: "DataFrame", matched: int) -> None:
+    if matched:
         stage.merge(attempt, changed, mode)
         return
     # Rows that are all new need no look at the table.
     stamped = [f"current_timestamp() AS {identifier(mode.stamp)}"] if mode.stamp else []
-    stage.append(attempt, changed.selectExpr("*", *stamped))
+    columns = map(identifier, written_columns(attempt.table))
+    stage.append(attempt, changed.selectExpr(*columns, *stamped))
 
 
 def _or_zero(value: int | None) -> int:

@@ -40,26 +40,37 @@ def rows_attempt(
     split, quarantined = stage_it(attempt, candidate, write)
     head = attempt.history().head(attempt.branch)
     assert head is not None
-    if isinstance(attempt.table.write, Append) and head.count("added-records") == 0:
+    if isinstance(attempt.table.write, Append) and head.rows == attempt.base.rows:
         return unchanged(attempt, split, quarantined, number)
     return _settle(attempt, head, split, quarantined, number)
 
 
 def _append(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[RuleResult], Quarantined | None]:
-    """Stage the rows that the rules accept, and look for refused ones only where some are missing.
+    """Stage the rows that break no rule, and look for others only where some are missing.
 
     Counting a frame reads no column, where it is read from files; evaluating the rules once more would read all theirs.
     """
-    stage.append(attempt, candidate.accepted())
-    rules = attempt.table.quarantining_rules
+    rules = [rule for rule in attempt.table.row_rules if rule.on_failure != "warn"]
+    blocking = [rule for rule in rules if rule.on_failure == "block"]
+    stage.append(attempt, candidate.accepted(candidate.frame.where(f"NOT {candidate.broken(blocking)}")))
     if not rules:
         return [], None
-    staged = attempt.history().head(attempt.branch)
-    assert staged is not None
     total = candidate.frame.count()
-    if total == staged.count("added-records"):
+    if total == _added(attempt):
         return [RuleResult(rule, 0, total) for rule in rules], None
-    return _split(attempt, candidate, candidate.frame, write)
+    split, quarantined = _split(attempt, candidate, candidate.frame, write)
+    refused = quarantined.rows if quarantined else 0
+    if total - refused > _added(attempt):
+        # They belong to the candidate that is refused for them.
+        stage.append(attempt, candidate.accepted(candidate.frame.where(candidate.broken(blocking))))
+    return split, quarantined
+
+
+def _added(attempt: Attempt) -> int:
+    """Return how many rows an append has staged."""
+    head = attempt.history().head(attempt.branch)
+    assert head is not None
+    return head.rows - attempt.base.rows
 
 
 def _overwrite(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[RuleResult], Quarantined | None]:
@@ -78,7 +89,8 @@ def _overwrite(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[li
 def _settle(
     attempt: Attempt, head: Snapshot, split: list[RuleResult], quarantined: Quarantined | None, number: int
 ) -> Outcome:
-    rules = [rule for rule in attempt.table.rules if rule.on_failure != "quarantine"]
+    known = {result.rule.name for result in split}
+    rules = [rule for rule in attempt.table.rules if rule.on_failure != "quarantine" and rule.name not in known]
     needed = rules or isinstance(attempt.table.write, OverwritePartitions)
     changed = _changed_rows(attempt, head)
     existing = attempt.existing() if isinstance(attempt.table.write, Append) and attempt.base.rows else None

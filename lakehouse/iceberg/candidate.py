@@ -1,6 +1,6 @@
 """The rows that a write may publish: what an asset computed, checked by name, typed, and split by the rules."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 SOURCE_COLUMNS = ("_source_file", "_source_sha256", "_source_row")
+DELETED = "_deleted"
+"""A column that the frame of a merge may have beside the declared ones: true where the row of that key shall go."""
 _DELIVERED = "__delivered__"
 
 
@@ -21,8 +23,8 @@ _DELIVERED = "__delivered__"
 class Candidate:
     """A frame in the declared types, that still knows what was delivered.
 
-    `frame` has the declared columns, then those of `SOURCE_COLUMNS` that the asset handed on, then for each column that
-    was cast its value before that, under the name in `delivered`.
+    `frame` has the declared columns, then those of `SOURCE_COLUMNS` and `DELETED` that the asset handed on, then for
+    each column that was cast its value before that, under the name in `delivered`.
     """
 
     table: IcebergTable
@@ -30,8 +32,14 @@ class Candidate:
     delivered: Mapping[str, str]
 
     def violation(self, rule: Rule) -> str:
-        """Return the SQL predicate of the rows that break a row rule."""
-        return rule.predicate(self.delivered_sql)
+        """Return the SQL predicate of the rows that break a row rule; one that shall go breaks none."""
+        broken = rule.predicate(self.delivered_sql)
+        return f"(NOT {DELETED} AND {broken})" if self.deletes else broken
+
+    @property
+    def deletes(self) -> bool:
+        """Whether the frame says of each row if it shall go."""
+        return DELETED in self.frame.columns
 
     def delivered_sql(self, column: str) -> str:
         """Return the SQL of a column as it was delivered."""
@@ -40,15 +48,18 @@ class Candidate:
     @property
     def refused_predicate(self) -> str:
         """The SQL predicate of the rows that go to the quarantine."""
-        breaks = [self.violation(rule) for rule in self.table.quarantining_rules]
+        return self.broken(self.table.quarantining_rules)
+
+    def broken(self, rules: Sequence[Rule]) -> str:
+        """Return the SQL predicate of the rows that break any of some row rules."""
+        breaks = [self.violation(rule) for rule in rules]
         return f"({' OR '.join(breaks)})" if breaks else "false"
 
     def accepted(self, frame: "DataFrame | None" = None) -> "DataFrame":
-        """Return the rows that go on, in the declared columns."""
-        return self._plain((self.frame if frame is None else frame).where(f"NOT {self.refused_predicate}"))
-
-    def _plain(self, frame: "DataFrame") -> "DataFrame":
-        return frame.select(*(identifier(name) for name in written_columns(self.table)))
+        """Return the rows that go on, in the declared columns, and `DELETED` where the frame has it."""
+        rows = (self.frame if frame is None else frame).where(f"NOT {self.refused_predicate}")
+        columns = [*written_columns(self.table), *([DELETED] if self.deletes else [])]
+        return rows.select(*map(identifier, columns))
 
     def shown(self, frame: "DataFrame | None" = None) -> "DataFrame":
         """Return the rows as people shall see them: what was delivered in place of what it was cast to."""
@@ -106,7 +117,7 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> Candidate:
     """
     found = {field.name: types.parse(field.dataType.simpleString()) for field in _known_fields(table, frame)}
     _check_names(table, frame.columns)
-    castable = {rule.columns[0] for rule in table.rules if rule.castable_as}
+    castable = {rule.columns[0]: rule for rule in table.rules if rule.castable_as}
     selected: list[str] = []
     delivered: dict[str, str] = {}
     for name in written_columns(table):
@@ -119,13 +130,14 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> Candidate:
             selected.append(f"CAST({quoted} AS {wanted}) AS {quoted}")
         elif name in castable:
             delivered[name] = f"{_DELIVERED}{name}"
-            selected.append(f"try_cast({quoted} AS {wanted}) AS {quoted}")
+            selected.append(f"CAST({castable[name].cast_sql(quoted)} AS {wanted}) AS {quoted}")
         else:
             raise FrameMismatch(
                 f"{table.name}: column {name} is {have} in the frame; expected {wanted}, as declared.",
                 next_step=f"Cast it in the asset, or declare castable({name!r}, {str(wanted)!r}) among the rules.",
             )
-    extra = [identifier(name) for name in SOURCE_COLUMNS if name in frame.columns and name not in table.column_names]
+    beside = (*SOURCE_COLUMNS, DELETED)
+    extra = [identifier(name) for name in beside if name in frame.columns and name not in table.column_names]
     raw = [f"{identifier(name)} AS {identifier(hidden)}" for name, hidden in delivered.items()]
     return Candidate(table, frame.selectExpr(*selected, *extra, *raw), delivered)
 
@@ -141,7 +153,7 @@ def _known_fields(table: IcebergTable, frame: "DataFrame") -> list:
 
 def _check_names(table: IcebergTable, found: list[str]) -> None:
     wanted = written_columns(table)
-    allowed = {*table.column_names, *SOURCE_COLUMNS}
+    allowed = {*table.column_names, *SOURCE_COLUMNS, *([DELETED] if isinstance(table.write, Merge) else [])}
     missing = [name for name in wanted if name not in found]
     unknown = [name for name in found if name not in allowed]
     if missing or unknown:

@@ -41,7 +41,7 @@ def read_files(table: "Table", snapshot_id: int | None = None) -> Iterator[Table
     for manifest in read_manifests(table, snapshot_id):
         spec = specs[manifest.partition_spec_id]
         for entry in manifest.fetch_manifest_entry(table.io):
-            values = _partition_values(table, spec, entry)
+            values = partition_values(table, spec, entry)
             yield _file(entry, spec.spec_id, {name: values.get(field_id) for field_id, name in names.items()})
 
 
@@ -65,7 +65,8 @@ def _file(entry: "ManifestEntry", spec_id: int, partition: Mapping[str, Any]) ->
     )
 
 
-def _partition_values(table: "Table", spec: "PartitionSpec", entry: "ManifestEntry") -> dict[int, Any]:
+def partition_values(table: "Table", spec: "PartitionSpec", entry: "ManifestEntry") -> dict[int, Any]:
+    """Return the value of each field of a file's partition spec, by field id: dates as dates, moments as moments."""
     from pyiceberg.schema import index_by_id
 
     sources = index_by_id(table.schema())

@@ -79,13 +79,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Published(Outcome):
-    """`main` now holds the rows. Counts are those of this write; a merge counts rows inserted and updated."""
+    """`main` now holds the rows. Counts are those of this write; a merge counts rows inserted, updated and removed."""
 
     operation: str = ""
     added_rows: int = 0
     deleted_rows: int = 0
     inserted_rows: int | None = None
     updated_rows: int | None = None
+    removed_rows: int | None = None
     added_files: int = 0
     added_bytes: int = 0
     row_count: int = 0

@@ -1,6 +1,6 @@
 """How names and values are written into SQL; the one place that quotes."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -45,3 +45,11 @@ def literal(value: object) -> str:
 def literals(values: Iterable[object]) -> str:
     """Write values as a parenthesised list for `IN`."""
     return "(" + ", ".join(literal(value) for value in values) + ")"
+
+
+def among(column: str, values: Collection[object]) -> str:
+    """Write the predicate of the rows whose column has one of some values, None standing for NULL."""
+    name, known = identifier(column), [value for value in values if value is not None]
+    tests = [f"{name} IN {literals(sorted(known))}"] if known else []  # type: ignore[type-var]
+    tests += [f"{name} IS NULL"] if None in values else []
+    return f"({' OR '.join(tests)})" if tests else "false"

@@ -3,41 +3,64 @@
 Every read is pinned to a snapshot id: a frame over the bare table changes when somebody commits.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from lakehouse.errors import SnapshotNotFound, UsageError
+from lakehouse.iceberg.changed_partitions import changed_values
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import History, read_history
 from lakehouse.iceberg.outcome import Pin
+from lakehouse.iceberg.quoting import among, identifier
 from lakehouse.iceberg.run import Run
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+SINCE = ("incremental", "changed_keys")
+"""The modes that read what came since the target was last computed."""
+
+
 @dataclass(frozen=True)
 class Input:
-    """What an asset reads of a table. `by` is the column that the run's partitions are looked for in."""
+    """What an asset reads of a table.
+
+    `by` is the column that the run's partitions are looked for in; with `outside`, all rows but theirs are read.
+    """
 
     table: str
-    mode: Literal["latest", "incremental", "as_of"] = "latest"
+    mode: Literal["latest", "incremental", "changed_keys", "as_of"] = "latest"
     by: str | None = None
+    outside: bool = False
+    keys: tuple[str, ...] = ()
     snapshot_id: int | None = None
     timestamp: datetime | None = None
     tag: str | None = None
 
 
-def latest(table: str, *, by: str | None = None) -> Input:
-    """Read the current snapshot; with `by`, only the run's partitions of that column."""
-    return Input(table, "latest", by=by)
+def latest(table: str, *, by: str | None = None, outside: bool = False) -> Input:
+    """Read the current snapshot; with `by`, only the run's partitions of that column, or all rows outside of them."""
+    return Input(table, "latest", by=by, outside=outside)
 
 
-def incremental(table: str) -> Input:
-    """Read what was appended since the target was last computed from this table; all of it where that can't be told."""
-    return Input(table, "incremental")
+def incremental(table: str, *, by: str | None = None, outside: bool = False) -> Input:
+    """Read what was appended since the target was last computed from this table; all of it where that can't be told.
+
+    With `by`, only of the run's partitions of that column, or what is outside of them.
+    """
+    return Input(table, "incremental", by=by, outside=outside)
+
+
+def changed_keys(table: str, *, of: str | Sequence[str], by: str) -> Input:
+    """Read the keys that have rows in the partitions of `by` touched since the target was last computed, then or now.
+
+    Where that can't be told, all keys that the table or the target has. A target that computes these keys anew, and
+    removes those without rows, is as if it had been computed anew as a whole.
+    """
+    return Input(table, "changed_keys", by=by, keys=(of,) if isinstance(of, str) else tuple(of))
 
 
 def as_of(
@@ -65,8 +88,10 @@ def pin(engine: Engine, inputs: Mapping[str, Input], target: str) -> dict[str, P
     :param target: the table whose commits hold the watermarks.
     :raises TableNotFound: when an input, or the target of an incremental one, is not there.
     """
-    marks = read_history(engine, target) if any(given.mode == "incremental" for given in inputs.values()) else None
-    return {name: _pin_one(read_history(engine, given.table), given, marks) for name, given in inputs.items()}
+    marks = read_history(engine, target) if any(given.mode in SINCE for given in inputs.values()) else None
+    # Once for each table: two inputs of one table are read of the same snapshot.
+    sources = {table: read_history(engine, table) for table in {given.table for given in inputs.values()}}
+    return {name: _pin_one(sources[given.table], given, marks) for name, given in inputs.items()}
 
 
 def read(engine: Engine, pinned: Pin, where: str | None = None) -> "DataFrame":
@@ -86,14 +111,38 @@ def read(engine: Engine, pinned: Pin, where: str | None = None) -> "DataFrame":
 
 
 def read_inputs(
-    engine: Engine, inputs: Mapping[str, Input], pins: Mapping[str, Pin], run: Run
+    engine: Engine, inputs: Mapping[str, Input], pins: Mapping[str, Pin], run: Run, target: str
 ) -> "dict[str, DataFrame]":
     """Return the frames of a write's inputs, each narrowed to the run's partitions where it asks for that."""
-    frames = {}
-    for name, given in inputs.items():
-        where = run.partitions.predicate(given.by) if given.by and run.partitions else None
-        frames[name] = read(engine, pins[name], where)
-    return frames
+    return {
+        name: _read_keys(engine, given, pins[name], target)
+        if given.mode == "changed_keys"
+        else read(engine, pins[name], _narrowed(given, run))
+        for name, given in inputs.items()
+    }
+
+
+def _read_keys(engine: Engine, given: Input, pinned: Pin, target: str) -> "DataFrame":
+    """Return the keys of `changed_keys`, each once."""
+    keys = [identifier(name) for name in given.keys]
+    now = read(engine, replace(pinned, since_snapshot_id=None))
+    if pinned.is_empty or pinned.snapshot_id is None:
+        return now.where("false").select(*keys)
+    if pinned.since_snapshot_id is None:
+        before = read(engine, pin(engine, {target: latest(target)}, target)[target])
+        return now.select(*keys).unionAll(before.select(*keys)).distinct()
+    assert given.by is not None
+    history, loaded = read_history(engine, given.table), engine.catalog.load(given.table)
+    touched = changed_values(loaded, history, pinned.since_snapshot_id, pinned.snapshot_id, given.by)
+    where = among(given.by, touched)
+    before = read(engine, Pin(given.table, pinned.since_snapshot_id), where)
+    return now.where(where).select(*keys).unionAll(before.select(*keys)).distinct()
+
+
+def _narrowed(given: Input, run: Run) -> str | None:
+    if not given.by or not run.partitions:
+        return None
+    return run.partitions.outside(given.by) if given.outside else run.partitions.predicate(given.by)
 
 
 def _pin_one(source: History, given: Input, marks: History | None) -> Pin:
@@ -104,7 +153,21 @@ def _pin_one(source: History, given: Input, marks: History | None) -> Pin:
         return Pin(given.table, None, rows=0)
     if given.mode == "latest" or marks is None:
         return Pin(given.table, head.snapshot_id, rows=head.rows)
-    return _pin_incremental(source, given.table, marks.watermark(given.table))
+    since = marks.watermark(given.table)
+    if given.mode == "changed_keys":
+        return _pin_keys(source, given.table, since)
+    return _pin_incremental(source, given.table, since)
+
+
+def _pin_keys(source: History, table: str, since: int | None) -> Pin:
+    assert source.main is not None
+    head = source.main.snapshot_id
+    if since == head:
+        return Pin(table, head, since, rows=0)
+    if since is None or since not in source.snapshots or source.between(since, head) is None:
+        note = "read in full: the first time" if since is None else f"read in full: snapshot {since} is gone from main"
+        return Pin(table, head, note=note)
+    return Pin(table, head, since)
 
 
 def _pin_incremental(source: History, table: str, since: int | None) -> Pin:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg import types
+from lakehouse.iceberg.casts import cast_sql
 from lakehouse.iceberg.quoting import identifier, literal, literals
 
 OnFailure = Literal["quarantine", "block", "warn"]
@@ -33,6 +34,8 @@ class Rule:
     violated_by: str | None = None
     unique_on: tuple[str, ...] = ()
     castable_as: str | None = None
+    time_zone: str = "UTC"
+    """Where delivered moments without an offset were written (`castable`)."""
     tolerated_fraction: float = 0.0
     """Share of the rows, from 0 to 1, that may break the rule before it counts as failed (`block` and `warn`)."""
 
@@ -75,10 +78,15 @@ class Rule:
         if self.castable_as is not None:
             (column,) = self.columns
             raw = delivered(column)
-            return f"({raw} IS NOT NULL AND try_cast({raw} AS {self.castable_as}) IS NULL)"
+            return f"({raw} IS NOT NULL AND {self.cast_sql(raw)} IS NULL)"
         if self.violated_by is None:
             raise DeclarationError(f"rule {self.name} is about the whole table and has no predicate on rows.")
         return self.violated_by
+
+    def cast_sql(self, raw: str) -> str:
+        """Return SQL for a delivered value in the type that `castable` names; NULL where it cannot be read as one."""
+        assert self.castable_as is not None
+        return cast_sql(raw, self.castable_as, self.time_zone)
 
 
 def not_null(column: str, *, on_failure: OnFailure = "quarantine", **options: object) -> Rule:
@@ -158,13 +166,23 @@ def between(
     )
 
 
-def castable(column: str, to: str, *, on_failure: OnFailure = "quarantine", **options: object) -> Rule:
-    """Say that what was delivered in the column can be read as the type; NULL passes.
+def castable(
+    column: str, to: str, *, time_zone: str = "UTC", on_failure: OnFailure = "quarantine", **options: object
+) -> Rule:
+    """Say that what was delivered in the column can be read as the type, with nothing lost; NULL passes.
 
     The table's write then casts the column itself, so that the asset hands on what it got.
+
+    :param time_zone: where moments without an offset were written, and whose days a `date` is one of.
     """
     return _rule(
-        "castable", (column,), f"{column} can be read as {to}", on_failure, options, castable_as=str(types.parse(to))
+        "castable",
+        (column,),
+        f"{column} can be read as {to}",
+        on_failure,
+        options,
+        castable_as=str(types.parse(to)),
+        time_zone=time_zone,
     )
 
 

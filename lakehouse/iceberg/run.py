@@ -14,18 +14,39 @@ class Partitions:
 
     `values` are their names as text, for stamps and metadata.
     `ranges` are half-open `[low, high)` bounds where partitions are spans of a column; else `values` are its values.
+    `within` are the bounds of all partitions that there are, of this run or another; None where they have none.
     """
 
     values: tuple[str, ...]
     ranges: tuple[tuple[Bound, Bound], ...] = ()
+    within: tuple[Bound, Bound] | None = None
 
     def predicate(self, column: str) -> str:
         """Return the SQL predicate of the rows whose `column` lies in these partitions."""
         name = identifier(column)
         if not self.ranges:
             return f"{name} IN {literals(self.values)}"
-        spans = [f"({name} >= {literal(low)} AND {name} < {literal(high)})" for low, high in _joined(self.ranges)]
+        spans = [f"({name} >= {literal(low)} AND {name} < {literal(high)})" for low, high in self.spans]
         return spans[0] if len(spans) == 1 else f"({' OR '.join(spans)})"
+
+    def outside(self, column: str) -> str:
+        """Return the SQL predicate of the rows whose `column` lies in none of these partitions, or is NULL."""
+        return f"({identifier(column)} IS NULL OR NOT ({self.predicate(column)}))"
+
+    @property
+    def spans(self) -> list[tuple[Bound, Bound]]:
+        """The ranges, those that touch joined."""
+        return _joined(self.ranges)
+
+    def has(self, value: Bound | str) -> bool:
+        """Whether a value lies in one of these partitions."""
+        return any(low <= value < high for low, high in self.ranges) if self.ranges else str(value) in self.values  # type: ignore[operator]
+
+    def is_one(self, value: Bound | str | None) -> bool:
+        """Whether a value lies in any partition that there is, of this run or another."""
+        if value is None:
+            return False
+        return self.within is None or self.within[0] <= value < self.within[1]  # type: ignore[operator]
 
 
 @dataclass(frozen=True)
@@ -39,6 +60,11 @@ class Run:
     def partition_values(self) -> tuple[str, ...]:
         """Names of the partitions; empty where the run has none."""
         return self.partitions.values if self.partitions else ()
+
+
+def text(bound: Bound) -> str:
+    """Write a bound of a partition as text that sorts and reads back."""
+    return str(bound) if isinstance(bound, int) else bound.isoformat()
 
 
 def _joined(ranges: tuple[tuple[Bound, Bound], ...]) -> list[tuple[Bound, Bound]]:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from lakehouse.iceberg.branch import audit_branch
-from lakehouse.iceberg.candidate import written_columns
+from lakehouse.iceberg.candidate import DELETED, written_columns
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import History, Snapshot, read_history
 from lakehouse.iceberg.outcome import Pin
 from lakehouse.iceberg.quoting import identifier
 from lakehouse.iceberg.retry import Failure, classify
-from lakehouse.iceberg.run import Run
+from lakehouse.iceberg.run import Run, text
 from lakehouse.iceberg.stamp import Stamp
 from lakehouse.iceberg.table import IcebergTable, Merge
 
@@ -34,6 +34,8 @@ class Attempt:
     base: Snapshot
     """The snapshot that the branch started at; that of an empty table has no rows."""
     pins: Mapping[str, Pin] = field(default_factory=dict)
+    watermarks: Mapping[str, int] = field(default_factory=dict)
+    """By table, the snapshot that the whole target is computed from once this is published."""
 
     @property
     def branch(self) -> str:
@@ -48,13 +50,17 @@ class Attempt:
     @property
     def stamp(self) -> Stamp:
         """What the commits of this attempt are stamped with."""
+        partitions = self.run.partitions
+        pins = (pin for pin in self.pins.values() if pin.table != self.table.name)
         return Stamp(
             kind="write",
             write_id=self.write_id,
             run_id=self.run.run_id,
             partitions=self.run.partition_values,
-            inputs={pin.table: pin.snapshot_id for pin in self.pins.values() if pin.snapshot_id is not None},
+            inputs=self.watermarks,
             declaration=self.table.declaration_hash,
+            read={pin.table: pin.snapshot_id for pin in pins if pin.snapshot_id} if partitions else {},
+            spans=tuple((text(low), text(high)) for low, high in partitions.spans) if partitions else (),
         )
 
     def history(self) -> History:
@@ -90,19 +96,20 @@ def overwrite(attempt: Attempt, rows: "DataFrame", predicate: str) -> None:
 
 
 def merge(attempt: Attempt, rows: "DataFrame", mode: Merge) -> None:
-    """Insert or update rows by their key; each of them is known to be new or different."""
+    """Insert, update or delete rows by their key; each of them is known to be new, different, or to go."""
     columns = [identifier(name) for name in written_columns(attempt.table)]
     values = {column: f"s.{column}" for column in columns}
     if mode.stamp:
         values[identifier(mode.stamp)] = "current_timestamp()"
     # Only the key belongs into ON: a column that may change would let a second row in.
     on = " AND ".join(f"t.{identifier(key)} <=> s.{identifier(key)}" for key in mode.on)
+    delete = f"WHEN MATCHED AND s.{DELETED} THEN DELETE " if DELETED in rows.columns else ""
     source = f"merge_source_{uuid4().hex}"
     rows.createOrReplaceTempView(source)
     try:
         _stamped_sql(
             attempt,
-            f"MERGE INTO {attempt.target} t USING {source} s ON {on} "
+            f"MERGE INTO {attempt.target} t USING {source} s ON {on} {delete}"
             f"WHEN MATCHED THEN UPDATE SET {', '.join(f't.{column} = {value}' for column, value in values.items())} "
             f"WHEN NOT MATCHED THEN INSERT ({', '.join(values)}) VALUES ({', '.join(values.values())})",
         )

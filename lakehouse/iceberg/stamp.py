@@ -14,7 +14,9 @@ class Stamp:
     """Who made a snapshot, from what, and why.
 
     `inputs` maps each table read to the snapshot id that was read of it: these are the watermarks of incremental reads.
-    `partitions` are the values of the run's partitions; empty where the run has none.
+    `partitions` are the values of the run's partitions; empty where the run has none. Where it has some, `read` is what
+    was read of each input for them, while `inputs` is what the table as a whole is computed from; `spans` are the
+    half-open bounds of the partitions as text, where they are spans of a column.
     """
 
     kind: Kind
@@ -23,16 +25,23 @@ class Stamp:
     partitions: tuple[str, ...] = ()
     inputs: Mapping[str, int] = field(default_factory=dict)
     declaration: str = ""
+    read: Mapping[str, int] = field(default_factory=dict)
+    spans: tuple[tuple[str, str], ...] = ()
 
     def to_summary(self) -> dict[str, str]:
         """Return the stamp as snapshot properties; snapshot ids are text, since they exceed 2^53."""
+        ranged = {
+            f"{PREFIX}read": _pins_text(self.read),
+            f"{PREFIX}spans": json.dumps(self.spans),
+        }
         return {
             f"{PREFIX}kind": self.kind,
             f"{PREFIX}write-id": self.write_id,
             f"{PREFIX}run-id": self.run_id,
             f"{PREFIX}partitions": json.dumps(list(self.partitions)),
-            f"{PREFIX}inputs": json.dumps({name: str(pin) for name, pin in sorted(self.inputs.items())}),
+            f"{PREFIX}inputs": _pins_text(self.inputs),
             f"{PREFIX}declaration": self.declaration,
+            **(ranged if self.read else {}),
         }
 
     @classmethod
@@ -46,6 +55,16 @@ class Stamp:
             write_id=summary.get(f"{PREFIX}write-id", ""),
             run_id=summary.get(f"{PREFIX}run-id", ""),
             partitions=tuple(json.loads(summary.get(f"{PREFIX}partitions") or "[]")),
-            inputs={name: int(pin) for name, pin in json.loads(summary.get(f"{PREFIX}inputs") or "{}").items()},
+            inputs=_pins(summary.get(f"{PREFIX}inputs")),
             declaration=summary.get(f"{PREFIX}declaration", ""),
+            read=_pins(summary.get(f"{PREFIX}read")),
+            spans=tuple((low, high) for low, high in json.loads(summary.get(f"{PREFIX}spans") or "[]")),
         )
+
+
+def _pins_text(pins: Mapping[str, int]) -> str:
+    return json.dumps({name: str(pin) for name, pin in sorted(pins.items())})
+
+
+def _pins(text: str | None) -> dict[str, int]:
+    return {name: int(pin) for name, pin in json.loads(text or "{}").items()}

@@ -85,6 +85,25 @@ WriteMode = Append | Overwrite | OverwritePartitions | Merge
 
 
 @dataclass(frozen=True)
+class Versions:
+    """Rows that agree in `of` are versions of one thing, of which the table holds the newest that its rules accept.
+
+    `newest` orders them, greatest last; by its first column alone a refused version counts as corrected by another,
+    which takes it out of the quarantine.
+    """
+
+    of: tuple[str, ...]
+    newest: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("of", "newest"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
+            if not getattr(self, name):
+                raise DeclarationError(f"Versions({name}=…) names no column; expected at least one.")
+
+
+@dataclass(frozen=True)
 class Upkeep:
     """How a table is kept compact: when small files are rewritten, and how long old snapshots are kept."""
 
@@ -107,6 +126,9 @@ class IcebergTable:
     write: WriteMode
     partitioning: Sequence[str] = ()
     rules: Sequence[Rule] = ()
+    quarantine_name: str | None = None
+    """Where refused rows go; `<name>_quarantine` where it is left out."""
+    versions: Versions | None = None
     subject: str | None = None
     """The key column that stands for a person."""
     owner: str | None = None
@@ -239,7 +261,7 @@ class IcebergTable:
         ]
         subject = self.subject if self.subject in {column.name for column in delivered} else None
         return IcebergTable(
-            name=f"{self.name}_quarantine",
+            name=self.quarantine_name or f"{self.name}_quarantine",
             comment=f"Rows that the rules of {self.name} refused, as they were delivered.",
             columns=(*delivered, *_QUARANTINE_COLUMNS),
             write=Merge(on=("_row_key",), stamp="_quarantined_at"),
@@ -285,6 +307,8 @@ def _check(table: IcebergTable) -> None:
             f"{table.name} has rules of the same name: {', '.join(sorted(rule_names))}.",
             next_step="Give one of them a name=… of its own.",
         )
+    if table.versions:
+        _check_known(table, "versions", (*table.versions.of, *table.versions.newest))
     if isinstance(table.write, Merge):
         _check_known(table, "Merge(on=…)", table.write.on)
         _check_known(table, "Merge(stamp=…)", [table.write.stamp] if table.write.stamp else [])

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.quoting import identifier
-from lakehouse.iceberg.table import IcebergTable
+from lakehouse.iceberg.table import IcebergTable, Versions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 _DELIVERED = "__delivered__"
 _RANK = "__rank"
 _REFUSED = "__refused"
+_RIVAL = "__rival"
+_NEWEST = "__newest"
 
 
 def first_accepted(table: IcebergTable, frame: "DataFrame", *, key: Sequence[str], order: Sequence[str]) -> "DataFrame":
@@ -22,13 +24,81 @@ def first_accepted(table: IcebergTable, frame: "DataFrame", *, key: Sequence[str
 
     :param order: SQL sort terms such as `created_at DESC`; a column with a `castable` rule is compared in its type.
     """
-    wanted = {rule.columns[0]: rule.castable_as for rule in table.rules if rule.castable_as}
-    casts = {name: wanted[name] for name, found in frame.dtypes if wanted.get(name, found) != found}
-    names = {name: f"{_DELIVERED}{name}" if name in casts else name for name in frame.columns}
-    typed = [f"try_cast({identifier(name)} AS {to}) AS {identifier(name)}" for name, to in casts.items()]
-    others = [f"{identifier(name)} AS {identifier(kept)}" for name, kept in names.items()]
-    breaks = [rule.predicate(lambda name: identifier(names[name])) for rule in table.quarantining_rules]
-    judged = frame.selectExpr(*others, *typed).selectExpr("*", f"({' OR '.join(breaks) or 'false'}) AS {_REFUSED}")
+    judged = _judged(table, frame)
     within = f"PARTITION BY {', '.join(map(identifier, key))}, {_REFUSED} ORDER BY {', '.join(order)}"
     ranked = judged.selectExpr("*", f"row_number() OVER ({within}) AS {_RANK}").where(f"{_REFUSED} OR {_RANK} = 1")
-    return ranked.selectExpr(*(f"{identifier(kept)} AS {identifier(name)}" for name, kept in names.items()))
+    return _as_delivered(table, frame, ranked)
+
+
+def newest_accepted(
+    table: IcebergTable, frame: "DataFrame", *, rivals: "Sequence[DataFrame]" = (), standing: "DataFrame | None" = None
+) -> "DataFrame":
+    """Keep of each thing's versions the newest that the table's rules accept, and the refused ones not yet corrected.
+
+    A refused version is corrected by an accepted one that is at least as new, whichever came first. What a version is,
+    and which is newest, is the table's `versions`. The rows are returned as they were given.
+
+    :param rivals: rows of other partitions, as delivered, that displace and correct those of `frame` but are not kept.
+    :param standing: rows of the table itself outside of the run's partitions, which do the same.
+    """
+    versions = _versions(table)
+    order = [*versions.of, *versions.newest]
+    judged = _judged(table, frame).selectExpr("*", f"false AS {_RIVAL}")
+    for rival in rivals:
+        names = [*map(identifier, order), _REFUSED, f"true AS {_RIVAL}"]
+        judged = judged.unionByName(_judged(table, rival).selectExpr(*names), allowMissingColumns=True)
+    if standing is not None:
+        names = [*map(identifier, order), f"false AS {_REFUSED}", f"true AS {_RIVAL}"]
+        keys = frame.selectExpr(*(f"{sql} AS {identifier(name)}" for name, sql in key_sql(table, frame).items()))
+        relevant = standing.join(keys.distinct(), list(versions.of), "left_semi").selectExpr(*names)
+        judged = judged.unionByName(relevant, allowMissingColumns=True)
+    version = f"struct({', '.join(map(identifier, versions.newest))})"
+    key = ", ".join(map(identifier, versions.of))
+    newest = f"max(CASE WHEN NOT {_REFUSED} THEN {version} END) OVER (PARTITION BY {key})"
+    first = identifier(versions.newest[0])
+    is_newest = f"(NOT {_REFUSED} AND {version} = {_NEWEST})"
+    has_no_key = " OR ".join(f"{identifier(name)} IS NULL" for name in versions.of)
+    is_uncorrected = (
+        f"({_REFUSED} AND ({has_no_key} OR {_NEWEST} IS NULL OR coalesce({first} > {_NEWEST}.{first}, false)))"
+    )
+    kept = judged.selectExpr("*", f"{newest} AS {_NEWEST}").where(f"NOT {_RIVAL} AND ({is_newest} OR {is_uncorrected})")
+    return _as_delivered(table, frame, kept)
+
+
+def key_sql(table: IcebergTable, frame: "DataFrame") -> dict[str, str]:
+    """Return SQL, by name, for the key whose versions the table holds one of, in the table's types."""
+    casts = _casts(table, frame)
+    return {name: casts.get(name, identifier(name)) for name in _versions(table).of}
+
+
+def _judged(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
+    """Return the rows in the table's types, what was delivered beside it, and whether the rules refuse them."""
+    casts = _casts(table, frame)
+    names = _kept_names(frame, casts)
+    typed = [f"{sql} AS {identifier(name)}" for name, sql in casts.items()]
+    others = [f"{identifier(name)} AS {identifier(kept)}" for name, kept in names.items()]
+    breaks = [rule.predicate(lambda name: identifier(names[name])) for rule in table.quarantining_rules]
+    return frame.selectExpr(*others, *typed).selectExpr("*", f"({' OR '.join(breaks) or 'false'}) AS {_REFUSED}")
+
+
+def _as_delivered(table: IcebergTable, frame: "DataFrame", judged: "DataFrame") -> "DataFrame":
+    names = _kept_names(frame, _casts(table, frame))
+    return judged.selectExpr(*(f"{identifier(kept)} AS {identifier(name)}" for name, kept in names.items()))
+
+
+def _casts(table: IcebergTable, frame: "DataFrame") -> dict[str, str]:
+    rules = {rule.columns[0]: rule for rule in table.rules if rule.castable_as}
+    return {
+        name: rules[name].cast_sql(identifier(name))
+        for name, found in frame.dtypes
+        if name in rules and rules[name].castable_as != found
+    }
+
+
+def _kept_names(frame: "DataFrame", casts: dict[str, str]) -> dict[str, str]:
+    return {name: f"{_DELIVERED}{name}" if name in casts else name for name in frame.columns}
+
+
+def _versions(table: IcebergTable) -> Versions:
+    assert table.versions is not None
+    return table.versions

@@ -15,7 +15,8 @@ from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import read_history
 from lakehouse.iceberg.lock import WriteLog, table_lock
 from lakehouse.iceberg.outcome import Outcome, Pin, Published, Refused, Unchanged
-from lakehouse.iceberg.read import Input, pin, read_inputs
+from lakehouse.iceberg.owed_partitions import watermarks
+from lakehouse.iceberg.read import SINCE, Input, pin, read_inputs
 from lakehouse.iceberg.retry import Failure, classify, pause
 from lakehouse.iceberg.run import Run
 from lakehouse.iceberg.settle import remember_unchanged
@@ -56,7 +57,7 @@ def write(
         branch.drop_dead_branches(engine, table.name, log)
         for number in range(1, MAX_ATTEMPTS + 1):
             pins = pin(engine, inputs, table.name)
-            if _nothing_new(inputs, pins):
+            if _nothing_new(inputs, pins, run):
                 return _unchanged(engine, table, run, pins, number)
             try:
                 return _attempt(engine, table, compute, inputs, run, log, arriving, number)
@@ -94,7 +95,7 @@ def _attempt(
     name = branch.audit_branch(write_id)
     try:
         attempt = _fence(engine, table, run, write_id, inputs)
-        frame = compute(**read_inputs(engine, inputs, attempt.pins, run))
+        frame = compute(**read_inputs(engine, inputs, attempt.pins, run, table.name))
         if isinstance(table.write, Merge):
             outcome = merge_attempt(attempt, table.write, frame, number, write)
         else:
@@ -118,12 +119,20 @@ def _fence(engine: Engine, table: IcebergTable, run: Run, write_id: str, inputs:
     branch.create_branch(engine, table.name, name)
     base = read_history(engine, table.name).head(name)
     assert base is not None
-    return Attempt(engine, table, run, write_id, base, pin(engine, inputs, table.name))
+    pins = pin(engine, inputs, table.name)
+    marks = watermarks(engine, table, inputs, pins, run.partitions)
+    return Attempt(engine, table, run, write_id, base, pins, marks)
 
 
-def _nothing_new(inputs: Mapping[str, Input], pins: Mapping[str, Pin]) -> bool:
-    incremental = [name for name, given in inputs.items() if given.mode == "incremental"]
-    return bool(incremental) and len(incremental) == len(inputs) and all(pins[name].is_empty for name in incremental)
+def _nothing_new(inputs: Mapping[str, Input], pins: Mapping[str, Pin], run: Run) -> bool:
+    """Whether each input reads what is new and has nothing, or is another look at the table of such; asks no Spark.
+
+    Partitions that are asked for are computed in any case.
+    """
+    since = {name: given.table for name, given in inputs.items() if given.mode in SINCE}
+    if run.partitions or not since or any(given.table not in since.values() for given in inputs.values()):
+        return False
+    return all(pins[name].is_empty for name in since)
 
 
 def _unchanged(engine: Engine, table: IcebergTable, run: Run, pins: Mapping[str, Pin], number: int) -> Unchanged:

@@ -1,20 +1,22 @@
-"""What an ingest of a feed owes, and the run that does it: whatever waits in the inbox, and whatever lags behind it."""
+"""What an ingest of a feed owes, and the runs that do it: whatever waits in the inbox, and whatever lags behind it."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import dagster as dg
 
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.owed import is_behind
+from lakehouse.iceberg.table import IcebergTable
 from lakehouse.ingestion.feed import Feed
-from lakehouse.ingestion.take import Waiting, waiting
+from lakehouse.ingestion.take import waiting
 from lakehouse.resources.dead_runs import fail_dead_runs
 from lakehouse.resources.engine import open_engine
 from lakehouse.resources.instance import open_instance
-from lakehouse.resources.keys import asset_key, table_name
-from lakehouse.resources.run_result import RunResult
+from lakehouse.resources.keys import asset_key
+from lakehouse.resources.owed_runs import late_tables, owed_ranges, owed_tables
+from lakehouse.resources.run_result import AssetResult, RunResult
 from lakehouse.resources.runs import OnEvent, materialize
 from lakehouse.resources.stores import open_store
 from lakehouse.settings import Settings
@@ -31,19 +33,20 @@ class RejectedReason:
 
 @dataclass(frozen=True)
 class IngestResult:
-    """What an ingest did; `run` is None where nothing was owed, and then no Spark was started.
+    """What an ingest did; no `runs` where nothing was owed, and then no Spark was started.
 
+    The first run lands the files; tables that are computed by days follow in one for each range of neighbouring days.
     `unsettled` are the files that are still being written; the next ingest takes them.
     """
 
     feed: Feed
-    run: RunResult | None = None
+    runs: tuple[RunResult, ...] = ()
     unsettled: tuple[str, ...] = ()
 
     @property
     def success(self) -> bool:
-        """Whether the run succeeded, and each file was what the feed declares."""
-        return (self.run is None or self.run.success) and not self.rejected
+        """Whether the runs succeeded, and each file was what the feed declares."""
+        return all(run.success for run in self.runs) and not self.rejected
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -61,54 +64,72 @@ class IngestResult:
         return tuple(RejectedReason(**row) for row in self._shown.get("rejected", ()))
 
     @property
+    def assets(self) -> tuple[AssetResult, ...]:
+        """What became of each asset of each run, in order."""
+        return tuple(asset for run in self.runs for asset in run.assets)
+
+    @property
     def quarantined(self) -> dict[str, int]:
         """How many rows each table refused; those that refused none are left out."""
-        assets = self.run.assets if self.run else ()
-        found = {asset.table: asset.metadata.get("quarantined_rows", 0) for asset in assets}
+        found: Counter[str] = Counter()
+        for asset in self.assets:
+            found[asset.table] += asset.metadata.get("quarantined_rows", 0)
         return {table: rows for table, rows in found.items() if rows}
 
     @property
+    def messages(self) -> tuple[str, ...]:
+        """Why runs failed."""
+        return tuple(message for run in self.runs for message in run.messages)
+
+    @property
     def _shown(self) -> Mapping[str, Any]:
-        bronze = self.run.asset(self.feed.table) if self.run else None
-        return bronze.metadata if bronze else {}
+        return next((asset.metadata for asset in self.assets if asset.table == self.feed.table), {})
 
 
 def ingest(
-    definitions: Callable[[Callable[[], Settings]], dg.Definitions],
+    project: Callable[[Callable[[], Settings]], dg.Definitions],
+    declared: Mapping[str, IcebergTable],
     settings: Settings,
     feed: Feed,
     *,
     on_event: OnEvent | None = None,
 ) -> IngestResult:
-    """Land what waits in a feed's inbox, and bring every table downstream of it up to date, in one run.
+    """Land what waits in a feed's inbox, and bring every table downstream of it up to date.
 
-    :param definitions: makes the project's definitions, given what reads the settings.
+    It ends with the first run that fails: what is left is owed, and the next ingest does it.
+
+    :param project: makes the project's definitions, given what reads the settings.
+    :param declared: the declared tables by name.
     """
-    here = definitions(lambda: settings)
+    here, engine = project(lambda: settings), open_engine(settings)
     with open_instance(settings) as instance:
         fail_dead_runs(instance)
         found = waiting(feed, open_store(settings))
-        owed = owed_tables(here, open_engine(settings), feed, found)
-        if not owed:
-            return IngestResult(feed, unsettled=found.unsettled)
-        selection = dg.AssetSelection.assets(*map(asset_key, owed))
-        run = materialize(here, instance, selection, tags={"lakehouse/feed": feed.name}, on_event=on_event)
-    return IngestResult(feed, run, found.unsettled)
+        steps = _steps(here, engine, declared, feed, has_arrivals=bool(found.files))
+        runs: list[RunResult] = []
+        for tables, partitions in steps:
+            selection = dg.AssetSelection.assets(*map(asset_key, tables))
+            tags = {"lakehouse/feed": feed.name}
+            runs.append(materialize(here, instance, selection, partition=partitions, tags=tags, on_event=on_event))
+            if not runs[-1].success:
+                break
+    return IngestResult(feed, tuple(runs), found.unsettled)
 
 
-def owed_tables(definitions: dg.Definitions, engine: Engine, feed: Feed, found: Waiting) -> list[str]:
-    """Return the tables that an ingest must compute, in order: told by what waits and what the tables hold.
-
-    A table that reads of one that is computed is computed too.
-    """
-    graph = definitions.resolve_asset_graph()
-    reached = dg.AssetSelection.assets(asset_key(feed.table)).downstream().resolve(graph)
-    owed: list[str] = []
-    for key in graph.toposorted_asset_keys:
-        if key in reached and graph.get(key).is_executable:
-            sources = [table_name(parent) for parent in graph.get(key).parent_keys]
-            table = table_name(key)
-            has_files = table == feed.table and bool(found.files)
-            if has_files or set(sources) & set(owed) or is_behind(engine, table, sources):
-                owed.append(table)
-    return owed
+def _steps(
+    definitions: dg.Definitions,
+    engine: Engine,
+    declared: Mapping[str, IcebergTable],
+    feed: Feed,
+    *,
+    has_arrivals: bool,
+) -> Iterator[tuple[Sequence[str], tuple[str, str] | None]]:
+    """Yield what to run next, the tables and the range of their partitions: decided when the run before it is over."""
+    whole = owed_tables(definitions, engine, feed.table, has_arrivals=has_arrivals)
+    if whole:
+        yield whole, None
+    for owed in owed_ranges(definitions, engine, declared, feed.table):
+        yield owed.tables, (owed.first, owed.last)
+    late = late_tables(definitions, engine, feed.table)
+    if late:
+        yield late, None

@@ -10,6 +10,7 @@ from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.read import Input
 from lakehouse.iceberg.run import Run
 from lakehouse.iceberg.table import IcebergTable
+from lakehouse.resources.asset_inputs import reads_metadata
 from lakehouse.resources.keys import asset_key
 from lakehouse.resources.table_asset import Written, table_asset
 
@@ -41,12 +42,19 @@ def iceberg_asset(
             table,
             materialize,
             description=inspect.getdoc(compute),
-            deps=[asset_key(read.table) for read in given.values()],
+            deps=_upstream(table, given),
+            metadata=reads_metadata(given),
             partitions_def=partitions_def,
             automation_condition=automation_condition,
         )
 
     return decorate
+
+
+def _upstream(table: IcebergTable, inputs: Mapping[str, Input]) -> list[dg.AssetKey]:
+    """Return what a table is computed from, each once; what stands of its own is no such thing."""
+    read = dict.fromkeys(given.table for given in inputs.values())
+    return [asset_key(name) for name in read if name != table.name]
 
 
 def _check_parameters(table: IcebergTable, compute: Callable[..., Any], inputs: Mapping[str, Input]) -> None:

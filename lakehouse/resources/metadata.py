@@ -88,6 +88,8 @@ def _counts(outcome: Outcome) -> dict[str, Any]:
         "iceberg/deleted_rows": outcome.deleted_rows,
         "iceberg/inserted_rows": outcome.inserted_rows,
         "iceberg/updated_rows": outcome.updated_rows,
+        # Only a merge that may remove rows has this to say.
+        "iceberg/removed_rows": outcome.removed_rows or None,
         "iceberg/added_files": outcome.added_files,
         "iceberg/added_bytes": outcome.added_bytes,
         # The count is that of all partitions of the run: for a range, Dagster would show it as that of each.

@@ -22,7 +22,7 @@ def partitions_of(
     if isinstance(definition, dg.TimeWindowPartitionsDefinition) and column_type != "string":
         windows = [definition.time_window_for_partition_key(key) for key in keys]
         ranges = [_span(window.start, window.end, column, column_type) for window in windows]
-        return Partitions(tuple(keys), tuple(ranges))
+        return Partitions(tuple(keys), tuple(ranges), _all_of(definition, column, column_type))
     if isinstance(definition, dg.MultiPartitionsDefinition):
         raise DeclarationError(
             f"partitions of several dimensions were given for column {column}; expected one dimension.",
@@ -33,6 +33,12 @@ def partitions_of(
     if column_type != "string":
         raise _unfit(f"{type(definition).__name__}", column, column_type, "string, int or bigint")
     return Partitions(tuple(keys))
+
+
+def _all_of(definition: dg.TimeWindowPartitionsDefinition, column: str, column_type: str) -> tuple[Bound, Bound] | None:
+    """Return the bounds of all partitions that a definition has by now."""
+    first, last = definition.get_first_partition_window(), definition.get_last_partition_window()
+    return _span(first.start, last.end, column, column_type) if first and last else None
 
 
 def _span(start: datetime, end: datetime, column: str, column_type: str) -> tuple[Bound, Bound]:

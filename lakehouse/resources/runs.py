@@ -26,12 +26,13 @@ def materialize(
 ) -> RunResult:
     """Run the selected assets and checks, one after the other, and return what became of them.
 
-    :param partition: a partition's key, or the first and last of a range.
+    :param partition: a partition's key, or the first and last of a range; assets without partitions do not mind.
     :param on_event: told of each event of the run as it happens.
     :raises UsageError: when nothing that can be run is selected.
     :raises KeyboardInterrupt: when the run was interrupted, which Dagster has recorded as its failure.
     """
     fail_dead_runs(instance)
+    partition = _one_if_one(partition)
     graph = definitions.resolve_asset_graph()
     keys = selection.resolve(graph) & graph.executable_asset_keys
     checks = selection.resolve_checks(graph)
@@ -51,6 +52,10 @@ def materialize(
         raise KeyboardInterrupt
     ordered = [key for key in graph.toposorted_asset_keys if key in keys]
     return read_result(ran, {graph.get(key).assets_def.node_def.name: table_name(key) for key in ordered})
+
+
+def _one_if_one(partition: str | tuple[str, str] | None) -> str | tuple[str, str] | None:
+    return partition[0] if isinstance(partition, tuple) and partition[0] == partition[1] else partition
 
 
 def _range_tags(partition: str | tuple[str, str] | None) -> dict[str, str]:

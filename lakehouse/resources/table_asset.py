@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import dagster as dg
@@ -37,14 +38,18 @@ def table_asset(
     deps: Sequence[dg.AssetKey] = (),
     kinds: frozenset[str] = frozenset(),
     resources: frozenset[str] = frozenset(),
+    metadata: Mapping[str, Any] = MappingProxyType({}),
     partitions_def: dg.PartitionsDefinition | None = None,
     automation_condition: dg.AutomationCondition | None = None,
 ) -> dg.AssetsDefinition:
     """Make an asset of a table and of what writes it; its checks can be run alone, and then nothing is written.
 
     :param resources: keys of what `materialize` needs beside the IO manager.
+    :param metadata: what the definition shows beside what follows from the table.
     """
-    spec = table_spec(table, description=description, deps=deps, kinds=kinds | {"spark"})
+    spec = table_spec(table, description=description, deps=deps, kinds=kinds | {"spark"}).merge_attributes(
+        metadata=metadata
+    )
 
     def body(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
         io, run = context.resources.io_manager, _run(context, table, partitions_def)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 import pytest
 
-from lakehouse.definitions import FEEDS, definitions
+from lakehouse.definitions import FEEDS, TABLES, definitions
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import read_history
 from lakehouse.ingestion.catch_up import IngestResult, ingest
@@ -53,7 +53,7 @@ class Fruits:
 
     def ingest(self) -> IngestResult:
         """Ingest what waits."""
-        return ingest(definitions, self.settings, FEEDS["fruits"])
+        return ingest(definitions, TABLES, self.settings, FEEDS["fruits"])
 
     def rows(self, query: str) -> list[tuple]:
         """The rows of a query."""

@@ -24,7 +24,7 @@ def test_the_sample_files_give_180_rows_and_155_fruits_of_which_57_are_berries(f
 
 def test_each_table_reports_the_rows_that_it_was_given(fruits):
     fruits.put_samples()
-    run = fruits.ingest().run
+    (run,) = fruits.ingest().runs
 
     assert [asset.metadata["nr_rows"] for asset in run.assets] == [180, 180]
 
@@ -45,7 +45,7 @@ def test_nothing_is_owed_after_an_ingest(fruits):
     before = fruits.snapshots()
     result = fruits.ingest()
 
-    assert (result.success, result.run) == (True, None)
+    assert (result.success, result.runs) == (True, ())
     assert fruits.snapshots() == before
 
 
@@ -57,11 +57,11 @@ def test_the_same_content_put_back_changes_no_row_and_commits_nothing(fruits):
     result = fruits.ingest()
 
     assert result.success
-    assert {asset.table: asset.status for asset in result.run.assets} == {
+    assert {asset.table: asset.status for asset in result.assets} == {
         "bronze.raw_fruits": "unchanged",
         "silver.fruits": "unchanged",
     }
-    assert [asset.metadata["nr_rows"] for asset in result.run.assets] == [0, 0]
+    assert [asset.metadata["nr_rows"] for asset in result.assets] == [0, 0]
     assert fruits.snapshots() == before
 
 
@@ -108,7 +108,7 @@ def test_many_files_at_once_come_to_the_same_as_one_by_one_with_one_commit_each(
     assert at_once == one_by_one.silver() == {"Apple": (3, True), "Kiwi": (2, False), "Pear": (4, False)}
     assert refused == _quarantined(one_by_one)
     assert result.quarantined == {"silver.fruits": 3}
-    assert [asset.metadata["iceberg/operation"] for asset in result.run.assets] == ["append", "append"]
+    assert [asset.metadata["iceberg/operation"] for asset in result.assets] == ["append", "append"]
     assert fruits.rows("SELECT count(*) FROM silver.fruits.snapshots WHERE summary['added-records'] > 0") == [(1,)]
 
 
@@ -120,13 +120,13 @@ def test_a_full_read_gives_what_incremental_reads_gave(fruits):
     before, snapshot_id = _all(fruits), fruits.snapshots()["silver.fruits"]
     # A row that silver leaves out anyway: what was appended since can no longer be told from what was taken away.
     fruits.rows("DELETE FROM bronze.raw_fruits WHERE fruit = 'Banana'")
-    (asset,) = fruits.ingest().run.assets
+    (asset,) = fruits.ingest().assets
 
     assert asset.metadata["iceberg/inputs"]["raw_fruits"]["note"].startswith("read in full: snapshot ")
     assert (asset.status, asset.metadata["nr_rows"]) == ("unchanged", 4)
     assert _all(fruits) == before
     assert fruits.snapshots()["silver.fruits"] == snapshot_id
-    assert fruits.ingest().run is None
+    assert fruits.ingest().runs == ()
 
 
 def test_a_row_whose_id_is_no_number_is_quarantined_and_the_rest_goes_on(fruits):
@@ -144,7 +144,7 @@ def test_a_file_that_is_not_what_the_feed_declares_is_rejected_and_the_others_go
     fruits.put("good.csv", "2,Kiwi,false")
     result = fruits.ingest()
 
-    assert result.run.success
+    assert result.runs[0].success
     assert not result.success
     assert [(file.file, "expected" in file.reason) for file in result.rejected] == [("bad.csv", True)]
     assert (fruits.settings.home / result.rejected[0].kept_as).read_text(encoding="utf-8") == "id,name\n1,Apple"
@@ -155,7 +155,7 @@ def test_only_rejected_files_leave_the_tables_alone(fruits):
     fruits.put("bad.csv", header="id,name")
     result = fruits.ingest()
 
-    assert result.run.success
+    assert result.runs[0].success
     assert [file.file for file in result.rejected] == ["bad.csv"]
     assert fruits.rows("SELECT count(*) FROM silver.fruits") == [(0,)]
 
@@ -168,7 +168,7 @@ def test_a_delivery_that_breaks_a_blocking_rule_is_refused(fruits):
     result = fruits.ingest()
 
     assert not result.success
-    (message,) = result.run.messages
+    (message,) = result.messages
     assert message.startswith(
         "silver.fruits was not published: rule excluded_fruit_in_any_spelling "
         "(no spelling of a fruit that is left out remains) is broken by 1 of 2 rows, such as "
@@ -188,7 +188,7 @@ def test_what_was_refused_is_still_owed(fruits):
     fruits.ingest()
     result = fruits.ingest()
 
-    assert [asset.table for asset in result.run.assets] == ["silver.fruits"]
+    assert [asset.table for asset in result.assets] == ["silver.fruits"]
     assert not result.success
 
 
@@ -210,7 +210,7 @@ def test_silver_catches_up_with_no_new_file_and_no_memory_of_events(fruits):
     shutil.rmtree(fruits.settings.dagster_home)
     result = fruits.ingest()
 
-    assert [asset.table for asset in result.run.assets] == ["silver.fruits"]
+    assert [asset.table for asset in result.assets] == ["silver.fruits"]
     assert fruits.silver().keys() == {"Apple", "Kiwi"}
 
 

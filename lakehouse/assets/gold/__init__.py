@@ -1,0 +1,1 @@
+"""What people query: facts and figures, computed from silver."""

@@ -1,0 +1,115 @@
+"""`silver.bnpl_transactions_clean`: one row for each transaction, its newest valid version, by day."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
+from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
+from lakehouse.iceberg.quoting import literal
+from lakehouse.iceberg.read import incremental, latest
+from lakehouse.iceberg.rules import accepted, castable, expression, not_null, unique
+from lakehouse.iceberg.table import Column, IcebergTable, OverwritePartitions, Versions
+from lakehouse.iceberg.versions import newest_accepted
+from lakehouse.resources.iceberg_asset import iceberg_asset
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+DAYS = dg.DailyPartitionsDefinition(start_date="2020-01-01", timezone=FEED.time_zone, end_offset=1)
+"""Days in the feed's time zone, today among them."""
+
+INGESTED_ON = f"to_date(from_utc_timestamp(_ingested_at, {literal(FEED.time_zone)}))"
+"""The day that it was where the feed comes from when a row was ingested; no transaction can be later."""
+
+TABLE = IcebergTable(
+    name="silver.bnpl_transactions_clean",
+    comment="One row for each transaction: its newest valid version.",
+    columns=[
+        Column("transaction_id", "bigint", "Identifier of the transaction."),
+        Column("customer_id", "bigint", "Identifier of the customer."),
+        Column("merchant_id", "string", "Identifier of the merchant."),
+        Column("merchant_category", "string", "What the merchant sells."),
+        Column("amount", "decimal(10,2)", "Amount in units of the currency."),
+        Column("currency", "string", "ISO 4217 code."),
+        Column("installments", "int", "In how many parts the amount is paid."),
+        Column("payment_method", "string", "What the instalments are paid with; NULL where the file did not tell."),
+        Column("status", "string", "PENDING, APPROVED, DECLINED or REFUNDED."),
+        Column("transaction_date", "date", "Day of the transaction in Asia/Kuala_Lumpur."),
+        Column("created_at", "timestamp", "When the source wrote this version."),
+        Column("customer_email", "string", "Address of the customer.", personal=True),
+        Column("region", "string", "Where the transaction was made."),
+        Column("_source_file", "string", "The delivered file that this version came with."),
+        Column("_source_sha256", "string", "SHA-256 of that file's content."),
+        Column("_source_row", "bigint", "Number of the row in its file, the first after the header being 1."),
+        Column("_ingested_at", "timestamp", "When the ingest began that landed this version."),
+    ],
+    partitioning=["days(transaction_date)"],
+    write=OverwritePartitions(by="transaction_date"),
+    quarantine_name="silver.bnpl_transactions_quarantine",
+    # Equal in the first three, a file that was delivered again under its name with other content wins.
+    versions=Versions(
+        of="transaction_id", newest=("created_at", "_source_file", "_source_row", "_ingested_at", "_source_sha256")
+    ),
+    rules=[
+        castable("transaction_id", "bigint"),
+        not_null("transaction_id"),
+        castable("customer_id", "bigint"),
+        not_null("customer_id"),
+        not_null("merchant_id"),
+        castable("amount", "decimal(10,2)"),
+        not_null("amount"),
+        expression("positive_amount", "amount > 0", columns=["amount"]),
+        not_null("currency"),
+        accepted("currency", ["MYR", "SGD", "IDR", "THB", "PHP"]),
+        castable("installments", "int"),
+        not_null("installments"),
+        accepted("installments", [1, 3, 6, 12]),
+        not_null("status"),
+        accepted("status", ["PENDING", "APPROVED", "DECLINED", "REFUNDED"]),
+        castable("transaction_date", "date", time_zone=FEED.time_zone),
+        not_null("transaction_date"),
+        expression(
+            "date_in_range",
+            f"transaction_date >= DATE'2020-01-01' AND transaction_date <= {INGESTED_ON}",
+            columns=["transaction_date"],
+            description="transaction_date is from 2020-01-01 to the day of the ingest",
+        ),
+        castable("created_at", "timestamp", time_zone=FEED.time_zone),
+        not_null("created_at"),
+        unique("transaction_id"),
+        expression(
+            "well_formed_customer_email",
+            "customer_email RLIKE '^[^@ ]+@[^@ ]+[.][^@ ]+$'",
+            columns=["customer_email"],
+            description="customer_email looks like an address",
+            on_failure="warn",
+        ),
+    ],
+    subject="customer_id",
+    owner="data-platform",
+)
+
+
+@iceberg_asset(
+    TABLE,
+    inputs={
+        "of_days": latest(RAW.name, by="_event_date"),
+        "arrived": incremental(RAW.name, by="_event_date", outside=True),
+        "standing": latest(TABLE.name, by="transaction_date", outside=True),
+    },
+    partitions_def=DAYS,
+)
+def bnpl_transactions_clean(of_days: DataFrame, arrived: DataFrame, standing: DataFrame) -> DataFrame:
+    """One row for each transaction: of its versions the newest valid one, whatever came first.
+
+    A day is computed from the deliveries of that day, without a look at the others: a version that came with another
+    day is known from what has just arrived, or from where the transaction stands.
+    Rows that the rules refuse stand in `silver.bnpl_transactions_quarantine` until a valid version of them arrives.
+    """
+    has_no_day = f"NOT coalesce(_event_date BETWEEN DATE'2020-01-01' AND {INGESTED_ON}, false)"
+    rows = of_days.unionByName(arrived.where(has_no_day))
+    elsewhere = arrived.where(f"NOT ({has_no_day})")
+    return newest_accepted(TABLE, rows, rivals=[elsewhere], standing=standing).select(*TABLE.column_names)

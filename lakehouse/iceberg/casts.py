@@ -1,0 +1,58 @@
+"""How delivered text becomes a value: strictly, so that what Spark would round or guess is refused instead.
+
+Spark's own cast takes `2024` for the first of January, and rounds `1.005` to fit a decimal.
+"""
+
+import re
+
+from lakehouse.iceberg.quoting import literal
+
+_DECIMAL = re.compile(r"^decimal\((\d+),\s*(\d+)\)$")
+_WIDEST = 38
+_DAY = r"^\s*[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+_WHOLE_DAY = rf"{_DAY}\s*$"
+_MOMENT = rf"{_DAY}[T ][0-9]{{1,2}}:[0-9]{{2}}"
+_OFFSET = r"([Zz]|[+-][0-9]{2}:?[0-9]{2})\s*$"
+
+
+def cast_sql(raw: str, to: str, time_zone: str = "UTC") -> str:
+    """Return SQL for a delivered value as a type; NULL where it cannot be read as one without losing something.
+
+    :param raw: SQL of the delivered value.
+    :param time_zone: where moments without an offset were written, and whose days a moment falls on.
+    """
+    decimal = _DECIMAL.match(to)
+    if decimal:
+        return _decimal(raw, to, int(decimal[1]) - int(decimal[2]), int(decimal[2]))
+    if to == "date":
+        return _date(raw, time_zone)
+    if to == "timestamp" and time_zone != "UTC":
+        return _timestamp(raw, time_zone)
+    return f"try_cast({raw} AS {to})"
+
+
+def _decimal(raw: str, to: str, whole_digits: int, scale: int) -> str:
+    """Refuse what has more digits after the point than the type holds: it would be rounded."""
+    exact_scale = _WIDEST - whole_digits
+    if exact_scale <= scale:
+        return f"try_cast({raw} AS {to})"
+    exact = f"try_cast({raw} AS decimal({_WIDEST},{exact_scale}))"
+    return f"(CASE WHEN try_cast({raw} AS {to}) = {exact} THEN try_cast({raw} AS {to}) END)"
+
+
+def _date(raw: str, time_zone: str) -> str:
+    """Take a whole date, or a moment's day where the moment was; text of ten characters needs no closer look."""
+    local_day = f"CAST(from_utc_timestamp(try_cast({raw} AS timestamp), {literal(time_zone)}) AS date)"
+    return (
+        f"(CASE WHEN length(trim({raw})) = 10 THEN try_cast({raw} AS date) "
+        f"WHEN {raw} RLIKE {literal(_WHOLE_DAY)} THEN try_cast({raw} AS date) "
+        f"WHEN NOT coalesce({raw} RLIKE {literal(_MOMENT)}, false) THEN NULL "
+        f"WHEN {raw} RLIKE {literal(_OFFSET)} THEN {local_day} "
+        f"ELSE CAST(try_cast({raw} AS timestamp) AS date) END)"
+    )
+
+
+def _timestamp(raw: str, time_zone: str) -> str:
+    moment = f"try_cast({raw} AS timestamp)"
+    local = f"to_utc_timestamp({moment}, {literal(time_zone)})"
+    return f"(CASE WHEN {raw} RLIKE {literal(_OFFSET)} THEN {moment} ELSE {local} END)"

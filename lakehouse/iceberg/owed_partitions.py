@@ -1,0 +1,130 @@
+"""Which partitions of a table have yet to be computed from what its sources now hold.
+
+Told by the tables alone: by the sources' commits, by what each commit of the target was computed from, and by where
+the rows stand whose newer versions have come. A run covers some partitions and not others, so each commit is stamped
+with both: what the run read for its partitions, and what the whole table has been computed from since.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime
+from functools import cache
+from typing import Any
+
+from lakehouse.iceberg.changed_partitions import changed_values
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.history import History, read_history
+from lakehouse.iceberg.outcome import Pin
+from lakehouse.iceberg.quoting import identifier
+from lakehouse.iceberg.read import Input, read
+from lakehouse.iceberg.run import Partitions
+from lakehouse.iceberg.stamp import Stamp
+from lakehouse.iceberg.table import IcebergTable, OverwritePartitions
+from lakehouse.iceberg.versions import key_sql
+
+
+def followed(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, str]:
+    """Return the tables that one is computed from partition by partition, each with the column that tells."""
+    if not isinstance(table.write, OverwritePartitions):
+        return {}
+    return {given.table: given.by for given in inputs.values() if given.by and given.table != table.name}
+
+
+def owed_values(engine: Engine, table: IcebergTable, inputs: Mapping[str, Input]) -> set[Any]:
+    """Return the values of the partition column that are owed; None among them for rows that have no value.
+
+    Starts Spark only where new rows may be versions of rows that stand elsewhere.
+    """
+    owed: set[Any] = set()
+    for source, column in followed(table, inputs).items():
+        main = read_history(engine, source).main if engine.catalog.has(source) else None
+        if main:
+            owed |= owed_of(engine, table, source, column, main.snapshot_id)
+    return owed
+
+
+def owed_of(engine: Engine, table: IcebergTable, source: str, column: str, until: int) -> set[Any]:
+    """Return the values that are owed to one source, as of a snapshot of it."""
+    target = read_history(engine, table.name) if engine.catalog.has(table.name) else None
+    floor = target.watermark(source) if target else None
+    if floor == until:
+        return set()
+    changed = cache(lambda since: _changed(engine, table, source, column, since, until))
+    stamps = list(_stamps_since(target, source, floor)) if target else []
+    covered = {value: _read_for(stamps, source, value) for value in changed(floor)}
+    return {value for value, pin in covered.items() if pin is None or (pin != until and value in changed(pin))}
+
+
+def watermarks(
+    engine: Engine,
+    table: IcebergTable,
+    inputs: Mapping[str, Input],
+    pins: Mapping[str, Pin],
+    partitions: Partitions | None,
+) -> dict[str, int]:
+    """Return what the whole table is computed from, once a run's partitions are: an input's pin, where none is left.
+
+    Where other partitions are owed to that input, its watermark stays what it was.
+    """
+    marks = {pin.table: pin.snapshot_id for pin in pins.values() if pin.snapshot_id and pin.table != table.name}
+    if partitions is None:
+        return marks
+    for source, column in followed(table, inputs).items():
+        if source in marks:
+            owed = owed_of(engine, table, source, column, marks[source])
+            if any(partitions.is_one(value) and not partitions.has(value) for value in owed):
+                floor = read_history(engine, table.name).watermark(source)
+                marks = {name: mark for name, mark in marks.items() if name != source}
+                marks |= {source: floor} if floor else {}
+    return marks
+
+
+def _changed(engine: Engine, table: IcebergTable, source: str, column: str, since: int | None, until: int) -> set[Any]:
+    history = read_history(engine, source)
+    values = changed_values(engine.catalog.load(source), history, since, until, column)
+    return values | (_standing(engine, table, history, since, until) if values else set())
+
+
+def _standing(engine: Engine, table: IcebergTable, source: History, since: int | None, until: int) -> set[Any]:
+    """Return where the rows stand, of which the source's new rows are other versions."""
+    main = read_history(engine, table.name).main if engine.catalog.has(table.name) else None
+    if table.versions is None or main is None or main.rows == 0:
+        return set()
+    appended = since is not None and _is_appended(source, since, until)
+    arrived = read(engine, Pin(source.table, until, since if appended else None))
+    keys = arrived.selectExpr(*(f"{sql} AS {identifier(name)}" for name, sql in key_sql(table, arrived).items()))
+    by = table.write.by  # type: ignore[union-attr]
+    standing = read(engine, Pin(table.name, main.snapshot_id)).select(*map(identifier, (*table.versions.of, by)))
+    rows = standing.join(keys.distinct(), list(table.versions.of), "left_semi").select(identifier(by)).distinct()
+    return {row[0] for row in rows.collect()}
+
+
+def _is_appended(source: History, since: int, until: int) -> bool:
+    between = source.between(since, until) if since in source.snapshots else None
+    return between is not None and all(found.operation in ("append", "replace") for found in between)
+
+
+def _stamps_since(target: History, source: str, floor: int | None) -> Iterator[Stamp]:
+    """Yield the stamps of runs since the watermark came to be what it is, newest first."""
+    for snapshot in target.ancestors(target.main.snapshot_id if target.main else None):
+        stamp = snapshot.stamp
+        if stamp and stamp.read:
+            if stamp.inputs.get(source) != floor:
+                return
+            yield stamp
+
+
+def _read_for(stamps: list[Stamp], source: str, value: Any) -> int | None:
+    """Return what was last read of a source for a partition; None where no run had it."""
+    return next((stamp.read[source] for stamp in stamps if source in stamp.read and _covers(stamp, value)), None)
+
+
+def _covers(stamp: Stamp, value: Any) -> bool:
+    if value is None or not stamp.spans:
+        return str(value) in stamp.partitions
+    return any(_like(value, low) <= value < _like(value, high) for low, high in stamp.spans)
+
+
+def _like(value: Any, text: str) -> Any:
+    if isinstance(value, (datetime, date)):
+        return type(value).fromisoformat(text)
+    return type(value)(text)
