@@ -1,0 +1,214 @@
+"""The BNPL tables change under rows that are there: readers of old and new snapshots both work, and writes go on."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from lakehouse.assets.silver.bnpl_transactions_clean import TABLE
+from lakehouse.errors import PendingChanges
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.evolution import apply, plan_now
+from lakehouse.iceberg.table import Column, IcebergTable
+from lakehouse_tests.assets.bnpl_variants import (
+    MONDAY,
+    TUESDAY,
+    Row,
+    added,
+    moved_first,
+    publish,
+    readers,
+    renamed,
+    transaction,
+    with_type,
+    without,
+)
+from lakehouse_tests.iceberg.declarations import content, data_files, snapshot_id
+
+pytestmark = pytest.mark.spark
+DEVICE = Column("device", "struct<os:string>")
+NEWER_DEVICE = Column("device", "struct<os:string,version:string>")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of the declaration; `old` and `new` are what the readers of each see of the first transaction."""
+
+    before: IcebergTable
+    after: IcebergTable
+    old: Row
+    new: Row
+    delivered: Row
+    """What the files deliver from then on."""
+    refused: Row
+    """What the quarantine shows of a row that was refused before."""
+
+
+def rename(old: str, new: str) -> Change:
+    before = TABLE if old in TABLE.column_names else renamed(TABLE, "amount", old)
+    shown = {old: "-1", new: "-1"}
+    return Change(before, renamed(before, old, new), {old: "10.00"}, {new: "10.00"}, {new: "20.00"}, {new: shown[new]})
+
+
+CHANGES = {
+    "payment_method added": Change(
+        without(TABLE, "payment_method"),
+        TABLE,
+        {},
+        {"payment_method": None},
+        {"payment_method": "CARD"},
+        {"payment_method": None},
+    ),
+    "amount renamed": rename("amount", "transaction_amount"),
+    "amount renamed back": rename("transaction_amount", "amount"),
+    "customer_id widened": Change(
+        with_type(TABLE, "customer_id", "int"),
+        TABLE,
+        {"customer_id": "1"},
+        {"customer_id": "1"},
+        {"customer_id": "3000000000"},
+        {"customer_id": "1"},
+    ),
+    "region dropped": Change(
+        TABLE, without(TABLE, "region", dropped=["region"]), {"region": "north"}, {}, {}, {"amount": "-1"}
+    ),
+    "field added inside a struct": Change(
+        added(TABLE, DEVICE),
+        added(TABLE, NEWER_DEVICE),
+        {"device": {"os": "ios"}},
+        {"device": {"os": "ios", "version": None}},
+        {"device": ("ios", "17")},
+        {"device": '{"os":"ios"}'},
+    ),
+    "columns reordered": Change(TABLE, moved_first(TABLE, "region"), {}, {}, {}, {"amount": "-1"}),
+    "sort order declared": Change(TABLE, replace(TABLE, sort_order=["customer_id"]), {}, {}, {}, {"amount": "-1"}),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_readers_of_old_and_new_snapshots_both_work(engine: Engine, change: Change) -> None:
+    before = land(engine, change)
+
+    bring_to(engine, change.after)
+    now = snapshot_id(engine, TABLE.name)
+    publish(engine, change.after, [TUESDAY], row(change.after, 2, TUESDAY, **change.delivered))
+
+    for snapshot, table, seen, rows in (
+        (before, change.before, change.old, 2),
+        (now, change.after, change.new, 2),
+        (None, change.after, change.new, 2),
+    ):
+        for found in readers(engine, TABLE.name, snapshot).values():
+            assert len(found) == rows
+            assert [*found[0]] == [name for name in table.column_names if name not in ("created_at", "_ingested_at")]
+            assert shown(found[0], seen) == seen
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_writes_and_the_quarantine_go_on(embedded_engine: Engine, change: Change) -> None:
+    land(embedded_engine, change)
+    (monday,) = [path for path in data_files(embedded_engine, TABLE.name) if str(MONDAY) in path]
+
+    bring_to(embedded_engine, change.after)
+    bad = row(change.after, 9, TUESDAY, **{**change.delivered, "status": "LOST"})
+    good = row(change.after, 2, TUESDAY, **change.delivered)
+    done = publish(embedded_engine, change.after, [TUESDAY], good, bad)
+
+    assert done.quarantined is not None
+    assert (done.row_count, done.quarantined.rows) == (2, 1)
+    assert monday in data_files(embedded_engine, TABLE.name)
+    assert change.after.quarantine is not None
+    quarantined = embedded_engine.sql(
+        f"SELECT * FROM {embedded_engine.catalog.sql_name(change.after.quarantine.name)} ORDER BY transaction_id"
+    ).collect()
+    assert [found["transaction_id"] for found in quarantined] == ["8", "9"]
+    assert quarantined[0].__fields__ == list(change.after.quarantine.column_names)
+    assert shown(quarantined[0].asDict(), change.refused) == change.refused
+    assert plan_now(embedded_engine, change.after).is_empty
+
+
+def test_a_new_column_comes_by_itself_with_the_next_write(embedded_engine: Engine) -> None:
+    land(embedded_engine, CHANGES["payment_method added"])
+    publish(embedded_engine, TABLE, [TUESDAY], transaction(2, TUESDAY, payment_method="CARD"))
+    assert content(embedded_engine, TABLE.name, "transaction_id", "payment_method") == [(1, None), (2, "CARD")]
+    assert TABLE.quarantine is not None
+    assert content(embedded_engine, TABLE.quarantine.name, "transaction_id", "payment_method") == [("8", None)]
+
+
+@pytest.mark.parametrize("name", ["amount renamed", "region dropped"])
+def test_what_takes_a_name_away_waits_for_apply_on_both_tables(embedded_engine: Engine, name: str) -> None:
+    change = CHANGES[name]
+    land(embedded_engine, change)
+    with pytest.raises(PendingChanges, match=r"silver\.bnpl_transactions_clean .* `lakehouse apply`"):
+        publish(embedded_engine, change.after, [TUESDAY])
+    apply(embedded_engine, change.after)
+    with pytest.raises(PendingChanges, match=r"silver\.bnpl_transactions_quarantine .* `lakehouse apply`"):
+        publish(embedded_engine, change.after, [TUESDAY])
+    bring_to(embedded_engine, change.after)
+    publish(embedded_engine, change.after, [TUESDAY])
+    assert content(embedded_engine, TABLE.name, "transaction_id") == [(1,)]
+
+
+def test_amount_renamed_and_back_is_one_column_all_along(embedded_engine: Engine) -> None:
+    away = renamed(TABLE, "amount", "transaction_amount")
+    publish(embedded_engine, TABLE, [MONDAY], transaction(1, MONDAY, amount="1.00"))
+    bring_to(embedded_engine, away)
+    between = publish(embedded_engine, away, [TUESDAY], row(away, 2, TUESDAY, transaction_amount="2.00"))
+    bring_to(embedded_engine, renamed(away, "transaction_amount", "amount"))
+
+    assert content(embedded_engine, TABLE.name, "CAST(amount AS string)") == [("1.00",), ("2.00",)]
+    for found in readers(embedded_engine, TABLE.name, between.snapshot_id).values():
+        assert [str(one["transaction_amount"]) for one in found] == ["1.00", "2.00"]
+
+
+def test_files_written_after_a_sort_order_was_declared_are_sorted(embedded_engine: Engine) -> None:
+    after = replace(TABLE, sort_order=["customer_id desc"])
+    rows = [transaction(number, TUESDAY, customer_id=str(number)) for number in (2, 4, 3, 1)]
+    publish(embedded_engine, TABLE, [MONDAY, TUESDAY], transaction(7, MONDAY), *rows)
+    bring_to(embedded_engine, after)
+    publish(embedded_engine, after, [TUESDAY], *rows)
+
+    name = embedded_engine.catalog.sql_name(TABLE.name)
+    orders = embedded_engine.sql(f"SELECT file_path, sort_order_id FROM {name}.files").collect()
+    assert {str(MONDAY) in path: order for path, order in orders} == {True: 0, False: 1}
+    (path,) = [path for path, order in orders if order == 1]
+    assert [found[0] for found in embedded_engine.spark.read.parquet(path).select("customer_id").collect()] == [
+        4,
+        3,
+        2,
+        1,
+    ]
+
+
+def land(engine: Engine, change: Change) -> int:
+    """Write two days, of which one row is refused."""
+    values: dict[str, Any] = {"device": ("ios",)} if "device" in change.before.column_names else {}
+    amount = next(name for name in change.before.column_names if name.endswith("amount"))
+    done = publish(
+        engine,
+        change.before,
+        [MONDAY, TUESDAY],
+        row(change.before, 1, MONDAY, **values),
+        row(change.before, 2, TUESDAY, **values),
+        row(change.before, 8, TUESDAY, **values, **{amount: "-1"}),
+    )
+    assert done.snapshot_id is not None
+    return done.snapshot_id
+
+
+def row(table: IcebergTable, number: int, day: Any, **values: Any) -> Row:
+    """Return a row of a variant, in which the amount may have another name."""
+    return transaction(number, day, **{"transaction_amount": "10.00", **values})
+
+
+def bring_to(engine: Engine, table: IcebergTable) -> None:
+    """Apply a declaration, and that of its quarantine, as `lakehouse apply` does."""
+    for one in (table, table.quarantine):
+        assert one is not None
+        apply(engine, one)
+        assert plan_now(engine, one).is_empty
+
+
+def shown(found: Row, wanted: Row) -> Row:
+    """Return those values of a row that are asked for; numbers as text."""
+    return {name: str(found[name]) if isinstance(wanted[name], str) else found[name] for name in wanted}
