@@ -1,0 +1,232 @@
+"""Silver is partitioned by day, and later by customer too: files of both specs are read, overwritten and planned by."""
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+from pyspark.sql import DataFrame
+
+from lakehouse.assets.silver.bnpl_transactions_clean import TABLE
+from lakehouse.iceberg.changed_partitions import changed_values
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.evolution import apply, ensure
+from lakehouse.iceberg.history import read_history
+from lakehouse.iceberg.metadata import files
+from lakehouse.iceberg.owed_partitions import owed_values
+from lakehouse.iceberg.read import latest
+from lakehouse.iceberg.table import Column, IcebergTable, OverwritePartitions
+from lakehouse.iceberg.write import write
+from lakehouse_tests.assets.bnpl_variants import MONDAY, TUESDAY, WEDNESDAY, Row, publish, transaction
+from lakehouse_tests.iceberg.declarations import content, data_files, run_of, snapshot_id
+
+pytestmark = pytest.mark.spark
+BUCKETED = replace(TABLE, partitioning=["days(transaction_date)", "bucket(customer_id, 10)"])
+CUSTOMERS = range(1, 21)
+BY_DAY = {"transactions": latest(TABLE.name, by="transaction_date")}
+SUMS = IcebergTable(
+    name="gold.sums",
+    comment="What was bought on each day.",
+    columns=[Column("transaction_date", "date"), Column("amount", "decimal(20,2)")],
+    partitioning=["days(transaction_date)"],
+    write=OverwritePartitions(by="transaction_date"),
+)
+QUESTIONS = {
+    "a day": f"transaction_date = DATE'{TUESDAY}'",
+    "a customer": "customer_id = 7",
+    "a customer's day": f"customer_id = 7 AND transaction_date = DATE'{TUESDAY}'",
+    "a range of days": f"transaction_date >= DATE'{TUESDAY}'",
+}
+
+
+def of_day(day: date, amount: str = "10.00") -> list[Row]:
+    """One transaction of each customer."""
+    return [
+        transaction(100 * day.day + customer, day, customer_id=str(customer), amount=amount) for customer in CUSTOMERS
+    ]
+
+
+def of_days(*days: date) -> list[Row]:
+    """The rows of some days."""
+    return [row for day in days for row in of_day(day)]
+
+
+@pytest.fixture
+def evolved(engine: Engine) -> Engine:
+    """Monday by day alone, Tuesday and Wednesday by customer too."""
+    return two_specs(engine)
+
+
+@pytest.fixture
+def embedded_evolved(embedded_engine: Engine) -> Engine:
+    """The same, for what has nothing to do with the kind of catalog."""
+    return two_specs(embedded_engine)
+
+
+def two_specs(engine: Engine) -> Engine:
+    publish(engine, TABLE, [MONDAY], *of_day(MONDAY))
+    apply(engine, BUCKETED)
+    publish(engine, BUCKETED, [TUESDAY, WEDNESDAY], *of_day(TUESDAY), *of_day(WEDNESDAY))
+    return engine
+
+
+def specs(engine: Engine) -> dict[str, set[int]]:
+    """The partition specs of each day's files."""
+    found: dict[str, set[int]] = {}
+    for file in files(engine, TABLE.name):
+        found.setdefault(str(file.partition["transaction_date_day"]), set()).add(file.spec_id)
+    return found
+
+
+def planned_files(engine: Engine, where: str) -> set[str]:
+    """The files that PyIceberg would read; it takes a date as text."""
+    tasks = engine.catalog.load(TABLE.name).scan(row_filter=where.replace("DATE", "")).plan_files()
+    return {task.file.file_path for task in tasks}
+
+
+def scanned_files(frame: DataFrame) -> int:
+    """How many files Spark's scan has read, by its own metric."""
+    frame.collect()
+    leaves = frame._jdf.queryExecution().executedPlan().collectLeaves()
+    return leaves.head().metrics().apply("resultDataFiles").value()
+
+
+def test_old_files_stay_and_new_files_follow_the_new_spec(engine: Engine) -> None:
+    publish(engine, TABLE, [MONDAY], *of_day(MONDAY))
+    before = data_files(engine, TABLE.name)
+    apply(engine, BUCKETED)
+    assert data_files(engine, TABLE.name) == before
+    publish(engine, BUCKETED, [TUESDAY], *of_day(TUESDAY))
+
+    found = files(engine, TABLE.name)
+    assert {file.path for file in found if file.spec_id == 0} == before
+    buckets = {file.partition["customer_id_bucket_10"] for file in found if file.spec_id == 1}
+    assert buckets <= set(range(10))
+    assert len(buckets) > 5
+    assert specs(engine) == {str(MONDAY): {0}, str(TUESDAY): {1}}
+
+
+@pytest.mark.parametrize("where", QUESTIONS.values(), ids=QUESTIONS.keys())
+def test_the_same_query_gives_the_same_rows_under_either_spec(embedded_evolved: Engine, where: str) -> None:
+    always_by_day = replace(TABLE, name="silver.always_by_day", quarantine_name=None)
+    publish(embedded_evolved, always_by_day, [MONDAY, TUESDAY, WEDNESDAY], *of_days(MONDAY, TUESDAY, WEDNESDAY))
+
+    name, other = (embedded_evolved.catalog.sql_name(table.name) for table in (TABLE, always_by_day))
+    rows = embedded_evolved.sql(f"SELECT * FROM {name} WHERE {where} ORDER BY transaction_id").collect()
+    assert rows == embedded_evolved.sql(f"SELECT * FROM {other} WHERE {where} ORDER BY transaction_id").collect()
+    assert rows
+
+
+@pytest.mark.parametrize("where", QUESTIONS.values(), ids=QUESTIONS.keys())
+def test_only_the_files_that_a_query_needs_are_read(evolved: Engine, where: str) -> None:
+    found = {file.path: str(file.partition["transaction_date_day"]) for file in files(evolved, TABLE.name)}
+    # A file by day alone may hold any customer; one by customer too holds those of its bucket.
+    customers = {path for path, day in found.items() if day == str(MONDAY)} | holding(evolved, "customer_id = 7")
+    needed = {
+        QUESTIONS["a day"]: {path for path, day in found.items() if day == str(TUESDAY)},
+        QUESTIONS["a customer"]: customers,
+        QUESTIONS["a customer's day"]: {path for path in customers if found[path] == str(TUESDAY)},
+        QUESTIONS["a range of days"]: {path for path, day in found.items() if day >= str(TUESDAY)},
+    }[where]
+
+    assert 0 < len(needed) < len(found)
+    assert planned_files(evolved, where) == needed
+    name = evolved.catalog.sql_name(TABLE.name)
+    assert scanned_files(evolved.sql(f"SELECT * FROM {name} WHERE {where}")) == len(needed)
+
+
+def holding(engine: Engine, where: str) -> set[str]:
+    """The files that hold rows like these."""
+    found = engine.sql(f"SELECT DISTINCT _file FROM {engine.catalog.sql_name(TABLE.name)} WHERE {where}").collect()
+    return {row[0] for row in found}
+
+
+@pytest.mark.parametrize(
+    ("day", "specs_before"),
+    [(MONDAY, {0}), (TUESDAY, {1}), (WEDNESDAY, {0, 1})],
+    ids=["old spec", "new spec", "both specs"],
+)
+def test_a_day_is_overwritten_whatever_spec_its_files_follow(engine: Engine, day: date, specs_before: set[int]) -> None:
+    publish(engine, TABLE, [MONDAY, WEDNESDAY], *of_day(MONDAY), *of_day(WEDNESDAY))
+    apply(engine, BUCKETED)
+    publish(engine, BUCKETED, [TUESDAY], *of_day(TUESDAY))
+    name = engine.catalog.sql_name(TABLE.name)
+    engine.sql(f"INSERT INTO {name} SELECT * FROM {name} WHERE transaction_date = DATE'{WEDNESDAY}'")
+    assert specs(engine)[str(day)] == specs_before
+    others = {path for path in data_files(engine, TABLE.name) if f"transaction_date_day={day}" not in path}
+
+    publish(engine, BUCKETED, [day], *of_day(day, amount="77.00"))
+
+    assert specs(engine)[str(day)] == {1}
+    assert {path for path in data_files(engine, TABLE.name) if f"transaction_date_day={day}" not in path} == others
+    amounts = content(engine, TABLE.name, "transaction_date", "CAST(amount AS string)", "customer_id")
+    assert sorted(found[2] for found in amounts if found[0] == day) == [*CUSTOMERS]
+    assert {found[1] for found in amounts if found[0] == day} == {"77.00"}
+    assert {found[1] for found in amounts if found[0] != day} == {"10.00"}
+
+
+def test_a_day_of_both_specs_is_emptied(embedded_evolved: Engine) -> None:
+    name = embedded_evolved.catalog.sql_name(TABLE.name)
+    embedded_evolved.sql(f"INSERT INTO {name} SELECT * FROM {name} WHERE transaction_date = DATE'{MONDAY}'")
+    publish(embedded_evolved, BUCKETED, [MONDAY])
+    assert set(specs(embedded_evolved)) == {str(TUESDAY), str(WEDNESDAY)}
+
+
+def test_the_days_that_changed_are_told_from_the_files_of_either_spec(embedded_evolved: Engine) -> None:
+    def changed(since: int | None) -> set:
+        history = read_history(embedded_evolved, TABLE.name)
+        table = embedded_evolved.catalog.load(TABLE.name)
+        return changed_values(table, history, since, history.main.snapshot_id, "transaction_date")
+
+    before = snapshot_id(embedded_evolved, TABLE.name)
+    assert changed(None) == {MONDAY, TUESDAY, WEDNESDAY}
+    publish(embedded_evolved, BUCKETED, [MONDAY], *of_day(MONDAY, amount="77.00"))
+    assert changed(before) == {MONDAY}
+
+
+def test_sums_by_day_owe_the_days_that_changed_under_either_spec(embedded_engine: Engine) -> None:
+    def owed() -> set:
+        return owed_values(embedded_engine, SUMS, BY_DAY)
+
+    publish(embedded_engine, TABLE, [MONDAY], *of_day(MONDAY))
+    add_up(embedded_engine, MONDAY)
+    assert owed() == set()
+    apply(embedded_engine, BUCKETED)
+    assert owed() == set()
+    publish(embedded_engine, BUCKETED, [TUESDAY], *of_day(TUESDAY))
+    assert owed() == {TUESDAY}
+    add_up(embedded_engine, TUESDAY)
+    publish(embedded_engine, BUCKETED, [MONDAY], *of_day(MONDAY, amount="77.00"))
+    assert owed() == {MONDAY}
+    add_up(embedded_engine, MONDAY)
+    assert owed() == set()
+    assert content(embedded_engine, SUMS.name, "transaction_date", "CAST(amount AS string)") == [
+        (MONDAY, "1540.00"),
+        (TUESDAY, "200.00"),
+    ]
+
+
+def add_up(engine: Engine, day: date) -> None:
+    """Compute the sums of a day."""
+
+    def compute(transactions: DataFrame) -> DataFrame:
+        sums = transactions.groupBy("transaction_date").agg({"amount": "sum"})
+        return sums.selectExpr("transaction_date", "CAST(`sum(amount)` AS decimal(20,2)) AS amount")
+
+    write(engine, SUMS, compute, BY_DAY, run_of(day))
+
+
+def test_a_day_is_overwritten_in_files_of_a_month(embedded_engine: Engine) -> None:
+    monthly = replace(TABLE, partitioning=["months(transaction_date)"])
+    publish(embedded_engine, monthly, [MONDAY, TUESDAY], *of_days(MONDAY, TUESDAY))
+    apply(embedded_engine, TABLE)
+    publish(embedded_engine, TABLE, [TUESDAY], *of_day(TUESDAY, amount="77.00"))
+    found = content(embedded_engine, TABLE.name, "transaction_date", "CAST(amount AS string)")
+    assert found == [(MONDAY, "10.00")] * len(CUSTOMERS) + [(TUESDAY, "77.00")] * len(CUSTOMERS)
+
+
+def test_a_spec_waits_for_apply_and_stops_no_write(embedded_engine: Engine) -> None:
+    publish(embedded_engine, TABLE, [MONDAY], *of_day(MONDAY))
+    publish(embedded_engine, BUCKETED, [TUESDAY], *of_day(TUESDAY))
+    assert {file.spec_id for file in files(embedded_engine, TABLE.name)} == {0}
+    (waiting,) = ensure(embedded_engine, BUCKETED).waiting
+    assert waiting.describe() == "partition also by bucket(10, customer_id)"
