@@ -40,7 +40,6 @@ def sql(state: State, statements: str, form: Format, write: bool) -> None:
         )
     with state.progress("Starting Spark"):
         spark = state.engine.spark
-    _silence_pyspark()
     with _locked(state, declared):
         for number, statement in enumerate(parts, start=1):
             with _explained(number, len(parts)), state.progress("Running SQL"):
@@ -95,10 +94,3 @@ def _explained(number: int, total: int) -> Iterator[None]:
     except Exception as error:
         which = f"statement {number} of {total}: " if total > 1 else ""
         raise LakehouseError(f"{which}{one_line(error)}") from error
-
-
-def _silence_pyspark() -> None:
-    """Keep PySpark from logging each SQL error, with the whole Java stack, beside our line."""
-    import logging
-
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)

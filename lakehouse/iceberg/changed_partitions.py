@@ -51,6 +51,17 @@ def _manifests(table: "Table", snapshot_id: int) -> "list[ManifestFile]":
     return snapshot.manifests(table.io) if snapshot else []
 
 
+def partition_field_names(table: "Table", column: str) -> dict[int, str]:
+    """Return, by spec id, the name of the partition field that tells a column's value; specs without one left out."""
+    source_id = table.schema().find_field(column).field_id
+    return {
+        spec_id: field.name
+        for spec_id, spec in table.specs().items()
+        for field in spec.fields
+        if field.source_id == source_id and str(field.transform) in _TELLING
+    }
+
+
 def _field_id(table: "Table", manifest: "ManifestFile", column: str) -> int:
     """Return the partition field that tells the column's value, in the spec that a manifest was written under."""
     spec = table.specs()[manifest.partition_spec_id]

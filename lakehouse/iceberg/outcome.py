@@ -31,6 +31,16 @@ class RuleResult:
 
 
 @dataclass(frozen=True)
+class Scanned:
+    """How much of a table a read touches: data files and bytes, of all that the table has."""
+
+    files: int
+    total_files: int
+    size_bytes: int
+    total_bytes: int
+
+
+@dataclass(frozen=True)
 class Pin:
     """The exact state of an input that was read.
 
@@ -43,6 +53,7 @@ class Pin:
     since_snapshot_id: int | None = None
     rows: int | None = None
     note: str = ""
+    scanned: Scanned | None = None
 
     @property
     def is_empty(self) -> bool:

@@ -38,8 +38,10 @@ class Partitions:
         """The ranges, those that touch joined."""
         return _joined(self.ranges)
 
-    def has(self, value: Bound | str) -> bool:
+    def has(self, value: Bound | str | None) -> bool:
         """Whether a value lies in one of these partitions."""
+        if value is None:
+            return False
         return any(low <= value < high for low, high in self.ranges) if self.ranges else str(value) in self.values  # type: ignore[operator]
 
     def is_one(self, value: Bound | str | None) -> bool:

@@ -19,6 +19,7 @@ from lakehouse.iceberg.owed_partitions import watermarks
 from lakehouse.iceberg.read import SINCE, Input, pin, read_inputs
 from lakehouse.iceberg.retry import Failure, classify, pause
 from lakehouse.iceberg.run import Run
+from lakehouse.iceberg.scanned import with_scanned
 from lakehouse.iceberg.settle import remember_unchanged
 from lakehouse.iceberg.stage import Attempt
 from lakehouse.iceberg.table import IcebergTable, Merge
@@ -119,7 +120,7 @@ def _fence(engine: Engine, table: IcebergTable, run: Run, write_id: str, inputs:
     branch.create_branch(engine, table.name, name)
     base = read_history(engine, table.name).head(name)
     assert base is not None
-    pins = pin(engine, inputs, table.name)
+    pins = with_scanned(engine, inputs, pin(engine, inputs, table.name), run)
     marks = watermarks(engine, table, inputs, pins, run.partitions)
     return Attempt(engine, table, run, write_id, base, pins, marks)
 

@@ -4,6 +4,7 @@ All of it comes from the declaration, from what the write counted, and from one 
 """
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -41,6 +42,7 @@ def written_metadata(catalog: "Catalog", table: "IcebergTable", outcome: Outcome
         **_counts(outcome),
         **_quarantined(table, outcome),
         **_inputs(outcome.pins),
+        **({"partitions": list(outcome.partitions)} if outcome.partitions else {}),
     }
 
 
@@ -50,7 +52,12 @@ def quarantined_metadata(catalog: "Catalog", quarantine: "IcebergTable", found: 
 
 
 def nr_rows(outcome: Outcome) -> int:
-    """Return how many rows a write was given, before any cleaning: those of its inputs, or else of its frame."""
+    """Return how many rows a write was given, before any cleaning: those of its inputs, or else of its frame.
+
+    Of partitions, it is what was computed for them, refused rows among it.
+    """
+    if outcome.partitions and isinstance(outcome, Published):
+        return outcome.added_rows + (outcome.quarantined.rows if outcome.quarantined else 0)
     if outcome.pins:
         return sum(pin.rows or 0 for pin in outcome.pins.values())
     return outcome.added_rows if isinstance(outcome, Published) else 0
@@ -61,6 +68,8 @@ def pin_metadata(pin: Pin) -> dict[str, Any]:
     found = {"table": pin.table, "snapshot_id": str(pin.snapshot_id), "rows": pin.rows, "note": pin.note}
     if pin.since_snapshot_id:
         found["since_snapshot_id"] = str(pin.since_snapshot_id)
+    if pin.scanned:
+        found |= {f"scanned_{name}": value for name, value in asdict(pin.scanned).items()}
     return {name: value for name, value in found.items() if value not in (None, "")}
 
 

@@ -105,6 +105,6 @@ _SUMS = (
 )
 _COUNTED = "aggregate(filter(methods, m -> m.payment_method = method), 0L, (n, m) -> n + m.transactions)"
 _PREFERRED = (
-    "array_sort(transform(array_distinct(filter(methods.payment_method, method -> method IS NOT NULL)), "
-    f"method -> struct(-{_COUNTED} AS fewest, method AS method)))[0].method"
+    "get(array_sort(transform(array_distinct(filter(methods.payment_method, method -> method IS NOT NULL)), "
+    f"method -> struct(-{_COUNTED} AS fewest, method AS method))), 0).method"
 )

@@ -1,0 +1,90 @@
+"""A pipeline on a home of its own: its inbox can be filled, and what waits in it ingested."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from lakehouse.definitions import FEEDS, TABLES, definitions
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.history import read_history
+from lakehouse.iceberg.metadata import files
+from lakehouse.ingestion.catch_up import IngestResult, ingest
+from lakehouse.resources.engine import open_engine
+from lakehouse.resources.instance import open_instance
+from lakehouse.resources.keys import asset_key
+from lakehouse.resources.run_result import RunResult
+from lakehouse.resources.runs import materialize
+from lakehouse.settings import Settings
+
+FIRST_SECOND = 1_700_000_000
+
+
+@dataclass
+class Pipeline:
+    """A feed and all that follows from it."""
+
+    settings: Settings
+    feed: str
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The engine of the home."""
+        return open_engine(self.settings)
+
+    @property
+    def inbox(self) -> Path:
+        """Where files are delivered."""
+        return self.settings.home / "inbox" / self.feed
+
+    def write(self, name: str, text: str, *, second: int = 0) -> Path:
+        """Put a file into the inbox; `second` orders it among others."""
+        path = self.inbox / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        os.utime(path, (FIRST_SECOND + second,) * 2)
+        return path
+
+    def deliver(self, *paths: Path) -> IngestResult:
+        """Ingest copies of some files at once."""
+        self.inbox.mkdir(parents=True, exist_ok=True)
+        for path in paths:
+            shutil.copy2(path, self.inbox / path.name)
+        return self.ingest()
+
+    def ingest(self) -> IngestResult:
+        """Ingest what waits."""
+        return ingest(definitions, TABLES, self.settings, FEEDS[self.feed])
+
+    def materialize(self, *tables: str, partition: str | tuple[str, str] | None = None) -> RunResult:
+        """Run some assets, as the UI does."""
+        selection = dg.AssetSelection.assets(*map(asset_key, tables))
+        with open_instance(self.settings) as instance:
+            return materialize(definitions(lambda: self.settings), instance, selection, partition=partition)
+
+    def rows(self, query: str) -> list[tuple]:
+        """The rows of a query."""
+        return [tuple(row) for row in self.engine.sql(query).collect()]
+
+    def snapshots(self) -> Mapping[str, int | None]:
+        """The snapshot that readers see of each table."""
+        found = {name: read_history(self.engine, name).main for name in self.engine.catalog.tables()}
+        return {name: main.snapshot_id if main else None for name, main in found.items()}
+
+    def paths(self, table: str) -> set[str]:
+        """The data files of a table."""
+        return {file.path for file in files(self.engine, table)}
+
+    def recorded(self, read: Any) -> Any:
+        """Ask Dagster's instance."""
+        with open_instance(self.settings) as instance:
+            return read(instance)
+
+    def materializations(self, table: str) -> int:
+        """How often Dagster has recorded one of a table."""
+        return len(self.recorded(lambda found: found.fetch_materializations(asset_key(table), limit=100).records))

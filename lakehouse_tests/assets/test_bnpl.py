@@ -1,0 +1,132 @@
+"""Transactions from files to figures: equal to the truth about them, in whatever order the files come."""
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from lakehouse.sample_data.bnpl.generate import Generated, generate
+from lakehouse_tests.assets import bnpl_oracle
+from lakehouse_tests.assets.pipeline import Pipeline
+
+START = date(2026, 10, 1)
+ORDERS = ("in order", "in reverse", "in random batches", "all at once")
+SUMMARY = "gold.bnpl_daily_summary"
+PROFILES = "gold.customer_profiles"
+CLEAN = "silver.bnpl_transactions_clean"
+QUARANTINE = "silver.bnpl_transactions_quarantine"
+RAW = "bronze.bnpl_transactions_raw"
+# All but when it was ingested, which differs from home to home.
+COLUMNS = (
+    "transaction_id, customer_id, merchant_id, merchant_category, amount, currency, installments, payment_method, "
+    "status, transaction_date, created_at, customer_email, region, _source_file, _source_sha256, _source_row"
+)
+FIGURES = "transactions, approved, declined, gross_amount, approved_amount, average_amount, approval_rate"
+
+
+def batches(order: str, paths: Sequence[Path]) -> list[list[Path]]:
+    """Split files into deliveries."""
+    if order == "all at once":
+        return [list(paths)]
+    if order != "in random batches":
+        return [[path] for path in (paths if order == "in order" else paths[::-1])]
+    shuffled = random.Random(1).sample(list(paths), len(paths))
+    return [shuffled[at : at + 2] for at in range(0, len(shuffled), 2)]
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Generated:
+    """Four days, with every kind of trouble."""
+    return generate(tmp_path_factory.mktemp("generated"), START, days=4, rows_per_day=200, seed=1)
+
+
+@pytest.fixture
+def delivered(bnpl: Pipeline, generated: Generated) -> Pipeline:
+    """The pipeline with all files in it."""
+    assert bnpl.deliver(*generated.files).success
+    return bnpl
+
+
+def check_truth(pipeline: Pipeline, generated: Generated) -> None:
+    """See that silver, quarantine and gold are what the truth says."""
+    truth = generated.truth
+    for table, expected in {RAW: "bronze", CLEAN: "clean", QUARANTINE: "quarantined"}.items():
+        assert pipeline.rows(f"SELECT count(1) FROM {table}") == [(truth.totals[expected],)], table
+    reasons = Counter(reason for (found,) in pipeline.rows(f"SELECT _reasons FROM {QUARANTINE}") for reason in found)
+    assert reasons == truth.quarantined_by_reason
+    days = pipeline.rows(f"SELECT CAST(transaction_date AS STRING), count(1) FROM {CLEAN} GROUP BY 1")
+    assert dict(days) == truth.clean_by_day
+    found = pipeline.rows(
+        f"SELECT CAST(transaction_date AS STRING), currency, {FIGURES}, distinct_customers, distinct_merchants "
+        f"FROM {SUMMARY}"
+    )
+    assert {tuple(map(text, row)) for row in found} == {
+        tuple(map(text, vars(summary).values())) for summary in truth.daily_summary
+    }
+    assert pipeline.rows(f"SELECT count(1) FROM {PROFILES}") == [(truth.customers,)]
+
+
+def text(value: object) -> str:
+    return f"{value:.12f}" if isinstance(value, float) else str(value)
+
+
+def states(pipeline: Pipeline) -> dict[str, list[tuple]]:
+    """Everything that the tables hold, but for moments of writing."""
+    return {
+        CLEAN: pipeline.rows(f"SELECT {COLUMNS} FROM {CLEAN} ORDER BY transaction_id"),
+        QUARANTINE: pipeline.rows(f"SELECT _row_key, _reasons FROM {QUARANTINE} ORDER BY _row_key"),
+        SUMMARY: pipeline.rows(f"SELECT * FROM {SUMMARY} ORDER BY transaction_date, currency"),
+        PROFILES: [row[:-1] for row in pipeline.rows(f"SELECT * FROM {PROFILES} ORDER BY customer_id")],
+    }
+
+
+def deliver_in_each_order(pipeline: Pipeline, generated: Generated) -> None:
+    """Deliver the same files to one home for each order, and see the truth in each, and the same in all."""
+    found = []
+    for order in ORDERS:
+        home = pipeline.settings.home / order.replace(" ", "_")
+        one = Pipeline(replace(pipeline.settings, home=home), "bnpl")
+        for batch in batches(order, generated.files):
+            assert one.deliver(*batch).success
+        check_truth(one, generated)
+        found.append(states(one))
+    assert all(state == found[0] for state in found)
+
+
+def test_any_order_of_delivery_comes_to_the_truth(bnpl: Pipeline, generated: Generated) -> None:
+    deliver_in_each_order(bnpl, generated)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_month_in_any_order_comes_to_the_truth(
+    bnpl: Pipeline, tmp_path_factory: pytest.TempPathFactory, seed: int
+) -> None:
+    month = generate(tmp_path_factory.mktemp("month"), START, days=30, rows_per_day=5000, seed=seed)
+    deliver_in_each_order(bnpl, month)
+
+
+def test_pandas_computes_the_same_from_the_files(delivered: Pipeline, generated: Generated) -> None:
+    clean = bnpl_oracle.clean_rows(generated.files)
+    summary = delivered.rows(
+        f"SELECT CAST(transaction_date AS STRING), currency, {FIGURES}, distinct_customers, distinct_merchants "
+        f"FROM {SUMMARY}"
+    )
+    assert {row[:2]: row[2:] for row in summary} == bnpl_oracle.daily_summary(clean)
+    profiles = delivered.rows(
+        "SELECT customer_id, CAST(first_transaction_date AS STRING), CAST(last_transaction_date AS STRING), "
+        "transactions, approved, declined, total_amount, average_amount, preferred_payment_method, approval_rate "
+        f"FROM {PROFILES}"
+    )
+    assert {row[0]: row[1:] for row in profiles} == bnpl_oracle.profiles(clean)
+
+
+def test_the_same_files_again_change_nothing(delivered: Pipeline, generated: Generated) -> None:
+    before = delivered.snapshots()
+    assert delivered.deliver(*generated.files).success
+    assert delivered.snapshots() == before

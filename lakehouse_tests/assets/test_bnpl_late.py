@@ -1,0 +1,187 @@
+"""Late, corrected and moved transactions: exactly the days that they touch are computed anew."""
+
+import shutil
+from datetime import UTC, datetime
+
+import pytest
+
+from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
+from lakehouse.iceberg.write import write
+from lakehouse.ingestion.catch_up import IngestResult
+from lakehouse_tests.assets.pipeline import Pipeline
+
+HEADER = (
+    "transaction_id,customer_id,merchant_id,merchant_category,amount,currency,installments,status,"
+    "transaction_date,created_at,customer_email,region"
+)
+CLEAN = "silver.bnpl_transactions_clean"
+QUARANTINE = "silver.bnpl_transactions_quarantine"
+SUMMARY = "gold.bnpl_daily_summary"
+PROFILES = "gold.customer_profiles"
+DAYS = [f"2026-03-{day:02}" for day in range(1, 6)]
+
+
+def line(
+    transaction: object, day: str, *, amount: str = "10.00", customer: int = 7, at: str = "12:00", **other: str
+) -> str:
+    """A valid transaction, unless something says otherwise."""
+    created = other.get("created", f"{day}T{at}:00+08:00")
+    status = other.get("status", "APPROVED")
+    return f"{transaction},{customer},M1,food,{amount},MYR,3,{status},{day},{created},a@example.com,Penang"
+
+
+def put(pipeline: Pipeline, name: str, *lines: str, second: int = 0) -> IngestResult:
+    """Deliver a file and ingest it."""
+    pipeline.write(name, "\n".join([HEADER, *lines]), second=second)
+    return pipeline.ingest()
+
+
+@pytest.fixture
+def five_days(bnpl: Pipeline) -> Pipeline:
+    """Two transactions on each of five days, each day's of customers of its own."""
+    lines = [line(n * 10 + k, day, customer=n) for n, day in enumerate(DAYS) for k in range(2)]
+    assert put(bnpl, "first.csv", *lines).success
+    return bnpl
+
+
+def days_of(result: IngestResult, table: str) -> list[list[str]]:
+    """The partitions of each run that computed a table."""
+    return [list(asset.metadata.get("partitions", ())) for asset in result.assets if asset.table == table]
+
+
+def clean(pipeline: Pipeline) -> dict[int, tuple[str, str]]:
+    found = pipeline.rows(
+        f"SELECT transaction_id, CAST(transaction_date AS STRING), CAST(amount AS STRING) FROM {CLEAN}"
+    )
+    return {row[0]: row[1:] for row in found}
+
+
+def files_by_day(pipeline: Pipeline, table: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for path in pipeline.paths(table):
+        found.setdefault(path.split("transaction_date_day=")[1][:10], set()).add(path)
+    return found
+
+
+def test_only_the_late_day_is_written(five_days: Pipeline) -> None:
+    before = {table: files_by_day(five_days, table) for table in (CLEAN, SUMMARY)}
+    profiles = five_days.rows(f"SELECT * FROM {PROFILES} WHERE customer_id <> 2 ORDER BY 1")
+    result = put(five_days, "late.csv", line(99, DAYS[2], customer=2), second=1)
+    assert days_of(result, CLEAN) == [[DAYS[2]]]
+    for table, files in before.items():
+        after = files_by_day(five_days, table)
+        assert after.pop(DAYS[2]) != files.pop(DAYS[2])
+        assert after == files
+    assert five_days.rows(f"SELECT * FROM {PROFILES} WHERE customer_id <> 2 ORDER BY 1") == profiles
+    assert five_days.rows(f"SELECT transactions FROM {PROFILES} WHERE customer_id = 2") == [(3,)]
+
+
+def test_the_bronze_files_read_are_those_of_the_day(five_days: Pipeline) -> None:
+    result = put(five_days, "late.csv", line(99, DAYS[2]), second=1)
+    (silver,) = (asset for asset in result.assets if asset.table == CLEAN)
+    read = silver.metadata["iceberg/inputs"]["of_days"]
+    assert (read["scanned_files"], read["scanned_total_files"]) == (2, 6)
+
+
+def test_neighbouring_days_are_one_run_and_others_their_own(five_days: Pipeline) -> None:
+    lines = [line(100 + n, DAYS[n]) for n in (0, 1, 3)]
+    assert days_of(put(five_days, "late.csv", *lines, second=1), CLEAN) == [DAYS[:2], [DAYS[3]]]
+    assert len(clean(five_days)) == 13
+
+
+def test_a_version_with_another_day_moves_the_row(five_days: Pipeline) -> None:
+    moved = line(10, DAYS[4], customer=1, created=f"{DAYS[4]}T23:00:00+08:00")
+    assert days_of(put(five_days, "moved.csv", moved, second=1), CLEAN) == [[DAYS[1]], [DAYS[4]]]
+    assert clean(five_days)[10] == (DAYS[4], "10.00")
+    assert five_days.rows(f"SELECT CAST(last_transaction_date AS STRING) FROM {PROFILES} WHERE customer_id = 1") == [
+        (DAYS[4],)
+    ]
+
+
+def test_an_older_version_that_comes_late_displaces_nothing(five_days: Pipeline) -> None:
+    put(five_days, "older.csv", line(10, DAYS[0], amount="99.00", created=f"{DAYS[0]}T00:00:00+08:00"), second=1)
+    assert clean(five_days)[10] == (DAYS[1], "10.00")
+    assert len(clean(five_days)) == 10
+
+
+def test_an_invalid_version_displaces_nothing_and_is_quarantined(five_days: Pipeline) -> None:
+    put(five_days, "bad.csv", line(10, DAYS[1], amount="-1", at="13:00"), second=1)
+    assert clean(five_days)[10] == (DAYS[1], "10.00")
+    assert five_days.rows(f"SELECT transaction_id, _reasons FROM {QUARANTINE}") == [("10", ["positive_amount"])]
+
+
+def test_a_corrected_row_leaves_the_quarantine(five_days: Pipeline) -> None:
+    bad = [line(50, "2999-01-01", customer=9), line(51, DAYS[0], amount="1.005"), line("", DAYS[0])]
+    put(five_days, "bad.csv", *bad, second=1)
+    assert five_days.rows(f"SELECT count(1) FROM {QUARANTINE}") == [(3,)]
+    good = [line(50, DAYS[3], created="2999-01-02T00:00:00+08:00"), line(51, DAYS[0], amount="1.01")]
+    assert put(five_days, "good.csv", *good, second=2).success
+    assert five_days.rows(f"SELECT _source_file, _source_row FROM {QUARANTINE}") == [("bad.csv", 3)]
+    assert {50, 51} <= clean(five_days).keys()
+
+
+def test_rows_without_a_day_are_quarantined_and_touch_no_day(five_days: Pipeline) -> None:
+    before = five_days.paths(CLEAN)
+    assert put(five_days, "undated.csv", line(60, "soon"), line(61, "1999-12-31"), second=1).success
+    assert five_days.rows(f"SELECT transaction_id, _reasons FROM {QUARANTINE} ORDER BY 1") == [
+        ("60", ["castable_transaction_date", "not_null_transaction_date"]),
+        ("61", ["date_in_range"]),
+    ]
+    assert five_days.paths(CLEAN) == before
+    assert five_days.ingest().runs == ()
+
+
+def test_a_customer_without_transactions_disappears(five_days: Pipeline) -> None:
+    given_away = [line(20 + k, DAYS[2], customer=1, at="13:00") for k in range(2)]
+    put(five_days, "other_customer.csv", *given_away, second=1)
+    assert five_days.rows(f"SELECT customer_id, transactions FROM {PROFILES} WHERE customer_id IN (1, 2)") == [(1, 4)]
+
+
+def test_what_is_owed_is_told_by_the_tables(five_days: Pipeline) -> None:
+    five_days.write("late.csv", "\n".join([HEADER, line(99, DAYS[2]), line(98, DAYS[4])]), second=1)
+    assert five_days.materialize(RAW.name).success
+    shutil.rmtree(five_days.settings.home / "dagster")
+    assert days_of(five_days.ingest(), CLEAN) == [[DAYS[2]], [DAYS[4]]]
+    assert {98, 99} <= clean(five_days).keys()
+    assert five_days.ingest().runs == ()
+
+
+def test_a_day_computed_by_hand_is_the_same_and_leaves_what_is_owed(five_days: Pipeline) -> None:
+    five_days.write("late.csv", "\n".join([HEADER, line(99, DAYS[2]), line(98, DAYS[4])]), second=1)
+    assert five_days.materialize(RAW.name).success
+    before = five_days.rows(f"SELECT * FROM {CLEAN} ORDER BY transaction_id")
+    assert five_days.materialize(CLEAN, SUMMARY, partition=DAYS[0]).success
+    assert five_days.rows(f"SELECT * FROM {CLEAN} ORDER BY transaction_id") == before
+    assert five_days.materialize(CLEAN, partition=DAYS[2]).success
+    assert days_of(five_days.ingest(), CLEAN) == [[DAYS[4]]]
+    assert len(clean(five_days)) == 12
+    assert five_days.ingest().runs == ()
+
+
+@pytest.mark.parametrize(("ingested", "accepted"), [("15:30", []), ("16:30", [70])])
+def test_today_begins_at_midnight_in_kuala_lumpur(bnpl: Pipeline, ingested: str, accepted: list[int]) -> None:
+    """At 15:30 UTC it is 23:30 there, and tomorrow's date is refused; at 16:30 UTC it is tomorrow."""
+    moment = datetime.fromisoformat(f"2026-03-09T{ingested}").replace(tzinfo=UTC)
+    values = dict(zip(HEADER.split(","), line(70, "2026-03-10").split(","), strict=True)) | {
+        "payment_method": None,
+        "_source_file": "f.csv",
+        "_source_sha256": "0",
+        "_source_modified_at": moment,
+        "_source_row": 1,
+        "_ingested_at": moment,
+        "_event_date": moment.date().replace(day=10),
+    }
+    schema = ", ".join(f"{column.name} {column.type}" for column in RAW.columns)
+    row = tuple(values[name] for name in RAW.column_names)
+    write(bnpl.engine, RAW, lambda: bnpl.engine.spark.createDataFrame([row], schema))
+    assert bnpl.ingest().success
+    assert list(clean(bnpl)) == accepted
+    assert len(bnpl.rows(f"SELECT _reasons FROM {QUARANTINE} WHERE _reasons = array('date_in_range')")) == 1 - len(
+        accepted
+    )
+
+
+def test_moments_of_the_transaction_fall_on_the_days_they_have_there(bnpl: Pipeline) -> None:
+    moments = ["2026-03-02T15:30:00Z", "2026-03-02T16:30:00Z", "2026-03-02 23:30:00", "2026-03-03 00:30:00"]
+    put(bnpl, "moments.csv", *(line(n, moment, created="2026-03-09T00:00:00Z") for n, moment in enumerate(moments)))
+    assert [day for day, _ in (clean(bnpl)[n] for n in range(4))] == ["2026-03-02", "2026-03-03"] * 2
