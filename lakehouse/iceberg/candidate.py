@@ -94,7 +94,9 @@ class Candidate:
         return f"sha2(to_json(array({whole})), 256)"
 
     def _text_sql(self, column: str) -> str:
-        """Return the SQL of a column's delivered value as text."""
+        """Return the SQL of a column's delivered value as text; NULL of the stamp, which none is delivered of."""
+        if column not in written_columns(self.table):
+            return "CAST(NULL AS STRING)"
         if column in self.delivered:
             return f"CAST({identifier(self.delivered[column])} AS STRING)"
         nested = isinstance(types.parse(self.table.column(column).type), (types.Struct, types.Array, types.Map))

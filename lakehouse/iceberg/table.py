@@ -254,11 +254,8 @@ class IcebergTable:
         """The table of refused rows, each as it was delivered, with its reasons; None where no rule quarantines."""
         if not self.quarantining_rules:
             return None
-        delivered = [
-            replace(column, type="string", doc=f"{column.name} as delivered. {column.doc}".strip(), required=False)
-            for column in self.columns
-            if column.name not in _QUARANTINE_NAMES and column.name != getattr(self.write, "stamp", None)
-        ]
+        # The stamp too, though no row is delivered with it: another column may become the stamp, or cease to be it.
+        delivered = [_as_delivered(column) for column in self.columns if column.name not in _QUARANTINE_NAMES]
         subject = self.subject if self.subject in {column.name for column in delivered} else None
         return IcebergTable(
             name=self.quarantine_name or f"{self.name}_quarantine",
@@ -281,6 +278,16 @@ _QUARANTINE_COLUMNS = (
     Column("_quarantined_at", "timestamp", "When the row was refused or last changed.", required=True),
 )
 _QUARANTINE_NAMES = frozenset(column.name for column in _QUARANTINE_COLUMNS)
+
+
+def _as_delivered(column: Column) -> Column:
+    return replace(
+        column,
+        type="string",
+        doc=f"{column.name} as delivered. {column.doc}".strip(),
+        required=False,
+        formerly=tuple(name for name in column.formerly if name not in _QUARANTINE_NAMES),
+    )
 
 
 def _check(table: IcebergTable) -> None:
