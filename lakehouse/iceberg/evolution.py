@@ -92,12 +92,13 @@ def apply(engine: Engine, table: IcebergTable, run_id: str = "") -> Plan:
     if (found := plan_now(engine, table)).is_empty:
         return found
     with table_lock(engine, table.name):
-        return _carry_out(engine, table, run_id, _all_steps)
+        done = _carry_out(engine, table, run_id, _all_steps)
+    return replace(done, warnings=found.warnings)
 
 
 def plan_now(engine: Engine, table: IcebergTable) -> Plan:
-    """Plan from the table's current metadata; starts no JVM."""
-    return plan(table, read_state(engine, table.name))
+    """Plan from the table's current metadata, for people: warnings look at what the table holds; starts no JVM."""
+    return plan(table, read_state(engine, table.name, with_extent=bool(table.partitioning)))
 
 
 def _creation(table: IcebergTable) -> list[Step]:
@@ -136,7 +137,7 @@ def _carry_out(engine: Engine, table: IcebergTable, run_id: str, choose: Callabl
 
     So a step that another process made, or that was made although its answer got lost, is not made twice.
     """
-    first = found = plan_now(engine, table)
+    first = found = plan(table, read_state(engine, table.name))
     for attempt in range(REF_ATTEMPTS):
         steps = choose(found)
         if not steps:
@@ -145,7 +146,7 @@ def _carry_out(engine: Engine, table: IcebergTable, run_id: str, choose: Callabl
             _run(engine, table, steps, run_id)
             return first
         except Exception as error:
-            found, failed = plan_now(engine, table), found
+            found, failed = plan(table, read_state(engine, table.name)), found
             if attempt == REF_ATTEMPTS - 1 or (found == failed and classify(error) is Failure.OTHER):
                 error.add_note(f"{table.name} was being changed: {'; '.join(step.describe() for step in steps)}.")
                 raise

@@ -9,6 +9,16 @@ from lakehouse.iceberg.quoting import identifier
 
 Transform = Literal["identity", "years", "months", "days", "hours", "bucket", "truncate"]
 _TIME = {"year": "years", "month": "months", "day": "days", "hour": "hours", "date": "days", "date_hour": "hours"}
+_ICEBERG: dict[str, Transform] = {
+    "identity": "identity",
+    "year": "years",
+    "month": "months",
+    "day": "days",
+    "hour": "hours",
+    "bucket": "bucket",
+    "truncate": "truncate",
+}
+_IN_METADATA = re.compile(r"^(?P<name>[a-z]+)(?:\[(?P<width>\d+)])?$")
 _CALL = re.compile(r"^(\w+)\s*\(\s*([^,()]+?)\s*(?:,\s*([^,()]+?)\s*)?\)$")
 _SORT = re.compile(
     r"^(?P<term>.+?)(?:\s+(?P<direction>asc|desc))?(?:\s+nulls\s+(?P<nulls>first|last))?$", re.IGNORECASE
@@ -44,6 +54,14 @@ class PartitionField:
         if not width.isdigit() or int(width) < 1 or column.isdigit():
             raise _unknown(text)
         return cls(name, column, int(width))
+
+    @classmethod
+    def of_metadata(cls, transform: str, column: str) -> "PartitionField | None":
+        """Return the field that Iceberg's metadata writes as `day` or `bucket[16]`; None for `void` and the unknown."""
+        match = _IN_METADATA.match(transform)
+        if match is None or match["name"] not in _ICEBERG:
+            return None
+        return cls(_ICEBERG[match["name"]], column, int(match["width"]) if match["width"] else None)
 
     @property
     def sql(self) -> str:

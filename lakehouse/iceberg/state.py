@@ -1,13 +1,13 @@
 """What a table is now, read from its metadata without a JVM, in the words of a declaration."""
 
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import TableNotFound
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.partitioning import PartitionField, SortField, Transform
+from lakehouse.iceberg.extent import Extent, read_extent
+from lakehouse.iceberg.partitioning import PartitionField, SortField
 from lakehouse.iceberg.types import Array, ColumnType, Decimal, Field, Map, Primitive, Struct
 
 if TYPE_CHECKING:
@@ -15,16 +15,6 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.types import IcebergType
 
-_TRANSFORM = re.compile(r"^(?P<name>[a-z]+)(?:\[(?P<width>\d+)])?$")
-_TRANSFORMS: dict[str, Transform] = {
-    "identity": "identity",
-    "year": "years",
-    "month": "months",
-    "day": "days",
-    "hour": "hours",
-    "bucket": "bucket",
-    "truncate": "truncate",
-}
 # Where Spark reads an Iceberg type under another name.
 _SPARK_NAMES = {"long": "bigint", "timestamp": "timestamp_ntz", "timestamptz": "timestamp", "uuid": "string"}
 
@@ -62,6 +52,8 @@ class TableState:
     """Whether main has a snapshot."""
     is_empty: bool
     """Whether nothing was ever written, not even to a branch."""
+    extent: Extent | None = None
+    """What the current snapshot holds; None where nobody asked, since that takes a look at all of its manifests."""
 
     @property
     def comment(self) -> str:
@@ -74,12 +66,14 @@ class TableState:
         return not self.has_snapshot or self.snapshot_schema_id == self.schema_id
 
 
-def read_state(engine: Engine, table: str) -> TableState | None:
+def read_state(engine: Engine, table: str, *, with_extent: bool = False) -> TableState | None:
     """Read what a table is now: one read of its metadata file; None where the catalog has no such table."""
     try:
-        return state_of(table, engine.catalog.load(table))
+        loaded = engine.catalog.load(table)
     except TableNotFound:
         return None
+    state = state_of(table, loaded)
+    return replace(state, extent=read_extent(loaded)) if with_extent else state
 
 
 def state_of(name: str, table: "Table") -> TableState:
@@ -92,10 +86,10 @@ def state_of(name: str, table: "Table") -> TableState:
             ColumnState(field.name, column_type(field.field_type), field.doc or "", field.required, field.field_id)
             for field in schema.fields
         ),
-        partitioning=_partition_fields([table.spec()], names),
+        partitioning=partition_fields([table.spec()], names),
         partition_names={field.name: names.get(field.source_id, "") for field in table.spec().fields},
-        past_partitioning=_partition_fields(metadata.partition_specs, names),
-        sort_order=_sort_fields(table.sort_order().fields, names),
+        past_partitioning=partition_fields(metadata.partition_specs, names),
+        sort_order=sort_fields(table.sort_order().fields, names),
         properties=dict(metadata.properties),
         location=metadata.location,
         format_version=metadata.format_version,
@@ -129,13 +123,15 @@ def _column_names(schema: "Schema") -> dict[int, str]:
     return index_name_by_id(schema)
 
 
-def _partition_fields(specs: Iterable, names: Mapping[int, str]) -> tuple[PartitionField, ...]:
+def partition_fields(specs: Iterable, names: Mapping[int, str]) -> tuple[PartitionField, ...]:
+    """Return the fields of some partition specs, each once; those whose column is not among the names are left out."""
     fields = (field for spec in specs for field in spec.fields)
     parsed = (_transformed(str(field.transform), field.source_id, names) for field in fields)
     return tuple(dict.fromkeys(field for field in parsed if field is not None))
 
 
-def _sort_fields(fields: Iterable, names: Mapping[int, str]) -> tuple[SortField, ...]:
+def sort_fields(fields: Iterable, names: Mapping[int, str]) -> tuple[SortField, ...]:
+    """Return the fields of a sort order; those whose column is not among the names are left out."""
     return tuple(
         SortField(term, field.direction.name == "DESC", field.null_order.name == "NULLS_FIRST")
         for field in fields
@@ -145,7 +141,4 @@ def _sort_fields(fields: Iterable, names: Mapping[int, str]) -> tuple[SortField,
 
 def _transformed(transform: str, source_id: int, names: Mapping[int, str]) -> PartitionField | None:
     # A field dropped from a v1 table stays as `void`; a source that is not in the schema was dropped.
-    match = _TRANSFORM.match(transform)
-    if match is None or match["name"] not in _TRANSFORMS or source_id not in names:
-        return None
-    return PartitionField(_TRANSFORMS[match["name"]], names[source_id], int(match["width"]) if match["width"] else None)
+    return PartitionField.of_metadata(transform, names[source_id]) if source_id in names else None
