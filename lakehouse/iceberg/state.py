@@ -86,10 +86,10 @@ def state_of(name: str, table: "Table") -> TableState:
             ColumnState(field.name, column_type(field.field_type), field.doc or "", field.required, field.field_id)
             for field in schema.fields
         ),
-        partitioning=partition_fields([table.spec()], names),
+        partitioning=_partition_fields([table.spec()], names),
         partition_names={field.name: names.get(field.source_id, "") for field in table.spec().fields},
-        past_partitioning=partition_fields(metadata.partition_specs, names),
-        sort_order=sort_fields(table.sort_order().fields, names),
+        past_partitioning=_partition_fields(metadata.partition_specs, names),
+        sort_order=_sort_fields(table.sort_order().fields, names),
         properties=dict(metadata.properties),
         location=metadata.location,
         format_version=metadata.format_version,
@@ -123,15 +123,13 @@ def _column_names(schema: "Schema") -> dict[int, str]:
     return index_name_by_id(schema)
 
 
-def partition_fields(specs: Iterable, names: Mapping[int, str]) -> tuple[PartitionField, ...]:
-    """Return the fields of some partition specs, each once; those whose column is not among the names are left out."""
+def _partition_fields(specs: Iterable, names: Mapping[int, str]) -> tuple[PartitionField, ...]:
     fields = (field for spec in specs for field in spec.fields)
     parsed = (_transformed(str(field.transform), field.source_id, names) for field in fields)
     return tuple(dict.fromkeys(field for field in parsed if field is not None))
 
 
-def sort_fields(fields: Iterable, names: Mapping[int, str]) -> tuple[SortField, ...]:
-    """Return the fields of a sort order; those whose column is not among the names are left out."""
+def _sort_fields(fields: Iterable, names: Mapping[int, str]) -> tuple[SortField, ...]:
     return tuple(
         SortField(term, field.direction.name == "DESC", field.null_order.name == "NULLS_FIRST")
         for field in fields
