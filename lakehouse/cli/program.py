@@ -5,8 +5,11 @@ from collections.abc import Sequence
 
 import click
 
+from lakehouse.cli.backfill import backfill
 from lakehouse.cli.change import apply, plan
+from lakehouse.cli.diff import diff
 from lakehouse.cli.generate import generate
+from lakehouse.cli.history import history
 from lakehouse.cli.look import files, status
 from lakehouse.cli.machine import dev, doctor, setup
 from lakehouse.cli.output import complain
@@ -35,7 +38,7 @@ def lakehouse() -> None:
 
 
 lakehouse.params.append(verbose_option())
-for _command in (demo, generate, ingest, sql, status, files, plan, apply, dev, doctor, setup):
+for _command in (demo, generate, ingest, backfill, sql, status, files, history, diff, plan, apply, dev, doctor, setup):
     lakehouse.add_command(_command)
 
 

@@ -1,6 +1,6 @@
 """What became of an ingest, in lines for people: pure functions of its result."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lakehouse.cli.output import count
@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from lakehouse.ingestion.catch_up import IngestResult
     from lakehouse.resources.run_result import AssetResult
 
+_MANY = 6
+
 
 def summary(result: "IngestResult") -> list[str]:
     """Say which files were landed, what each table got of them, and where refused rows are."""
@@ -16,7 +18,7 @@ def summary(result: "IngestResult") -> list[str]:
         _delivery(result),
         *(f"  {key} is still being written; the next ingest takes it" for key in result.unsettled),
         *(f"  {warning}" for warning in _warnings(result)),
-        *(_table(assets) for assets in _by_table(result).values()),
+        *tables(result.assets),
         *_quarantined(result),
     ]
 
@@ -32,27 +34,30 @@ def complaints(result: "IngestResult") -> list[str]:
 def _delivery(result: "IngestResult") -> str:
     if not result.files:
         return f"Feed {result.feed.name}: no new file in {result.feed.inbox}"
-    files = f"{count(len(result.files), 'file')} ({', '.join(result.files)})"
-    return f"Feed {result.feed.name}: {files}, nr_rows {result.rows}"
+    files = f"{count(len(result.files), 'file')} ({_listed(result.files)})"
+    known = "" if result.rows else ", all of it ingested before"
+    return f"Feed {result.feed.name}: {files}, nr_rows {result.rows}{known}"
 
 
-def _done(result: "IngestResult") -> "Iterator[AssetResult]":
-    return (asset for asset in result.assets if asset.status in ("published", "unchanged"))
+def _listed(names: Sequence[str]) -> str:
+    """List some names, the first and the last where there are many."""
+    return ", ".join(names) if len(names) <= _MANY else f"{names[0]} … {names[-1]}"
 
 
-def _by_table(result: "IngestResult") -> "dict[str, list[AssetResult]]":
+def tables(assets: "Iterable[AssetResult]") -> list[str]:
+    """Say what each table got, in all runs that computed it."""
     found: dict[str, list[AssetResult]] = {}
-    for asset in _done(result):
-        found.setdefault(asset.table, []).append(asset)
-    return found
+    for asset in assets:
+        if asset.status in ("published", "unchanged"):
+            found.setdefault(asset.table, []).append(asset)
+    return [_table(of_table) for of_table in found.values()]
 
 
 def _warnings(result: "IngestResult") -> list[str]:
-    return [warning for asset in _done(result) for warning in asset.metadata.get("warnings", ())]
+    return [warning for asset in result.assets for warning in asset.metadata.get("warnings", ())]
 
 
 def _table(assets: "list[AssetResult]") -> str:
-    """Say what a table got, in all runs that computed it."""
     table, last = assets[-1].table, assets[-1].metadata
     total = count(last.get("dagster/row_count", 0), "row")
     if all(asset.status == "unchanged" for asset in assets):

@@ -1,18 +1,23 @@
 """`lakehouse demo` and `lakehouse ingest`: delivered files through Dagster into the tables."""
 
+from datetime import timedelta
+
 import click
 
-from lakehouse.cli.output import complain
+from lakehouse.cli.output import complain, table
 from lakehouse.cli.report import complaints, summary
 from lakehouse.cli.state import State, command
+from lakehouse.cli.values import Column
 
-DEMO_FEED = "fruits"
+SUMMARY = "gold.bnpl_daily_summary"
+_SHOWN = ("transaction_date", "currency", "transactions", "approved", "declined", "gross_amount", "approval_rate")
 _NEXT = """
 Try next:
   {program} sql "SELECT * FROM silver.fruits WHERE fruit LIKE 'B%' ORDER BY fruit"
+  {program} sql "SELECT * FROM gold.customer_profiles ORDER BY transactions DESC LIMIT 5"
   {program} status
   {program} files silver.fruits
-  {program} dev          the Dagster UI, with this run, its checks and its numbers
+  {program} dev          the Dagster UI, with these runs, their checks and their numbers
   docs/tutorial.md{pad}Iceberg from the first table to its upkeep"""
 
 
@@ -33,19 +38,43 @@ def ingest(state: State, names: tuple[str, ...]) -> None:
 
 @command("demo")
 def demo(state: State) -> None:
-    """Ingest the sample files.
+    """Run both pipelines on sample files.
 
-    They are delivered to the inbox of the feed fruits. Running it again changes nothing.
+    The shipped files of the feed fruits and two generated weeks of the feed bnpl are delivered to their inboxes and
+    ingested; the daily summary of the last week is shown. Running it again changes nothing.
     """
-    from lakehouse.cli.sample import put_samples
+    from lakehouse.cli.sample import PUT
 
-    feed = state.feed(DEMO_FEED)
-    put = put_samples(state.settings, feed)
-    click.echo(f"{len(put)} sample files delivered to {state.settings.home / feed.inbox}/")
-    if not _ingest(state, feed.name):
-        click.get_current_context().exit(1)
+    for name, put in PUT.items():
+        feed = state.feed(name)
+        with state.progress(f"Delivering sample files of {name}"):
+            keys = put(state.settings, feed)
+        click.echo(f"{len(keys)} sample files delivered to {state.settings.home / feed.inbox}/")
+        if not _ingest(state, name):
+            click.get_current_context().exit(1)
+    click.echo(_last_week(state))
     program = click.get_current_context().find_root().info_name or "lakehouse"
     click.echo(_NEXT.format(program=program, pad=" " * max(1, len(program) - 2)))
+
+
+def _last_week(state: State) -> str:
+    """Return the daily summary of the last seven days that it has, read without Spark."""
+    from pyarrow import compute
+
+    found = state.engine.catalog.load(SUMMARY).scan(selected_fields=_SHOWN).to_arrow()
+    last = compute.max(found["transaction_date"]).as_py()
+    week = found.filter(compute.field("transaction_date") > last - timedelta(days=7)).sort_by(
+        [("transaction_date", "ascending"), ("currency", "ascending")]
+    )
+    rows = [[_readable(value) for value in row.values()] for row in week.to_pylist()]
+    columns = [Column(name, is_number=name not in ("transaction_date", "currency")) for name in _SHOWN]
+    return f"\n{SUMMARY}, the last seven days:\n{table(columns, rows)}"
+
+
+def _readable(value: object) -> object:
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return value if value is None or isinstance(value, int) else str(value)
 
 
 def _ingest(state: State, name: str) -> bool:

@@ -71,6 +71,12 @@ def key_sql(table: IcebergTable, frame: "DataFrame") -> dict[str, str]:
     return {name: casts.get(name, identifier(name)) for name in _versions(table).of}
 
 
+def newest_sql(table: IcebergTable, frame: "DataFrame") -> str:
+    """Return SQL for what tells a newer version from an older one, in the table's type."""
+    first = _versions(table).newest[0]
+    return _casts(table, frame).get(first, identifier(first))
+
+
 def _judged(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
     """Return the rows in the table's types, what was delivered beside it, and whether the rules refuse them."""
     casts = _casts(table, frame)

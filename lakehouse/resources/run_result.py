@@ -31,6 +31,8 @@ class CheckResult:
     passed: bool
     severity: Literal["ERROR", "WARN"]
     metadata: Mapping[str, Any]
+    description: str = ""
+    blocking: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,14 @@ class RunResult:
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """Why it failed: one text for each asset that did, or that of the run."""
+        """Why it failed: one text for each asset that did, for each check that stopped it, or that of the run."""
         said = tuple(found.message for found in self.assets if found.status == "failed")
+        refused = {found.table for found in self.assets if found.status == "failed"}
+        said += tuple(
+            f"{check.table}: check {check.name} failed: {check.description}"
+            for check in self.checks
+            if check.blocking and not check.passed and check.severity == "ERROR" and check.table not in refused
+        )
         return said or ((self.message,) if self.message else ())
 
 
@@ -90,7 +98,15 @@ def _asset(table: str, step: str, events: Sequence[dg.DagsterEvent]) -> AssetRes
 def _check(event: dg.DagsterEvent) -> CheckResult:
     found = event.asset_check_evaluation_data
     table = table_name(found.asset_key)
-    return CheckResult(table, found.check_name, found.passed, found.severity.value, _plain(found.metadata))
+    return CheckResult(
+        table,
+        found.check_name,
+        found.passed,
+        found.severity.value,
+        _plain(found.metadata),
+        found.description or "",
+        bool(found.blocking),
+    )
 
 
 def _failed(table: str, event: dg.DagsterEvent) -> AssetResult:

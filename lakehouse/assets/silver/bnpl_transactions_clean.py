@@ -13,6 +13,7 @@ from lakehouse.iceberg.read import incremental, latest
 from lakehouse.iceberg.rules import accepted, castable, expression, not_null, unique
 from lakehouse.iceberg.table import Column, IcebergTable, OverwritePartitions, Versions
 from lakehouse.iceberg.versions import newest_accepted
+from lakehouse.quality.accounted_check import accounted_check
 from lakehouse.resources.iceberg_asset import iceberg_asset
 
 if TYPE_CHECKING:
@@ -113,3 +114,6 @@ def bnpl_transactions_clean(of_days: DataFrame, arrived: DataFrame, standing: Da
     rows = of_days.unionByName(arrived.where(has_no_day))
     elsewhere = arrived.where(f"NOT ({has_no_day})")
     return newest_accepted(TABLE, rows, rivals=[elsewhere], standing=standing).select(*TABLE.column_names)
+
+
+every_row_is_accounted_for = accounted_check(RAW, TABLE, by="_event_date")

@@ -1,0 +1,30 @@
+"""`lakehouse backfill`: a table's partitions computed anew."""
+
+import click
+
+from lakehouse.cli.output import complain
+from lakehouse.cli.report import tables
+from lakehouse.cli.state import State, command
+
+
+@command("backfill")
+@click.argument("name", metavar="TABLE")
+@click.option("--from", "first", required=True, metavar="KEY", help="First partition, such as 2026-03-01.")
+@click.option("--to", "last", metavar="KEY", help="Last partition; the first where it is left out.")
+def backfill(state: State, name: str, first: str, last: str | None) -> None:
+    """Compute partitions of a table anew, and what follows from them.
+
+    They come out the same where nothing new arrived for them. What is owed for other partitions stays owed.
+    """
+    from lakehouse.definitions import definitions
+    from lakehouse.resources.backfill import backfill as compute
+
+    table = state.declared_table(name).name
+    with state.progress(f"Computing {table}"):
+        run = compute(definitions, state.settings, table, first, last or first)
+    for line in tables(run.assets):
+        click.echo(line)
+    for message in run.messages:
+        complain(message)
+    if not run.success:
+        click.get_current_context().exit(1)

@@ -1,0 +1,155 @@
+"""`lakehouse diff`: the rows that differ between two snapshots of a table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakehouse.cli.output import FORMATS, Format, count, render, table
+from lakehouse.cli.spark_errors import one_line
+from lakehouse.cli.state import State, command, plain_name
+from lakehouse.cli.values import Column, column, json_value
+from lakehouse.errors import LakehouseError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakehouse.iceberg.diff import Counts
+    from lakehouse.iceberg.diff_plan import Diff
+
+TABLE_ROWS = 100
+"""How many rows a table for people shows at most, unless they ask for another number."""
+
+
+@command("diff")
+@click.argument("name", metavar="TABLE")
+@click.option("--from", "since", metavar="POINT", help="What to compare with; by default what readers saw before.")
+@click.option("--to", "until", metavar="POINT", default="main", show_default=True, help="What to compare.")
+@click.option("--key", metavar="COLUMNS", help="What identifies a row, such as a,b; by default as declared.")
+@click.option("--limit", type=click.IntRange(min=0), help=f"Rows to print; {TABLE_ROWS} in a table, else all.")
+@click.option("--summary", is_flag=True, help="Only count.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+def diff(
+    state: State,
+    name: str,
+    since: str | None,
+    until: str,
+    key: str | None,
+    limit: int | None,
+    summary: bool,
+    form: Format,
+) -> None:
+    """Show the rows that differ between two points.
+
+    A POINT is a snapshot id, a tag, a branch, or a moment with its time zone (2026-01-31T08:00:00Z). Rows that were only
+    carried into another file do not count. A row of a key that has another row by then is changed, and shown before and
+    after; without a key, rows are added and removed. Personal values are masked. Times are in UTC.
+    """
+    from lakehouse.iceberg.diff_plan import plan_diff
+
+    full_name = plain_name(name)
+    with state.progress("Reading the table's metadata"):
+        given = [part.strip() for part in key.split(",")] if key else _declared_key(state, full_name)
+        planned = plan_diff(state.engine, full_name, since, until, given)
+    if limit is None and form == "table":
+        limit = TABLE_ROWS
+    _print(planned, _found(state, planned, 0 if summary else limit), form, summary)
+
+
+@dataclass(frozen=True)
+class _Found:
+    counts: "Counts"
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Any]] = field(default=())
+
+
+def _declared_key(state: State, table: str) -> Sequence[str]:
+    from lakehouse.iceberg.diff_plan import declared_key
+
+    return declared_key(state.declared[table]) if table in state.declared else ()
+
+
+def _found(state: State, planned: "Diff", limit: int | None) -> _Found:
+    from lakehouse.iceberg.diff import Counts
+
+    if planned.is_empty:
+        return _Found(Counts(), [Column(name) for name in _names(planned)])
+    with state.progress("Starting Spark"):
+        _ = state.engine.spark
+    with state.progress("Comparing the rows"):
+        try:
+            return _compared(state, planned, limit)
+        except LakehouseError:
+            raise
+        except Exception as error:
+            raise LakehouseError(one_line(error)) from error
+
+
+def _compared(state: State, planned: "Diff", limit: int | None) -> _Found:
+    from lakehouse.iceberg.diff import apply_diff, count_changes, ordered
+
+    # Counted and shown: what differs is kept, so that the table is read once.
+    frame = apply_diff(state.engine, planned).persist()
+    try:
+        counts = count_changes(planned, frame)
+        shown = ordered(planned, frame) if limit is None else ordered(planned, frame).limit(limit)
+        rows = [] if limit == 0 else _rows(state, planned, shown)
+    finally:
+        frame.unpersist()
+    return _Found(counts, [column(part.name, part.dataType) for part in frame.schema.fields], rows)
+
+
+def _rows(state: State, planned: "Diff", frame: "DataFrame") -> list[list[Any]]:
+    from lakehouse.iceberg.masking import mask
+
+    masked, key, fields = _masked(state, planned), state.engine.masking_key, frame.schema.fields
+    return [
+        [
+            mask(key, row[at]) if part.name in masked else json_value(row[at], part.dataType)
+            for at, part in enumerate(fields)
+        ]
+        for row in frame.collect()
+    ]
+
+
+def _masked(state: State, planned: "Diff") -> set[str]:
+    """Return the columns that are personal, or that the declaration does not have: nobody says what those held."""
+    declared = state.declared.get(planned.table)
+    if declared is None:
+        return set()
+    open_to_all = set(declared.column_names) - declared.personal_columns
+    return {shared.name for shared in planned.columns if shared.name not in open_to_all}
+
+
+def _print(planned: "Diff", found: _Found, form: Format, summary: bool) -> None:
+    counts = found.counts
+    said = f"{counts.added:,} added, {counts.removed:,} removed, {counts.changed:,} changed"
+    line = f"{planned.table} from {_point(planned.before)} to {_point(planned.after)}{_by(planned)}: {said}"
+    if form == "table":
+        click.echo(line)
+        total = counts.added + counts.removed + 2 * counts.changed
+        cut = f"{len(found.rows):,} of {count(total, 'row')}; --limit shows more" if len(found.rows) < total else ""
+        if found.rows:
+            click.echo(table(found.columns, found.rows, footer=cut))
+    elif summary:
+        names = ("from", "to", "added", "removed", "changed")
+        ends = [None if point is None else str(point) for point in (planned.before, planned.after)]
+        columns = [Column(name, is_number=name not in ("from", "to")) for name in names]
+        click.echo(render(form, columns, [[*ends, counts.added, counts.removed, counts.changed]]))
+    else:
+        # What is not a row stays out of what a program reads.
+        click.echo(line, err=True)
+        click.echo(render(form, found.columns, found.rows))
+
+
+def _names(planned: "Diff") -> list[str]:
+    return [planned.change_column, *(shared.name for shared in planned.columns)]
+
+
+def _point(snapshot_id: int | None) -> str:
+    return "nothing" if snapshot_id is None else str(snapshot_id)
+
+
+def _by(planned: "Diff") -> str:
+    return f" by {', '.join(planned.key)}" if planned.key else ""

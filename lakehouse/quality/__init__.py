@@ -1,0 +1,1 @@
+"""What must hold of the tables: rules that look further than one table, as checks."""

@@ -1,0 +1,75 @@
+"""The check of a table that no delivered row was lost on the way to it."""
+
+from datetime import date
+
+import dagster as dg
+
+from lakehouse.iceberg.history import History, Snapshot, read_history
+from lakehouse.iceberg.run import Partitions
+from lakehouse.iceberg.table import IcebergTable
+from lakehouse.quality.accounted import FATES, Accounted, account
+from lakehouse.resources.checks import sample_table
+from lakehouse.resources.keys import asset_key
+
+NAME = "every_row_is_accounted_for"
+
+
+def accounted_check(source: IcebergTable, target: IcebergTable, *, by: str) -> dg.AssetChecksDefinition:
+    """Make the check that each row of a source counts in the target, is quarantined, or was superseded.
+
+    In a run that computed partitions it looks at the source's rows of these; alone, at all that the target was
+    computed from.
+
+    :param by: the source's column that the target's partitions are values or spans of.
+    """
+
+    @dg.asset_check(
+        asset=asset_key(target.name),
+        name=NAME,
+        description=f"Each row of {source.name} counts in {target.name}, is quarantined, or was superseded.",
+        blocking=True,
+        required_resource_keys={"io_manager"},
+    )
+    def check(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
+        engine = context.resources.io_manager.engine
+        history = read_history(engine, target.name) if engine.catalog.has(target.name) else None
+        mine = _written_by(history, context.run.run_id)
+        stamp = mine.stamp if mine else None
+        if stamp and stamp.read:
+            found = account(engine, source, target, stamp.read.get(source.name), _of(stamp.spans, by))
+        else:
+            found = account(engine, source, target, history.watermark(source.name) if history else None)
+        return _result(found, stamp.partitions if stamp else ())
+
+    return check
+
+
+def _written_by(history: History | None, run_id: str) -> Snapshot | None:
+    main = history.main if history else None
+    return main if main and main.stamp and main.stamp.run_id == run_id else None
+
+
+def _of(spans: tuple[tuple[str, str], ...], by: str) -> str:
+    """Return the predicate of a stamp's partitions, which are days."""
+    days = tuple((date.fromisoformat(low), date.fromisoformat(high)) for low, high in spans)
+    return Partitions((), days).predicate(by)
+
+
+def _result(found: Accounted, partitions: tuple[str, ...]) -> dg.AssetCheckResult:
+    lost = found.rows["lost"]
+    metadata = {
+        "failed_rows": lost,
+        "total_rows": found.total,
+        "threshold": 0.0,
+        "predicate": "a delivered row is neither in the table, nor in its quarantine, nor superseded by a newer one",
+        "source_snapshot_id": str(found.source_snapshot_id),
+        **{f"{fate}_rows": found.rows[fate] for fate in FATES},
+    }
+    return dg.AssetCheckResult(
+        passed=lost == 0,
+        severity=dg.AssetCheckSeverity.ERROR,
+        description=", ".join(f"{found.rows[fate]} {fate}" for fate in FATES) + f" of {found.total} delivered rows.",
+        metadata=metadata
+        | ({"partitions": list(partitions)} if partitions else {})
+        | ({"sample": sample_table(found.sample)} if found.sample else {}),
+    )

@@ -1,0 +1,44 @@
+"""Partitions of a table computed anew by hand, in one run, with what follows from them."""
+
+from collections.abc import Callable
+
+import dagster as dg
+
+from lakehouse.errors import UsageError
+from lakehouse.resources.instance import open_instance
+from lakehouse.resources.keys import asset_key
+from lakehouse.resources.owed_runs import downstream_of
+from lakehouse.resources.run_result import RunResult
+from lakehouse.resources.runs import materialize
+from lakehouse.settings import Settings
+
+
+def backfill(
+    project: Callable[[Callable[[], Settings]], dg.Definitions], settings: Settings, table: str, first: str, last: str
+) -> RunResult:
+    """Compute a range of a table's partitions, and what is computed from them.
+
+    :raises UsageError: when the table has no partitions, or not these.
+    """
+    here = project(lambda: settings)
+    _check(here, table, first, last)
+    selection = dg.AssetSelection.assets(*map(asset_key, downstream_of(here, table)))
+    with open_instance(settings) as instance:
+        return materialize(here, instance, selection, partition=(first, last), tags={"lakehouse/backfill": table})
+
+
+def _check(definitions: dg.Definitions, table: str, first: str, last: str) -> None:
+    graph = definitions.resolve_asset_graph()
+    key = asset_key(table)
+    node = graph.get(key) if graph.has(key) else None
+    if node is None or node.partitions_def is None:
+        partitioned = sorted(
+            ".".join(found.path) for found in graph.get_all_asset_keys() if graph.get(found).partitions_def
+        )
+        raise UsageError(f"{table} has no partitions; those that have are {', '.join(partitioned)}.")
+    keys = node.partitions_def.get_partition_keys()
+    for asked in (first, last):
+        if asked not in keys:
+            raise UsageError(f"{table} has no partition {asked}; it has {keys[0]} to {keys[-1]}.")
+    if keys.index(first) > keys.index(last):
+        raise UsageError(f"--from {first} comes after --to {last}; expected the earlier one first.")

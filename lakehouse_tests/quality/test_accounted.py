@@ -1,0 +1,62 @@
+"""The check that no delivered row was lost, on rows that were and rows that were not."""
+
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pytest
+
+from lakehouse.definitions import definitions
+from lakehouse.quality.accounted_check import NAME
+from lakehouse.resources.instance import open_instance
+from lakehouse.resources.run_result import CheckResult, RunResult
+from lakehouse.resources.runs import materialize
+from lakehouse.settings import Settings
+from lakehouse_tests.assets.pipeline import Pipeline
+from lakehouse_tests.assets.test_bnpl_late import CLEAN, DAYS, line, put
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def bnpl(spark: "SparkSession", settings: Settings) -> Pipeline:
+    """A pipeline with a row of each fate."""
+    pipeline = Pipeline(settings, "bnpl")
+    rows = [line(1, DAYS[0]), line(1, DAYS[0], at="13:00"), line(2, DAYS[1]), line("", DAYS[1])]
+    assert put(pipeline, "first.csv", *rows).success
+    return pipeline
+
+
+def run_check(pipeline: Pipeline) -> RunResult:
+    """Run the check alone."""
+    key = dg.AssetCheckKey(dg.AssetKey(CLEAN.split(".")), NAME)
+    with open_instance(pipeline.settings) as instance:
+        return materialize(definitions(lambda: pipeline.settings), instance, dg.AssetSelection.checks(key))
+
+
+def fates(check: CheckResult) -> dict[str, int]:
+    return {name: check.metadata[f"{name}_rows"] for name in ("clean", "quarantined", "superseded", "lost")}
+
+
+def test_each_row_has_a_fate(bnpl: Pipeline) -> None:
+    (check,) = run_check(bnpl).checks
+    assert check.passed
+    assert fates(check) == {"clean": 2, "quarantined": 1, "superseded": 1, "lost": 0}
+
+
+def test_a_run_looks_at_its_own_days(bnpl: Pipeline) -> None:
+    result = put(bnpl, "late.csv", line(3, DAYS[1]), second=1)
+    (check,) = (check for run in result.runs for check in run.checks if check.name == NAME)
+    assert (check.passed, check.metadata["total_rows"], check.metadata["partitions"]) == (True, 3, [DAYS[1]])
+
+
+def test_a_lost_row_is_told(bnpl: Pipeline) -> None:
+    bnpl.engine.sql(f"DELETE FROM {CLEAN} WHERE transaction_id = 2")
+    run = run_check(bnpl)
+    (check,) = run.checks
+    assert not check.passed
+    assert run.messages == (
+        f"{CLEAN}: check {NAME} failed: 1 clean, 1 quarantined, 1 superseded, 1 lost of 4 delivered rows.",
+    )
+    assert fates(check) == {"clean": 1, "quarantined": 1, "superseded": 1, "lost": 1}
+    assert [(row["_source_file"], row["_source_row"]) for row in check.metadata["sample"]] == [("first.csv", 3)]
