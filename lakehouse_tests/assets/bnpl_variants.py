@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
+from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.outcome import Published
 from lakehouse.iceberg.rules import Rule
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Row = dict[str, Any]
-MONDAY, TUESDAY, WEDNESDAY = date(2024, 1, 1), date(2024, 1, 2), date(2024, 1, 3)
+MONDAY, TUESDAY, WEDNESDAY, FRIDAY = (date(2024, 1, day) for day in (1, 2, 3, 5))
 DEFAULTS: Row = {
     "customer_id": "1",
     "merchant_id": "m1",
@@ -86,6 +87,13 @@ def delivered(engine: Engine, table: IcebergTable, rows: Sequence[Row]) -> "Call
     cast = {rule.columns[0] for rule in table.rules if rule.castable_as}
     schema = ", ".join(f"{column.name} {_type(column, cast)}" for column in table.columns)
     return rows_of(engine, schema, [[row.get(name) for name in table.column_names] for row in rows])
+
+
+def csv_text(rows: list[Row], lacking: str = "") -> str:
+    """Return rows as a file of the feed, with all of its columns but one."""
+    names = [name for name in FEED.column_names if name != lacking]
+    lines = [names, *([row[name] or "" for name in names] for row in rows)]
+    return "\n".join(map(",".join, lines)) + "\n"
 
 
 def readers(engine: Engine, table: str, snapshot_id: int | None = None) -> dict[str, list[Row]]:

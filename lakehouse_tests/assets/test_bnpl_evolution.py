@@ -11,10 +11,13 @@ from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.evolution import apply, plan_now
 from lakehouse.iceberg.table import Column, IcebergTable
 from lakehouse_tests.assets.bnpl_variants import (
+    FRIDAY,
     MONDAY,
     TUESDAY,
+    WEDNESDAY,
     Row,
     added,
+    csv_text,
     moved_first,
     publish,
     readers,
@@ -23,6 +26,7 @@ from lakehouse_tests.assets.bnpl_variants import (
     with_type,
     without,
 )
+from lakehouse_tests.assets.pipeline import Pipeline
 from lakehouse_tests.iceberg.declarations import content, data_files, snapshot_id
 
 pytestmark = pytest.mark.spark
@@ -178,6 +182,22 @@ def test_files_written_after_a_sort_order_was_declared_are_sorted(embedded_engin
         2,
         1,
     ]
+
+
+def test_files_lack_payment_method_until_they_have_it(bnpl: Pipeline) -> None:
+    """A silver table that was made without the column gains it, and it is NULL for what came without."""
+    older = without(TABLE, "payment_method")
+    publish(bnpl.engine, older, [MONDAY], transaction(1, MONDAY))
+    bnpl.write("lacks.csv", csv_text([transaction(3, WEDNESDAY)], lacking="payment_method"))
+    assert bnpl.ingest().success
+    bnpl.write("has.csv", csv_text([transaction(4, FRIDAY, payment_method="CARD")]), second=1)
+    assert bnpl.ingest().success
+
+    found = "transaction_id, payment_method"
+    assert bnpl.rows(f"SELECT {found} FROM bronze.bnpl_transactions_raw ORDER BY 1") == [("3", None), ("4", "CARD")]
+    assert bnpl.rows(f"SELECT {found} FROM {TABLE.name} ORDER BY 1") == [(1, None), (3, None), (4, "CARD")]
+    profile = "SELECT transactions, preferred_payment_method FROM gold.customer_profiles"
+    assert bnpl.rows(profile) == [(3, "CARD")]
 
 
 def land(engine: Engine, change: Change) -> int:

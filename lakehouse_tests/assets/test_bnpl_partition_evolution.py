@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import date
+from decimal import Decimal
 
 import pytest
 from pyspark.sql import DataFrame
@@ -16,11 +17,13 @@ from lakehouse.iceberg.owed_partitions import owed_values
 from lakehouse.iceberg.read import latest
 from lakehouse.iceberg.table import Column, IcebergTable, OverwritePartitions
 from lakehouse.iceberg.write import write
-from lakehouse_tests.assets.bnpl_variants import MONDAY, TUESDAY, WEDNESDAY, Row, publish, transaction
+from lakehouse_tests.assets.bnpl_variants import MONDAY, TUESDAY, WEDNESDAY, Row, csv_text, publish, transaction
+from lakehouse_tests.assets.pipeline import Pipeline
 from lakehouse_tests.iceberg.declarations import content, data_files, run_of, snapshot_id
 
 pytestmark = pytest.mark.spark
 BUCKETED = replace(TABLE, partitioning=["days(transaction_date)", "bucket(customer_id, 10)"])
+SUMMARY, PROFILES = "gold.bnpl_daily_summary", "gold.customer_profiles"
 CUSTOMERS = range(1, 21)
 BY_DAY = {"transactions": latest(TABLE.name, by="transaction_date")}
 SUMS = IcebergTable(
@@ -222,6 +225,26 @@ def test_a_day_is_overwritten_in_files_of_a_month(embedded_engine: Engine) -> No
     publish(embedded_engine, TABLE, [TUESDAY], *of_day(TUESDAY, amount="77.00"))
     found = content(embedded_engine, TABLE.name, "transaction_date", "CAST(amount AS string)")
     assert found == [(MONDAY, "10.00")] * len(CUSTOMERS) + [(TUESDAY, "77.00")] * len(CUSTOMERS)
+
+
+def test_a_late_file_is_followed_to_gold_across_both_specs(bnpl: Pipeline) -> None:
+    bnpl.write("monday.csv", csv_text(of_days(MONDAY, TUESDAY)))
+    assert bnpl.ingest().success
+    apply(bnpl.engine, BUCKETED)
+    bnpl.write("wednesday.csv", csv_text(of_day(WEDNESDAY)), second=1)
+    assert bnpl.ingest().success
+    untouched = {path for path in bnpl.paths(TABLE.name) if f"transaction_date_day={MONDAY}" not in path}
+    bnpl.write("late.csv", csv_text([transaction(999, MONDAY, customer_id="7", amount="5.00")]), second=2)
+    assert bnpl.ingest().success
+
+    assert specs(bnpl.engine) == {str(MONDAY): {1}, str(TUESDAY): {0}, str(WEDNESDAY): {1}}
+    assert untouched < bnpl.paths(TABLE.name)
+    assert bnpl.rows(f"SELECT transaction_date, transactions, gross_amount FROM {SUMMARY} ORDER BY 1") == [
+        (MONDAY, 21, Decimal("205.00")),
+        (TUESDAY, 20, Decimal("200.00")),
+        (WEDNESDAY, 20, Decimal("200.00")),
+    ]
+    assert bnpl.rows(f"SELECT transactions FROM {PROFILES} WHERE customer_id = 7") == [(4,)]
 
 
 def test_a_spec_waits_for_apply_and_stops_no_write(embedded_engine: Engine) -> None:
