@@ -42,9 +42,10 @@ def diff(
 ) -> None:
     """Show the rows that differ between two points.
 
-    A POINT is a snapshot id, a tag, a branch, or a moment with its time zone (2026-01-31T08:00:00Z). Rows that were only
-    carried into another file do not count. A row of a key that has another row by then is changed, and shown before and
-    after; without a key, rows are added and removed. Personal values are masked. Times are in UTC.
+    A POINT is a snapshot id, a tag, a branch, or a moment with its time zone (2026-01-31T08:00:00Z).
+
+    Rows that were only carried into another file do not count. A row of a key that has another row by then is changed,
+    and shown before and after; without a key, rows are added and removed. Personal values are masked. Times are in UTC.
     """
     from lakehouse.iceberg.diff_plan import plan_diff
 

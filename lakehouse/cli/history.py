@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import islice, takewhile
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -54,8 +54,11 @@ def _published(found: "History") -> "Iterator[tuple[datetime | None, Snapshot]]"
     for at, snapshot_id in found.log:
         if snapshot_id not in found.snapshots:
             continue
-        ancestors = islice(found.ancestors(snapshot_id), 1, None)
-        steps = list(takewhile(lambda one: one.snapshot_id not in told, ancestors))
+        steps = []
+        for ancestor in islice(found.ancestors(snapshot_id), 1, None):
+            if ancestor.snapshot_id in told:
+                break
+            steps.append(ancestor)
         told |= {step.snapshot_id for step in steps}
         yield from ((None, step) for step in reversed(steps))
         yield at, found.snapshots[snapshot_id]

@@ -1,0 +1,118 @@
+"""`lakehouse diff`: counts first, then the rows, and what is said where there is nothing to compare."""
+
+import pytest
+
+from lakehouse_tests.cli.test_look import records
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+
+@pytest.fixture
+def sold(lakehouse):
+    """A table that nobody declared, in which a row was changed, one removed, and one added."""
+    ran = lakehouse(
+        "sql",
+        "CREATE NAMESPACE t; CREATE TABLE t.sold (id bigint, v int, note string);"
+        "INSERT INTO t.sold VALUES (1, 10, NULL), (2, 20, NULL), (3, 30, NULL); ALTER TABLE t.sold CREATE TAG monthly;"
+        "UPDATE t.sold SET v = 11 WHERE id = 1; DELETE FROM t.sold WHERE id = 2;"
+        "INSERT INTO t.sold VALUES (4, 40, 'x')",
+    )
+    assert ran.code == 0, ran.err
+
+
+def test_diff_prints_counts_then_rows(lakehouse, sold):
+    ran = lakehouse("diff", "t.sold", "--from", "monthly", "--key", "id")
+    assert (ran.code, ran.err) == (0, [])
+    assert ran.out[0].startswith("t.sold from ")
+    assert ran.out[0].endswith(" by id: 1 added, 1 removed, 1 changed")
+    assert ran.out[1:] == [
+        "change  | id | v  | note",
+        "--------+----+----+-----",
+        "before  |  1 | 10 | NULL",
+        "after   |  1 | 11 | NULL",
+        "removed |  2 | 20 | NULL",
+        "added   |  4 | 40 | x",
+        "(4 rows)",
+    ]
+
+
+def test_diff_without_a_key_adds_and_removes(lakehouse, sold):
+    assert (
+        lakehouse("diff", "t.sold", "--from", "monthly", "--summary").out[0].endswith(": 2 added, 2 removed, 0 changed")
+    )
+
+
+def test_diff_compares_with_what_readers_saw_before(lakehouse, sold):
+    ran = lakehouse("diff", "t.sold", "--format", "csv")
+    assert ran.out == ["change,id,v,note", "added,4,40,x"]
+    assert ran.err[0].endswith(": 1 added, 0 removed, 0 changed")
+
+
+def test_diff_takes_ids_and_moments(lakehouse, sold):
+    history = records(lakehouse("history", "t.sold", "--format", "json"))
+    points = ["--from", history[1]["made_current_at"], "--to", history[2]["snapshot_id"]]
+    (found,) = records(lakehouse("diff", "lakehouse.t.sold", *points, "--format", "json"))
+    assert found == {"change": "removed", "id": 2, "v": 20, "note": None}
+
+
+def test_diff_says_how_much_it_leaves_out(lakehouse, sold):
+    ran = lakehouse("diff", "t.sold", "--from", "monthly", "--limit", "1")
+    assert ran.out[-1] == "(1 of 4 rows; --limit shows more)"
+
+
+def test_the_summary_is_one_row_for_programs(lakehouse, sold):
+    (found,) = records(lakehouse("diff", "t.sold", "--from", "monthly", "--summary", "--key", "id", "--format", "json"))
+    ids = [one["snapshot_id"] for one in records(lakehouse("history", "t.sold", "--format", "json"))]
+    assert found == {"from": ids[0], "to": ids[-1], "added": 1, "removed": 1, "changed": 1}
+
+
+def test_diff_of_a_point_with_itself_is_nothing(lakehouse, sold):
+    ran = lakehouse("diff", "t.sold", "--from", "main")
+    assert (ran.code, len(ran.out)) == (0, 1)
+    assert ran.out[0].endswith(": 0 added, 0 removed, 0 changed")
+    assert lakehouse("diff", "t.sold", "--from", "main", "--format", "json").out == ["[]"]
+
+
+def test_a_declared_table_is_compared_by_its_key(lakehouse, home):
+    lakehouse("demo")
+    inbox = home / "inbox" / "fruits"
+    (inbox / "more.csv").write_text("id,fruit,berry\n900,Zwetschge,false\n901,Apple,true\n", encoding="utf-8")
+    assert lakehouse("ingest").code == 0
+    found = records(lakehouse("diff", "silver.fruits", "--format", "json"))
+    assert [(one["change"], one["fruit"], one["id"]) for one in found if one["change"] != "before"] == [
+        ("after", "Apple", 901),
+        ("added", "Zwetschge", 900),
+    ]
+
+
+def test_personal_values_are_masked(lakehouse, monkeypatch):
+    from lakehouse.cli.state import State
+    from lakehouse.iceberg.table import Append, Column, IcebergTable
+
+    table = IcebergTable(
+        "t.people", "", [Column("id", "bigint"), Column("email", "string", personal=True)], write=Append(once_by=())
+    )
+    monkeypatch.setattr(State, "declared", {"t.people": table})
+    lakehouse("sql", "CREATE NAMESPACE t; CREATE TABLE t.people (id bigint, email string, phone string)", "--write")
+    lakehouse("sql", "--write", "INSERT INTO t.people VALUES (1, 'ann@example.org', '555 0100')")
+    (found,) = records(lakehouse("diff", "t.people", "--format", "json"))
+    assert found["id"] == 1
+    assert found["email"].startswith("masked:")
+    # The declaration does not have this column: nobody says that it is not personal.
+    assert found["phone"].startswith("masked:")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--from", "gone"], 1, "t.sold has no tag or branch 'gone'"),
+        (["--from", "12"], 1, "t.sold has no snapshot 12; it keeps 4 snapshots"),
+        (["--from", "2024-01-01T00:00:00"], 2, "has no time zone; expected one, such as 2024-01-01T00:00:00Z"),
+        (["--from", "2024-01-01T00:00:00Z"], 1, "its history starts at"),
+        (["--key", "id,nope"], 2, "names nope; expected columns among id, v, note"),
+    ],
+)
+def test_what_cannot_be_compared_is_named(lakehouse, sold, arguments, code, said):
+    ran = lakehouse("diff", "t.sold", *arguments)
+    assert (ran.code, ran.out, len(ran.err)) == (code, [], 1)
+    assert said in ran.err[0]

@@ -1,0 +1,97 @@
+"""`lakehouse history`: what made the snapshots of a table, and how its columns came to be."""
+
+import json
+
+import pytest
+
+from lakehouse_tests.cli.test_look import records
+from lakehouse_tests.cli.test_program import imported_by
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+
+@pytest.fixture
+def sold(lakehouse):
+    """A table that nobody declared: two commits, of two and of one row."""
+    lakehouse(
+        "sql",
+        "CREATE NAMESPACE t; CREATE TABLE t.sold (id bigint, v int); INSERT INTO t.sold VALUES (1, 10), (2, 20);"
+        "INSERT INTO t.sold VALUES (3, 30)",
+    )
+
+
+def test_history_lists_snapshots_with_their_rows_and_refs(lakehouse, sold):
+    lakehouse("sql", "ALTER TABLE t.sold CREATE TAG monthly; DELETE FROM t.sold WHERE id = 3")
+    found = records(lakehouse("history", "t.sold", "--format", "json"))
+    assert [(one["operation"], one["added_rows"], one["deleted_rows"], one["rows"]) for one in found] == [
+        ("append", 2, 0, 2),
+        ("append", 1, 0, 3),
+        ("delete", 0, 1, 2),
+    ]
+    assert [one["refs"] for one in found] == [[], ["monthly"], ["main"]]
+    assert all(one["made_current_at"].endswith("Z") and one["kind"] is None for one in found)
+
+
+def test_history_names_the_run_that_made_a_snapshot(lakehouse):
+    lakehouse("demo")
+    # The first is empty: a branch needs one to begin at.
+    empty, found = records(lakehouse("history", "silver.fruits", "--format", "json"))
+    assert (empty["kind"], empty["rows"]) == (None, 0)
+    assert (found["kind"], found["rows"], len(found["run_id"])) == ("write", 155, 36)
+    lines = lakehouse("history", "silver.fruits").out
+    assert lines[0].startswith("made current at")
+    assert f" | {found['run_id'][:8]} | " in lines[3]
+    assert lines[-1] == "(2 snapshots)"
+
+
+def test_history_marks_what_was_rolled_back(lakehouse, sold):
+    first = records(lakehouse("history", "t.sold", "--format", "json"))[0]["snapshot_id"]
+    lakehouse("sql", f"CALL lakehouse.system.rollback_to_snapshot('t.sold', {first})")
+    found = records(lakehouse("history", "t.sold", "--format", "json"))
+    assert [one["is_current_ancestor"] for one in found] == [True, False, True]
+    assert "(rolled back)" in lakehouse("history", "t.sold").out[3]
+
+
+def test_history_shows_the_steps_of_a_publish_without_a_moment(lakehouse, sold):
+    lakehouse(
+        "sql",
+        "ALTER TABLE t.sold CREATE BRANCH audit; INSERT INTO t.sold.branch_audit VALUES (4, 40);"
+        "INSERT INTO t.sold.branch_audit VALUES (5, 50); CALL lakehouse.system.fast_forward('t.sold', 'main', 'audit')",
+    )
+    found = records(lakehouse("history", "t.sold", "--format", "json"))
+    assert [one["rows"] for one in found] == [2, 3, 4, 5]
+    assert [one["made_current_at"] is None for one in found] == [False, False, True, False]
+
+
+def test_history_of_the_schema(lakehouse, sold):
+    lakehouse(
+        "sql",
+        "ALTER TABLE t.sold RENAME COLUMN v TO price; ALTER TABLE t.sold ADD COLUMN note string;"
+        "INSERT INTO t.sold VALUES (4, 40, 'x')",
+    )
+    lines = lakehouse("history", "t.sold", "--schema", "--format", "csv").out
+    assert lines[0] == "at,snapshot_id,run_id,change,name,before,after"
+    assert [line.split(",", 3)[3] for line in lines[1:]] == [
+        "table created,,,2 columns",
+        "column renamed,price,v,price",
+        "column added,note,,string",
+    ]
+    assert lakehouse("history", "t.sold", "--schema").out[-1] == "(3 changes)"
+
+
+def test_history_of_a_table_without_a_snapshot_is_empty(lakehouse):
+    lakehouse("sql", "CREATE NAMESPACE t; CREATE TABLE t.sold (id bigint)")
+    assert json.loads("".join(lakehouse("history", "t.sold", "--format", "json").out)) == []
+    assert lakehouse("history", "t.sold").out[-1] == "(0 snapshots)"
+
+
+@pytest.mark.unit
+def test_history_imports_neither_spark_nor_dagster(home):
+    assert imported_by("history", "t.nothing", env={"LAKEHOUSE_HOME": str(home)}) <= {"pyiceberg", "rich"}
+
+
+@pytest.mark.unit
+def test_history_of_a_table_that_is_not_there(lakehouse):
+    ran = lakehouse("history", "t.nothing", "--schema")
+    assert (ran.code, len(ran.err)) == (1, 1)
+    assert "There is no table t.nothing" in ran.err[0]
