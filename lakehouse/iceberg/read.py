@@ -15,6 +15,7 @@ from lakehouse.iceberg.history import History, read_history
 from lakehouse.iceberg.outcome import Pin
 from lakehouse.iceberg.quoting import among, identifier
 from lakehouse.iceberg.run import Run
+from lakehouse.iceberg.state import names_at
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -134,9 +135,11 @@ def _read_keys(engine: Engine, given: Input, pinned: Pin, target: str) -> "DataF
     assert given.by is not None
     history, loaded = read_history(engine, given.table), engine.catalog.load(given.table)
     touched = changed_values(loaded, history, pinned.since_snapshot_id, pinned.snapshot_id, given.by)
-    where = among(given.by, touched)
-    before = read(engine, Pin(given.table, pinned.since_snapshot_id), where)
-    return now.where(where).select(*keys).unionAll(before.select(*keys)).distinct()
+    by, *then = names_at(loaded, pinned.since_snapshot_id, [given.by, *given.keys])
+    assert by is not None
+    before = read(engine, Pin(given.table, pinned.since_snapshot_id), among(by, touched))
+    keys_then = [identifier(name) if name else "NULL" for name in then]
+    return now.where(among(given.by, touched)).select(*keys).unionAll(before.selectExpr(*keys_then)).distinct()
 
 
 def _narrowed(given: Input, run: Run) -> str | None:

@@ -1,6 +1,6 @@
 """What a table is now, read from its metadata without a JVM, in the words of a declaration."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -98,6 +98,15 @@ def state_of(name: str, table: "Table") -> TableState:
         has_snapshot=snapshot is not None,
         is_empty=not metadata.snapshots,
     )
+
+
+def names_at(table: "Table", snapshot_id: int, names: Sequence[str]) -> list[str | None]:
+    """Return the names that columns had in a snapshot, which time travel shows it by; None where there was none yet."""
+    snapshot = table.snapshot_by_id(snapshot_id)
+    assert snapshot is not None
+    schema_id = table.schema().schema_id if snapshot.schema_id is None else snapshot.schema_id
+    then = _column_names(table.schemas()[schema_id])
+    return [then.get(table.schema().find_field(name).field_id) for name in names]
 
 
 def column_type(found: "IcebergType") -> ColumnType:

@@ -53,10 +53,10 @@ def with_type(table: IcebergTable, name: str, type_: str) -> IcebergTable:
     return replace(table, columns=columns, rules=rules)
 
 
-def renamed(table: IcebergTable, old: str, new: str) -> IcebergTable:
+def renamed(table: IcebergTable, old: str, new: str, **parts: Any) -> IcebergTable:
     """Return the declaration with another name of a column, in its rules too."""
     columns = [replace(column, name=new, formerly=old) if column.name == old else column for column in table.columns]
-    return replace(table, columns=columns, rules=[_about(rule, old, new) for rule in table.rules])
+    return replace(table, columns=columns, rules=[_about(rule, old, new) for rule in table.rules], **parts)
 
 
 def added(table: IcebergTable, column: Column) -> IcebergTable:

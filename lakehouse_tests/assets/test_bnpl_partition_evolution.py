@@ -14,10 +14,19 @@ from lakehouse.iceberg.evolution import apply, ensure
 from lakehouse.iceberg.history import read_history
 from lakehouse.iceberg.metadata import files
 from lakehouse.iceberg.owed_partitions import owed_values
-from lakehouse.iceberg.read import latest
-from lakehouse.iceberg.table import Column, IcebergTable, OverwritePartitions
+from lakehouse.iceberg.read import changed_keys, latest
+from lakehouse.iceberg.table import Column, IcebergTable, Merge, OverwritePartitions
 from lakehouse.iceberg.write import write
-from lakehouse_tests.assets.bnpl_variants import MONDAY, TUESDAY, WEDNESDAY, Row, csv_text, publish, transaction
+from lakehouse_tests.assets.bnpl_variants import (
+    MONDAY,
+    TUESDAY,
+    WEDNESDAY,
+    Row,
+    csv_text,
+    publish,
+    renamed,
+    transaction,
+)
 from lakehouse_tests.assets.pipeline import Pipeline
 from lakehouse_tests.iceberg.declarations import content, data_files, run_of, snapshot_id
 
@@ -218,13 +227,60 @@ def add_up(engine: Engine, day: date) -> None:
     write(engine, SUMS, compute, BY_DAY, run_of(day))
 
 
-def test_a_day_is_overwritten_in_files_of_a_month(embedded_engine: Engine) -> None:
-    monthly = replace(TABLE, partitioning=["months(transaction_date)"])
+@pytest.mark.parametrize("row_level", ["copy-on-write", "merge-on-read"])
+def test_a_day_is_overwritten_in_files_of_a_month(embedded_engine: Engine, row_level: str) -> None:
+    daily = replace(TABLE, row_level=row_level)
+    monthly = replace(daily, partitioning=["months(transaction_date)"])
     publish(embedded_engine, monthly, [MONDAY, TUESDAY], *of_days(MONDAY, TUESDAY))
-    apply(embedded_engine, TABLE)
-    publish(embedded_engine, TABLE, [TUESDAY], *of_day(TUESDAY, amount="77.00"))
+    apply(embedded_engine, daily)
+    publish(embedded_engine, daily, [TUESDAY], *of_day(TUESDAY, amount="77.00"))
     found = content(embedded_engine, TABLE.name, "transaction_date", "CAST(amount AS string)")
     assert found == [(MONDAY, "10.00")] * len(CUSTOMERS) + [(TUESDAY, "77.00")] * len(CUSTOMERS)
+
+
+def test_the_column_that_days_are_told_by_is_renamed(embedded_engine: Engine) -> None:
+    publish(embedded_engine, TABLE, [MONDAY, TUESDAY], *of_days(MONDAY, TUESDAY))
+    before = read_history(embedded_engine, TABLE.name).main.snapshot_id
+    by_new_name = {"partitioning": ["days(booked_on)"], "write": OverwritePartitions(by="booked_on")}
+    after = renamed(TABLE, "transaction_date", "booked_on", **by_new_name)
+    for table in (after, after.quarantine):
+        apply(embedded_engine, table)
+    rows = [{**row, "booked_on": row["transaction_date"]} for row in of_day(TUESDAY, amount="77.00")]
+    publish(embedded_engine, after, [TUESDAY], *rows)
+
+    history, table = read_history(embedded_engine, TABLE.name), embedded_engine.catalog.load(TABLE.name)
+    assert changed_values(table, history, before, history.main.snapshot_id, "booked_on") == {TUESDAY}
+    found = content(embedded_engine, TABLE.name, "booked_on", "CAST(amount AS string)")
+    assert found == [(MONDAY, "10.00")] * len(CUSTOMERS) + [(TUESDAY, "77.00")] * len(CUSTOMERS)
+
+
+def test_customers_of_changed_days_are_told_across_a_rename(embedded_engine: Engine) -> None:
+    after = renamed(TABLE, "customer_id", "client_id", subject="client_id")
+    publish(embedded_engine, TABLE, [MONDAY], *of_day(MONDAY))
+    assert counted(embedded_engine, "customer_id") == [*CUSTOMERS]
+    for table in (after, after.quarantine, counts("client_id")):
+        apply(embedded_engine, table)
+    publish(embedded_engine, after, [MONDAY], transaction(1, MONDAY, client_id="50"))
+    assert counted(embedded_engine, "client_id") == [*CUSTOMERS, 50]
+
+
+def counts(key: str) -> IcebergTable:
+    """A table of one row for each customer, under some name."""
+    column = Column(key, "bigint", formerly="customer_id")
+    return IcebergTable("gold.customers", "Who ever bought.", [column], Merge(on=key))
+
+
+def counted(engine: Engine, key: str) -> list[int]:
+    """Compute that table, and return the customers that had to be looked at."""
+    seen: list[int] = []
+
+    def compute(customers: DataFrame) -> DataFrame:
+        seen.extend(sorted(row[0] for row in customers.collect()))
+        return customers
+
+    changed = changed_keys(TABLE.name, of=key, by="transaction_date")
+    write(engine, counts(key), compute, {"customers": changed})
+    return seen
 
 
 def test_a_late_file_is_followed_to_gold_across_both_specs(bnpl: Pipeline) -> None:
