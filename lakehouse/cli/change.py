@@ -14,16 +14,18 @@ if TYPE_CHECKING:
 
 
 @command("plan")
+@click.argument("names", metavar="[TABLE]...", nargs=-1)
 @click.option("--check", is_flag=True, help="Exit with 1 where a change is pending.")
-def plan(state: State, check: bool) -> None:
+def plan(state: State, names: tuple[str, ...], check: bool) -> None:
     """Show what the declarations would change.
 
-    A line marked "by lakehouse apply" waits for that; the others happen by themselves at the next write.
+    In all tables where none is named. A line marked "by lakehouse apply" waits for that; the others happen by
+    themselves at the next write.
     """
     from lakehouse.iceberg.evolution import plan_now
 
     with state.progress("Reading the tables' metadata"):
-        found = [plan_now(state.engine, table) for table in state.declared.values()]
+        found = [plan_now(state.engine, table) for table in _named(state, names)]
     for one in found:
         _print_plan(one)
     pending = [one.table for one in found if not one.is_empty]
@@ -41,10 +43,13 @@ def apply(state: State, names: tuple[str, ...]) -> None:
 
     All tables where none is named. A change that would lose data or break readers is refused, and the others are made.
     """
-    tables = [state.declared_table(name) for name in names] or list(state.declared.values())
-    refused = [table.name for table in tables if not _applied(state, table)]
+    refused = [table.name for table in _named(state, names) if not _applied(state, table)]
     if refused:
         click.get_current_context().exit(1)
+
+
+def _named(state: State, names: tuple[str, ...]) -> "list[IcebergTable]":
+    return [state.declared_table(name) for name in names or sorted(state.declared)]
 
 
 def _applied(state: State, table: "IcebergTable") -> bool:

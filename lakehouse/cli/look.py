@@ -60,13 +60,14 @@ def files(state: State, name: str, form: str) -> None:
 
 def _checks(state: State) -> "Mapping[str, Checks]":
     from lakehouse.cli.status import last_checks
+    from lakehouse.definitions import defs
     from lakehouse.resources.instance import open_instance
 
     # Looking makes nothing: before the first run there is no instance, and no check was made.
     if not state.settings.dagster_home.exists():
         return {}
     with open_instance(state.settings) as instance:
-        return last_checks(instance, state.declared.values())
+        return last_checks(instance, defs.resolve_asset_graph().asset_check_keys)
 
 
 def _status_record(one: "TableStatus") -> dict[str, Any]:
@@ -81,6 +82,7 @@ def _status_record(one: "TableStatus") -> dict[str, Any]:
         "last_write": one.written_at,
         "last_write_kind": one.kind,
         "checks_passed": one.checks.passed,
+        "checks_warned": list(one.checks.warned),
         "checks_failed": list(one.checks.failed),
         "pending": list(one.pending),
     }

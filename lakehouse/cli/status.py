@@ -1,7 +1,7 @@
 """What `lakehouse status` knows of each table, from metadata and from Dagster's storage: no JVM, no scan of data."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -10,23 +10,33 @@ from lakehouse.iceberg.history import History, Snapshot, history_of
 from lakehouse.iceberg.state import state_of
 
 if TYPE_CHECKING:
-    from dagster import DagsterInstance
+    from dagster import AssetCheckEvaluation, AssetCheckKey, DagsterInstance
 
     from lakehouse.iceberg.catalog import Catalog
     from lakehouse.iceberg.table import IcebergTable
 
 
+_NAMED = 2
+"""How many failed checks are named; of more, their number is said."""
+
+
 @dataclass(frozen=True)
 class Checks:
-    """The last result of each of a table's checks."""
+    """The last results of a table's checks; a warning is of rows that were quarantined, or of a rule that warns."""
 
     passed: int = 0
+    warned: Sequence[str] = ()
     failed: Sequence[str] = ()
 
     def __str__(self) -> str:
-        if not self.passed and not self.failed:
-            return ""
-        return f"{', '.join(self.failed)} failed" if self.failed else f"{self.passed} passed"
+        said = [f"{self.passed} passed"] if self.passed else []
+        said += [f"{_named(self.warned)} warned"] if self.warned else []
+        said += [f"{_named(self.failed)} failed"] if self.failed else []
+        return ", ".join(said)
+
+
+def _named(checks: Sequence[str]) -> str:
+    return ", ".join(checks) if len(checks) <= _NAMED else str(len(checks))
 
 
 @dataclass(frozen=True)
@@ -59,26 +69,25 @@ def table_statuses(
     ]
 
 
-def last_checks(instance: "DagsterInstance", declared: "Iterable[IcebergTable]") -> dict[str, Checks]:
-    """Return the last results of the declared tables' checks, as Dagster remembers them."""
-    from dagster import AssetCheckKey
+def last_checks(instance: "DagsterInstance", keys: "Iterable[AssetCheckKey]") -> dict[str, Checks]:
+    """Return the last results of some checks by table, as Dagster remembers them."""
+    from lakehouse.resources.keys import table_name
 
-    from lakehouse.resources.keys import asset_key
-
-    tables = {asset_key(table.name): table for table in declared}
-    keys = [AssetCheckKey(key, rule.name) for key, table in tables.items() for rule in table.rules]
-    records = instance.event_log_storage.get_asset_check_summary_records(keys)
     found: dict[str, Checks] = {}
-    for key, record in records.items():
+    for key, record in instance.event_log_storage.get_asset_check_summary_records(list(keys)).items():
         last = record.last_completed_check_execution_record
-        if last is None:
-            continue
-        name = tables[key.asset_key].name
-        so_far = found.get(name, Checks())
-        passed = last.evaluation is not None and last.evaluation.passed
-        failed = so_far.failed if passed else (*so_far.failed, key.name)
-        found[name] = Checks(so_far.passed + passed, failed)
+        if last is not None:
+            name = table_name(key.asset_key)
+            found[name] = _and(found.get(name, Checks()), key.name, last.evaluation)
     return found
+
+
+def _and(so_far: Checks, name: str, evaluation: "AssetCheckEvaluation | None") -> Checks:
+    if evaluation is not None and evaluation.passed:
+        return replace(so_far, passed=so_far.passed + 1)
+    if evaluation is not None and evaluation.severity.value == "WARN":
+        return replace(so_far, warned=(*so_far.warned, name))
+    return replace(so_far, failed=(*so_far.failed, name))
 
 
 def _status(catalog: "Catalog", name: str, table: "IcebergTable | None", exists: bool, checks: Checks) -> TableStatus:

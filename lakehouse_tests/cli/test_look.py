@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lakehouse.cli.status import last_checks
-from lakehouse.definitions import TABLES
+from lakehouse.definitions import TABLES, defs
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -92,4 +92,4 @@ def test_checks_that_never_ran_have_no_result(settings):
     from lakehouse.resources.instance import open_instance
 
     with open_instance(settings) as instance:
-        assert last_checks(instance, TABLES.values()) == {}
+        assert last_checks(instance, defs.resolve_asset_graph().asset_check_keys) == {}

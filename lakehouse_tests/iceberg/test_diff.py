@@ -227,6 +227,41 @@ def test_only_partitions_that_changed_are_read(embedded_engine):
     assert [row[:2] for row in changes(embedded_engine)] == [("removed", 2), ("removed", 4)]
 
 
+@pytest.mark.parametrize("row_level", ["copy-on-write", "merge-on-read"])
+@pytest.mark.parametrize(
+    "spec", ["years(at)", "months(at)", "hours(at)", "days(d), truncate(1, s)", "s, bucket(3, id)"]
+)
+def test_it_is_what_a_comparison_of_all_rows_finds(embedded_engine, spec, row_level):
+    engine = embedded_engine
+    engine.sql(f"CREATE NAMESPACE {engine.catalog.name}.t")
+    run(
+        engine,
+        f"CREATE TABLE SOLD (id bigint, at timestamp, d date, s string, v int) PARTITIONED BY ({spec}) TBLPROPERTIES "
+        f"('write.delete.mode' = '{row_level}', 'write.update.mode' = '{row_level}')",
+        "INSERT INTO SOLD SELECT id, TIMESTAMP '2023-11-20 23:30:00Z' + make_interval(0, 0, 0, id, id), "
+        "DATE '1969-12-25' + CAST(id AS int), if(id % 5 = 0, NULL, concat(CAST(id % 3 AS string), 'x')), 0 FROM range(60)",
+        "INSERT INTO SOLD VALUES (100, NULL, NULL, NULL, NULL)",
+    )
+    before = snapshot_id(engine, T)
+    run(
+        engine,
+        "DELETE FROM SOLD WHERE id IN (3, 100)",
+        "UPDATE SOLD SET v = 1, at = at + INTERVAL 40 DAYS WHERE id % 20 = 7",
+        "INSERT INTO SOLD VALUES (200, NULL, NULL, 'y', 1), (200, NULL, NULL, 'y', 1)",
+    )
+    then, now = (
+        engine.spark.read.option("versionAsOf", str(at)).table(engine.catalog.sql_name(T))
+        for at in (before, snapshot_id(engine, T))
+    )
+    found = changes(engine, before, key=())
+    assert sorted(map(repr, found)) == sorted(
+        repr((what, *row))
+        for what, rows in (("removed", then.exceptAll(now)), ("added", now.exceptAll(then)))
+        for row in rows.collect()
+    )
+    assert len(found) == 2 + 3 * 2 + 2
+
+
 def test_changes_are_counted(sold):
     before = snapshot_id(sold, T)
     run(sold, "UPDATE SOLD SET v = 0 WHERE id < 3", "DELETE FROM SOLD WHERE id = 3")
