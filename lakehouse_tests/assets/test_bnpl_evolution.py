@@ -90,19 +90,19 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
-def test_readers_of_old_and_new_snapshots_both_work(engine: Engine, change: Change) -> None:
-    before = land(engine, change)
+def test_readers_of_old_and_new_snapshots_both_work(embedded_engine: Engine, change: Change) -> None:
+    before = land(embedded_engine, change)
 
-    bring_to(engine, change.after)
-    now = snapshot_id(engine, TABLE.name)
-    publish(engine, change.after, [TUESDAY], row(change.after, 2, TUESDAY, **change.delivered))
+    bring_to(embedded_engine, change.after)
+    now = snapshot_id(embedded_engine, TABLE.name)
+    publish(embedded_engine, change.after, [TUESDAY], row(change.after, 2, TUESDAY, **change.delivered))
 
     for snapshot, table, seen, rows in (
         (before, change.before, change.old, 2),
         (now, change.after, change.new, 2),
         (None, change.after, change.new, 2),
     ):
-        for found in readers(engine, TABLE.name, snapshot).values():
+        for found in readers(embedded_engine, TABLE.name, snapshot).values():
             assert len(found) == rows
             assert [*found[0]] == [name for name in table.column_names if name not in ("created_at", "_ingested_at")]
             assert shown(found[0], seen) == seen
@@ -153,15 +153,15 @@ def test_what_takes_a_name_away_waits_for_apply_on_both_tables(embedded_engine: 
     assert content(embedded_engine, TABLE.name, "transaction_id") == [(1,)]
 
 
-def test_amount_renamed_and_back_is_one_column_all_along(embedded_engine: Engine) -> None:
+def test_amount_renamed_and_back_is_one_column_all_along(engine: Engine) -> None:
     away = renamed(TABLE, "amount", "transaction_amount")
-    publish(embedded_engine, TABLE, [MONDAY], transaction(1, MONDAY, amount="1.00"))
-    bring_to(embedded_engine, away)
-    between = publish(embedded_engine, away, [TUESDAY], row(away, 2, TUESDAY, transaction_amount="2.00"))
-    bring_to(embedded_engine, renamed(away, "transaction_amount", "amount"))
+    publish(engine, TABLE, [MONDAY], transaction(1, MONDAY, amount="1.00"))
+    bring_to(engine, away)
+    between = publish(engine, away, [TUESDAY], row(away, 2, TUESDAY, transaction_amount="2.00"))
+    bring_to(engine, renamed(away, "transaction_amount", "amount"))
 
-    assert content(embedded_engine, TABLE.name, "CAST(amount AS string)") == [("1.00",), ("2.00",)]
-    for found in readers(embedded_engine, TABLE.name, between.snapshot_id).values():
+    assert content(engine, TABLE.name, "CAST(amount AS string)") == [("1.00",), ("2.00",)]
+    for found in readers(engine, TABLE.name, between.snapshot_id).values():
         assert [str(one["transaction_amount"]) for one in found] == ["1.00", "2.00"]
 
 

@@ -63,22 +63,12 @@ def of_days(*days: date) -> list[Row]:
 
 
 @pytest.fixture
-def evolved(engine: Engine) -> Engine:
+def evolved(embedded_engine: Engine) -> Engine:
     """Monday by day alone, Tuesday and Wednesday by customer too."""
-    return two_specs(engine)
-
-
-@pytest.fixture
-def embedded_evolved(embedded_engine: Engine) -> Engine:
-    """The same, for what has nothing to do with the kind of catalog."""
-    return two_specs(embedded_engine)
-
-
-def two_specs(engine: Engine) -> Engine:
-    publish(engine, TABLE, [MONDAY], *of_day(MONDAY))
-    apply(engine, BUCKETED)
-    publish(engine, BUCKETED, [TUESDAY, WEDNESDAY], *of_day(TUESDAY), *of_day(WEDNESDAY))
-    return engine
+    publish(embedded_engine, TABLE, [MONDAY], *of_day(MONDAY))
+    apply(embedded_engine, BUCKETED)
+    publish(embedded_engine, BUCKETED, [TUESDAY, WEDNESDAY], *of_days(TUESDAY, WEDNESDAY))
+    return embedded_engine
 
 
 def specs(engine: Engine) -> dict[str, set[int]]:
@@ -118,13 +108,13 @@ def test_old_files_stay_and_new_files_follow_the_new_spec(engine: Engine) -> Non
 
 
 @pytest.mark.parametrize("where", QUESTIONS.values(), ids=QUESTIONS.keys())
-def test_the_same_query_gives_the_same_rows_under_either_spec(embedded_evolved: Engine, where: str) -> None:
+def test_the_same_query_gives_the_same_rows_under_either_spec(evolved: Engine, where: str) -> None:
     always_by_day = replace(TABLE, name="silver.always_by_day", quarantine_name=None)
-    publish(embedded_evolved, always_by_day, [MONDAY, TUESDAY, WEDNESDAY], *of_days(MONDAY, TUESDAY, WEDNESDAY))
+    publish(evolved, always_by_day, [MONDAY, TUESDAY, WEDNESDAY], *of_days(MONDAY, TUESDAY, WEDNESDAY))
 
-    name, other = (embedded_evolved.catalog.sql_name(table.name) for table in (TABLE, always_by_day))
-    rows = embedded_evolved.sql(f"SELECT * FROM {name} WHERE {where} ORDER BY transaction_id").collect()
-    assert rows == embedded_evolved.sql(f"SELECT * FROM {other} WHERE {where} ORDER BY transaction_id").collect()
+    name, other = (evolved.catalog.sql_name(table.name) for table in (TABLE, always_by_day))
+    rows = evolved.sql(f"SELECT * FROM {name} WHERE {where} ORDER BY transaction_id").collect()
+    assert rows == evolved.sql(f"SELECT * FROM {other} WHERE {where} ORDER BY transaction_id").collect()
     assert rows
 
 
@@ -157,41 +147,45 @@ def holding(engine: Engine, where: str) -> set[str]:
     [(MONDAY, {0}), (TUESDAY, {1}), (WEDNESDAY, {0, 1})],
     ids=["old spec", "new spec", "both specs"],
 )
-def test_a_day_is_overwritten_whatever_spec_its_files_follow(engine: Engine, day: date, specs_before: set[int]) -> None:
-    publish(engine, TABLE, [MONDAY, WEDNESDAY], *of_day(MONDAY), *of_day(WEDNESDAY))
-    apply(engine, BUCKETED)
-    publish(engine, BUCKETED, [TUESDAY], *of_day(TUESDAY))
-    name = engine.catalog.sql_name(TABLE.name)
-    engine.sql(f"INSERT INTO {name} SELECT * FROM {name} WHERE transaction_date = DATE'{WEDNESDAY}'")
-    assert specs(engine)[str(day)] == specs_before
-    others = {path for path in data_files(engine, TABLE.name) if f"transaction_date_day={day}" not in path}
+def test_a_day_is_overwritten_whatever_spec_its_files_follow(
+    embedded_engine: Engine, day: date, specs_before: set[int]
+) -> None:
+    publish(embedded_engine, TABLE, [MONDAY, WEDNESDAY], *of_day(MONDAY), *of_day(WEDNESDAY))
+    apply(embedded_engine, BUCKETED)
+    publish(embedded_engine, BUCKETED, [TUESDAY], *of_day(TUESDAY))
+    name = embedded_engine.catalog.sql_name(TABLE.name)
+    embedded_engine.sql(f"INSERT INTO {name} SELECT * FROM {name} WHERE transaction_date = DATE'{WEDNESDAY}'")
+    assert specs(embedded_engine)[str(day)] == specs_before
+    others = {path for path in data_files(embedded_engine, TABLE.name) if f"transaction_date_day={day}" not in path}
 
-    publish(engine, BUCKETED, [day], *of_day(day, amount="77.00"))
+    publish(embedded_engine, BUCKETED, [day], *of_day(day, amount="77.00"))
 
-    assert specs(engine)[str(day)] == {1}
-    assert {path for path in data_files(engine, TABLE.name) if f"transaction_date_day={day}" not in path} == others
-    amounts = content(engine, TABLE.name, "transaction_date", "CAST(amount AS string)", "customer_id")
+    assert specs(embedded_engine)[str(day)] == {1}
+    assert {
+        path for path in data_files(embedded_engine, TABLE.name) if f"transaction_date_day={day}" not in path
+    } == others
+    amounts = content(embedded_engine, TABLE.name, "transaction_date", "CAST(amount AS string)", "customer_id")
     assert sorted(found[2] for found in amounts if found[0] == day) == [*CUSTOMERS]
     assert {found[1] for found in amounts if found[0] == day} == {"77.00"}
     assert {found[1] for found in amounts if found[0] != day} == {"10.00"}
 
 
-def test_a_day_of_both_specs_is_emptied(embedded_evolved: Engine) -> None:
-    name = embedded_evolved.catalog.sql_name(TABLE.name)
-    embedded_evolved.sql(f"INSERT INTO {name} SELECT * FROM {name} WHERE transaction_date = DATE'{MONDAY}'")
-    publish(embedded_evolved, BUCKETED, [MONDAY])
-    assert set(specs(embedded_evolved)) == {str(TUESDAY), str(WEDNESDAY)}
+def test_a_day_of_both_specs_is_emptied(evolved: Engine) -> None:
+    name = evolved.catalog.sql_name(TABLE.name)
+    evolved.sql(f"INSERT INTO {name} SELECT * FROM {name} WHERE transaction_date = DATE'{MONDAY}'")
+    publish(evolved, BUCKETED, [MONDAY])
+    assert set(specs(evolved)) == {str(TUESDAY), str(WEDNESDAY)}
 
 
-def test_the_days_that_changed_are_told_from_the_files_of_either_spec(embedded_evolved: Engine) -> None:
+def test_the_days_that_changed_are_told_from_the_files_of_either_spec(evolved: Engine) -> None:
     def changed(since: int | None) -> set:
-        history = read_history(embedded_evolved, TABLE.name)
-        table = embedded_evolved.catalog.load(TABLE.name)
+        history = read_history(evolved, TABLE.name)
+        table = evolved.catalog.load(TABLE.name)
         return changed_values(table, history, since, history.main.snapshot_id, "transaction_date")
 
-    before = snapshot_id(embedded_evolved, TABLE.name)
+    before = snapshot_id(evolved, TABLE.name)
     assert changed(None) == {MONDAY, TUESDAY, WEDNESDAY}
-    publish(embedded_evolved, BUCKETED, [MONDAY], *of_day(MONDAY, amount="77.00"))
+    publish(evolved, BUCKETED, [MONDAY], *of_day(MONDAY, amount="77.00"))
     assert changed(before) == {MONDAY}
 
 
