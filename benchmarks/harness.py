@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 RESULTS = Path(__file__).with_name("results")
@@ -49,6 +50,20 @@ class Measured:
         return self.way.at_most is None or self.ratio <= self.way.at_most
 
 
+@dataclass(frozen=True)
+class Figure:
+    """A ratio that does not follow from time, such as of bytes; `at_most` is what is promised of it."""
+
+    name: str
+    ratio: float
+    at_most: float | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the promise is kept."""
+        return self.at_most is None or self.ratio <= self.at_most
+
+
 def compare(ways: Sequence[Way], *, rounds: int = 7, warm_ups: int = 2) -> list[Measured]:
     """Run each way once in each round, the order turned around in every other one.
 
@@ -79,13 +94,24 @@ def table(title: str, measured: Sequence[Measured]) -> str:
     return "\n".join(lines)
 
 
-def report(name: str, parts: Mapping[str, Sequence[Measured]]) -> bool:
+def figures_table(title: str, figures: Sequence[Figure]) -> str:
+    """Return ratios as a table in Markdown."""
+    lines = [f"## {title}", "", "| | ratio | promised |", "|---|--:|--:|"]
+    return "\n".join([*lines, *(f"| {found.name} | {found.ratio:.3f} | {_promised(found)} |" for found in figures), ""])
+
+
+def report(
+    name: str,
+    parts: Mapping[str, Sequence[Measured]],
+    figures: Mapping[str, Sequence[Figure]] = MappingProxyType({}),
+) -> bool:
     """Print the tables and save them as `results/<name>.md`; says whether each promise is kept."""
-    text = "\n".join(table(title, measured) for title, measured in parts.items())
+    tables = [table(title, measured) for title, measured in parts.items()]
+    text = "\n".join([*tables, *(figures_table(title, found) for title, found in figures.items())])
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.md").write_text(f"# {name}\n\n{text}", encoding="utf-8")
     print(text)  # noqa: T201
-    return all(found.holds for measured in parts.values() for found in measured)
+    return all(found.holds for part in (*parts.values(), *figures.values()) for found in part)
 
 
 def _round(ways: Sequence[Way]) -> dict[str, float]:
@@ -99,9 +125,13 @@ def _round(ways: Sequence[Way]) -> dict[str, float]:
 
 
 def _line(found: Measured) -> str:
-    promised = "" if found.way.at_most is None else f"{found.way.at_most:.2f}{'' if found.holds else ' (broken)'}"
     low, middle, high = min(found.seconds), statistics.median(found.seconds), max(found.seconds)
-    return f"| {found.way.name} | {middle:.2f} | {low:.2f} | {high:.2f} | {found.ratio:.2f} | {promised} |"
+    return f"| {found.way.name} | {middle:.2f} | {low:.2f} | {high:.2f} | {found.ratio:.2f} | {_promised(found)} |"
+
+
+def _promised(found: Measured | Figure) -> str:
+    at_most = found.way.at_most if isinstance(found, Measured) else found.at_most
+    return "" if at_most is None else f"{at_most:.2f}{'' if found.holds else ' (broken)'}"
 
 
 def _machine() -> str:

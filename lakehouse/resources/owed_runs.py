@@ -69,17 +69,22 @@ def owed_ranges(
             for parent in node.parent_keys:
                 owed[table] |= owed.get(table_name(parent), set())
     follow = [table for table in downstream_of(definitions, root) if table not in _by_whole(definitions, root)]
+    owing = {key: frozenset(table for table in owed if key in owed[table]) for key in set().union(*owed.values())}
     return [
-        OwedRange(keys[0], keys[-1], _owing(definitions, follow, {table for table in owed if owed[table] & set(keys)}))
-        for keys in neighbouring(set().union(*owed.values()), order)
+        OwedRange(keys[0], keys[-1], _owing(definitions, follow, owing[keys[0]])) for keys in neighbouring(owing, order)
     ]
 
 
-def neighbouring(keys: Iterable[str], order: Mapping[str, int]) -> list[list[str]]:
-    """Split partition keys into runs of neighbours, by their positions among all keys."""
+def neighbouring(owing: Mapping[str, frozenset[str]], order: Mapping[str, int]) -> list[list[str]]:
+    """Split partition keys into runs of neighbours that the same tables owe.
+
+    :param owing: by key, the tables that owe it: one that a table does not owe is not computed again with others.
+    :param order: the positions of the keys among all.
+    """
     found: list[list[str]] = []
-    for key in sorted(keys, key=order.__getitem__):
-        if found and order[key] == order[found[-1][-1]] + 1:
+    for key in sorted(owing, key=order.__getitem__):
+        last = found[-1][-1] if found else None
+        if last is not None and order[key] == order[last] + 1 and owing[key] == owing[last]:
             found[-1].append(key)
         else:
             found.append([key])
@@ -107,7 +112,7 @@ def _by_whole(definitions: dg.Definitions, root: str) -> list[str]:
     return [table for table in downstream_of(definitions, root) if table not in behind]
 
 
-def _owing(definitions: dg.Definitions, order: list[str], tables: set[str]) -> tuple[str, ...]:
+def _owing(definitions: dg.Definitions, order: list[str], tables: Iterable[str]) -> tuple[str, ...]:
     reached = {found for table in tables for found in downstream_of(definitions, table)}
     return tuple(table for table in order if table in reached)
 

@@ -100,7 +100,7 @@ def test_many_files_at_once_come_to_the_same_as_one_by_one_with_one_commit_each(
         fruits.put(name, *rows, second=second)
     result = fruits.ingest()
     at_once, refused = fruits.silver(), _quarantined(fruits)
-    one_by_one = Fruits(replace(fruits.settings, home=tmp_path / "other"))
+    one_by_one = Fruits(replace(fruits.settings, home=tmp_path / "other"), "fruits")
     for second, (name, rows) in enumerate(deliveries):
         one_by_one.put(name, *rows, second=second)
         one_by_one.ingest()

@@ -1,0 +1,280 @@
+"""What rules, staging and orchestration cost the transactions, against a plain script that does the same work.
+
+Run as `python -m benchmarks.bench_bnpl [MILLIONS]`: files to gold through Dagster with all rules, a late file of 1,000
+rows against all days computed anew, and the bytes that are stored.
+"""
+
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import date, timedelta
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from benchmarks.harness import Figure, Measured, Way, compare, report
+from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
+from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
+from lakehouse.assets.gold.bnpl_daily_summary import TABLE as SUMMARY
+from lakehouse.assets.gold.customer_profiles import TABLE as PROFILES
+from lakehouse.assets.silver.bnpl_transactions_clean import TABLE as CLEAN
+from lakehouse.definitions import TABLES, definitions
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.history import read_history
+from lakehouse.iceberg.metadata_files import metadata_files
+from lakehouse.iceberg.table import Merge
+from lakehouse.iceberg.write import write
+from lakehouse.ingestion.catch_up import ingest
+from lakehouse.resources.backfill import backfill
+from lakehouse.resources.engine import open_engine
+from lakehouse.sample_data.bnpl.generate import generate
+from lakehouse.settings import Settings
+
+FIRST = date(2026, 1, 1)
+DAYS = 100
+LATE_ROWS = 1000
+CHECKSUM = "SELECT count(1), sum(transactions), sum(approved), sum(gross_amount), sum(distinct_customers) FROM {table}"
+VALID = """
+    transaction_id IS NOT NULL AND customer_id IS NOT NULL AND merchant_id IS NOT NULL AND amount > 0
+    AND currency IN ('MYR', 'SGD', 'IDR', 'THB', 'PHP') AND installments IN (1, 3, 6, 12)
+    AND status IN ('PENDING', 'APPROVED', 'DECLINED', 'REFUNDED')
+    AND transaction_date BETWEEN DATE'2020-01-01' AND current_date() AND created_at IS NOT NULL
+"""
+
+
+class Homes:
+    """A fresh home for each measured run, on one JVM, with the same files to take."""
+
+    def __init__(self, folder: Path, files: Iterable[Path]) -> None:
+        self.folder, self.files, self._number = folder, tuple(files), count()
+        self.settings = replace(Settings.from_env(), spark_memory="8g")
+
+    def fresh(self) -> Settings:
+        """Return a home with all files in its inbox."""
+        home = self.folder / f"home{next(self._number)}"
+        inbox = home / FEED.inbox
+        inbox.mkdir(parents=True)
+        for file in self.files:
+            (inbox / file.name).hardlink_to(file)
+        return replace(self.settings, home=home)
+
+
+def through_dagster(settings: Settings) -> Any:
+    """Ingest all files, with every rule and check."""
+    done = ingest(definitions, TABLES, settings, FEED)
+    assert done.success, done.messages
+    return checksum(open_engine(settings), SUMMARY.name)
+
+
+def plain(settings: Settings) -> Any:
+    """Do the same in a few statements: no rules, no staging, no orchestration, nothing kept of what is refused."""
+    engine = open_engine(settings)
+    spark = engine.spark
+    for layer in ("bronze", "silver", "gold"):
+        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {engine.catalog.name}.{layer}")
+    groups: dict[str, list[str]] = {}
+    for path in sorted((settings.home / FEED.inbox).iterdir()):
+        header = path.open(encoding="utf-8").readline()
+        groups.setdefault(header.strip(), []).append(path.as_uri())
+    frames = [_read(spark, header.split(","), paths) for header, paths in groups.items()]
+    raw = frames[0]
+    for frame in frames[1:]:
+        raw = raw.unionByName(frame, allowMissingColumns=True)
+    raw.withColumn("_event_date", raw["transaction_date"].substr(1, 10).try_cast("date")).writeTo(
+        _name(engine, RAW.name)
+    ).using("iceberg").partitionedBy("_event_date").option("distribution-mode", "none").option(
+        "fanout-enabled", "true"
+    ).create()
+    engine.sql(_clean(engine))
+    engine.sql(_summary(engine))
+    engine.sql(_profiles(engine))
+    return checksum(engine, SUMMARY.name)
+
+
+def _read(spark: Any, header: list[str], paths: list[str]) -> DataFrame:
+    schema = ", ".join(f"{name} string" for name in header)
+    return (
+        spark.read.schema(schema)
+        .csv(paths, header=True)
+        .selectExpr("*", "_metadata.file_name AS _source_file", "monotonically_increasing_id() AS _source_row")
+    )
+
+
+def _name(engine: Engine, table: str) -> str:
+    return engine.catalog.sql_name(table)
+
+
+def _clean(engine: Engine) -> str:
+    return f"""
+        CREATE TABLE {_name(engine, CLEAN.name)} USING iceberg PARTITIONED BY (days(transaction_date)) AS
+        SELECT transaction_id, customer_id, merchant_id, merchant_category, amount, currency, installments,
+               payment_method, status, transaction_date, created_at, customer_email, region, _source_file
+        FROM (
+            SELECT *, row_number() OVER (
+                PARTITION BY transaction_id ORDER BY created_at DESC, _source_file DESC, _source_row DESC
+            ) AS n FROM (
+                SELECT try_cast(transaction_id AS bigint) AS transaction_id,
+                       try_cast(customer_id AS bigint) AS customer_id, merchant_id, merchant_category,
+                       if(amount RLIKE '^[0-9]+([.][0-9][0-9]?)?$', try_cast(amount AS decimal(10,2)), NULL) AS amount,
+                       currency, try_cast(installments AS int) AS installments, payment_method, status,
+                       _event_date AS transaction_date, try_cast(created_at AS timestamp) AS created_at,
+                       customer_email, region, _source_file, _source_row
+                FROM {_name(engine, RAW.name)}
+            ) WHERE {VALID}
+        ) WHERE n = 1
+    """
+
+
+def _summary(engine: Engine) -> str:
+    return f"""
+        CREATE TABLE {_name(engine, SUMMARY.name)} USING iceberg PARTITIONED BY (days(transaction_date)) AS
+        SELECT transaction_date, currency, count(1) AS transactions, count_if(status = 'APPROVED') AS approved,
+               count_if(status = 'DECLINED') AS declined, sum(amount) AS gross_amount,
+               sum(if(status = 'APPROVED', amount, 0)) AS approved_amount, avg(amount) AS average_amount,
+               count(DISTINCT customer_id) AS distinct_customers, count(DISTINCT merchant_id) AS distinct_merchants
+        FROM {_name(engine, CLEAN.name)} GROUP BY transaction_date, currency
+    """
+
+
+def _profiles(engine: Engine) -> str:
+    return f"""
+        CREATE TABLE {_name(engine, PROFILES.name)} USING iceberg AS
+        WITH methods AS (
+            SELECT customer_id, max_by(payment_method, n) AS preferred_payment_method FROM (
+                SELECT customer_id, payment_method, count(1) AS n FROM {_name(engine, CLEAN.name)}
+                GROUP BY customer_id, payment_method
+            ) GROUP BY customer_id
+        ), currencies AS (
+            SELECT customer_id, map_from_entries(collect_list(struct(currency, total))) AS total_amount,
+                   map_from_entries(collect_list(struct(currency, average))) AS average_amount FROM (
+                SELECT customer_id, currency, sum(amount) AS total, avg(amount) AS average
+                FROM {_name(engine, CLEAN.name)} GROUP BY customer_id, currency
+            ) GROUP BY customer_id
+        )
+        SELECT customer_id, min(transaction_date) AS first_transaction_date,
+               max(transaction_date) AS last_transaction_date, count(1) AS transactions,
+               count_if(status = 'APPROVED') AS approved, count_if(status = 'DECLINED') AS declined,
+               any_value(total_amount) AS total_amount, any_value(average_amount) AS average_amount,
+               any_value(preferred_payment_method) AS preferred_payment_method
+        FROM {_name(engine, CLEAN.name)} JOIN methods USING (customer_id) JOIN currencies USING (customer_id)
+        GROUP BY customer_id
+    """
+
+
+def checksum(engine: Engine, table: str) -> tuple:
+    """Return figures that tell whether two summaries are the same."""
+    row = engine.sql(CHECKSUM.format(table=_name(engine, table))).first()
+    assert row is not None
+    return tuple(row)
+
+
+def measure_load(homes: Homes, rounds: int) -> list[Measured]:
+    """Compare the loads; a home is made before its time is taken, and the last one through Dagster is kept."""
+    ready = {name: [homes.fresh() for _ in range(rounds + 1)] for name in ("plain", "dagster")}
+    return compare(
+        [
+            Way("a plain PySpark script", lambda: plain(ready["plain"].pop())),
+            Way("through Dagster, with all rules", lambda: through_dagster(ready["dagster"].pop()), 1.5),
+        ],
+        rounds=rounds,
+        warm_ups=1,
+    )
+
+
+def measure_late(settings: Settings, sample: Path, rounds: int) -> list[Measured]:
+    """Compare all days computed anew with a late file."""
+    lines = sample.read_text(encoding="utf-8").splitlines()
+    numbers = count(1)
+
+    def late() -> bool:
+        inbox = settings.home / FEED.inbox
+        rows = (_moved(line, next(numbers)) for line in lines[1 : LATE_ROWS + 1])
+        (inbox / f"late{next(numbers)}.csv").write_text("\n".join([lines[0], *rows]), encoding="utf-8")
+        return ingest(definitions, TABLES, settings, FEED).success
+
+    last = FIRST + timedelta(days=DAYS - 1)
+    everything = [CLEAN.name, FIRST.isoformat(), last.isoformat()]
+    return compare(
+        [
+            Way("all days computed anew", lambda: backfill(definitions, settings, *everything).success),
+            Way(f"a late file of {LATE_ROWS} rows", late, 0.1),
+        ],
+        rounds=rounds,
+        warm_ups=1,
+    )
+
+
+def _moved(line: str, number: int) -> str:
+    """Return a line as another transaction of the same day."""
+    return ",".join([str(10**17 + number), *line.split(",")[1:]])
+
+
+def sizes(settings: Settings, files: Iterable[Path]) -> list[Figure]:
+    """Return what is stored, against what was delivered."""
+    engine = open_engine(settings)
+    delivered = sum(file.stat().st_size for file in files)
+    data = {name: _data_bytes(engine, name) for name in engine.catalog.tables()}
+    for name in data:
+        _tidy(engine, name)
+    metadata = sum(file.size_bytes for name in data for file in metadata_files(engine, name))
+    return [
+        Figure("bytes in silver, of the delivered CSV", data[CLEAN.name] / delivered, 0.6),
+        Figure("metadata after upkeep, of the data", metadata / sum(data.values()), 0.02),
+        *(_updated(engine, mode) for mode in ("copy-on-write", "merge-on-read")),
+    ]
+
+
+def _tidy(engine: Engine, table: str) -> None:
+    """Do what upkeep does to metadata: keep one snapshot, and join manifests."""
+    name = f"{engine.catalog.name}.{table}"
+    engine.sql(f"ALTER TABLE {_name(engine, table)} SET TBLPROPERTIES ('write.metadata.previous-versions-max'='1')")
+    engine.sql(f"CALL {engine.catalog.name}.system.rewrite_manifests('{name}')").collect()
+    engine.sql(
+        f"CALL {engine.catalog.name}.system.expire_snapshots(table => '{name}', older_than => TIMESTAMP '2999-01-01', "
+        "retain_last => 1)"
+    ).collect()
+
+
+def _updated(engine: Engine, mode: str) -> Figure:
+    """Update one row in a hundred of a table of one month's transactions, spread over it."""
+    table = replace(
+        PROFILES,
+        name=f"bench.profiles_{mode.replace('-', '_')}",
+        row_level=mode,
+        write=Merge(on=["customer_id"]),
+        columns=[column for column in PROFILES.columns if column.name != "updated_at"],
+    )
+    source = engine.spark.table(_name(engine, PROFILES.name)).drop("updated_at")
+    write(engine, table, lambda: source)
+    before = _data_bytes(engine, table.name)
+    changed = source.where("customer_id % 100 = 7").selectExpr(
+        *(f"{name} + 1 AS {name}" if name == "transactions" else name for name in table.column_names)
+    )
+    done = write(engine, table, lambda: changed)
+    return Figure(f"bytes added by an update of 1 % of rows, {mode}", done.added_bytes / before, None)
+
+
+def _data_bytes(engine: Engine, table: str) -> int:
+    main = read_history(engine, table).main
+    return main.count("total-files-size") if main else 0
+
+
+def main(millions: float = 5.0, rounds: int = 2) -> None:
+    """Measure all parts, and fail where a promise is broken."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as name:
+        folder = Path(name)
+        made = generate(folder / "files", FIRST, DAYS, int(millions * 1_000_000 / DAYS), seed=1)
+        homes = Homes(folder, made.files)
+        parts = {f"{millions:g} million transactions, from files to gold": measure_load(homes, rounds)}
+        kept = homes.fresh()
+        through_dagster(kept)
+        parts["What comes late"] = measure_late(kept, made.files[DAYS // 2], rounds)
+        figures = {"Bytes": sizes(kept, made.files)}
+    sys.exit(0 if report("bnpl", parts, figures) else 1)
+
+
+if __name__ == "__main__":
+    main(*map(float, sys.argv[1:]))
