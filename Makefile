@@ -52,12 +52,13 @@ test-e2e: setup ## Run the tests of whole commands and processes, each with a JV
 	@$(PYTEST) -m "e2e and not soak" $(ARGS)
 
 .PHONY: soak
-soak: setup ## Run the longest tests: 25 commits of each of four writers, in each write mode
+soak: setup ## Run the longest tests: writers that contend for hours of commits, a month of transactions in any order
 	@$(PYTEST) -m soak $(ARGS)
 
 .PHONY: bench
-bench: setup ## Measure the staged and audited write of 2 million rows against a bare append
+bench: setup ## Measure what the lakehouse costs against bare Spark: one write, and the whole transactions pipeline
 	@$(BIN)/python -m benchmarks.bench_write
+	@$(BIN)/python -m benchmarks.bench_bnpl
 
 .PHONY: lint
 lint: setup ## Check style, format and the dependency rule
