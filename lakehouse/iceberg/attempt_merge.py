@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg import stage
-from lakehouse.iceberg.audit import TOTAL, audit, count, sample_of, sample_of_repeated
+from lakehouse.iceberg.audit import TOTAL, audit, count, sample_of_repeated
 from lakehouse.iceberg.candidate import DELETED, Candidate, differs_sql, prepare, written_columns
 from lakehouse.iceberg.outcome import Outcome, RuleResult
 from lakehouse.iceberg.quarantine import Write, quarantine
@@ -12,12 +12,13 @@ from lakehouse.iceberg.rules import Rule
 from lakehouse.iceberg.settle import publish, refuse, unchanged, with_counts
 from lakehouse.iceberg.stage import Attempt
 from lakehouse.iceberg.table import IcebergTable, Merge
+from lakehouse.iceberg.verdict import REFUSED, counted, judged
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ACTION = "__action"
-_REFUSED, _INSERTED, _UPDATED, _DELETED, _KEYS = "__refused", "__inserted", "__updated", "__deleted", "__keys"
+_INSERTED, _UPDATED, _DELETED, _KEYS = "__inserted", "__updated", "__deleted", "__keys"
 
 
 def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int, write: Write) -> Outcome:
@@ -27,11 +28,11 @@ def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int
     audited are those that are written, and are computed once. A cached frame would not do: Spark 4.1 resolves the
     tables in a MERGE's source anew, and fails on those that are read incrementally (`No plan for TableReference`).
     """
-    candidate = prepare(attempt.table, frame)
+    candidate = prepare(attempt.table, frame).judged()
     compared = _compare(attempt, mode, candidate).localCheckpoint(eager=False)
     found = count(compared, _aggregates(attempt.table, mode, candidate))
     results = _results(attempt, mode, candidate, compared, found)
-    refused = _or_zero(found[_REFUSED])
+    refused = _or_zero(found[REFUSED])
     quarantined = quarantine(attempt.engine, candidate, attempt.run, write, refused, compared)
     repeated = found[TOTAL] - refused - found[_KEYS]
     if repeated:
@@ -78,38 +79,20 @@ def _aggregates(table: IcebergTable, mode: Merge, candidate: Candidate) -> dict[
     """Return what one query counts: broken rules, refused rows, inserts, updates, deletes, and distinct keys."""
     refused = candidate.refused_predicate
     key = f"struct({', '.join(map(identifier, mode.on))})"
-    counts = {
-        _REFUSED: f"count_if({refused})",
+    return counted(candidate, table.row_rules) | {
         _INSERTED: f"count_if(NOT {refused} AND {_ACTION} = 'insert')",
         _UPDATED: f"count_if(NOT {refused} AND {_ACTION} = 'update')",
         _DELETED: f"count_if({_ACTION} = 'delete')",
         _KEYS: f"count(DISTINCT CASE WHEN NOT {refused} THEN {key} END)",
     }
-    for rule in table.row_rules:
-        broken = candidate.violation(rule)
-        counts[rule.name] = (
-            f"count_if({broken})" if rule.on_failure == "quarantine" else f"count_if(NOT {refused} AND {broken})"
-        )
-    return counts
 
 
 def _results(
     attempt: Attempt, mode: Merge, candidate: Candidate, compared: "DataFrame", found: dict
 ) -> list[RuleResult]:
-    accepted_rows = found[TOTAL] - _or_zero(found[_REFUSED])
-    results = []
-    for rule in attempt.table.row_rules:
-        looked_at = found[TOTAL] if rule.on_failure == "quarantine" else accepted_rows
-        sample = _broken_sample(attempt, candidate, compared, rule) if found[rule.name] else ()
-        results.append(RuleResult(rule, found[rule.name], looked_at, sample))
+    accepted_rows = found[TOTAL] - _or_zero(found[REFUSED])
+    results = judged(attempt, candidate, compared, attempt.table.row_rules, found)
     return results + [RuleResult(rule, 0, accepted_rows) for rule in attempt.table.rules if _is_key(rule, mode)]
-
-
-def _broken_sample(attempt: Attempt, candidate: Candidate, compared: "DataFrame", rule: Rule) -> tuple:
-    rows = compared.where(candidate.violation(rule))
-    if rule.on_failure != "quarantine":
-        rows = rows.where(f"NOT {candidate.refused_predicate}")
-    return sample_of(attempt.engine, attempt.table, candidate.shown(rows))
 
 
 def _with_repeated_keys(

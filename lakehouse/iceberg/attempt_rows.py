@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg import stage
-from lakehouse.iceberg.audit import TOTAL, audit, count, sample_of
+from lakehouse.iceberg.audit import audit, count, sample_of
 from lakehouse.iceberg.candidate import Candidate, prepare
 from lakehouse.iceberg.history import Snapshot
 from lakehouse.iceberg.outcome import Outcome, Quarantined, RuleResult
@@ -15,11 +15,10 @@ from lakehouse.iceberg.rules import Rule
 from lakehouse.iceberg.settle import publish, refuse, unchanged, with_counts
 from lakehouse.iceberg.stage import Attempt
 from lakehouse.iceberg.table import Append, OverwritePartitions
+from lakehouse.iceberg.verdict import REFUSED, counted, judged
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-_REFUSED = "__refused"
 
 
 def rows_attempt(
@@ -58,7 +57,7 @@ def _append(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[
     total = candidate.frame.count()
     if total == _added(attempt):
         return [RuleResult(rule, 0, total) for rule in rules], None
-    split, quarantined = _split(attempt, candidate, candidate.frame, write)
+    split, quarantined = _split(attempt, candidate, candidate.frame, write, attempt.table.quarantining_rules)
     refused = quarantined.rows if quarantined else 0
     if total - refused > _added(attempt):
         # They belong to the candidate that is refused for them.
@@ -75,14 +74,16 @@ def _added(attempt: Attempt) -> int:
 
 def _overwrite(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[RuleResult], Quarantined | None]:
     """Split the rows and stage the accepted ones; the frame, often dear to compute, is computed once for both."""
-    keeps = bool(attempt.table.quarantining_rules)
-    kept = candidate.frame.persist() if keeps else candidate.frame
+    if not attempt.table.quarantining_rules:
+        stage.overwrite(attempt, candidate.accepted(), _overwritten(attempt))
+        return [], None
+    candidate = candidate.judged()
+    kept = candidate.frame.persist()
     try:
-        split, quarantined = _split(attempt, candidate, kept, write)
+        split, quarantined = _split(attempt, candidate, kept, write, attempt.table.row_rules)
         stage.overwrite(attempt, candidate.accepted(kept), _overwritten(attempt))
     finally:
-        if keeps:
-            kept.unpersist()
+        kept.unpersist()
     return split, quarantined
 
 
@@ -108,28 +109,12 @@ _ANY = Rule("__rows", "counts the rows", (), "warn", violated_by="false")
 
 
 def _split(
-    attempt: Attempt, candidate: Candidate, kept: "DataFrame", write: Write
+    attempt: Attempt, candidate: Candidate, kept: "DataFrame", write: Write, rules: Sequence[Rule]
 ) -> tuple[list[RuleResult], Quarantined | None]:
-    """Count the rows that quarantining rules refuse, in one query, and publish them to the quarantine."""
-    rules = attempt.table.quarantining_rules
-    if not rules:
-        return [], None
-    counts = {rule.name: f"count_if({candidate.violation(rule)})" for rule in rules}
-    found = count(kept, counts | {_REFUSED: f"count_if({candidate.refused_predicate})"})
-    results = [
-        RuleResult(
-            rule,
-            found[rule.name],
-            found[TOTAL],
-            _refused_sample(attempt, candidate, kept, rule) if found[rule.name] else (),
-        )
-        for rule in rules
-    ]
-    return results, quarantine(attempt.engine, candidate, attempt.run, write, found[_REFUSED], kept)
-
-
-def _refused_sample(attempt: Attempt, candidate: Candidate, kept: "DataFrame", rule: Rule) -> tuple:
-    return sample_of(attempt.engine, attempt.table, candidate.shown(kept.where(candidate.violation(rule))))
+    """Count the rows that break row rules, in one query, and publish those that are refused to the quarantine."""
+    found = count(kept, counted(candidate, rules))
+    results = judged(attempt, candidate, kept, rules, found)
+    return results, quarantine(attempt.engine, candidate, attempt.run, write, found[REFUSED] or 0, kept)
 
 
 def _overwritten(attempt: Attempt) -> str:

@@ -12,10 +12,11 @@ from lakehouse.iceberg.rules import Rule
 from lakehouse.iceberg.table import IcebergTable
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Row
 
 SAMPLE_ROWS = 20
 TOTAL = "__total"
+_OF = "__of"
 
 
 def evaluate(
@@ -54,14 +55,12 @@ def audit(
     if unique_rules:
         failed |= _count_duplicates(rows, unique_rules, near)
 
-    def sample(rule: Rule) -> tuple[Mapping[str, Any], ...]:
-        if rule.unique_on:
-            return sample_of_repeated(engine, table, rows, rule, near.get(rule.name))
-        return sample_of(engine, table, rows.where(rule.predicate()))
-
-    return [
-        RuleResult(rule, failed[rule.name], found[TOTAL], sample(rule) if failed[rule.name] else ()) for rule in rules
-    ]
+    broken = {rule.name: rows.where(rule.predicate()) for rule in rules if rule.is_row_rule and failed[rule.name]}
+    samples: dict[str, tuple] = samples_of(engine, table, broken)
+    for rule in unique_rules:
+        if failed[rule.name]:
+            samples[rule.name] = sample_of_repeated(engine, table, rows, rule, near.get(rule.name))
+    return [RuleResult(rule, failed[rule.name], found[TOTAL], samples.get(rule.name, ())) for rule in rules]
 
 
 def count(rows: "DataFrame", expressions: Mapping[str, str]) -> dict[str, Any]:
@@ -95,9 +94,27 @@ def _near(existing: "DataFrame", rule: Rule, found: Mapping[str, Any]) -> "DataF
     return existing.where(f"{key} >= {literal(low)} AND {key} <= {literal(high)}")
 
 
+def samples_of(
+    engine: Engine, table: IcebergTable, broken: "Mapping[str, DataFrame]"
+) -> dict[str, tuple[Mapping[str, Any], ...]]:
+    """Return at most 20 rows of each of several frames with the same columns, by one query for all."""
+    together: DataFrame | None = None
+    for name, rows in broken.items():
+        named = rows.limit(SAMPLE_ROWS).selectExpr(f"{literal(name)} AS {_OF}", "*")
+        together = named if together is None else together.unionAll(named)
+    found: dict[str, list] = {}
+    for row in together.collect() if together is not None else ():
+        found.setdefault(row[_OF], []).append(row)
+    return {name: _shown(engine, table, rows) for name, rows in found.items()}
+
+
 def sample_of(engine: Engine, table: IcebergTable, broken: "DataFrame") -> tuple[Mapping[str, Any], ...]:
     """Return at most 20 of some rows as plain values, personal ones masked."""
-    rows = (row.asDict(recursive=True) for row in broken.limit(SAMPLE_ROWS).collect())
+    return _shown(engine, table, broken.limit(SAMPLE_ROWS).collect())
+
+
+def _shown(engine: Engine, table: IcebergTable, found: "Sequence[Row]") -> tuple[Mapping[str, Any], ...]:
+    rows = ({name: value for name, value in row.asDict(recursive=True).items() if name != _OF} for row in found)
     plain = ({name: _plain(value) for name, value in row.items()} for row in rows)
     return tuple(mask_row(engine.masking_key, row, table.personal_columns) for row in plain)
 

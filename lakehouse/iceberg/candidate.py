@@ -1,7 +1,7 @@
 """The rows that a write may publish: what an asset computed, checked by name, typed, and split by the rules."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import FrameMismatch
@@ -17,6 +17,9 @@ SOURCE_COLUMNS = ("_source_file", "_source_sha256", "_source_row")
 DELETED = "_deleted"
 """A column that the frame of a merge may have beside the declared ones: true where the row of that key shall go."""
 _DELIVERED = "__delivered__"
+_BROKEN = "__broken"
+_BITS = 62
+"""Rules that a bigint has bits for; more of them are evaluated each time."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +33,25 @@ class Candidate:
     table: IcebergTable
     frame: "DataFrame"
     delivered: Mapping[str, str]
+    bits: Mapping[str, int] = field(default_factory=dict)
+    """By rule, its bit in the column of what each row breaks, where the rules were evaluated already."""
 
     def violation(self, rule: Rule) -> str:
         """Return the SQL predicate of the rows that break a row rule; one that shall go breaks none."""
+        if rule.name in self.bits:
+            return f"({_BROKEN} & {1 << self.bits[rule.name]}L <> 0)"
         broken = rule.predicate(self.delivered_sql)
         return f"(NOT {DELETED} AND {broken})" if self.deletes else broken
+
+    def judged(self) -> "Candidate":
+        """Return the candidate with a column that holds a bit for each row rule, set where the row breaks it.
+
+        A frame that is kept then evaluates its rules once, whoever asks later which of them a row breaks.
+        """
+        rules = self.table.row_rules[:_BITS]
+        bits = [f"if({self.violation(rule)}, {1 << bit}L, 0L)" for bit, rule in enumerate(rules)]
+        frame = self.frame.selectExpr("*", f"{' + '.join(bits) or '0L'} AS {_BROKEN}")
+        return replace(self, frame=frame, bits={rule.name: bit for bit, rule in enumerate(rules)})
 
     @property
     def deletes(self) -> bool:
@@ -52,7 +69,9 @@ class Candidate:
 
     def broken(self, rules: Sequence[Rule]) -> str:
         """Return the SQL predicate of the rows that break any of some row rules."""
-        breaks = [self.violation(rule) for rule in rules]
+        mask = sum(1 << self.bits[rule.name] for rule in rules if rule.name in self.bits)
+        breaks = [f"{_BROKEN} & {mask}L <> 0"] if mask else []
+        breaks += [self.violation(rule) for rule in rules if rule.name not in self.bits]
         return f"({' OR '.join(breaks)})" if breaks else "false"
 
     def accepted(self, frame: "DataFrame | None" = None) -> "DataFrame":
