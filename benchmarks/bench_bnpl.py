@@ -209,6 +209,29 @@ def measure_late(settings: Settings, sample: Path, rounds: int) -> list[Measured
     )
 
 
+def measure_history(short: Settings, long: Settings, sample: Path) -> list[Measured]:
+    """Compare a late file on a tenth of the history with the same on all of it; the day is in both."""
+    header, *lines = sample.read_text(encoding="utf-8").splitlines()
+    day = sample.name.removeprefix("bnpl_").removesuffix(".csv")
+    lines = [line for line in lines if f",{day}," in line][:LATE_ROWS]
+    numbers = count(10**6)
+
+    def late(settings: Settings) -> bool:
+        rows = [_moved(line, next(numbers)) for line in lines]
+        file = settings.home / FEED.inbox / f"later{next(numbers)}.csv"
+        file.write_text("\n".join([header, *rows]), encoding="utf-8")
+        return ingest(definitions, TABLES, settings, FEED).success
+
+    return compare(
+        [
+            Way("a late file on a tenth of the history", lambda: late(short)),
+            Way("the same on all of it", lambda: late(long), 1.3),
+        ],
+        rounds=3,
+        warm_ups=1,
+    )
+
+
 def _moved(line: str, number: int) -> str:
     """Return a line as another transaction of the same day."""
     return ",".join([str(10**17 + number), *line.split(",")[1:]])
@@ -274,6 +297,9 @@ def main(millions: float = 5.0, rounds: float = 2) -> None:
         kept = homes.fresh()
         through_dagster(kept)
         parts["What comes late"] = measure_late(kept, made.files[DAYS // 2], int(rounds))
+        few = Homes(folder / "few", made.files[: DAYS // 10]).fresh()
+        through_dagster(few)
+        parts["A late file and the length of history"] = measure_history(few, kept, made.files[DAYS // 20])
         figures = {"Bytes": sizes(kept, made.files)}
     sys.exit(0 if report("bnpl", parts, figures) else 1)
 

@@ -49,7 +49,15 @@ def apply(state: State, names: tuple[str, ...]) -> None:
 
 
 def _named(state: State, names: tuple[str, ...]) -> "list[IcebergTable]":
-    return [state.declared_table(name) for name in names or sorted(state.declared)]
+    """Return the tables of these names, or all; a feed's with the columns that its files added by themselves."""
+    from lakehouse.ingestion.frame import landing_table
+
+    feeds = {feed.table: feed for feed in state.feeds.values()}
+    tables = [state.declared_table(name) for name in names or sorted(state.declared)]
+    return [
+        landing_table(feeds[table.name], table, state.engine.catalog)[0] if table.name in feeds else table
+        for table in tables
+    ]
 
 
 def _applied(state: State, table: "IcebergTable") -> bool:

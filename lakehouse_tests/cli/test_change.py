@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lakehouse.iceberg.table import Column, IcebergTable, Overwrite
+from lakehouse.ingestion.feed import Feed, bronze_table
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -92,3 +93,13 @@ def test_a_table_that_nobody_declared_is_wrong_usage_with_the_list(lakehouse, de
     ran = lakehouse("apply", "silver.nothing")
     assert ran.code == 2
     assert "expected one of silver.fruit_colours" in ran.err[0]
+
+
+def test_a_column_that_files_added_is_as_declared(lakehouse, declare, monkeypatch):
+    feed = Feed(name="colours", columns=["fruit"], table="bronze.colours", on_new_column="add")
+    table = bronze_table(feed, "Colours as delivered.")
+    monkeypatch.setattr("lakehouse.definitions.FEEDS", {feed.name: feed})
+    declare(replace(table, columns=[*table.columns, Column("shade", "string")]))
+    assert lakehouse("apply").code == 0
+    declare(table)
+    assert lakehouse("plan", "--check").out == ["bronze.colours: as declared"]

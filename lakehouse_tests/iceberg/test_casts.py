@@ -1,0 +1,67 @@
+"""Delivered text becomes a value only where nothing of it is lost or guessed."""
+
+import pytest
+
+from lakehouse.iceberg.casts import cast_sql
+from lakehouse.iceberg.quoting import literal
+
+KUALA_LUMPUR = "Asia/Kuala_Lumpur"
+
+
+def cast(spark, text, to, time_zone="UTC"):
+    return spark.sql(f"SELECT CAST({cast_sql(literal(text), to, time_zone)} AS string)").first()[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("12.50", "12.50"),
+        ("12.5", "12.50"),
+        (" 7 ", "7.00"),
+        ("1e2", "100.00"),
+        ("12.500", "12.50"),
+        ("12.505", None),
+        ("99999999.99", "99999999.99"),
+        ("100000000", None),
+        ("twelve", None),
+        ("NaN", None),
+        ("", None),
+    ],
+)
+def test_a_decimal_keeps_all_its_digits(spark, text, value):
+    assert cast(spark, text, "decimal(10,2)") == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2026-03-01", "2026-03-01"),
+        ("2026-3-1", "2026-03-01"),
+        ("2026-03-01 23:30:00", "2026-03-01"),
+        ("2026-03-01T15:30:00Z", "2026-03-01"),
+        ("2026-03-01T16:30:00Z", "2026-03-02"),
+        ("2026-03-01T16:30:00+08:00", "2026-03-01"),
+        ("2026-02-30", None),
+        ("2026", None),
+        ("2026-03", None),
+        ("2026-03-01 soon", None),
+        ("soon", None),
+    ],
+)
+def test_a_date_is_whole_and_a_moment_falls_on_its_day_there(spark, text, value):
+    assert cast(spark, text, "date", KUALA_LUMPUR) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2026-03-01T00:30:00", "2026-02-28 16:30:00"),
+        ("2026-03-01 00:30:00.123456", "2026-02-28 16:30:00.123456"),
+        ("2026-03-01T00:30:00+08:00", "2026-02-28 16:30:00"),
+        ("2026-03-01T00:30:00Z", "2026-03-01 00:30:00"),
+        ("2026-03-01", "2026-02-28 16:00:00"),
+        ("soon", None),
+    ],
+)
+def test_a_moment_without_an_offset_was_written_there(spark, text, value):
+    assert cast(spark, text, "timestamp", KUALA_LUMPUR) == value
