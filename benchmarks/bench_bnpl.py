@@ -24,7 +24,7 @@ from lakehouse.assets.silver.bnpl_transactions_clean import TABLE as CLEAN
 from lakehouse.definitions import TABLES, definitions
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.metadata_files import metadata_files
+from lakehouse.iceberg.inspecting.metadata_files import metadata_files
 from lakehouse.iceberg.table import Merge
 from lakehouse.iceberg.write import write
 from lakehouse.ingestion.catch_up import ingest

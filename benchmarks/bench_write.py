@@ -13,8 +13,8 @@ from uuid import uuid4
 from pyspark.sql import DataFrame
 
 from benchmarks.harness import Measured, Way, compare, report
-from lakehouse.iceberg import evolution
 from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.evolving import evolution
 from lakehouse.iceberg.outcome import Published
 from lakehouse.iceberg.rules import Rule, accepted, between, excluded, expression, not_null, unique
 from lakehouse.iceberg.table import Append, Column, IcebergTable

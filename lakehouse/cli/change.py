@@ -9,7 +9,7 @@ from lakehouse.cli.state import State, command
 from lakehouse.errors import LakehouseError
 
 if TYPE_CHECKING:
-    from lakehouse.iceberg.evolution import Plan
+    from lakehouse.iceberg.evolving.evolution import Plan
     from lakehouse.iceberg.table import IcebergTable
 
 
@@ -22,7 +22,7 @@ def plan(state: State, names: tuple[str, ...], check: bool) -> None:
     In all tables where none is named. A line marked "by lakehouse apply" waits for that; the others happen by
     themselves at the next write.
     """
-    from lakehouse.iceberg.evolution import plan_now
+    from lakehouse.iceberg.evolving.evolution import plan_now
 
     with state.progress("Reading the tables' metadata"):
         found = [plan_now(state.engine, table) for table in _named(state, names)]
@@ -61,7 +61,7 @@ def _named(state: State, names: tuple[str, ...]) -> "list[IcebergTable]":
 
 
 def _applied(state: State, table: "IcebergTable") -> bool:
-    from lakehouse.iceberg import evolution
+    from lakehouse.iceberg.evolving import evolution
 
     try:
         with state.progress(f"Changing {table.name}"):

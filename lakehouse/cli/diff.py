@@ -15,8 +15,8 @@ from lakehouse.errors import LakehouseError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakehouse.iceberg.diff import Counts
-    from lakehouse.iceberg.diff_plan import Diff
+    from lakehouse.iceberg.inspecting.diff import Counts
+    from lakehouse.iceberg.inspecting.diff_plan import Diff
 
 TABLE_ROWS = 100
 """How many rows a table for people shows at most, unless they ask for another number."""
@@ -47,7 +47,7 @@ def diff(
     Rows that were only carried into another file do not count. A row of a key that has another row by then is changed,
     and shown before and after; without a key, rows are added and removed. Personal values are masked. Times are in UTC.
     """
-    from lakehouse.iceberg.diff_plan import plan_diff
+    from lakehouse.iceberg.inspecting.diff_plan import plan_diff
 
     full_name = plain_name(name)
     with state.progress("Reading the table's metadata"):
@@ -66,13 +66,13 @@ class _Found:
 
 
 def _declared_key(state: State, table: str) -> Sequence[str]:
-    from lakehouse.iceberg.diff_plan import declared_key
+    from lakehouse.iceberg.inspecting.diff_plan import declared_key
 
     return declared_key(state.declared[table]) if table in state.declared else ()
 
 
 def _found(state: State, planned: "Diff", limit: int | None) -> _Found:
-    from lakehouse.iceberg.diff import Counts
+    from lakehouse.iceberg.inspecting.diff import Counts
 
     if planned.is_empty:
         return _Found(Counts(), [Column(name) for name in _names(planned)])
@@ -88,7 +88,7 @@ def _found(state: State, planned: "Diff", limit: int | None) -> _Found:
 
 
 def _compared(state: State, planned: "Diff", limit: int | None) -> _Found:
-    from lakehouse.iceberg.diff import apply_diff, count_changes, ordered
+    from lakehouse.iceberg.inspecting.diff import apply_diff, count_changes, ordered
 
     # Counted and shown: what differs is kept, so that the table is read once.
     frame = apply_diff(state.engine, planned).persist()

@@ -13,7 +13,7 @@ from lakehouse.cli.values import Column, plain_json
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.history import History, Snapshot
-    from lakehouse.iceberg.schema_history import SchemaChange
+    from lakehouse.iceberg.inspecting.schema_history import SchemaChange
 
 _NUMBERS = ("added_rows", "deleted_rows", "rows")
 _RUN_DIGITS = 8
@@ -81,7 +81,7 @@ def _record(at: datetime | None, one: "Snapshot", refs: Mapping[int, list[str]],
 
 
 def _schema_records(state: State, name: str) -> list[dict[str, Any]]:
-    from lakehouse.iceberg.schema_history import read_schema_history
+    from lakehouse.iceberg.inspecting.schema_history import read_schema_history
 
     return [_schema_record(one) for one in read_schema_history(state.engine, name)]
 

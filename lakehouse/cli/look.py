@@ -11,8 +11,8 @@ from lakehouse.cli.values import Column, as_text, plain_json
 
 if TYPE_CHECKING:
     from lakehouse.cli.status import Checks, TableStatus
-    from lakehouse.iceberg.manifest_entries import TableFile
-    from lakehouse.iceberg.metadata_files import MetadataFile
+    from lakehouse.iceberg.inspecting.manifest_entries import TableFile
+    from lakehouse.iceberg.inspecting.metadata_files import MetadataFile
 
 _FORMAT = click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 
@@ -45,8 +45,8 @@ def files(state: State, name: str, form: str) -> None:
 
     Data and delete files are those of the current snapshot, metadata files those of all snapshots that are kept.
     """
-    from lakehouse.iceberg.metadata import files as table_files
-    from lakehouse.iceberg.metadata_files import metadata_files
+    from lakehouse.iceberg.inspecting.metadata import files as table_files
+    from lakehouse.iceberg.inspecting.metadata_files import metadata_files
 
     with state.progress("Reading the table's metadata"):
         held = table_files(state.engine, plain_name(name))

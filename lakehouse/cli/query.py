@@ -60,7 +60,7 @@ def _declared_targets(state: State, parts: Sequence[str]) -> list[str]:
 @contextmanager
 def _locked(state: State, tables: Sequence[str]) -> Iterator[None]:
     """Hold the locks of the declared tables, in one order for all, so that nobody waits in a circle."""
-    from lakehouse.iceberg.lock import table_lock
+    from lakehouse.iceberg.writing.lock import table_lock
 
     with ExitStack() as stack:
         for table in tables:

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.evolution import Plan, plan
+from lakehouse.iceberg.evolving.evolution import Plan, plan
+from lakehouse.iceberg.evolving.state import state_of
 from lakehouse.iceberg.history import History, Snapshot, history_of
-from lakehouse.iceberg.state import state_of
 
 if TYPE_CHECKING:
     from dagster import AssetCheckEvaluation, AssetCheckKey, DagsterInstance

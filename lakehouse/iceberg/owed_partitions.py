@@ -10,9 +10,9 @@ from datetime import date, datetime
 from functools import cache
 from typing import Any
 
-from lakehouse.iceberg.changed_partitions import changed_values
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import History, read_history
+from lakehouse.iceberg.inspecting.changed_partitions import changed_values
 from lakehouse.iceberg.outcome import Pin
 from lakehouse.iceberg.quoting import identifier
 from lakehouse.iceberg.read import Input, read

@@ -9,13 +9,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from lakehouse.errors import SnapshotNotFound, UsageError
-from lakehouse.iceberg.changed_partitions import changed_values
 from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.evolving.state import names_at
 from lakehouse.iceberg.history import History, read_history
+from lakehouse.iceberg.inspecting.changed_partitions import changed_values
 from lakehouse.iceberg.outcome import Pin
 from lakehouse.iceberg.quoting import among, identifier
 from lakehouse.iceberg.run import Run
-from lakehouse.iceberg.state import names_at
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

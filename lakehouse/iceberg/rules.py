@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg import types
 from lakehouse.iceberg.casts import cast_sql
+from lakehouse.iceberg.declaration import types
 from lakehouse.iceberg.quoting import identifier, literal, literals
 
 OnFailure = Literal["quarantine", "block", "warn"]

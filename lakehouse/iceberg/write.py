@@ -8,21 +8,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import WriteConflict
-from lakehouse.iceberg import branch, evolution
-from lakehouse.iceberg.attempt_merge import merge_attempt
-from lakehouse.iceberg.attempt_rows import rows_attempt
 from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.evolving import evolution
 from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.lock import WriteLog, table_lock
+from lakehouse.iceberg.inspecting.scanned import with_scanned
 from lakehouse.iceberg.outcome import Outcome, Pin, Published, Refused, Unchanged
 from lakehouse.iceberg.owed_partitions import watermarks
 from lakehouse.iceberg.read import SINCE, Input, pin, read_inputs
-from lakehouse.iceberg.retry import Failure, classify, pause
 from lakehouse.iceberg.run import Run
-from lakehouse.iceberg.scanned import with_scanned
-from lakehouse.iceberg.settle import remember_unchanged
-from lakehouse.iceberg.stage import Attempt
 from lakehouse.iceberg.table import IcebergTable, Merge
+from lakehouse.iceberg.writing import branch
+from lakehouse.iceberg.writing.attempt_merge import merge_attempt
+from lakehouse.iceberg.writing.attempt_rows import rows_attempt
+from lakehouse.iceberg.writing.lock import WriteLog, table_lock
+from lakehouse.iceberg.writing.retry import Failure, classify, pause
+from lakehouse.iceberg.writing.settle import remember_unchanged
+from lakehouse.iceberg.writing.stage import Attempt
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg import evolution
 from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.evolving import evolution
 from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.lock import table_lock
 from lakehouse.iceberg.outcome import Outcome, Refused, Unchanged
 from lakehouse.iceberg.run import Run
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.iceberg.write import write
+from lakehouse.iceberg.writing.lock import table_lock
 from lakehouse.ingestion.archive import finish
 from lakehouse.ingestion.delivery import Archived, Delivery
 from lakehouse.ingestion.feed import Feed

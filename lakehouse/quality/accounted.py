@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.iceberg.audit import sample_of
-from lakehouse.iceberg.candidate import SOURCE_COLUMNS
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import read_history
 from lakehouse.iceberg.outcome import Pin
@@ -12,6 +10,8 @@ from lakehouse.iceberg.quoting import identifier
 from lakehouse.iceberg.read import read
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.iceberg.versions import key_sql, newest_sql
+from lakehouse.iceberg.writing.audit import sample_of
+from lakehouse.iceberg.writing.candidate import SOURCE_COLUMNS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from lakehouse.errors import DeclarationError, FrameMismatch
-from lakehouse.iceberg import audit, read, write
+from lakehouse.iceberg import read, write
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import read_history
 from lakehouse.iceberg.outcome import Outcome, Pin, Refused, RuleResult
 from lakehouse.iceberg.read import Input, latest
 from lakehouse.iceberg.run import Run
 from lakehouse.iceberg.table import IcebergTable, OverwritePartitions
+from lakehouse.iceberg.writing import audit
 from lakehouse.resources.checks import Evaluated
 from lakehouse.resources.frames import to_pandas, to_spark
 from lakehouse.resources.inferred import inferred_table

@@ -13,7 +13,7 @@ import dagster as dg
 from lakehouse.definitions import FEEDS, TABLES, definitions
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.metadata import files
+from lakehouse.iceberg.inspecting.metadata import files
 from lakehouse.ingestion.catch_up import IngestResult, ingest
 from lakehouse.resources.engine import open_engine
 from lakehouse.resources.instance import open_instance

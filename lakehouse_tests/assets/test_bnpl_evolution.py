@@ -8,7 +8,7 @@ import pytest
 from lakehouse.assets.silver.bnpl_transactions_clean import TABLE
 from lakehouse.errors import PendingChanges
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.evolution import apply, plan_now
+from lakehouse.iceberg.evolving.evolution import apply, plan_now
 from lakehouse.iceberg.table import Column, IcebergTable
 from lakehouse_tests.assets.bnpl_variants import (
     FRIDAY,

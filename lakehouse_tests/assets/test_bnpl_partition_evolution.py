@@ -8,11 +8,11 @@ import pytest
 from pyspark.sql import DataFrame
 
 from lakehouse.assets.silver.bnpl_transactions_clean import TABLE
-from lakehouse.iceberg.changed_partitions import changed_values
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.evolution import apply, ensure
+from lakehouse.iceberg.evolving.evolution import apply, ensure
 from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.metadata import files
+from lakehouse.iceberg.inspecting.changed_partitions import changed_values
+from lakehouse.iceberg.inspecting.metadata import files
 from lakehouse.iceberg.owed_partitions import owed_values
 from lakehouse.iceberg.read import changed_keys, latest
 from lakehouse.iceberg.table import Column, IcebergTable, Merge, OverwritePartitions

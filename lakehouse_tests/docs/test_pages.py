@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from lakehouse.iceberg.evolution import plan
+from lakehouse.iceberg.evolving.evolution import plan
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse_tests.docs.markdown import ROOT, blocks
 

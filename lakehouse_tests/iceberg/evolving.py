@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from lakehouse.iceberg.ddl import MANAGED_PROPERTY, declared_properties, managed_properties
-from lakehouse.iceberg.state import ColumnState, TableState
+from lakehouse.iceberg.declaration.types import parse
+from lakehouse.iceberg.evolving.ddl import MANAGED_PROPERTY, declared_properties, managed_properties
+from lakehouse.iceberg.evolving.state import ColumnState, TableState
 from lakehouse.iceberg.table import Append, Column, IcebergTable
-from lakehouse.iceberg.types import parse
 
 NAME = "silver.orders"
 

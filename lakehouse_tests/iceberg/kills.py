@@ -11,13 +11,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg import attempt_merge, attempt_rows, branch
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.outcome import Outcome
 from lakehouse.iceberg.read import incremental
 from lakehouse.iceberg.rules import between, castable, unique
 from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge
 from lakehouse.iceberg.write import write
+from lakehouse.iceberg.writing import attempt_merge, attempt_rows, branch
 from lakehouse_tests.processes import engine_of_process, kill_this_process, wait_for
 
 LANDED = IcebergTable(

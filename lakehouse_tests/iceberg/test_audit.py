@@ -2,11 +2,11 @@
 
 import pytest
 
-from lakehouse.iceberg.audit import evaluate
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.rules import accepted, between, excluded, expression, not_null, unique
 from lakehouse.iceberg.table import Append, Column, IcebergTable
 from lakehouse.iceberg.write import write
+from lakehouse.iceberg.writing.audit import evaluate
 from lakehouse_tests.iceberg.declarations import EVENTS, rows_of, snapshot_id
 
 pytestmark = pytest.mark.spark

@@ -10,7 +10,6 @@ from threading import Event, Thread
 import pytest
 
 from lakehouse.errors import CommitUnknown
-from lakehouse.iceberg import attempt_merge, attempt_rows, branch, retry
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import read_history
 from lakehouse.iceberg.outcome import Published
@@ -18,6 +17,7 @@ from lakehouse.iceberg.read import latest
 from lakehouse.iceberg.run import Partitions, Run
 from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge, Overwrite, OverwritePartitions
 from lakehouse.iceberg.write import write
+from lakehouse.iceberg.writing import attempt_merge, attempt_rows, branch, retry
 from lakehouse_tests.iceberg.declarations import content
 from lakehouse_tests.iceberg.kills import at_half, slow
 

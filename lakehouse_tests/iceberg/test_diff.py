@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from lakehouse.errors import UsageError
-from lakehouse.iceberg.diff import Counts, apply_diff, count_changes, diff, ordered
-from lakehouse.iceberg.diff_plan import declared_key, plan_diff
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import read_history
+from lakehouse.iceberg.inspecting.diff import Counts, apply_diff, count_changes, diff, ordered
+from lakehouse.iceberg.inspecting.diff_plan import declared_key, plan_diff
 from lakehouse.iceberg.table import Column, IcebergTable, Merge
 from lakehouse.iceberg.write import write
 from lakehouse_tests.iceberg.declarations import (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.evolution import apply, ensure, plan_now
+from lakehouse.iceberg.evolving.evolution import apply, ensure, plan_now
 from lakehouse.iceberg.history import read_history
 from lakehouse.iceberg.table import Column, IcebergTable
 from lakehouse_tests.iceberg.evolving import columns, declared

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from lakehouse.iceberg.catalog import Catalog
-from lakehouse.iceberg.ddl import statements
-from lakehouse.iceberg.evolution import Plan, plan
+from lakehouse.iceberg.evolving.ddl import statements
+from lakehouse.iceberg.evolving.evolution import Plan, plan
 from lakehouse.iceberg.table import Column, IcebergTable
 from lakehouse_tests.iceberg.evolving import columns, declared, state_like
 

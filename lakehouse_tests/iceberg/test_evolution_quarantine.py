@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.evolution import ensure, plan_now
+from lakehouse.iceberg.evolving.evolution import ensure, plan_now
 from lakehouse.iceberg.outcome import Published
 from lakehouse.iceberg.rules import between
 from lakehouse.iceberg.table import Column, IcebergTable, Merge, Overwrite, Versions

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.evolution import apply
+from lakehouse.iceberg.evolving.evolution import apply
 from lakehouse.iceberg.outcome import Published
 from lakehouse.iceberg.read import changed_keys, incremental
 from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge, OverwritePartitions

@@ -4,7 +4,7 @@ import pytest
 
 from lakehouse.errors import EvolutionRefused
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.evolution import apply, ensure, plan
+from lakehouse.iceberg.evolving.evolution import apply, ensure, plan
 from lakehouse.iceberg.table import Column, IcebergTable
 from lakehouse_tests.iceberg.evolving import columns, declared, state_like
 

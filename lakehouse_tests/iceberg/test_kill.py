@@ -9,7 +9,7 @@ import pytest
 
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import Snapshot, read_history
-from lakehouse.iceberg.lock import table_lock
+from lakehouse.iceberg.writing.lock import table_lock
 from lakehouse.resources.engine import open_engine
 from lakehouse.settings import Settings
 from lakehouse_tests.iceberg.kills import (

@@ -8,10 +8,10 @@ import pytest
 
 from lakehouse.errors import TableNotFound
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.evolution import apply, ensure
+from lakehouse.iceberg.evolving.evolution import apply, ensure
 from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.metadata import files, history, manifests, partitions, refs, snapshots
-from lakehouse.iceberg.metadata_files import metadata_files
+from lakehouse.iceberg.inspecting.metadata import files, history, manifests, partitions, refs, snapshots
+from lakehouse.iceberg.inspecting.metadata_files import metadata_files
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
 
 COLUMNS = columns(

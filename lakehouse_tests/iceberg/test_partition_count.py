@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from lakehouse.iceberg.declaration.partitioning import PartitionField
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.evolution import apply, ensure, plan, plan_now
-from lakehouse.iceberg.extent import Extent, read_extent
-from lakehouse.iceberg.partition_count import count_partitions
-from lakehouse.iceberg.partitioning import PartitionField
+from lakehouse.iceberg.evolving.evolution import apply, ensure, plan, plan_now
+from lakehouse.iceberg.evolving.extent import Extent, read_extent
+from lakehouse.iceberg.evolving.partition_count import count_partitions
 from lakehouse.iceberg.table import Column, IcebergTable, OverwritePartitions
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared, state_like
 

@@ -5,10 +5,10 @@ from datetime import date
 import pytest
 
 from lakehouse.errors import DeclarationError
+from lakehouse.iceberg.declaration.partitioning import PartitionField, SortField
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.evolution import apply, ensure, plan_now
-from lakehouse.iceberg.metadata import files
-from lakehouse.iceberg.partitioning import PartitionField, SortField
+from lakehouse.iceberg.evolving.evolution import apply, ensure, plan_now
+from lakehouse.iceberg.inspecting.metadata import files
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
 
 

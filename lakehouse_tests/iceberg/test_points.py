@@ -6,7 +6,7 @@ import pytest
 
 from lakehouse.errors import SnapshotNotFound, UsageError
 from lakehouse.iceberg.history import History, Snapshot
-from lakehouse.iceberg.points import published_before, resolve_point
+from lakehouse.iceberg.inspecting.points import published_before, resolve_point
 
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.evolution import apply, ensure
+from lakehouse.iceberg.evolving.evolution import apply, ensure
 from lakehouse.iceberg.history import read_history
+from lakehouse.iceberg.inspecting.schema_history import SchemaChange, read_schema_history
 from lakehouse.iceberg.run import Run
-from lakehouse.iceberg.schema_history import SchemaChange, read_schema_history
 from lakehouse.iceberg.table import Column
 from lakehouse.iceberg.write import write
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared

@@ -5,12 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakehouse.errors import DeclarationError
+from lakehouse.iceberg.declaration.type_relations import is_wider, leaf_paths
+from lakehouse.iceberg.declaration.types import Array, ColumnType, Decimal, Field, Map, Primitive, Struct, parse
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.evolution import ensure
-from lakehouse.iceberg.state import read_state
+from lakehouse.iceberg.evolving.evolution import ensure
+from lakehouse.iceberg.evolving.state import read_state
 from lakehouse.iceberg.table import Append, Column, IcebergTable
-from lakehouse.iceberg.type_relations import is_wider, leaf_paths
-from lakehouse.iceberg.types import Array, ColumnType, Decimal, Field, Map, Primitive, Struct, parse
 
 PRIMITIVES = [
     "boolean",

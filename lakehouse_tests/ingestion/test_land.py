@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lakehouse.iceberg import evolution
+from lakehouse.iceberg.evolving import evolution
 from lakehouse.iceberg.history import read_history
 from lakehouse.iceberg.outcome import Published, Refused, Unchanged
 from lakehouse.iceberg.rules import not_null

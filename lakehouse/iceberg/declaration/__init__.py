@@ -1,0 +1,1 @@
+"""What a declaration is made of: types, partition transforms, and what contradicts what."""

@@ -1,0 +1,63 @@
+"""How much of a table a read touches: files and bytes, of all that there are; told by metadata, without a scan."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.history import History, history_of
+from lakehouse.iceberg.inspecting.changed_partitions import partition_field_names
+from lakehouse.iceberg.inspecting.manifest_entries import read_files
+from lakehouse.iceberg.outcome import Pin, Scanned
+from lakehouse.iceberg.read import Input
+from lakehouse.iceberg.run import Run
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+
+def with_scanned(engine: Engine, inputs: Mapping[str, Input], pins: Mapping[str, Pin], run: Run) -> dict[str, Pin]:
+    """Return the pins, each with how much of its table is read; without it where the metadata does not tell."""
+    return {name: replace(pin, scanned=_scanned(engine, inputs[name], pin, run)) for name, pin in pins.items()}
+
+
+def _scanned(engine: Engine, given: Input, pin: Pin, run: Run) -> Scanned | None:
+    if pin.snapshot_id is None or given.mode == "changed_keys":
+        return None
+    table = engine.catalog.load(pin.table)
+    history = history_of(pin.table, table)
+    head = history.snapshots[pin.snapshot_id]
+    total_files, total_bytes = head.count("total-data-files"), head.count("total-files-size")
+    if pin.since_snapshot_id is not None:
+        files, size = _appended(history, pin)
+    elif given.by and run.partitions:
+        found = _in_partitions(table, pin.snapshot_id, given, run)
+        if found is None:
+            return None
+        files, size = found
+    else:
+        files, size = total_files, total_bytes
+    return Scanned(files, total_files, size, total_bytes)
+
+
+def _appended(history: History, pin: Pin) -> tuple[int, int]:
+    added = history.between(pin.since_snapshot_id or 0, pin.snapshot_id or 0) or []
+    appends = [snapshot for snapshot in added if snapshot.operation == "append"]
+    return sum(found.count("added-data-files") for found in appends), sum(
+        found.count("added-files-size") for found in appends
+    )
+
+
+def _in_partitions(table: "Table", snapshot_id: int, given: Input, run: Run) -> tuple[int, int] | None:
+    """Return the files and bytes in the run's partitions, or outside; None where partitions do not tell."""
+    assert given.by is not None
+    assert run.partitions is not None
+    names = partition_field_names(table, given.by)
+    files = size = 0
+    for file in read_files(table, snapshot_id):
+        name = names.get(file.spec_id)
+        if name is None:
+            return None
+        if run.partitions.has(file.partition[name]) is not given.outside:
+            files, size = files + 1, size + file.size_bytes
+    return files, size

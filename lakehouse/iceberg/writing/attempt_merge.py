@@ -1,0 +1,141 @@
+"""One try at a merge: compare first, so that a row that would not change is not rewritten."""
+
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.outcome import Outcome, RuleResult
+from lakehouse.iceberg.quoting import identifier
+from lakehouse.iceberg.rules import Rule
+from lakehouse.iceberg.table import IcebergTable, Merge
+from lakehouse.iceberg.writing import stage
+from lakehouse.iceberg.writing.audit import TOTAL, audit, count, sample_of_repeated
+from lakehouse.iceberg.writing.candidate import DELETED, Candidate, differs_sql, prepare, written_columns
+from lakehouse.iceberg.writing.quarantine import Write, quarantine
+from lakehouse.iceberg.writing.settle import publish, refuse, unchanged, with_counts
+from lakehouse.iceberg.writing.stage import Attempt
+from lakehouse.iceberg.writing.verdict import REFUSED, counted, judged
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_ACTION = "__action"
+_INSERTED, _UPDATED, _DELETED, _KEYS = "__inserted", "__updated", "__deleted", "__keys"
+
+
+def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int, write: Write) -> Outcome:
+    """Compare a frame with the table by key, stage what is new or different, audit it, and publish or refuse it.
+
+    The compared frame is kept by a local checkpoint for the counts, the quarantine and the merge: the rows that were
+    audited are those that are written, and are computed once. A cached frame would not do: Spark 4.1 resolves the
+    tables in a MERGE's source anew, and fails on those that are read incrementally (`No plan for TableReference`).
+    """
+    candidate = prepare(attempt.table, frame).judged()
+    compared = _compare(attempt, mode, candidate).localCheckpoint(eager=False)
+    found = count(compared, _aggregates(attempt.table, mode, candidate))
+    results = _results(attempt, mode, candidate, compared, found)
+    refused = _or_zero(found[REFUSED])
+    quarantined = quarantine(attempt.engine, candidate, attempt.run, write, refused, compared)
+    repeated = found[TOTAL] - refused - found[_KEYS]
+    if repeated:
+        return refuse(
+            attempt,
+            _with_repeated_keys(attempt, mode, candidate, compared, results, repeated),
+            quarantined,
+            number,
+            staged=False,
+        )
+    inserted, updated, deleted = (_or_zero(found[name]) for name in (_INSERTED, _UPDATED, _DELETED))
+    if inserted + updated + deleted == 0:
+        return unchanged(attempt, results, quarantined, number)
+    changed = candidate.accepted(compared.where(f"{_ACTION} <> 'same'"))
+    _stage(attempt, mode, changed, updated + deleted)
+    results += _other_uniqueness(attempt, mode, changed)
+    if any(result.blocks for result in results):
+        return refuse(attempt, results, quarantined, number)
+    published = publish(attempt, results, quarantined, number)
+    return with_counts(published, inserted_rows=inserted, updated_rows=updated, removed_rows=deleted)
+
+
+def _compare(attempt: Attempt, mode: Merge, candidate: Candidate) -> "DataFrame":
+    """Return the candidate's rows, each with what would become of it: insert, update or same."""
+    from pyspark.sql.functions import expr
+
+    goes = identifier(DELETED) if candidate.deletes else "false"
+    if attempt.base.rows == 0:
+        return candidate.frame.selectExpr("*", f"if({goes}, 'same', 'insert') AS {_ACTION}")
+    columns = written_columns(attempt.table)
+    standing = attempt.existing().selectExpr(*map(identifier, columns), "true AS __standing")
+    on = " AND ".join(f"s.{identifier(key)} <=> t.{identifier(key)}" for key in mode.on)
+    joined = candidate.frame.alias("s").join(standing.alias("t"), expr(on), "left_outer")
+    differs = [differs_sql(attempt.table, name, "s", "t") for name in columns if name not in mode.on]
+    differ = " OR ".join(differs) or "false"
+    action = (
+        f"CASE WHEN {goes} THEN if(t.__standing IS NULL, 'same', 'delete') "
+        f"WHEN t.__standing IS NULL THEN 'insert' WHEN {differ} THEN 'update' ELSE 'same' END"
+    )
+    return joined.selectExpr("s.*", f"{action} AS {_ACTION}")
+
+
+def _aggregates(table: IcebergTable, mode: Merge, candidate: Candidate) -> dict[str, str]:
+    """Return what one query counts: broken rules, refused rows, inserts, updates, deletes, and distinct keys."""
+    refused = candidate.refused_predicate
+    key = f"struct({', '.join(map(identifier, mode.on))})"
+    return counted(candidate, table.row_rules) | {
+        _INSERTED: f"count_if(NOT {refused} AND {_ACTION} = 'insert')",
+        _UPDATED: f"count_if(NOT {refused} AND {_ACTION} = 'update')",
+        _DELETED: f"count_if({_ACTION} = 'delete')",
+        _KEYS: f"count(DISTINCT CASE WHEN NOT {refused} THEN {key} END)",
+    }
+
+
+def _results(
+    attempt: Attempt, mode: Merge, candidate: Candidate, compared: "DataFrame", found: dict
+) -> list[RuleResult]:
+    accepted_rows = found[TOTAL] - _or_zero(found[REFUSED])
+    results = judged(attempt, candidate, compared, attempt.table.row_rules, found)
+    return results + [RuleResult(rule, 0, accepted_rows) for rule in attempt.table.rules if _is_key(rule, mode)]
+
+
+def _with_repeated_keys(
+    attempt: Attempt, mode: Merge, candidate: Candidate, compared: "DataFrame", results: list[RuleResult], repeated: int
+) -> list[RuleResult]:
+    """Say that two rows have one key: a merge cannot tell which one shall win, whatever the rules are."""
+    rule = next(
+        (rule for rule in attempt.table.rules if _is_key(rule, mode) and rule.on_failure == "block"),
+        Rule(
+            "unique_merge_key", f"{', '.join(mode.on)} is unique in what is merged", mode.on, "block", unique_on=mode.on
+        ),
+    )
+    rows = candidate.accepted(compared)
+    sample = sample_of_repeated(attempt.engine, attempt.table, rows, rule)
+    failed = RuleResult(rule, repeated, results[0].total_rows if results else repeated, sample)
+    return [failed, *(result for result in results if result.rule.name != rule.name)]
+
+
+def _is_key(rule: Rule, mode: Merge) -> bool:
+    """Whether a rule says of the merge's own key that it is unique, which a merge sees to."""
+    return bool(rule.unique_on) and set(mode.on) <= set(rule.unique_on)
+
+
+def _other_uniqueness(attempt: Attempt, mode: Merge, changed: "DataFrame") -> list[RuleResult]:
+    """Evaluate the rules that other columns than the key are unique, among the rows merged and those that stay."""
+    rules = [rule for rule in attempt.table.rules if rule.unique_on and not _is_key(rule, mode)]
+    if not rules:
+        return []
+    keys = [identifier(key) for key in mode.on]
+    staying = attempt.existing().join(changed.select(*keys), list(mode.on), "left_anti")
+    added = changed.where(f"NOT {DELETED}") if DELETED in changed.columns else changed
+    return audit(attempt.engine, attempt.table, added, rules, staying if attempt.base.rows else None)
+
+
+def _stage(attempt: Attempt, mode: Merge, changed: "DataFrame", matched: int) -> None:
+    if matched:
+        stage.merge(attempt, changed, mode)
+        return
+    # Rows that are all new need no look at the table.
+    stamped = [f"current_timestamp() AS {identifier(mode.stamp)}"] if mode.stamp else []
+    columns = map(identifier, written_columns(attempt.table))
+    stage.append(attempt, changed.selectExpr(*columns, *stamped))
+
+
+def _or_zero(value: int | None) -> int:
+    return value or 0

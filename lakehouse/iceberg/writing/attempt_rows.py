@@ -1,0 +1,193 @@
+"""One try at an append or an overwrite."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from lakehouse.errors import UsageError
+from lakehouse.iceberg.history import Snapshot
+from lakehouse.iceberg.outcome import Outcome, Quarantined, RuleResult
+from lakehouse.iceberg.quoting import identifier, literal, literals
+from lakehouse.iceberg.rules import Rule
+from lakehouse.iceberg.table import Append, OverwritePartitions
+from lakehouse.iceberg.writing import stage
+from lakehouse.iceberg.writing.audit import audit, count, sample_of
+from lakehouse.iceberg.writing.candidate import Candidate, prepare
+from lakehouse.iceberg.writing.quarantine import Write, quarantine
+from lakehouse.iceberg.writing.settle import publish, refuse, unchanged, with_counts
+from lakehouse.iceberg.writing.stage import Attempt
+from lakehouse.iceberg.writing.verdict import REFUSED, counted, judged
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def rows_attempt(
+    attempt: Attempt,
+    frame: "DataFrame",
+    number: int,
+    write: Write,
+    arriving: Sequence[tuple[Any, ...]] | None,
+) -> Outcome:
+    """Stage a frame by append or overwrite, audit what it changed, and publish or refuse it."""
+    if isinstance(attempt.table.write, Append) and attempt.table.once_by:
+        left = _not_landed(attempt, frame, arriving)
+        if left is None:
+            return unchanged(attempt, (), None, number)
+        frame = left
+    candidate = prepare(attempt.table, frame)
+    stage_it = _append if isinstance(attempt.table.write, Append) else _overwrite
+    split, quarantined = stage_it(attempt, candidate, write)
+    head = attempt.history().head(attempt.branch)
+    assert head is not None
+    if isinstance(attempt.table.write, Append) and head.rows == attempt.base.rows:
+        return unchanged(attempt, split, quarantined, number)
+    return _settle(attempt, head, split, quarantined, number)
+
+
+def _append(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[RuleResult], Quarantined | None]:
+    """Stage the rows that break no rule, and look for others only where some are missing.
+
+    Counting a frame reads no column, where it is read from files; evaluating the rules once more would read all theirs.
+    """
+    rules = [rule for rule in attempt.table.row_rules if rule.on_failure != "warn"]
+    blocking = [rule for rule in rules if rule.on_failure == "block"]
+    stage.append(attempt, candidate.accepted(candidate.frame.where(f"NOT {candidate.broken(blocking)}")))
+    if not rules:
+        return [], None
+    total = candidate.frame.count()
+    if total == _added(attempt):
+        return [RuleResult(rule, 0, total) for rule in rules], None
+    split, quarantined = _split(attempt, candidate, candidate.frame, write, attempt.table.quarantining_rules)
+    refused = quarantined.rows if quarantined else 0
+    if total - refused > _added(attempt):
+        # They belong to the candidate that is refused for them.
+        stage.append(attempt, candidate.accepted(candidate.frame.where(candidate.broken(blocking))))
+    return split, quarantined
+
+
+def _added(attempt: Attempt) -> int:
+    """Return how many rows an append has staged."""
+    head = attempt.history().head(attempt.branch)
+    assert head is not None
+    return head.rows - attempt.base.rows
+
+
+def _overwrite(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[RuleResult], Quarantined | None]:
+    """Split the rows and stage the accepted ones; the frame, often dear to compute, is computed once for both."""
+    if not attempt.table.quarantining_rules:
+        stage.overwrite(attempt, candidate.accepted(), _overwritten(attempt))
+        return [], None
+    candidate = candidate.judged()
+    kept = candidate.frame.persist()
+    try:
+        split, quarantined = _split(attempt, candidate, kept, write, attempt.table.row_rules)
+        stage.overwrite(attempt, candidate.accepted(kept), _overwritten(attempt))
+    finally:
+        kept.unpersist()
+    return split, quarantined
+
+
+def _settle(
+    attempt: Attempt, head: Snapshot, split: list[RuleResult], quarantined: Quarantined | None, number: int
+) -> Outcome:
+    known = {result.rule.name for result in split}
+    rules = [rule for rule in attempt.table.rules if rule.on_failure != "quarantine" and rule.name not in known]
+    needed = rules or isinstance(attempt.table.write, OverwritePartitions)
+    changed = _changed_rows(attempt, head)
+    existing = attempt.existing() if isinstance(attempt.table.write, Append) and attempt.base.rows else None
+    found = audit(attempt.engine, attempt.table, changed, [_ANY, *rules], existing) if needed else []
+    standing = found[0].total_rows if found else 0
+    results = [*split, *found[1:], *_outside(attempt, head, standing)]
+    if any(result.blocks for result in results):
+        return refuse(attempt, results, quarantined, number)
+    published = publish(attempt, results, quarantined, number)
+    return with_counts(published, partition_row_count=standing) if attempt.run.partitions else published
+
+
+# Every audit counts the rows that it looked at, also where no rule asks for them.
+_ANY = Rule("__rows", "counts the rows", (), "warn", violated_by="false")
+
+
+def _split(
+    attempt: Attempt, candidate: Candidate, kept: "DataFrame", write: Write, rules: Sequence[Rule]
+) -> tuple[list[RuleResult], Quarantined | None]:
+    """Count the rows that break row rules, in one query, and publish those that are refused to the quarantine."""
+    found = count(kept, counted(candidate, rules))
+    results = judged(attempt, candidate, kept, rules, found)
+    return results, quarantine(attempt.engine, candidate, attempt.run, write, found[REFUSED] or 0, kept)
+
+
+def _overwritten(attempt: Attempt) -> str:
+    """Return the predicate of the rows that this run replaces: never what rows the frame happens to hold."""
+    mode = attempt.table.write
+    if not isinstance(mode, OverwritePartitions):
+        return "true"
+    if attempt.run.partitions is None:
+        raise UsageError(
+            f"{attempt.table.name} is written by partitions of {mode.by}, and the run has none.",
+            next_step="Run it for a partition or a range of partitions.",
+        )
+    return attempt.run.partitions.predicate(mode.by)
+
+
+def _changed_rows(attempt: Attempt, head: Snapshot) -> "DataFrame":
+    """Return the rows that the branch changed, and no more."""
+    name = attempt.engine.catalog.sql_name(attempt.table.name)
+    if isinstance(attempt.table.write, Append) and attempt.base.rows:
+        bounds = {"start-snapshot-id": str(attempt.base.snapshot_id), "end-snapshot-id": str(head.snapshot_id)}
+        return attempt.engine.spark.read.format("iceberg").options(**bounds).load(name)
+    rows = attempt.engine.spark.read.option("versionAsOf", str(head.snapshot_id)).table(name)
+    return rows.where(_overwritten(attempt)) if isinstance(attempt.table.write, OverwritePartitions) else rows
+
+
+def _outside(attempt: Attempt, head: Snapshot, standing: int) -> list[RuleResult]:
+    """Return what an implicit blocking rule found: rows outside the overwritten partitions are appended in silence."""
+    mode = attempt.table.write
+    if not isinstance(mode, OverwritePartitions):
+        return []
+    written = head.count("added-records")
+    rule = Rule(
+        name="in_partitions",
+        description=f"{mode.by} lies in the run's partitions",
+        columns=(mode.by,),
+        on_failure="block",
+        violated_by=f"NOT coalesce({_overwritten(attempt)}, false)",
+    )
+    outside = written - standing
+    if not outside:
+        return [RuleResult(rule, 0, written)]
+    name = attempt.engine.catalog.sql_name(attempt.table.name)
+    staged = attempt.engine.spark.read.option("versionAsOf", str(head.snapshot_id)).table(name)
+    added = staged.where(rule.predicate()).exceptAll(attempt.existing().where(rule.predicate()))
+    return [RuleResult(rule, outside, written, sample_of(attempt.engine, attempt.table, added))]
+
+
+def _not_landed(attempt: Attempt, frame: "DataFrame", arriving: Sequence[tuple[Any, ...]] | None) -> "DataFrame | None":
+    """Leave out what the table already has, by `once_by`; None where nothing is left for sure."""
+    keys = attempt.table.once_by
+    if attempt.base.rows == 0:
+        return None if arriving is not None and not arriving else frame
+    if arriving is None:
+        there = attempt.existing().select(*map(identifier, keys)).distinct()
+        on = " AND ".join(f"s.{identifier(key)} <=> t.{identifier(key)}" for key in keys)
+        from pyspark.sql.functions import expr
+
+        return frame.alias("s").join(there.alias("t"), expr(on), "left_anti")
+    landed = _landed(attempt, keys, arriving)
+    if landed >= set(arriving):
+        return None
+    for known in landed:
+        same = " AND ".join(f"{identifier(key)} <=> {literal(value)}" for key, value in zip(keys, known, strict=True))
+        frame = frame.where(f"NOT ({same})")
+    return frame
+
+
+def _landed(attempt: Attempt, keys: Sequence[str], arriving: Sequence[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
+    """Return those of the arriving keys that the table has; files are pruned by the keys' bounds and Bloom filters."""
+    if not arriving:
+        return set()
+    among = " AND ".join(
+        f"{identifier(key)} IN {literals(sorted({values[at] for values in arriving}))}" for at, key in enumerate(keys)
+    )
+    rows = attempt.existing().where(among).select(*map(identifier, keys)).distinct().collect()
+    return {tuple(row) for row in rows} & set(arriving)

@@ -1,0 +1,199 @@
+"""The rows that a write may publish: what an asset computed, checked by name, typed, and split by the rules."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from lakehouse.errors import FrameMismatch
+from lakehouse.iceberg.declaration import types
+from lakehouse.iceberg.quoting import identifier, literal
+from lakehouse.iceberg.rules import Rule
+from lakehouse.iceberg.table import IcebergTable, Merge
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SOURCE_COLUMNS = ("_source_file", "_source_sha256", "_source_row")
+DELETED = "_deleted"
+"""A column that the frame of a merge may have beside the declared ones: true where the row of that key shall go."""
+_DELIVERED = "__delivered__"
+_BROKEN = "__broken"
+_BITS = 62
+"""Rules that a bigint has bits for; more of them are evaluated each time."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A frame in the declared types, that still knows what was delivered.
+
+    `frame` has the declared columns, then those of `SOURCE_COLUMNS` and `DELETED` that the asset handed on, then for
+    each column that was cast its value before that, under the name in `delivered`.
+    """
+
+    table: IcebergTable
+    frame: "DataFrame"
+    delivered: Mapping[str, str]
+    bits: Mapping[str, int] = field(default_factory=dict)
+    """By rule, its bit in the column of what each row breaks, where the rules were evaluated already."""
+
+    def violation(self, rule: Rule) -> str:
+        """Return the SQL predicate of the rows that break a row rule; one that shall go breaks none."""
+        if rule.name in self.bits:
+            return f"({_BROKEN} & {1 << self.bits[rule.name]}L <> 0)"
+        broken = rule.predicate(self.delivered_sql)
+        return f"(NOT {DELETED} AND {broken})" if self.deletes else broken
+
+    def judged(self) -> "Candidate":
+        """Return the candidate with a column that holds a bit for each row rule, set where the row breaks it.
+
+        A frame that is kept then evaluates its rules once, whoever asks later which of them a row breaks.
+        """
+        rules = self.table.row_rules[:_BITS]
+        bits = [f"if({self.violation(rule)}, {1 << bit}L, 0L)" for bit, rule in enumerate(rules)]
+        frame = self.frame.selectExpr("*", f"{' + '.join(bits) or '0L'} AS {_BROKEN}")
+        return replace(self, frame=frame, bits={rule.name: bit for bit, rule in enumerate(rules)})
+
+    @property
+    def deletes(self) -> bool:
+        """Whether the frame says of each row if it shall go."""
+        return DELETED in self.frame.columns
+
+    def delivered_sql(self, column: str) -> str:
+        """Return the SQL of a column as it was delivered."""
+        return identifier(self.delivered.get(column, column))
+
+    @property
+    def refused_predicate(self) -> str:
+        """The SQL predicate of the rows that go to the quarantine."""
+        return self.broken(self.table.quarantining_rules)
+
+    def broken(self, rules: Sequence[Rule]) -> str:
+        """Return the SQL predicate of the rows that break any of some row rules."""
+        mask = sum(1 << self.bits[rule.name] for rule in rules if rule.name in self.bits)
+        breaks = [f"{_BROKEN} & {mask}L <> 0"] if mask else []
+        breaks += [self.violation(rule) for rule in rules if rule.name not in self.bits]
+        return f"({' OR '.join(breaks)})" if breaks else "false"
+
+    def accepted(self, frame: "DataFrame | None" = None) -> "DataFrame":
+        """Return the rows that go on, in the declared columns, and `DELETED` where the frame has it."""
+        rows = (self.frame if frame is None else frame).where(f"NOT {self.refused_predicate}")
+        columns = [*written_columns(self.table), *([DELETED] if self.deletes else [])]
+        return rows.select(*map(identifier, columns))
+
+    def shown(self, frame: "DataFrame | None" = None) -> "DataFrame":
+        """Return the rows as people shall see them: what was delivered in place of what it was cast to."""
+        rows = self.frame if frame is None else frame
+        present = [name for name in rows.columns if name in {*self.table.column_names, *SOURCE_COLUMNS}]
+        return rows.selectExpr(*(f"{self.delivered_sql(name)} AS {identifier(name)}" for name in present))
+
+    def quarantine_rows(self, frame: "DataFrame | None" = None) -> "DataFrame":
+        """Return the refused rows as the quarantine table holds them."""
+        refused = (self.frame if frame is None else frame).where(self.refused_predicate)
+        assert self.table.quarantine is not None
+        delivered = [name for name in self.table.quarantine.column_names if name in self.table.column_names]
+        texts = [f"{self._text_sql(name)} AS {identifier(name)}" for name in delivered if name not in SOURCE_COLUMNS]
+        reasons = ", ".join(
+            f"CASE WHEN {self.violation(rule)} THEN {literal(rule.name)} END" for rule in self.table.quarantining_rules
+        )
+        present = refused.columns
+        sources = [
+            name if name in present else f"CAST(NULL AS {_SOURCE_TYPES[name]}) AS {name}" for name in SOURCE_COLUMNS
+        ]
+        return refused.selectExpr(
+            *texts,
+            f"{self._row_key_sql(present)} AS _row_key",
+            f"filter(array({reasons}), reason -> reason IS NOT NULL) AS _reasons",
+            *sources,
+        ).dropDuplicates(["_row_key"])
+
+    def _row_key_sql(self, present: list[str]) -> str:
+        if all(name in present for name in SOURCE_COLUMNS):
+            return "sha2(concat_ws('|', _source_file, _source_sha256, _source_row), 256)"
+        whole = ", ".join(self._text_sql(name) for name in written_columns(self.table))
+        return f"sha2(to_json(array({whole})), 256)"
+
+    def _text_sql(self, column: str) -> str:
+        """Return the SQL of a column's delivered value as text; NULL of the stamp, which none is delivered of."""
+        if column not in written_columns(self.table):
+            return "CAST(NULL AS STRING)"
+        if column in self.delivered:
+            return f"CAST({identifier(self.delivered[column])} AS STRING)"
+        nested = isinstance(types.parse(self.table.column(column).type), (types.Struct, types.Array, types.Map))
+        return f"to_json({identifier(column)})" if nested else f"CAST({identifier(column)} AS STRING)"
+
+
+_SOURCE_TYPES = {"_source_file": "STRING", "_source_sha256": "STRING", "_source_row": "BIGINT"}
+
+
+def written_columns(table: IcebergTable) -> list[str]:
+    """Names of the columns that an asset fills: all but the stamp of a merge."""
+    stamp = table.write.stamp if isinstance(table.write, Merge) else None
+    return [name for name in table.column_names if name != stamp]
+
+
+def prepare(table: IcebergTable, frame: "DataFrame") -> Candidate:
+    """Bring a frame into the declared columns and types; plans only, runs nothing.
+
+    :raises FrameMismatch: names the columns that lack, are unknown or have another type, and what was expected.
+    """
+    found = {field.name: types.parse(field.dataType.simpleString()) for field in _known_fields(table, frame)}
+    _check_names(table, frame.columns)
+    castable = {rule.columns[0]: rule for rule in table.rules if rule.castable_as}
+    selected: list[str] = []
+    delivered: dict[str, str] = {}
+    for name in written_columns(table):
+        wanted = types.parse(table.column(name).type)
+        have = found.get(name)
+        quoted = identifier(name)
+        if have == wanted:
+            selected.append(quoted)
+        elif have is None or types.widens(have, wanted):
+            selected.append(f"CAST({quoted} AS {wanted}) AS {quoted}")
+        elif name in castable:
+            delivered[name] = f"{_DELIVERED}{name}"
+            selected.append(f"CAST({castable[name].cast_sql(quoted)} AS {wanted}) AS {quoted}")
+        else:
+            raise FrameMismatch(
+                f"{table.name}: column {name} is {have} in the frame; expected {wanted}, as declared.",
+                next_step=f"Cast it in the asset, or declare castable({name!r}, {str(wanted)!r}) among the rules.",
+            )
+    beside = (*SOURCE_COLUMNS, DELETED)
+    extra = [identifier(name) for name in beside if name in frame.columns and name not in table.column_names]
+    raw = [f"{identifier(name)} AS {identifier(hidden)}" for name, hidden in delivered.items()]
+    return Candidate(table, frame.selectExpr(*selected, *extra, *raw), delivered)
+
+
+def _known_fields(table: IcebergTable, frame: "DataFrame") -> list:
+    # A column of NULLs alone has no type yet (`void`), and takes the declared one.
+    return [
+        field
+        for field in frame.schema.fields
+        if field.name in table.column_names and field.dataType.simpleString() != "void"
+    ]
+
+
+def _check_names(table: IcebergTable, found: list[str]) -> None:
+    wanted = written_columns(table)
+    allowed = {*table.column_names, *SOURCE_COLUMNS, *([DELETED] if isinstance(table.write, Merge) else [])}
+    missing = [name for name in wanted if name not in found]
+    unknown = [name for name in found if name not in allowed]
+    if missing or unknown:
+        parts = [
+            f"lacks {', '.join(missing)}" if missing else "",
+            f"has unknown {', '.join(unknown)}" if unknown else "",
+        ]
+        raise FrameMismatch(
+            f"{table.name}: the frame {' and '.join(part for part in parts if part)}; expected {', '.join(wanted)}.",
+            next_step="Select the declared columns in the asset, or declare the new ones.",
+        )
+
+
+def differs_sql(table: IcebergTable, column: str, left: str, right: str) -> str:
+    """Return the SQL predicate that is true where two rows differ in a column; NULLs are equal."""
+    column_type = types.parse(table.column(column).type)
+    a, b = f"{left}.{identifier(column)}", f"{right}.{identifier(column)}"
+    if isinstance(column_type, types.Map) and not types.has_map(column_type.value):
+        a, b = f"array_sort(map_entries({a}))", f"array_sort(map_entries({b}))"
+    elif types.has_map(column_type):
+        a, b = f"to_json({a})", f"to_json({b})"
+    return f"{a} IS DISTINCT FROM {b}"

@@ -1,0 +1,75 @@
+"""Refused rows: kept as they were delivered, with their reasons, published before the rows that go on."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.history import read_history
+from lakehouse.iceberg.outcome import Outcome, Pin, Quarantined
+from lakehouse.iceberg.quoting import identifier
+from lakehouse.iceberg.read import read
+from lakehouse.iceberg.run import Run
+from lakehouse.iceberg.table import IcebergTable
+from lakehouse.iceberg.writing.candidate import DELETED, Candidate, written_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Write = Callable[..., Outcome]
+
+
+def quarantine(
+    engine: Engine, candidate: Candidate, run: Run, write: Write, rows: int, frame: "DataFrame | None" = None
+) -> Quarantined | None:
+    """Merge the refused rows into the quarantine table, idempotently by their source; None where there are none.
+
+    Rows that stand in it, and that an accepted version corrects, leave it in the same commit.
+    """
+    target = candidate.table.quarantine
+    if target is None:
+        return None
+    standing = _standing_rows(engine, candidate.table)
+    if not rows and not standing:
+        return None
+
+    def changes() -> "DataFrame":
+        refused = candidate.quarantine_rows(frame).selectExpr("*", f"false AS {DELETED}")
+        corrected = _corrected(engine, candidate, frame) if _standing_rows(engine, candidate.table) else None
+        return refused if corrected is None else refused.unionByName(corrected)
+
+    outcome = write(engine, target, changes, run=Run(run.run_id))
+    return Quarantined(target.name, rows, outcome.snapshot_id)
+
+
+def _standing_rows(engine: Engine, table: IcebergTable) -> int:
+    """Return how many rows may be corrected: none where the table does not say what a version is."""
+    if table.versions is None or table.quarantine is None:
+        return 0
+    main = read_history(engine, table.quarantine.name).main
+    return main.rows if main else 0
+
+
+def _corrected(engine: Engine, candidate: Candidate, frame: "DataFrame | None") -> "DataFrame":
+    """Return the quarantine's rows of which an accepted version, at least as new, is among the candidate's."""
+    from pyspark.sql.functions import expr
+
+    table = candidate.table
+    assert table.versions is not None
+    assert table.quarantine is not None
+    first = table.versions.newest[0]
+    accepted = candidate.accepted(frame).select(*map(identifier, (*table.versions.of, first)))
+    main = read_history(engine, table.quarantine.name).main
+    assert main is not None
+    held = read(engine, Pin(table.quarantine.name, main.snapshot_id))
+    same = " AND ".join(f"{_typed(table, name)} = a.{identifier(name)}" for name in table.versions.of)
+    newer = f"coalesce({_typed(table, first)} <= a.{identifier(first)}, true)"
+    leaving = held.alias("q").join(accepted.alias("a"), expr(f"{same} AND {newer}"), "left_semi")
+    columns = [identifier(name) for name in written_columns(table.quarantine)]
+    return leaving.selectExpr(*columns, f"true AS {DELETED}")
+
+
+def _typed(table: IcebergTable, column: str) -> str:
+    """Return SQL for the type that a column has in the table, of its text in the quarantine."""
+    raw, wanted = f"q.{identifier(column)}", table.column(column).type
+    rule = next((rule for rule in table.rules if rule.castable_as and rule.columns == (column,)), None)
+    return rule.cast_sql(raw) if rule else f"try_cast({raw} AS {wanted})"

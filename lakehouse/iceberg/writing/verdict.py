@@ -1,0 +1,44 @@
+"""What a table's row rules say of the rows that a write was given: counted in one query, samples in one more."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lakehouse.iceberg.outcome import RuleResult
+from lakehouse.iceberg.rules import Rule
+from lakehouse.iceberg.writing.audit import TOTAL, samples_of
+from lakehouse.iceberg.writing.candidate import Candidate
+from lakehouse.iceberg.writing.stage import Attempt
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+REFUSED = "__refused"
+
+
+def counted(candidate: Candidate, rules: Sequence[Rule]) -> dict[str, str]:
+    """Return the aggregates that count, by name, the refused rows and those that break each rule."""
+    return {
+        REFUSED: f"count_if({candidate.refused_predicate})",
+        **{rule.name: f"count_if({_breaks(candidate, rule)})" for rule in rules},
+    }
+
+
+def judged(
+    attempt: Attempt, candidate: Candidate, rows: "DataFrame", rules: Sequence[Rule], found: Mapping[str, Any]
+) -> list[RuleResult]:
+    """Return what each rule found, in rows that were counted, with samples of those that break it.
+
+    A rule that quarantines looks at all rows, and the others at those that go on.
+    """
+    broken = {rule.name: candidate.shown(rows.where(_breaks(candidate, rule))) for rule in rules if found[rule.name]}
+    samples = samples_of(attempt.engine, attempt.table, broken)
+    looked_at = {True: found[TOTAL], False: found[TOTAL] - (found[REFUSED] or 0)}
+    return [
+        RuleResult(rule, found[rule.name] or 0, looked_at[rule.on_failure == "quarantine"], samples.get(rule.name, ()))
+        for rule in rules
+    ]
+
+
+def _breaks(candidate: Candidate, rule: Rule) -> str:
+    broken = candidate.violation(rule)
+    return broken if rule.on_failure == "quarantine" else f"NOT {candidate.refused_predicate} AND {broken}"
