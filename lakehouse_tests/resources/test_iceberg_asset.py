@@ -46,13 +46,15 @@ def test_the_pins_of_the_inputs_are_shown(project):
     first = project.snapshot_id("bronze.raw_people")
     result = project.deliver("second", BOB)
 
-    assert result.asset("silver.people").metadata["iceberg/inputs"] == {
-        "raw_people": {
-            "table": "bronze.raw_people",
-            "snapshot_id": str(project.snapshot_id("bronze.raw_people")),
-            "since_snapshot_id": str(first),
-            "rows": 1,
-        }
+    read = result.asset("silver.people").metadata["iceberg/inputs"]["raw_people"]
+    assert read.pop("scanned_size_bytes") < read.pop("scanned_total_bytes")
+    assert read == {
+        "table": "bronze.raw_people",
+        "snapshot_id": str(project.snapshot_id("bronze.raw_people")),
+        "since_snapshot_id": str(first),
+        "rows": 1,
+        "scanned_files": 1,
+        "scanned_total_files": 2,
     }
 
 
