@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.quoting import identifier
 from lakehouse.iceberg.table import IcebergTable, Versions
+from lakehouse.iceberg.writing.candidate import SOURCE_COLUMNS, Candidate, prepare
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -36,33 +37,45 @@ def newest_accepted(
     """Keep of each thing's versions the newest that the table's rules accept, and the refused ones not yet corrected.
 
     A refused version is corrected by an accepted one that is at least as new, whichever came first. What a version is,
-    and which is newest, is the table's `versions`. The rows are returned as they were given.
+    and which is newest, is the table's `versions`. The rows are returned for the table's write alone, cast and judged
+    by its rules, so that this is done once.
 
+    :param frame: the rows as delivered; columns that the table does not have are left out.
     :param rivals: rows of other partitions, as delivered, that displace and correct those of `frame` but are not kept.
     :param standing: rows of the table itself outside of the run's partitions, which do the same.
     """
     versions = _versions(table)
-    order = [*versions.of, *versions.newest]
-    judged = _judged(table, frame).selectExpr("*", f"false AS {_RIVAL}")
+    order = [*map(identifier, (*versions.of, *versions.newest))]
+    mine = _candidate(table, frame)
+    judged = mine.frame.selectExpr("*", f"{mine.refused_predicate} AS {_REFUSED}", f"false AS {_RIVAL}")
     for rival in rivals:
-        names = [*map(identifier, order), _REFUSED, f"true AS {_RIVAL}"]
-        judged = judged.unionByName(_judged(table, rival).selectExpr(*names), allowMissingColumns=True)
+        other = _candidate(table, rival)
+        seen = other.frame.selectExpr(*order, f"{other.refused_predicate} AS {_REFUSED}", f"true AS {_RIVAL}")
+        judged = judged.unionByName(seen, allowMissingColumns=True)
     if standing is not None:
-        names = [*map(identifier, order), f"false AS {_REFUSED}", f"true AS {_RIVAL}"]
-        keys = frame.selectExpr(*(f"{sql} AS {identifier(name)}" for name, sql in key_sql(table, frame).items()))
-        relevant = standing.join(keys.distinct(), list(versions.of), "left_semi").selectExpr(*names)
-        judged = judged.unionByName(relevant, allowMissingColumns=True)
+        keys = mine.frame.select(*map(identifier, versions.of)).distinct()
+        relevant = standing.join(keys, list(versions.of), "left_semi")
+        seen = relevant.selectExpr(*order, f"false AS {_REFUSED}", f"true AS {_RIVAL}")
+        judged = judged.unionByName(seen, allowMissingColumns=True)
+    return _newest(versions, judged).select(*map(identifier, mine.frame.columns))
+
+
+def _candidate(table: IcebergTable, delivered: "DataFrame") -> Candidate:
+    known = {*table.column_names, *SOURCE_COLUMNS}
+    return prepare(table, delivered.select(*(identifier(name) for name in delivered.columns if name in known))).judged()
+
+
+def _newest(versions: Versions, judged: "DataFrame") -> "DataFrame":
     version = f"struct({', '.join(map(identifier, versions.newest))})"
     key = ", ".join(map(identifier, versions.of))
     newest = f"max(CASE WHEN NOT {_REFUSED} THEN {version} END) OVER (PARTITION BY {key})"
     first = identifier(versions.newest[0])
     is_newest = f"(NOT {_REFUSED} AND {version} = {_NEWEST})"
     has_no_key = " OR ".join(f"{identifier(name)} IS NULL" for name in versions.of)
-    is_uncorrected = (
-        f"({_REFUSED} AND ({has_no_key} OR {_NEWEST} IS NULL OR coalesce({first} > {_NEWEST}.{first}, false)))"
-    )
-    kept = judged.selectExpr("*", f"{newest} AS {_NEWEST}").where(f"NOT {_RIVAL} AND ({is_newest} OR {is_uncorrected})")
-    return _as_delivered(table, frame, kept)
+    is_newer = f"coalesce({first} > {_NEWEST}.{first}, false)"
+    is_uncorrected = f"({_REFUSED} AND ({has_no_key} OR {_NEWEST} IS NULL OR {is_newer}))"
+    with_newest = judged.selectExpr("*", f"{newest} AS {_NEWEST}")
+    return with_newest.where(f"NOT {_RIVAL} AND ({is_newest} OR {is_uncorrected})")
 
 
 def key_sql(table: IcebergTable, frame: "DataFrame") -> dict[str, str]:

@@ -16,8 +16,11 @@ from lakehouse.iceberg.writing.candidate import SOURCE_COLUMNS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FATES = ("clean", "quarantined", "superseded", "lost")
-_NEWEST = "__newest"
+FATES = ("clean", "quarantined", "superseded", "pending", "lost")
+"""What may become of a row; of a pending one another version has arrived that is yet to be computed."""
+_IS = "struct(xxhash64(_source_file, _source_sha256) AS file, _source_row AS row) AS __is"
+"""What tells a row from all others in a few bytes: its file by a hash, and its number there."""
+_PENDING = "WHEN __waits THEN 'pending'"
 
 
 @dataclass(frozen=True)
@@ -35,43 +38,71 @@ class Accounted:
 
 
 def account(
-    engine: Engine, source: IcebergTable, target: IcebergTable, snapshot_id: int | None, where: str | None = None
+    engine: Engine,
+    source: IcebergTable,
+    target: IcebergTable,
+    snapshot_id: int | None,
+    where: str | None = None,
+    *,
+    computed_id: int | None = None,
 ) -> Accounted:
     """Follow each row of a source to the target, its quarantine, or the version that displaced it, in one query.
 
-    :param snapshot_id: the state of the source that the target was computed from; None where it was not yet.
+    :param snapshot_id: the state of the source to look at; None where the target was not yet computed from any.
     :param where: a SQL predicate on the source's rows to look at; all where it is left out.
+    :param computed_id: the state of the source that the whole target is computed from; what came later may be pending.
     """
     if snapshot_id is None:
         return Accounted(None, dict.fromkeys(FATES, 0))
-    fates = _fates(engine, target, read(engine, Pin(source.name, snapshot_id), where))
+    pending = _arrived(engine, source, computed_id)
+    fates = _fates(engine, target, read(engine, Pin(source.name, snapshot_id), where), pending)
     counted = fates.groupBy("fate").count().collect()
     rows = dict.fromkeys(FATES, 0) | {row["fate"]: row["count"] for row in counted}
     lost = sample_of(engine, source, fates.where("fate = 'lost'").select(*SOURCE_COLUMNS)) if rows["lost"] else ()
     return Accounted(snapshot_id, rows, lost)
 
 
-def _fates(engine: Engine, target: IcebergTable, delivered: "DataFrame") -> "DataFrame":
-    """Return the source of each row and its fate, one of `FATES`."""
+def _arrived(engine: Engine, source: IcebergTable, since: int | None) -> "DataFrame | None":
+    """Return the rows that came to a source since it was last computed from as a whole; None where there are none."""
+    history = read_history(engine, source.name)
+    until = history.main.snapshot_id if history.main else None
+    if until is None or until == since:
+        return None
+    added = history.between(since, until) if since is not None and since in history.snapshots else None
+    appended = added is not None and all(found.operation in ("append", "replace") for found in added)
+    return read(engine, Pin(source.name, until, since if appended else None))
+
+
+def _fates(engine: Engine, target: IcebergTable, delivered: "DataFrame", pending: "DataFrame | None") -> "DataFrame":
+    """Return the source of each row and its fate, one of `FATES`.
+
+    A row is looked for by its key: what stands under that is the row itself or what displaced it.
+    """
     from pyspark.sql.functions import expr
 
     assert target.quarantine is not None
+    assert target.versions is not None
     keys = key_sql(target, delivered)
+    first = identifier(target.versions.newest[0])
     typed = [f"{sql} AS {identifier(name)}" for name, sql in keys.items()]
-    rows = delivered.selectExpr(*SOURCE_COLUMNS, *typed, f"{newest_sql(target, delivered)} AS {_NEWEST}")
-    clean, quarantined = _now(engine, target.name), _now(engine, target.quarantine.name)
-    placed = clean.selectExpr(*SOURCE_COLUMNS, "'clean' AS place").unionAll(
-        quarantined.selectExpr(*SOURCE_COLUMNS, "'quarantined' AS place")
-    )
-    first = identifier(target.versions.newest[0])  # type: ignore[union-attr]
-    standing = clean.selectExpr(*map(identifier, keys), f"{first} AS standing_newest")
+    rows = delivered.selectExpr(*SOURCE_COLUMNS, *typed, f"{newest_sql(target, delivered)} AS __newest", _IS)
+    standing = _now(engine, target.name).selectExpr(*map(identifier, keys), f"{first} AS __standing", _IS)
+    held = _now(engine, target.quarantine.name).selectExpr(_IS, "true AS __held")
     same = " AND ".join(f"s.{identifier(name)} = v.{identifier(name)}" for name in keys)
     fate = (
-        f"CASE WHEN place IS NOT NULL THEN place WHEN standing_newest >= coalesce({_NEWEST}, standing_newest) "
-        "THEN 'superseded' ELSE 'lost' END AS fate"
+        "CASE WHEN __held THEN 'quarantined' WHEN v.__is = s.__is THEN 'clean' "
+        "WHEN __standing >= coalesce(__newest, __standing) THEN 'superseded' "
+        f"{'' if pending is None else _PENDING} ELSE 'lost' END AS fate"
     )
-    joined = rows.join(placed, list(SOURCE_COLUMNS), "left").alias("s")
-    return joined.join(standing.alias("v"), expr(same), "left").selectExpr(*SOURCE_COLUMNS, fate)
+    joined = rows.alias("s").join(standing.alias("v"), expr(same), "left")
+    joined = joined.join(held.alias("q"), expr("s.__is = q.__is"), "left")
+    if pending is not None:
+        waiting = pending.selectExpr(
+            *(f"{sql} AS {identifier(name)}" for name, sql in key_sql(target, pending).items())
+        )
+        marked = waiting.distinct().selectExpr("*", "true AS __waits").alias("w")
+        joined = joined.join(marked, expr(same.replace("v.", "w.")), "left")
+    return joined.selectExpr(*(f"s.{name}" for name in SOURCE_COLUMNS), fate)
 
 
 def _now(engine: Engine, table: str) -> "DataFrame":

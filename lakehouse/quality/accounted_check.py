@@ -36,9 +36,11 @@ def accounted_check(source: IcebergTable, target: IcebergTable, *, by: str) -> d
         mine = _written_by(history, context.run.run_id)
         stamp = mine.stamp if mine else None
         if stamp and stamp.read:
-            found = account(engine, source, target, stamp.read.get(source.name), _of(stamp.spans, by))
+            computed, where = stamp.inputs.get(source.name), _of(stamp.spans, by)
+            found = account(engine, source, target, stamp.read.get(source.name), where, computed_id=computed)
         else:
-            found = account(engine, source, target, history.watermark(source.name) if history else None)
+            computed = history.watermark(source.name) if history else None
+            found = account(engine, source, target, computed, computed_id=computed)
         return _result(found, stamp.partitions if stamp else ())
 
     return check

@@ -113,7 +113,7 @@ def bnpl_transactions_clean(of_days: DataFrame, arrived: DataFrame, standing: Da
     has_no_day = f"NOT coalesce(_event_date BETWEEN DATE'2020-01-01' AND {INGESTED_ON}, false)"
     rows = of_days.unionByName(arrived.where(has_no_day))
     elsewhere = arrived.where(f"NOT ({has_no_day})")
-    return newest_accepted(TABLE, rows, rivals=[elsewhere], standing=standing).select(*TABLE.column_names)
+    return newest_accepted(TABLE, rows, rivals=[elsewhere], standing=standing)
 
 
 every_row_is_accounted_for = accounted_check(RAW, TABLE, by="_event_date")

@@ -48,10 +48,12 @@ class Candidate:
 
         A frame that is kept then evaluates its rules once, whoever asks later which of them a row breaks.
         """
+        if self.bits:
+            return self
         rules = self.table.row_rules[:_BITS]
         bits = [f"if({self.violation(rule)}, {1 << bit}L, 0L)" for bit, rule in enumerate(rules)]
         frame = self.frame.selectExpr("*", f"{' + '.join(bits) or '0L'} AS {_BROKEN}")
-        return replace(self, frame=frame, bits={rule.name: bit for bit, rule in enumerate(rules)})
+        return replace(self, frame=frame, bits=_bits(self.table))
 
     @property
     def deletes(self) -> bool:
@@ -131,16 +133,26 @@ def written_columns(table: IcebergTable) -> list[str]:
     return [name for name in table.column_names if name != stamp]
 
 
+def _bits(table: IcebergTable) -> dict[str, int]:
+    return {rule.name: bit for bit, rule in enumerate(table.row_rules[:_BITS])}
+
+
 def prepare(table: IcebergTable, frame: "DataFrame") -> Candidate:
     """Bring a frame into the declared columns and types; plans only, runs nothing.
 
+    The frame of a candidate that was judged already is taken as it is.
+
     :raises FrameMismatch: names the columns that lack, are unknown or have another type, and what was expected.
     """
+    if _BROKEN in frame.columns:
+        hidden = {name: f"{_DELIVERED}{name}" for name in table.column_names}
+        delivered = {name: kept for name, kept in hidden.items() if kept in frame.columns}
+        return Candidate(table, frame, delivered, _bits(table))
     found = {field.name: types.parse(field.dataType.simpleString()) for field in _known_fields(table, frame)}
     _check_names(table, frame.columns)
     castable = {rule.columns[0]: rule for rule in table.rules if rule.castable_as}
     selected: list[str] = []
-    delivered: dict[str, str] = {}
+    delivered = {}
     for name in written_columns(table):
         wanted = types.parse(table.column(name).type)
         have = found.get(name)
