@@ -75,11 +75,14 @@ def test_a_blocked_table_names_the_rule_the_rows_and_a_sample(lakehouse, deliver
 
 def test_nothing_waiting_is_said_and_is_no_failure(lakehouse):
     ran = lakehouse("ingest")
-    assert (ran.code, ran.out) == (0, ["Feed fruits: no new file in inbox/fruits/"])
+    assert (ran.code, ran.out) == (
+        0,
+        ["Feed bnpl: no new file in inbox/bnpl/", "Feed fruits: no new file in inbox/fruits/"],
+    )
 
 
 @pytest.mark.unit
 def test_an_unknown_feed_is_wrong_usage_with_the_list(lakehouse):
     ran = lakehouse("ingest", "vegetables")
     assert ran.code == 2
-    assert ran.err == ["lakehouse: There is no feed vegetables; expected one of fruits."]
+    assert ran.err == ["lakehouse: There is no feed vegetables; expected one of bnpl, fruits."]

@@ -20,7 +20,7 @@ FAILED, SUCCEEDED = dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS
 
 def fruits_on(home: Path) -> Fruits:
     """Return the pipeline on a home, with two ingests before it and three files in its inbox."""
-    fruits = Fruits(replace(Settings.from_env(), home=home))
+    fruits = Fruits(replace(Settings.from_env(), home=home), "fruits")
     fruits.put("a.csv", "1,Apple,false", "2,Kiwi,true")
     fruits.ingest()
     fruits.put("b.csv", "3,Apple,true", "x,Fig,false", second=1)
