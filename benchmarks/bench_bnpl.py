@@ -246,7 +246,7 @@ def sizes(settings: Settings, files: Iterable[Path]) -> list[Figure]:
         _tidy(engine, name)
     metadata = sum(file.size_bytes for name in data for file in metadata_files(engine, name))
     return [
-        Figure("bytes in silver, of the delivered CSV", data[CLEAN.name] / delivered, 0.6),
+        Figure("bytes in silver, of the delivered CSV", data[CLEAN.name] / delivered, 0.4),
         Figure("metadata after upkeep, of the data", metadata / sum(data.values()), 0.02),
         *(_updated(engine, mode) for mode in ("copy-on-write", "merge-on-read")),
     ]
@@ -264,7 +264,7 @@ def _tidy(engine: Engine, table: str) -> None:
 
 
 def _updated(engine: Engine, mode: str) -> Figure:
-    """Update one row in a hundred of a table of one month's transactions, spread over it."""
+    """Update one profile in a hundred, spread over the table."""
     table = replace(
         PROFILES,
         name=f"bench.profiles_{mode.replace('-', '_')}",

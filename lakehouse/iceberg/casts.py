@@ -12,7 +12,9 @@ _WIDEST = 38
 _QUICK = 18
 _DAY = r"^\s*[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
 _WHOLE_DAY = rf"{_DAY}\s*$"
-_MOMENT = rf"{_DAY}[T ][0-9]{{1,2}}:[0-9]{{2}}"
+_OFFSET = r"([Zz]|UTC|GMT|[+-][0-9]{2}(:?[0-9]{2})?)\s*$"
+_MOMENT = rf"{_DAY}[T ][0-9]{{1,2}}:[0-9]{{2}}(:[0-9]{{2}}([.][0-9]+)?)?\s*({_OFFSET[:-1]})?$"
+"""A moment with or without an offset. Names of zones are not taken: what they mean changes with the law."""
 
 
 def cast_sql(raw: str, to: str, time_zone: str = "UTC") -> str:
@@ -26,7 +28,7 @@ def cast_sql(raw: str, to: str, time_zone: str = "UTC") -> str:
         return _decimal(raw, to, int(decimal[1]) - int(decimal[2]), int(decimal[2]))
     if to == "date":
         return _date(raw, time_zone)
-    if to == "timestamp" and time_zone != "UTC":
+    if to == "timestamp":
         return _timestamp(raw, time_zone)
     return f"try_cast({raw} AS {to})"
 
@@ -48,25 +50,35 @@ def _decimal(raw: str, to: str, whole_digits: int, scale: int) -> str:
 
 
 def _date(raw: str, time_zone: str) -> str:
-    """Take a whole date, or a moment's day where the moment was; text of ten characters needs no closer look."""
-    local_day = f"CAST(from_utc_timestamp(try_cast({raw} AS timestamp), {literal(time_zone)}) AS date)"
+    """Take a whole date, or a moment's day where the moment was; a date in its usual form needs no closer look."""
+    moment = f"try_cast({raw} AS timestamp)"
+    local_day = f"CAST(from_utc_timestamp({moment}, {literal(time_zone)}) AS date)"
     return (
-        f"(CASE WHEN length(trim({raw})) = 10 THEN try_cast({raw} AS date) "
+        f"(CASE WHEN length(trim({raw})) = 10 AND {_starts_as_a_day(raw)} THEN try_cast({raw} AS date) "
         f"WHEN {raw} RLIKE {literal(_WHOLE_DAY)} THEN try_cast({raw} AS date) "
         f"WHEN NOT coalesce({raw} RLIKE {literal(_MOMENT)}, false) THEN NULL "
-        f"WHEN {_has_offset(raw)} THEN {local_day} "
-        f"ELSE CAST(try_cast({raw} AS timestamp) AS date) END)"
+        f"WHEN {raw} RLIKE {literal(_OFFSET)} THEN {local_day} "
+        f"ELSE CAST({moment} AS date) END)"
     )
 
 
 def _timestamp(raw: str, time_zone: str) -> str:
-    moment = f"try_cast({raw} AS timestamp)"
+    """Take a day or a moment, in UTC where it has an offset; Spark takes a time alone for one of today.
+
+    A moment in its usual form is known without a regular expression, which would take most of a load's time.
+    """
+    text, moment = f"trim({raw})", f"try_cast({raw} AS timestamp)"
     local = f"to_utc_timestamp({moment}, {literal(time_zone)})"
-    return f"(CASE WHEN {_has_offset(raw)} THEN {moment} ELSE {local} END)"
+    has_offset = f"(right({text}, 1) = 'Z' OR substr({text}, -6, 1) IN ('+', '-'))"
+    is_usual = f"length({text}) > 16 AND {_starts_as_a_day(raw)} AND substr({text}, 14, 1) = ':' AND {has_offset}"
+    return (
+        f"(CASE WHEN {is_usual} THEN {moment} "
+        f"WHEN {raw} RLIKE {literal(_WHOLE_DAY)} THEN {local} "
+        f"WHEN NOT coalesce({raw} RLIKE {literal(_MOMENT)}, false) THEN NULL "
+        f"WHEN {raw} RLIKE {literal(_OFFSET)} THEN {moment} "
+        f"ELSE {local} END)"
+    )
 
 
-def _has_offset(raw: str) -> str:
-    """Say whether a moment ends in Z, +08:00 or +0800; a regular expression would take most of a load's time."""
-    text = f"trim({raw})"
-    signs = f"substr({text}, -6, 1) IN ('+', '-') OR substr({text}, -5, 1) IN ('+', '-')"
-    return f"(length({text}) > 10 AND (right({text}, 1) IN ('Z', 'z') OR {signs}))"
+def _starts_as_a_day(raw: str) -> str:
+    return f"substr(trim({raw}), 5, 1) = '-' AND substr(trim({raw}), 8, 1) = '-'"

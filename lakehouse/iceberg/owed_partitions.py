@@ -79,9 +79,24 @@ def watermarks(
 
 
 def _changed(engine: Engine, table: IcebergTable, source: str, column: str, since: int | None, until: int) -> set[Any]:
-    history = read_history(engine, source)
-    values = changed_values(engine.catalog.load(source), history, since, until, column)
-    return values | (_standing(engine, table, history, since, until) if values else set())
+    """Return the partitions that a source's commits touched, or that rows of theirs may have left or come back to."""
+    history, loaded = read_history(engine, source), engine.catalog.load(source)
+    values = changed_values(loaded, history, since, until, column)
+    main = read_history(engine, table.name).main if engine.catalog.has(table.name) else None
+    if not values and since is not None and _is_appended(history, since, until):
+        return values
+    if main and (since is None or since not in history.snapshots or history.between(since, until) is None):
+        # After a rollback the target may have what the source has no more.
+        values |= _live(engine, table, main.snapshot_id)
+    if table.versions and since is not None and not _is_appended(history, since, until):
+        # Where rows went, an older version of any of them may count again.
+        values |= changed_values(loaded, history, None, until, column)
+    return values | _standing(engine, table, history, since, until)
+
+
+def _live(engine: Engine, table: IcebergTable, snapshot_id: int) -> set[Any]:
+    by = table.write.by  # type: ignore[union-attr]
+    return changed_values(engine.catalog.load(table.name), read_history(engine, table.name), None, snapshot_id, by)
 
 
 def _standing(engine: Engine, table: IcebergTable, source: History, since: int | None, until: int) -> set[Any]:
@@ -121,10 +136,11 @@ def _read_for(stamps: list[Stamp], source: str, value: Any) -> int | None:
 def _covers(stamp: Stamp, value: Any) -> bool:
     if value is None or not stamp.spans:
         return str(value) in stamp.partitions
-    return any(_like(value, low) <= value < _like(value, high) for low, high in stamp.spans)
+    spans = tuple((_bound(value, low), _bound(value, high)) for low, high in stamp.spans)
+    return Partitions((), spans).has(value)
 
 
-def _like(value: Any, text: str) -> Any:
+def _bound(value: Any, text: str) -> Any:
     if isinstance(value, (datetime, date)):
-        return type(value).fromisoformat(text)
+        return datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)
     return type(value)(text)

@@ -1,7 +1,7 @@
 """Who writes, and which partitions the writing is about."""
 
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time
 
 from lakehouse.iceberg.quoting import identifier, literal, literals
 
@@ -40,15 +40,18 @@ class Partitions:
 
     def has(self, value: Bound | str | None) -> bool:
         """Whether a value lies in one of these partitions."""
-        if value is None:
-            return False
-        return any(low <= value < high for low, high in self.ranges) if self.ranges else str(value) in self.values  # type: ignore[operator]
+        if value is None or not self.ranges:
+            return value is not None and str(value) in self.values
+        return any(low <= _like(value, low) < high for low, high in self.ranges)  # type: ignore[operator]
 
     def is_one(self, value: Bound | str | None) -> bool:
         """Whether a value lies in any partition that there is, of this run or another."""
         if value is None:
             return False
-        return self.within is None or self.within[0] <= value < self.within[1]  # type: ignore[operator]
+        if self.within is None:
+            return True
+        low, high = self.within
+        return low <= _like(value, low) < high  # type: ignore[operator]
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,13 @@ class Run:
     def partition_values(self) -> tuple[str, ...]:
         """Names of the partitions; empty where the run has none."""
         return self.partitions.values if self.partitions else ()
+
+
+def _like(value: Bound | str, bound: Bound) -> Bound | str:
+    """Return a day as the moment that it begins in UTC, where partitions are spans of moments."""
+    if isinstance(bound, datetime) and isinstance(value, date) and not isinstance(value, datetime):
+        return datetime.combine(value, time(), UTC)
+    return value
 
 
 def text(bound: Bound) -> str:

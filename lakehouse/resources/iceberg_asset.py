@@ -28,6 +28,7 @@ def iceberg_asset(
     """Make an asset of the function that computes a table from its inputs.
 
     :param inputs: what the function is given, by the names of its parameters: frames, pinned when the run starts.
+        Of a table that is computed by partitions, those with `by` tell which partitions are owed; the others owe none.
     :raises DeclarationError: when the function's parameters are not the inputs.
     """
     given = dict(inputs or {})

@@ -156,6 +156,23 @@ def test_a_day_computed_by_hand_is_the_same_and_leaves_what_is_owed(five_days: P
     assert five_days.ingest().runs == ()
 
 
+def test_days_that_bronze_lost_by_a_rollback_are_emptied(five_days: Pipeline) -> None:
+    before = five_days.snapshots()[RAW.name]
+    put(five_days, "another.csv", line(99, "2026-03-20"), second=1)
+    assert 99 in clean(five_days)
+    five_days.engine.sql(f"CALL lakehouse.system.rollback_to_snapshot('{RAW.name}', {before})").collect()
+    assert five_days.ingest().success
+    assert 99 not in clean(five_days)
+    assert five_days.rows(f"SELECT count(1) FROM {SUMMARY} WHERE transaction_date = DATE'2026-03-20'") == [(0,)]
+
+
+def test_an_older_version_counts_again_once_the_newer_is_deleted(five_days: Pipeline) -> None:
+    put(five_days, "moved.csv", line(10, DAYS[4], customer=1, created=f"{DAYS[4]}T23:00:00+08:00"), second=1)
+    five_days.engine.sql(f"DELETE FROM {RAW.name} WHERE _source_file = 'moved.csv'")
+    assert five_days.ingest().success
+    assert clean(five_days)[10] == (DAYS[1], "10.00")
+
+
 @pytest.mark.parametrize(("ingested", "accepted"), [("15:30", []), ("16:30", [70])])
 def test_today_begins_at_midnight_in_kuala_lumpur(bnpl: Pipeline, ingested: str, accepted: list[int]) -> None:
     """At 15:30 UTC it is 23:30 there, and tomorrow's date is refused; at 16:30 UTC it is tomorrow."""

@@ -15,6 +15,7 @@ FRUITS = IcebergTable(
     columns=[Column("fruit", "string"), Column("colour", "string"), Column("grams", "bigint")],
     write=Overwrite(),
 )
+ADDED = "Delivered in a file, and not declared by the feed."
 OTHER = replace(FRUITS, name="silver.other")
 
 
@@ -99,7 +100,7 @@ def test_a_column_that_files_added_is_as_declared(lakehouse, declare, monkeypatc
     feed = Feed(name="colours", columns=["fruit"], table="bronze.colours", on_new_column="add")
     table = bronze_table(feed, "Colours as delivered.")
     monkeypatch.setattr("lakehouse.definitions.FEEDS", {feed.name: feed})
-    declare(replace(table, columns=[*table.columns, Column("shade", "string")]))
+    declare(replace(table, columns=[*table.columns, Column("shade", "string", ADDED)]))
     assert lakehouse("apply").code == 0
     declare(table)
     assert lakehouse("plan", "--check").out == ["bronze.colours: as declared"]
