@@ -11,7 +11,5 @@ def main() -> None:
 
     # Without a handler, Python would print what libraries log in the middle of an interrupt.
     logging.getLogger().addHandler(logging.NullHandler())
-    # PySpark would log each SQL error, with the whole Java stack, beside our line.
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     typed = Path(sys.argv[0])
     sys.exit(run(sys.argv[1:], program=typed.name if typed.is_absolute() else str(typed)))

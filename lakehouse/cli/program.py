@@ -1,5 +1,6 @@
 """The commands in one program, and the boundary where errors become one line and an exit code."""
 
+import logging
 import traceback
 from collections.abc import Sequence
 
@@ -48,6 +49,8 @@ def run(arguments: Sequence[str], program: str = "lakehouse") -> int:
     :param program: what the user typed to call this, so that what is printed can be typed again.
     """
     state = State()
+    # PySpark would log each SQL error, with the whole Java stack, beside our line.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     try:
         code = lakehouse.main(list(arguments), prog_name=program, standalone_mode=False, obj=state)
     except click.ClickException as error:
