@@ -10,7 +10,10 @@ BIN := $(VENV)/bin
 # Written last, so that a set-up cut short is not taken for a whole one. It holds the clone's own path: a virtual
 # environment does not survive being moved.
 INSTALLED := $(VENV)/.installed
+# Test files run side by side, each worker with a JVM of its own; WORKERS=0 runs them one after the other, as --pdb needs.
+WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest
+SIDE_BY_SIDE := -n $(WORKERS) --dist loadfile
 
 .PHONY: help
 help: ## List the targets
@@ -37,19 +40,19 @@ dev: setup ## Set up, and open the Dagster UI at http://127.0.0.1:3000
 
 .PHONY: test
 test: setup ## Set up, and run all tests; ARGS="-k merge" passes options on to pytest
-	@$(PYTEST) $(ARGS)
+	@$(PYTEST) $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-unit
 test-unit: setup ## Run the tests that start no JVM: seconds
 	@$(PYTEST) -m unit $(ARGS)
 
 .PHONY: test-spark
-test-spark: setup ## Run the tests on one Spark session: minutes
-	@$(PYTEST) -m spark $(ARGS)
+test-spark: setup ## Run the tests on one Spark session for each worker: minutes
+	@$(PYTEST) -m spark $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-e2e
 test-e2e: setup ## Run the tests of whole commands and processes, each with a JVM of its own
-	@$(PYTEST) -m "e2e and not soak" $(ARGS)
+	@$(PYTEST) -m "e2e and not soak" $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: soak
 soak: setup ## Run the longest tests: writers that contend for hours of commits, a month of transactions in any order

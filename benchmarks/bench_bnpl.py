@@ -184,57 +184,47 @@ def measure_load(homes: Homes, rounds: int) -> list[Measured]:
     )
 
 
-def measure_late(settings: Settings, sample: Path, rounds: int) -> list[Measured]:
-    """Compare all days computed anew with a late file."""
-    header, *lines = sample.read_text(encoding="utf-8").splitlines()
-    day = (FIRST + timedelta(days=DAYS // 2)).isoformat()
-    lines = [line for line in lines if f",{day}," in line][:LATE_ROWS]
-    numbers = count(1)
+class Late:
+    """Delivers a file of new transactions of a day long past, as often as it is asked to."""
 
-    def late() -> bool:
-        inbox = settings.home / FEED.inbox
-        rows = [_moved(line, next(numbers)) for line in lines]
-        (inbox / f"late{next(numbers)}.csv").write_text("\n".join([header, *rows]), encoding="utf-8")
+    def __init__(self, sample: Path) -> None:
+        """Take the lines of a day's file as patterns; their day is that of its name."""
+        self._header, *lines = sample.read_text(encoding="utf-8").splitlines()
+        day = sample.name.removeprefix("bnpl_").removesuffix(".csv")
+        self._lines = [line for line in lines if f",{day}," in line][:LATE_ROWS]
+        self._numbers = count(1)
+
+    def deliver(self, settings: Settings) -> bool:
+        """Ingest a file whose transactions no file had before."""
+        rows = [",".join([str(10**17 + next(self._numbers)), *line.split(",")[1:]]) for line in self._lines]
+        file = settings.home / FEED.inbox / f"late{next(self._numbers)}.csv"
+        file.write_text("\n".join([self._header, *rows]), encoding="utf-8")
         return ingest(definitions, TABLES, settings, FEED).success
 
-    last = FIRST + timedelta(days=DAYS - 1)
-    everything = [CLEAN.name, FIRST.isoformat(), last.isoformat()]
+
+def measure_late(settings: Settings, late: Late, rounds: int) -> list[Measured]:
+    """Compare all days computed anew with a late file."""
+    everything = [CLEAN.name, FIRST.isoformat(), (FIRST + timedelta(days=DAYS - 1)).isoformat()]
     return compare(
         [
             Way("all days computed anew", lambda: backfill(definitions, settings, *everything).success),
-            Way(f"a late file of {LATE_ROWS} rows", late, 0.1),
+            Way(f"a late file of {LATE_ROWS} rows", lambda: late.deliver(settings), 0.1),
         ],
         rounds=rounds,
         warm_ups=1,
     )
 
 
-def measure_history(short: Settings, long: Settings, sample: Path) -> list[Measured]:
+def measure_history(short: Settings, long: Settings, late: Late) -> list[Measured]:
     """Compare a late file on a tenth of the history with the same on all of it; the day is in both."""
-    header, *lines = sample.read_text(encoding="utf-8").splitlines()
-    day = sample.name.removeprefix("bnpl_").removesuffix(".csv")
-    lines = [line for line in lines if f",{day}," in line][:LATE_ROWS]
-    numbers = count(10**6)
-
-    def late(settings: Settings) -> bool:
-        rows = [_moved(line, next(numbers)) for line in lines]
-        file = settings.home / FEED.inbox / f"later{next(numbers)}.csv"
-        file.write_text("\n".join([header, *rows]), encoding="utf-8")
-        return ingest(definitions, TABLES, settings, FEED).success
-
     return compare(
         [
-            Way("a late file on a tenth of the history", lambda: late(short)),
-            Way("the same on all of it", lambda: late(long), 1.3),
+            Way("a late file on a tenth of the history", lambda: late.deliver(short)),
+            Way("the same on all of it", lambda: late.deliver(long), 1.3),
         ],
         rounds=3,
         warm_ups=1,
     )
-
-
-def _moved(line: str, number: int) -> str:
-    """Return a line as another transaction of the same day."""
-    return ",".join([str(10**17 + number), *line.split(",")[1:]])
 
 
 def sizes(settings: Settings, files: Iterable[Path]) -> list[Figure]:
@@ -296,10 +286,11 @@ def main(millions: float = 5.0, rounds: float = 2) -> None:
         parts = {f"{millions:g} million transactions, from files to gold": measure_load(homes, int(rounds))}
         kept = homes.fresh()
         through_dagster(kept)
-        parts["What comes late"] = measure_late(kept, made.files[DAYS // 2], int(rounds))
+        late = Late(made.files[DAYS // 20])
+        parts["What comes late"] = measure_late(kept, late, int(rounds))
         few = Homes(folder / "few", made.files[: DAYS // 10]).fresh()
         through_dagster(few)
-        parts["A late file and the length of history"] = measure_history(few, kept, made.files[DAYS // 20])
+        parts["A late file and the length of history"] = measure_history(few, kept, late)
         figures = {"Bytes": sizes(kept, made.files)}
     sys.exit(0 if report("bnpl", parts, figures) else 1)
 

@@ -1,4 +1,4 @@
-"""One Spark session for the whole run, and on it a fresh catalog for each test: SQLite, or Glue and S3 on moto."""
+"""One Spark session for each worker of a run; on it a fresh catalog for each test: SQLite, or Glue and S3 on moto."""
 
 import logging
 import os
@@ -58,6 +58,11 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture
 def settings(home: Path) -> Settings:
     """What a process on this machine would be told, with a home of the test's own."""
+    return settings_at(home)
+
+
+def settings_at(home: Path) -> Settings:
+    """Return what a process on this machine would be told, with a home that is given."""
     return replace(Settings.from_env(), home=home, spark_memory="3g")
 
 
@@ -66,8 +71,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "SparkSession":
     """The one session of the run; it knows the catalogs that the engines register on it."""
     from lakehouse.resources.spark import open_session
 
-    settings = replace(Settings.from_env(), home=tmp_path_factory.mktemp("session"), spark_memory="3g")
-    return open_session(settings, Catalog.of(settings))
+    settings = settings_at(tmp_path_factory.mktemp("session"))
+    # This one lives for minutes.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", "-XX:+UseParallelGC")
+        return open_session(settings, Catalog.of(settings))
 
 
 @pytest.fixture(scope="session")

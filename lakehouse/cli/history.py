@@ -41,7 +41,7 @@ def _snapshot_records(state: State, name: str) -> list[dict[str, Any]]:
     from lakehouse.iceberg.history import read_history
 
     found = read_history(state.engine, name)
-    ancestors = {one.snapshot_id for one in found.ancestors(found.main.snapshot_id if found.main else None)}
+    ancestors = {one.snapshot_id for one in found.line}
     refs: dict[int, list[str]] = {}
     for ref, snapshot_id in sorted(found.refs.items()):
         refs.setdefault(snapshot_id, []).append(ref)

@@ -40,6 +40,11 @@ class Snapshot:
         return int(self.summary.get(key, 0))
 
     @property
+    def rewrites_rows(self) -> bool:
+        """Whether rows went or may have changed; a `replace` moves them to other files and keeps them."""
+        return self.operation not in ("append", "replace")
+
+    @property
     def rows(self) -> int:
         """Rows of the table as of this snapshot; position deletes are taken off."""
         return self.count("total-records") - self.count("total-position-deletes")
@@ -60,6 +65,11 @@ class History:
     def main(self) -> Snapshot | None:
         """The snapshot that readers see; None before the first publish."""
         return self.head(MAIN)
+
+    @cached_property
+    def line(self) -> tuple[Snapshot, ...]:
+        """Main and the snapshots that it descends from, newest first, as far back as they are kept."""
+        return tuple(self.ancestors(self.refs.get(MAIN)))
 
     def head(self, ref: str) -> Snapshot | None:
         """The snapshot that a branch or tag points at; None where there is no such ref."""
@@ -83,6 +93,15 @@ class History:
         # The start may have expired while its child, which still names it, has not.
         return found[::-1] if found and found[-1].parent_id == since_id else None
 
+    def kept_between(self, since_id: int | None, until_id: int) -> list[Snapshot] | None:
+        """Return what `between` does; None too where there is no start, or it can be read no more."""
+        return self.between(since_id, until_id) if since_id is not None and since_id in self.snapshots else None
+
+    def appends_between(self, since_id: int | None, until_id: int) -> list[Snapshot] | None:
+        """Return what `kept_between` does; None too where rows went or may have changed."""
+        added = self.kept_between(since_id, until_id)
+        return None if added is None or any(found.rewrites_rows for found in added) else added
+
     def watermark(self, source: str) -> int | None:
         """Return the snapshot of `source` that main was last computed from; it follows a rollback of main."""
         if self.main is None:
@@ -90,15 +109,14 @@ class History:
         checked = json.loads(self.properties.get(UNCHANGED_PROPERTY, "{}"))
         if checked.get("snapshot") == str(self.main.snapshot_id) and source in checked["inputs"]:
             return int(checked["inputs"][source])
-        for snapshot in self.ancestors(self.main.snapshot_id):
+        for snapshot in self.line:
             if snapshot.stamp and source in snapshot.stamp.inputs:
                 return snapshot.stamp.inputs[source]
         return None
 
     def has_published(self, write_id: str) -> bool:
         """Whether a commit of this write is an ancestor of main."""
-        main_id = self.main.snapshot_id if self.main else None
-        return any(found.stamp and found.stamp.write_id == write_id for found in self.ancestors(main_id))
+        return any(found.stamp and found.stamp.write_id == write_id for found in self.line)
 
     def at(self, moment: datetime) -> Snapshot:
         """Return the snapshot that readers saw at a moment.
@@ -133,7 +151,7 @@ def history_of(name: str, table: "Table") -> History:
             snapshot_id=found.snapshot_id,
             parent_id=found.parent_snapshot_id,
             schema_id=found.schema_id,
-            committed_at=_moment(found.timestamp_ms),
+            committed_at=moment(found.timestamp_ms),
             operation=found.summary.operation.value if found.summary else "",
             summary=summary,
         )
@@ -141,10 +159,11 @@ def history_of(name: str, table: "Table") -> History:
         table=name,
         snapshots=snapshots,
         refs={ref: target.snapshot_id for ref, target in metadata.refs.items()},
-        log=tuple((_moment(entry.timestamp_ms), entry.snapshot_id) for entry in metadata.snapshot_log),
+        log=tuple((moment(entry.timestamp_ms), entry.snapshot_id) for entry in metadata.snapshot_log),
         properties=dict(metadata.properties),
     )
 
 
-def _moment(timestamp_ms: int) -> datetime:
+def moment(timestamp_ms: int) -> datetime:
+    """Return a time of Iceberg's metadata, in milliseconds since 1970."""
     return datetime.fromtimestamp(timestamp_ms / 1000, tz=UTC)

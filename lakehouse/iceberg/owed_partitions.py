@@ -8,18 +8,21 @@ with both: what the run read for its partitions, and what the whole table has be
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import History, read_history
 from lakehouse.iceberg.inspecting.changed_partitions import changed_values
 from lakehouse.iceberg.outcome import Pin
 from lakehouse.iceberg.quoting import identifier
-from lakehouse.iceberg.read import Input, read
+from lakehouse.iceberg.read import Input, pin_since, read
 from lakehouse.iceberg.run import Partitions
 from lakehouse.iceberg.stamp import Stamp
 from lakehouse.iceberg.table import IcebergTable, OverwritePartitions
-from lakehouse.iceberg.versions import key_sql
+from lakehouse.iceberg.versions import key_terms
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 def followed(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, str]:
@@ -82,45 +85,40 @@ def _changed(engine: Engine, table: IcebergTable, source: str, column: str, sinc
     """Return the partitions that a source's commits touched, or that rows of theirs may have left or come back to."""
     history, loaded = read_history(engine, source), engine.catalog.load(source)
     values = changed_values(loaded, history, since, until, column)
+    is_appended = history.appends_between(since, until) is not None
     main = read_history(engine, table.name).main if engine.catalog.has(table.name) else None
-    if not values and since is not None and _is_appended(history, since, until):
+    if main is None or (is_appended and not values):
         return values
-    if main and (since is None or since not in history.snapshots or history.between(since, until) is None):
+    by = table.write.by  # type: ignore[union-attr]
+    if history.kept_between(since, until) is None:
         # After a rollback the target may have what the source has no more.
-        values |= _live(engine, table, main.snapshot_id)
-    if table.versions and since is not None and not _is_appended(history, since, until):
+        target = read_history(engine, table.name)
+        values |= changed_values(engine.catalog.load(table.name), target, None, main.snapshot_id, by)
+    if table.versions is None:
+        return values
+    if since is not None and not is_appended:
         # Where rows went, an older version of any of them may count again.
         values |= changed_values(loaded, history, None, until, column)
-    return values | _standing(engine, table, history, since, until)
+    if main.rows == 0:
+        return values
+    arrived = read(engine, pin_since(history, since, until))
+    standing = read(engine, Pin(table.name, main.snapshot_id))
+    return values | _places(table, arrived, standing)
 
 
-def _live(engine: Engine, table: IcebergTable, snapshot_id: int) -> set[Any]:
-    by = table.write.by  # type: ignore[union-attr]
-    return changed_values(engine.catalog.load(table.name), read_history(engine, table.name), None, snapshot_id, by)
-
-
-def _standing(engine: Engine, table: IcebergTable, source: History, since: int | None, until: int) -> set[Any]:
-    """Return where the rows stand, of which the source's new rows are other versions."""
-    main = read_history(engine, table.name).main if engine.catalog.has(table.name) else None
-    if table.versions is None or main is None or main.rows == 0:
-        return set()
-    appended = since is not None and _is_appended(source, since, until)
-    arrived = read(engine, Pin(source.table, until, since if appended else None))
-    keys = arrived.selectExpr(*(f"{sql} AS {identifier(name)}" for name, sql in key_sql(table, arrived).items()))
-    by = table.write.by  # type: ignore[union-attr]
-    standing = read(engine, Pin(table.name, main.snapshot_id)).select(*map(identifier, (*table.versions.of, by)))
-    rows = standing.join(keys.distinct(), list(table.versions.of), "left_semi").select(identifier(by)).distinct()
+def _places(table: IcebergTable, arrived: "DataFrame", standing: "DataFrame") -> set[Any]:
+    """Return the partitions where rows stand, of which others have arrived that are versions of them."""
+    assert table.versions is not None
+    by = identifier(table.write.by)  # type: ignore[union-attr]
+    keys = arrived.selectExpr(*key_terms(table, arrived)).distinct()
+    columns = [*map(identifier, table.versions.of), by]
+    rows = standing.select(*columns).join(keys, list(table.versions.of), "left_semi").select(by).distinct()
     return {row[0] for row in rows.collect()}
-
-
-def _is_appended(source: History, since: int, until: int) -> bool:
-    between = source.between(since, until) if since in source.snapshots else None
-    return between is not None and all(found.operation in ("append", "replace") for found in between)
 
 
 def _stamps_since(target: History, source: str, floor: int | None) -> Iterator[Stamp]:
     """Yield the stamps of runs since the watermark came to be what it is, newest first."""
-    for snapshot in target.ancestors(target.main.snapshot_id if target.main else None):
+    for snapshot in target.line:
         stamp = snapshot.stamp
         if stamp and stamp.read:
             if stamp.inputs.get(source) != floor:

@@ -111,6 +111,33 @@ def read(engine: Engine, pinned: Pin, where: str | None = None) -> "DataFrame":
     return frame.where(where) if where else frame
 
 
+def read_main(engine: Engine, table: str) -> "DataFrame":
+    """Return the frame of what readers see of a table now."""
+    main = read_history(engine, table).main
+    return read(engine, Pin(table, main.snapshot_id if main else None))
+
+
+def pin_since(source: History, since: int | None, until: int) -> Pin:
+    """Return what was appended to a table after a snapshot, up to another; all rows where that can't be told.
+
+    It can't be told where the start is None or no longer an ancestor that is kept, and where rows were rewritten since.
+    """
+    rows = source.snapshots[until].rows
+    if since is None:
+        return Pin(source.table, until, rows=rows, note="read in full: the first time")
+    if since == until:
+        return Pin(source.table, until, since, rows=0)
+    added = source.kept_between(since, until)
+    if added is None:
+        return Pin(source.table, until, rows=rows, note=f"read in full: snapshot {since} is gone from main")
+    rewriting = next((found for found in added if found.rewrites_rows), None)
+    if rewriting:
+        note = f"read in full: snapshot {rewriting.snapshot_id} is a {rewriting.operation}"
+        return Pin(source.table, until, rows=rows, note=note)
+    appended = sum(found.count("added-records") for found in added if found.operation == "append")
+    return Pin(source.table, until, since, rows=appended)
+
+
 def read_inputs(
     engine: Engine, inputs: Mapping[str, Input], pins: Mapping[str, Pin], run: Run, target: str
 ) -> "dict[str, DataFrame]":
@@ -130,8 +157,7 @@ def _read_keys(engine: Engine, given: Input, pinned: Pin, target: str) -> "DataF
     if pinned.is_empty or pinned.snapshot_id is None:
         return now.where("false").select(*keys)
     if pinned.since_snapshot_id is None:
-        before = read(engine, pin(engine, {target: latest(target)}, target)[target])
-        return now.select(*keys).unionAll(before.select(*keys)).distinct()
+        return now.select(*keys).unionAll(read_main(engine, target).select(*keys)).distinct()
     assert given.by is not None
     history, loaded = read_history(engine, given.table), engine.catalog.load(given.table)
     touched = changed_values(loaded, history, pinned.since_snapshot_id, pinned.snapshot_id, given.by)
@@ -159,7 +185,7 @@ def _pin_one(source: History, given: Input, marks: History | None) -> Pin:
     since = marks.watermark(given.table)
     if given.mode == "changed_keys":
         return _pin_keys(source, given.table, since)
-    return _pin_incremental(source, given.table, since)
+    return pin_since(source, since, head.snapshot_id)
 
 
 def _pin_keys(source: History, table: str, since: int | None) -> Pin:
@@ -167,28 +193,10 @@ def _pin_keys(source: History, table: str, since: int | None) -> Pin:
     head = source.main.snapshot_id
     if since == head:
         return Pin(table, head, since, rows=0)
-    if since is None or since not in source.snapshots or source.between(since, head) is None:
+    if source.kept_between(since, head) is None:
         note = "read in full: the first time" if since is None else f"read in full: snapshot {since} is gone from main"
         return Pin(table, head, note=note)
     return Pin(table, head, since)
-
-
-def _pin_incremental(source: History, table: str, since: int | None) -> Pin:
-    assert source.main is not None
-    head = source.main
-    if since is None:
-        return Pin(table, head.snapshot_id, rows=head.rows, note="read in full: the first time")
-    if since == head.snapshot_id:
-        return Pin(table, head.snapshot_id, since, rows=0)
-    added = source.between(since, head.snapshot_id) if since in source.snapshots else None
-    if added is None:
-        return Pin(table, head.snapshot_id, rows=head.rows, note=f"read in full: snapshot {since} is gone from main")
-    rewriting = [found for found in added if found.operation in ("overwrite", "delete")]
-    if rewriting:
-        note = f"read in full: snapshot {rewriting[0].snapshot_id} is a {rewriting[0].operation}"
-        return Pin(table, head.snapshot_id, rows=head.rows, note=note)
-    rows = sum(found.count("added-records") for found in added if found.operation == "append")
-    return Pin(table, head.snapshot_id, since, rows=rows)
 
 
 def _resolve(source: History, given: Input) -> int:

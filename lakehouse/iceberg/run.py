@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
-from lakehouse.iceberg.quoting import identifier, literal, literals
-
-Bound = date | datetime | int
+from lakehouse.iceberg.quoting import identifier, literals
+from lakehouse.iceberg.spans import Bound, Span, joined, within
 
 
 @dataclass(frozen=True)
@@ -14,19 +13,18 @@ class Partitions:
 
     `values` are their names as text, for stamps and metadata.
     `ranges` are half-open `[low, high)` bounds where partitions are spans of a column; else `values` are its values.
-    `within` are the bounds of all partitions that there are, of this run or another; None where they have none.
+    `bounds` are those of all partitions that there are, of this run or another; None where they have none.
     """
 
     values: tuple[str, ...]
-    ranges: tuple[tuple[Bound, Bound], ...] = ()
-    within: tuple[Bound, Bound] | None = None
+    ranges: tuple[Span, ...] = ()
+    bounds: Span | None = None
 
     def predicate(self, column: str) -> str:
         """Return the SQL predicate of the rows whose `column` lies in these partitions."""
-        name = identifier(column)
         if not self.ranges:
-            return f"{name} IN {literals(self.values)}"
-        spans = [f"({name} >= {literal(low)} AND {name} < {literal(high)})" for low, high in self.spans]
+            return f"{identifier(column)} IN {literals(self.values)}"
+        spans = within(column, self.spans)
         return spans[0] if len(spans) == 1 else f"({' OR '.join(spans)})"
 
     def outside(self, column: str) -> str:
@@ -34,9 +32,9 @@ class Partitions:
         return f"({identifier(column)} IS NULL OR NOT ({self.predicate(column)}))"
 
     @property
-    def spans(self) -> list[tuple[Bound, Bound]]:
+    def spans(self) -> list[Span]:
         """The ranges, those that touch joined."""
-        return _joined(self.ranges)
+        return joined(self.ranges)
 
     def has(self, value: Bound | str | None) -> bool:
         """Whether a value lies in one of these partitions."""
@@ -48,9 +46,9 @@ class Partitions:
         """Whether a value lies in any partition that there is, of this run or another."""
         if value is None:
             return False
-        if self.within is None:
+        if self.bounds is None:
             return True
-        low, high = self.within
+        low, high = self.bounds
         return low <= _like(value, low) < high  # type: ignore[operator]
 
 
@@ -77,13 +75,3 @@ def _like(value: Bound | str, bound: Bound) -> Bound | str:
 def text(bound: Bound) -> str:
     """Write a bound of a partition as text that sorts and reads back."""
     return str(bound) if isinstance(bound, int) else bound.isoformat()
-
-
-def _joined(ranges: tuple[tuple[Bound, Bound], ...]) -> list[tuple[Bound, Bound]]:
-    joined: list[tuple[Bound, Bound]] = []
-    for low, high in sorted(ranges):
-        if joined and low <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(high, joined[-1][1]))
-        else:
-            joined.append((low, high))
-    return joined

@@ -201,6 +201,11 @@ class IcebergTable:
         return tuple(rule for rule in self.rules if rule.on_failure == "quarantine")
 
     @cached_property
+    def casting_rules(self) -> Mapping[str, Rule]:
+        """The rules that say how a column is read from what is delivered, by column."""
+        return {rule.columns[0]: rule for rule in self.rules if rule.castable_as}
+
+    @cached_property
     def personal_columns(self) -> frozenset[str]:
         """What is masked wherever rows are shown."""
         return frozenset(column.name for column in self.columns if column.personal)

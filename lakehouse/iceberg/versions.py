@@ -78,10 +78,10 @@ def _newest(versions: Versions, judged: "DataFrame") -> "DataFrame":
     return with_newest.where(f"NOT {_RIVAL} AND ({is_newest} OR {is_uncorrected})")
 
 
-def key_sql(table: IcebergTable, frame: "DataFrame") -> dict[str, str]:
-    """Return SQL, by name, for the key whose versions the table holds one of, in the table's types."""
+def key_terms(table: IcebergTable, frame: "DataFrame") -> list[str]:
+    """Return what to select of delivered rows for the key whose versions the table holds one of, in its types."""
     casts = _casts(table, frame)
-    return {name: casts.get(name, identifier(name)) for name in _versions(table).of}
+    return [f"{casts.get(name, identifier(name))} AS {identifier(name)}" for name in _versions(table).of]
 
 
 def newest_sql(table: IcebergTable, frame: "DataFrame") -> str:
@@ -106,7 +106,7 @@ def _as_delivered(table: IcebergTable, frame: "DataFrame", judged: "DataFrame") 
 
 
 def _casts(table: IcebergTable, frame: "DataFrame") -> dict[str, str]:
-    rules = {rule.columns[0]: rule for rule in table.rules if rule.castable_as}
+    rules = table.casting_rules
     return {
         name: rules[name].cast_sql(identifier(name))
         for name, found in frame.dtypes

@@ -15,7 +15,7 @@ from lakehouse.resources.dead_runs import fail_dead_runs
 from lakehouse.resources.engine import open_engine
 from lakehouse.resources.instance import open_instance
 from lakehouse.resources.keys import asset_key
-from lakehouse.resources.owed_runs import late_tables, owed_ranges, owed_tables
+from lakehouse.resources.owed_runs import Downstream
 from lakehouse.resources.run_result import AssetResult, RunResult
 from lakehouse.resources.runs import OnEvent, materialize
 from lakehouse.resources.stores import open_store
@@ -105,11 +105,11 @@ def ingest(
     with open_instance(settings) as instance:
         fail_dead_runs(instance)
         found = waiting(feed, open_store(settings))
-        steps = _steps(here, engine, declared, feed, has_arrivals=bool(found.files))
+        downstream = Downstream(here, feed.table)
+        steps = _steps(downstream, engine, declared, has_arrivals=bool(found.files))
         runs: list[RunResult] = []
-        for tables, partitions in steps:
-            selection = dg.AssetSelection.assets(*map(asset_key, tables))
-            tags = {"lakehouse/feed": feed.name}
+        tags = {"lakehouse/feed": feed.name}
+        for selection, partitions in steps:
             runs.append(materialize(here, instance, selection, partition=partitions, tags=tags, on_event=on_event))
             if not runs[-1].success:
                 break
@@ -117,19 +117,24 @@ def ingest(
 
 
 def _steps(
-    definitions: dg.Definitions,
-    engine: Engine,
-    declared: Mapping[str, IcebergTable],
-    feed: Feed,
-    *,
-    has_arrivals: bool,
-) -> Iterator[tuple[Sequence[str], tuple[str, str] | None]]:
-    """Yield what to run next, the tables and the range of their partitions: decided when the run before it is over."""
-    whole = owed_tables(definitions, engine, feed.table, has_arrivals=has_arrivals)
+    downstream: Downstream, engine: Engine, declared: Mapping[str, IcebergTable], *, has_arrivals: bool
+) -> Iterator[tuple[dg.AssetSelection, tuple[str, str] | None]]:
+    """Yield what to run next, and the range of its partitions: decided when the run before it is over."""
+    whole = downstream.owed_tables(engine, has_arrivals=has_arrivals)
     if whole:
-        yield whole, None
-    for owed in owed_ranges(definitions, engine, declared, feed.table):
-        yield owed.tables, (owed.first, owed.last)
-    late = late_tables(definitions, engine, feed.table)
+        yield from _guarded(downstream, whole, None)
+    for owed in downstream.owed_ranges(engine, declared):
+        yield from _guarded(downstream, owed.tables, (owed.first, owed.last))
+    late = downstream.late_tables(engine)
     if late:
-        yield late, None
+        yield from _guarded(downstream, late, None)
+
+
+def _guarded(
+    downstream: Downstream, tables: Sequence[str], partitions: tuple[str, str] | None
+) -> Iterator[tuple[dg.AssetSelection, tuple[str, str] | None]]:
+    """Yield the tables, and before them the checks of what they read, which Dagster waits for in one run only."""
+    guards = downstream.guards(tables)
+    if guards:
+        yield dg.AssetSelection.checks(*guards), None
+    yield dg.AssetSelection.assets(*map(asset_key, tables)), partitions

@@ -7,9 +7,9 @@ from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import read_history
 from lakehouse.iceberg.outcome import Pin
 from lakehouse.iceberg.quoting import identifier
-from lakehouse.iceberg.read import read
+from lakehouse.iceberg.read import pin_since, read, read_main
 from lakehouse.iceberg.table import IcebergTable
-from lakehouse.iceberg.versions import key_sql, newest_sql
+from lakehouse.iceberg.versions import key_terms, newest_sql
 from lakehouse.iceberg.writing.audit import sample_of
 from lakehouse.iceberg.writing.candidate import SOURCE_COLUMNS
 
@@ -68,9 +68,7 @@ def _arrived(engine: Engine, source: IcebergTable, since: int | None) -> "DataFr
     until = history.main.snapshot_id if history.main else None
     if until is None or until == since:
         return None
-    added = history.between(since, until) if since is not None and since in history.snapshots else None
-    appended = added is not None and all(found.operation in ("append", "replace") for found in added)
-    return read(engine, Pin(source.name, until, since if appended else None))
+    return read(engine, pin_since(history, since, until))
 
 
 def _fates(engine: Engine, target: IcebergTable, delivered: "DataFrame", pending: "DataFrame | None") -> "DataFrame":
@@ -82,13 +80,14 @@ def _fates(engine: Engine, target: IcebergTable, delivered: "DataFrame", pending
 
     assert target.quarantine is not None
     assert target.versions is not None
-    keys = key_sql(target, delivered)
+    keys = [*map(identifier, target.versions.of)]
     first = identifier(target.versions.newest[0])
-    typed = [f"{sql} AS {identifier(name)}" for name, sql in keys.items()]
-    rows = delivered.selectExpr(*SOURCE_COLUMNS, *typed, f"{newest_sql(target, delivered)} AS __newest", _IS)
-    standing = _now(engine, target.name).selectExpr(*map(identifier, keys), f"{first} AS __standing", _IS)
-    held = _now(engine, target.quarantine.name).selectExpr(_IS, "true AS __held")
-    same = " AND ".join(f"s.{identifier(name)} = v.{identifier(name)}" for name in keys)
+    rows = delivered.selectExpr(
+        *SOURCE_COLUMNS, *key_terms(target, delivered), f"{newest_sql(target, delivered)} AS __newest", _IS
+    )
+    standing = read_main(engine, target.name).selectExpr(*keys, f"{first} AS __standing", _IS)
+    held = read_main(engine, target.quarantine.name).selectExpr(_IS, "true AS __held")
+    same = " AND ".join(f"s.{name} = v.{name}" for name in keys)
     fate = (
         "CASE WHEN __held THEN 'quarantined' WHEN v.__is = s.__is THEN 'clean' "
         "WHEN __standing >= coalesce(__newest, __standing) THEN 'superseded' "
@@ -97,14 +96,8 @@ def _fates(engine: Engine, target: IcebergTable, delivered: "DataFrame", pending
     joined = rows.alias("s").join(standing.alias("v"), expr(same), "left")
     joined = joined.join(held.alias("q"), expr("s.__is = q.__is"), "left")
     if pending is not None:
-        waiting = pending.selectExpr(
-            *(f"{sql} AS {identifier(name)}" for name, sql in key_sql(target, pending).items())
+        waiting = pending.selectExpr(*key_terms(target, pending)).distinct()
+        joined = joined.join(
+            waiting.selectExpr("*", "true AS __waits").alias("w"), expr(same.replace("v.", "w.")), "left"
         )
-        marked = waiting.distinct().selectExpr("*", "true AS __waits").alias("w")
-        joined = joined.join(marked, expr(same.replace("v.", "w.")), "left")
     return joined.selectExpr(*(f"s.{name}" for name in SOURCE_COLUMNS), fate)
-
-
-def _now(engine: Engine, table: str) -> "DataFrame":
-    main = read_history(engine, table).main
-    return read(engine, Pin(table, main.snapshot_id if main else None))

@@ -8,6 +8,7 @@ from typing import Any
 from lakehouse.iceberg.read import Input
 
 READS = "lakehouse/reads"
+_TYPED = {"keys": tuple, "snapshot_id": int, "timestamp": datetime.fromisoformat}
 
 
 def reads_metadata(inputs: Mapping[str, Input]) -> dict[str, Any]:
@@ -31,9 +32,5 @@ def _plain(given: Input) -> dict[str, Any]:
 
 
 def _input(said: Mapping[str, Any]) -> Input:
-    typed = {"keys": tuple, "snapshot_id": int, "timestamp": datetime.fromisoformat}
-    return Input(**{name: typed.get(name, _same)(value) for name, value in said.items()})
-
-
-def _same(value: Any) -> Any:
-    return value
+    typed = {name: read(said[name]) for name, read in _TYPED.items() if name in said}
+    return Input(**{**said, **typed})

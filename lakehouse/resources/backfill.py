@@ -7,7 +7,7 @@ import dagster as dg
 from lakehouse.errors import UsageError
 from lakehouse.resources.instance import open_instance
 from lakehouse.resources.keys import asset_key
-from lakehouse.resources.owed_runs import downstream_of
+from lakehouse.resources.owed_runs import Downstream
 from lakehouse.resources.run_result import RunResult
 from lakehouse.resources.runs import materialize
 from lakehouse.settings import Settings
@@ -22,7 +22,7 @@ def backfill(
     """
     here = project(lambda: settings)
     _check(here, table, first, last)
-    selection = dg.AssetSelection.assets(*map(asset_key, downstream_of(here, table)))
+    selection = dg.AssetSelection.assets(*map(asset_key, Downstream(here, table).tables))
     with open_instance(settings) as instance:
         return materialize(here, instance, selection, partition=(first, last), tags={"lakehouse/backfill": table})
 

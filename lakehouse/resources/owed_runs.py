@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import cached_property
 from typing import Any
 
 import dagster as dg
@@ -25,54 +26,95 @@ class OwedRange:
     tables: tuple[str, ...]
 
 
-def downstream_of(definitions: dg.Definitions, table: str) -> list[str]:
-    """Return a table and those that are computed from it, in the order of their computation."""
-    graph = definitions.resolve_asset_graph()
-    reached = dg.AssetSelection.assets(asset_key(table)).downstream().resolve(graph)
-    return [table_name(key) for key in graph.toposorted_asset_keys if key in reached and graph.get(key).is_executable]
+class Downstream:
+    """A table and those that are computed from it, and which of them are owed."""
 
+    def __init__(self, definitions: dg.Definitions, root: str) -> None:
+        """Look at what is defined; nothing is read of the tables yet.
 
-def owed_tables(definitions: dg.Definitions, engine: Engine, root: str, *, has_arrivals: bool) -> list[str]:
-    """Return the tables that are owed as a whole, in order: a table that reads of one that is computed is too.
+        :param root: the table that all begins with.
+        """
+        self._graph = definitions.resolve_asset_graph()
+        self.root = root
 
-    Those that are computed by partitions, and what follows from them, are left to `owed_ranges`.
+    @cached_property
+    def tables(self) -> tuple[str, ...]:
+        """The table and those that are computed from it, in the order of their computation."""
+        return self._after(self.root)
 
-    :param has_arrivals: whether something waits to be put into the root table itself.
-    """
-    graph = definitions.resolve_asset_graph()
-    owed: list[str] = []
-    for table in _by_whole(definitions, root):
-        sources = [table_name(parent) for parent in graph.get(asset_key(table)).parent_keys]
-        if (table == root and has_arrivals) or set(sources) & set(owed) or is_behind(engine, table, sources):
-            owed.append(table)
-    return owed
+    def owed_tables(self, engine: Engine, *, has_arrivals: bool) -> list[str]:
+        """Return the tables that are owed as a whole, in order: a table that reads of one that is computed is too.
 
+        Those that are computed by partitions, and what follows from them, are left to `owed_ranges`.
 
-def owed_ranges(
-    definitions: dg.Definitions, engine: Engine, declared: Mapping[str, IcebergTable], root: str
-) -> list[OwedRange]:
-    """Return the ranges of neighbouring partitions owed downstream of a table, oldest first.
+        :param has_arrivals: whether something waits to be put into the root table itself.
+        """
+        first = {self.root} if has_arrivals else set()
+        return self._owed(engine, [table for table in self.tables if table not in self._following], first)
 
-    A row without a partition, such as one that cannot be dated, goes along with any run: where no partition is owed
-    for it, the newest is. May start Spark, see `lakehouse.iceberg.owed_partitions`.
-    """
-    graph = definitions.resolve_asset_graph()
-    owed: dict[str, set[str]] = {}
-    order: dict[str, int] = {}
-    for table in downstream_of(definitions, root):
-        node = graph.get(asset_key(table))
-        if node.partitions_def is not None and table in declared:
-            keys = node.partitions_def.get_partition_keys()
-            order |= {key: position for position, key in enumerate(keys)}
-            values = owed_values(engine, declared[table], inputs_of(node.metadata))
-            owed[table] = _keys_of(node.partitions_def, keys, values)
-            for parent in node.parent_keys:
-                owed[table] |= owed.get(table_name(parent), set())
-    follow = [table for table in downstream_of(definitions, root) if table not in _by_whole(definitions, root)]
-    owing = {key: frozenset(table for table in owed if key in owed[table]) for key in set().union(*owed.values())}
-    return [
-        OwedRange(keys[0], keys[-1], _owing(definitions, follow, owing[keys[0]])) for keys in neighbouring(owing, order)
-    ]
+    def owed_ranges(self, engine: Engine, declared: Mapping[str, IcebergTable]) -> list[OwedRange]:
+        """Return the ranges of neighbouring partitions that are owed, oldest first.
+
+        A row without a partition, such as one that cannot be dated, goes along with any run: where no partition is
+        owed for it, the newest is. May start Spark, see `lakehouse.iceberg.owed_partitions`.
+        """
+        owed: dict[str, set[str]] = {}
+        order: dict[str, int] = {}
+        for table in self.tables:
+            node = self._graph.get(asset_key(table))
+            if node.partitions_def is not None and table in declared:
+                keys = node.partitions_def.get_partition_keys()
+                order |= {key: position for position, key in enumerate(keys)}
+                values = owed_values(engine, declared[table], inputs_of(node.metadata))
+                owed[table] = _keys_of(node.partitions_def, keys, values)
+                for parent in self._sources(table):
+                    owed[table] |= owed.get(parent, set())
+        owing = {key: frozenset(table for table in owed if key in owed[table]) for key in set().union(*owed.values())}
+        return [OwedRange(keys[0], keys[-1], self._with_after(owing[keys[0]])) for keys in neighbouring(owing, order)]
+
+    def late_tables(self, engine: Engine) -> list[str]:
+        """Return the tables computed as a whole from partitioned ones, that lag behind them."""
+        return self._owed(engine, [table for table in self.tables if table in self._following - self._partitioned])
+
+    def guards(self, tables: Iterable[str]) -> list[dg.AssetCheckKey]:
+        """Return the blocking checks of what some tables read, where that is not computed along with them.
+
+        Only checks that stand alone: those of a write were passed before it was published.
+        """
+        graph, given = self._graph, set(tables)
+        read = {source for table in given for source in self._sources(table)} - given
+        checks = (check for source in sorted(read) for check in sorted(graph.get(asset_key(source)).check_keys))
+        return [check for check in checks if graph.get(check).blocking and not graph.assets_def_for_key(check).keys]
+
+    def _owed(self, engine: Engine, tables: Iterable[str], first: Iterable[str] = ()) -> list[str]:
+        owed: list[str] = []
+        for table in tables:
+            sources = self._sources(table)
+            if table in first or set(sources) & set(owed) or is_behind(engine, table, sources):
+                owed.append(table)
+        return owed
+
+    def _sources(self, table: str) -> list[str]:
+        return [table_name(parent) for parent in self._graph.get(asset_key(table)).parent_keys]
+
+    def _after(self, table: str) -> tuple[str, ...]:
+        graph = self._graph
+        reached = dg.AssetSelection.assets(asset_key(table)).downstream().resolve(graph)
+        ordered = [key for key in graph.toposorted_asset_keys if key in reached and graph.get(key).is_executable]
+        return tuple(map(table_name, ordered))
+
+    @cached_property
+    def _partitioned(self) -> set[str]:
+        return {table for table in self.tables if self._graph.get(asset_key(table)).partitions_def is not None}
+
+    @cached_property
+    def _following(self) -> set[str]:
+        """The partitioned tables, and what is computed from them."""
+        return {found for table in self._partitioned for found in self._after(table)}
+
+    def _with_after(self, tables: Iterable[str]) -> tuple[str, ...]:
+        reached = {found for table in tables for found in self._after(table)}
+        return tuple(table for table in self.tables if table in reached)
 
 
 def neighbouring(owing: Mapping[str, frozenset[str]], order: Mapping[str, int]) -> list[list[str]]:
@@ -89,32 +131,6 @@ def neighbouring(owing: Mapping[str, frozenset[str]], order: Mapping[str, int]) 
         else:
             found.append([key])
     return found
-
-
-def late_tables(definitions: dg.Definitions, engine: Engine, root: str) -> list[str]:
-    """Return the tables computed as a whole from partitioned ones, that lag behind them."""
-    graph = definitions.resolve_asset_graph()
-    owed: list[str] = []
-    for table in downstream_of(definitions, root):
-        node = graph.get(asset_key(table))
-        sources = [table_name(parent) for parent in node.parent_keys]
-        follows = node.partitions_def is None and table not in _by_whole(definitions, root)
-        if follows and (set(sources) & set(owed) or is_behind(engine, table, sources)):
-            owed.append(table)
-    return owed
-
-
-def _by_whole(definitions: dg.Definitions, root: str) -> list[str]:
-    """Return the tables downstream of one that no partitioned table stands before."""
-    graph = definitions.resolve_asset_graph()
-    partitioned = {table for table in downstream_of(definitions, root) if graph.get(asset_key(table)).partitions_def}
-    behind = {found for table in partitioned for found in downstream_of(definitions, table)}
-    return [table for table in downstream_of(definitions, root) if table not in behind]
-
-
-def _owing(definitions: dg.Definitions, order: list[str], tables: Iterable[str]) -> tuple[str, ...]:
-    reached = {found for table in tables for found in downstream_of(definitions, table)}
-    return tuple(table for table in order if table in reached)
 
 
 def _keys_of(definition: dg.PartitionsDefinition, keys: list[str], values: set[Any]) -> set[str]:

@@ -2,46 +2,37 @@
 
 import shutil
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import pytest
 
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
 from lakehouse.iceberg.write import write
 from lakehouse.ingestion.catch_up import IngestResult
-from lakehouse_tests.assets.pipeline import Pipeline
+from lakehouse_tests.assets.deliveries import CLEAN, DAYS, HEADER, PROFILES, QUARANTINE, SUMMARY, line, put
+from lakehouse_tests.assets.pipeline import Pipeline, Savepoint
+from lakehouse_tests.conftest import settings_at
 
-HEADER = (
-    "transaction_id,customer_id,merchant_id,merchant_category,amount,currency,installments,status,"
-    "transaction_date,created_at,customer_email,region"
-)
-CLEAN = "silver.bnpl_transactions_clean"
-QUARANTINE = "silver.bnpl_transactions_quarantine"
-SUMMARY = "gold.bnpl_daily_summary"
-PROFILES = "gold.customer_profiles"
-DAYS = [f"2026-03-{day:02}" for day in range(1, 6)]
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
-def line(
-    transaction: object, day: str, *, amount: str = "10.00", customer: int = 7, at: str = "12:00", **other: str
-) -> str:
-    """A valid transaction, unless something says otherwise."""
-    created = other.get("created", f"{day}T{at}:00+08:00")
-    status = other.get("status", "APPROVED")
-    return f"{transaction},{customer},M1,food,{amount},MYR,3,{status},{day},{created},a@example.com,Penang"
-
-
-def put(pipeline: Pipeline, name: str, *lines: str, second: int = 0) -> IngestResult:
-    """Deliver a file and ingest it."""
-    pipeline.write(name, "\n".join([HEADER, *lines]), second=second)
-    return pipeline.ingest()
+@pytest.fixture(scope="module")
+def landed(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> tuple[Pipeline, Savepoint]:
+    """Two transactions on each of five days, each day's of customers of its own."""
+    folder = tmp_path_factory.mktemp("five_days")
+    pipeline = Pipeline(settings_at(folder / "home"), "bnpl")
+    lines = [line(n * 10 + k, day, customer=n) for n, day in enumerate(DAYS) for k in range(2)]
+    assert put(pipeline, "first.csv", *lines).success
+    return pipeline, Savepoint(pipeline.settings.home, folder / "saved")
 
 
 @pytest.fixture
-def five_days(bnpl: Pipeline) -> Pipeline:
-    """Two transactions on each of five days, each day's of customers of its own."""
-    lines = [line(n * 10 + k, day, customer=n) for n, day in enumerate(DAYS) for k in range(2)]
-    assert put(bnpl, "first.csv", *lines).success
-    return bnpl
+def five_days(landed: tuple[Pipeline, Savepoint]) -> Pipeline:
+    """The pipeline with five days in it, as it was before any test."""
+    pipeline, saved = landed
+    saved.restore()
+    return pipeline
 
 
 def days_of(result: IngestResult, table: str) -> list[list[str]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -34,3 +35,14 @@ def lakehouse(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
         return Ran(code, printed.out.splitlines(), said)
 
     return call
+
+
+@pytest.fixture
+def sample_fruits(lakehouse: Lakehouse, home: Path) -> None:
+    """The sample files of the feed fruits, ingested."""
+    inbox = home / "inbox" / "fruits"
+    inbox.mkdir(parents=True)
+    for sample in files("lakehouse.sample_data.fruits").iterdir():
+        if sample.name.endswith(".csv"):
+            (inbox / sample.name).write_bytes(sample.read_bytes())
+    assert lakehouse("ingest", "fruits").code == 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lakehouse_tests.cli.test_look import records
+from lakehouse_tests.cli.outcomes import records
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -73,8 +73,8 @@ def test_diff_of_a_point_with_itself_is_nothing(lakehouse, sold):
     assert lakehouse("diff", "t.sold", "--from", "main", "--format", "json").out == ["[]"]
 
 
+@pytest.mark.usefixtures("sample_fruits")
 def test_a_declared_table_is_compared_by_its_key(lakehouse, home):
-    lakehouse("demo")
     inbox = home / "inbox" / "fruits"
     (inbox / "more.csv").write_text("id,fruit,berry\n900,Zwetschge,false\n901,Apple,true\n", encoding="utf-8")
     assert lakehouse("ingest").code == 0

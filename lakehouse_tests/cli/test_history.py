@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from lakehouse_tests.cli.test_look import records
-from lakehouse_tests.cli.test_program import imported_by
+from lakehouse_tests.cli.outcomes import imported_by, records
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -32,8 +31,8 @@ def test_history_lists_snapshots_with_their_rows_and_refs(lakehouse, sold):
     assert all(one["made_current_at"].endswith("Z") and one["kind"] is None for one in found)
 
 
+@pytest.mark.usefixtures("sample_fruits")
 def test_history_names_the_run_that_made_a_snapshot(lakehouse):
-    lakehouse("demo")
     # The first is empty: a branch needs one to begin at.
     empty, found = records(lakehouse("history", "silver.fruits", "--format", "json"))
     assert (empty["kind"], empty["rows"]) == (None, 0)

@@ -78,7 +78,7 @@ def table_state(fruits: Fruits, name: str) -> dict[str, Any]:
     history = read_history(fruits.engine, name)
     frame = fruits.engine.spark.table(name)
     moments = [field.name for field in frame.schema.fields if field.dataType.simpleString() == "timestamp"]
-    commits = [found for found in history.ancestors(history.main.snapshot_id) if found.stamp] if history.main else []
+    commits = [found for found in history.line if found.stamp]
     return {
         "rows": sorted(map(repr, frame.drop(*moments).collect())),
         "commits": [(found.stamp.kind, found.operation, found.count("added-records")) for found in commits],

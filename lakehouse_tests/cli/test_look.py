@@ -1,17 +1,12 @@
 """`lakehouse status` and `files`: what there is, told without a JVM."""
 
-import json
-
 import pytest
 
 from lakehouse.cli.status import last_checks
 from lakehouse.definitions import TABLES, defs
+from lakehouse_tests.cli.outcomes import records
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
-
-
-def records(ran) -> list[dict]:
-    return json.loads("\n".join(ran.out))
 
 
 @pytest.fixture
@@ -41,8 +36,8 @@ def test_status_tells_a_table_that_nobody_declared(lakehouse, fruits):
     assert found["pending"] == []
 
 
+@pytest.mark.usefixtures("sample_fruits")
 def test_status_tells_the_last_write_and_the_last_checks(lakehouse):
-    lakehouse("demo")
     (found,) = [one for one in records(lakehouse("status", "--format", "json")) if one["table"] == "silver.fruits"]
     assert (found["declared"], found["rows"], found["last_write_kind"]) == (True, 155, "write")
     assert (found["checks_passed"], found["checks_failed"]) == (len(TABLES["silver.fruits"].rules), [])

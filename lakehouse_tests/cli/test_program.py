@@ -1,25 +1,11 @@
 """The boundary: exit codes, one line an error, and nothing imported that a command does not need."""
 
-import subprocess
-import sys
-
 import pytest
 
 from lakehouse.cli import program
+from lakehouse_tests.cli.outcomes import imported_by
 
 pytestmark = pytest.mark.unit
-
-HEAVY = "{'dagster', 'pyspark', 'pyiceberg', 'pandas', 'rich'}"
-
-
-def imported_by(*arguments: str, env: dict[str, str]) -> set[str]:
-    script = (
-        f"import sys; from lakehouse.cli.program import run; run(sys.argv[1:]); print({HEAVY} & sys.modules.keys())"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, *arguments], env=env, capture_output=True, text=True, check=True
-    )
-    return eval(done.stdout.splitlines()[-1])
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["sql", "--help"], ["nonsense"], ["--version"]])

@@ -12,7 +12,7 @@ MANY_LOOKS = 5
 @pytest.fixture(scope="module")
 def contests(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Contest]:
     """Two short contests; `make soak` holds longer ones."""
-    return hold(tmp_path_factory.mktemp("contests"), rounds=5)
+    return hold(tmp_path_factory.mktemp("contests"), rounds=3)
 
 
 @pytest.mark.e2e

@@ -97,7 +97,7 @@ def _state(engine: Engine, name: str) -> dict[str, Any]:
     """Return what a user can see of a table: its rows, what main went through, and its branches."""
     history = read_history(engine, name)
     columns = [column for column in engine.spark.table(name).columns if column != "_quarantined_at"]
-    commits = [found for found in history.ancestors(history.main.snapshot_id) if found.stamp] if history.main else []
+    commits = [found for found in history.line if found.stamp]
     return {
         "rows": sorted(map(repr, engine.spark.table(name).select(*columns).collect())),
         "commits": [(found.stamp.kind, found.operation, found.count("added-records")) for found in commits],

@@ -11,20 +11,29 @@ from lakehouse.quality.accounted_check import NAME
 from lakehouse.resources.instance import open_instance
 from lakehouse.resources.run_result import CheckResult, RunResult
 from lakehouse.resources.runs import materialize
-from lakehouse.settings import Settings
-from lakehouse_tests.assets.pipeline import Pipeline
-from lakehouse_tests.assets.test_bnpl_late import CLEAN, DAYS, line, put
+from lakehouse_tests.assets.deliveries import CLEAN, DAYS, HEADER, PROFILES, RAW, SUMMARY, line, put
+from lakehouse_tests.assets.pipeline import Pipeline, Savepoint
+from lakehouse_tests.conftest import settings_at
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture
-def bnpl(spark: "SparkSession", settings: Settings) -> Pipeline:
-    """A pipeline with a row of each fate."""
-    pipeline = Pipeline(settings, "bnpl")
+@pytest.fixture(scope="module")
+def landed(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> tuple[Pipeline, Savepoint]:
+    """A row of each fate."""
+    folder = tmp_path_factory.mktemp("fates")
+    pipeline = Pipeline(settings_at(folder / "home"), "bnpl")
     rows = [line(1, DAYS[0]), line(1, DAYS[0], at="13:00"), line(2, DAYS[1]), line("", DAYS[1])]
     assert put(pipeline, "first.csv", *rows).success
+    return pipeline, Savepoint(pipeline.settings.home, folder / "saved")
+
+
+@pytest.fixture
+def bnpl(landed: tuple[Pipeline, Savepoint]) -> Pipeline:
+    """The pipeline with a row of each fate, as it was before any test."""
+    pipeline, saved = landed
+    saved.restore()
     return pipeline
 
 
@@ -61,3 +70,17 @@ def test_a_lost_row_is_told(bnpl: Pipeline) -> None:
     )
     assert fates(check) == {"clean": 1, "quarantined": 1, "superseded": 1, "lost": 1}
     assert [(row["_source_file"], row["_source_row"]) for row in check.metadata["sample"]] == [("first.csv", 3)]
+
+
+def test_a_lost_row_holds_back_what_is_computed_later(bnpl: Pipeline) -> None:
+    """The run that computes gold alone, after silver was computed by another, looks at silver first."""
+    before = bnpl.snapshots()
+    bnpl.write("more.csv", "\n".join([HEADER, line(3, DAYS[1])]), second=1)
+    assert bnpl.materialize(RAW).success
+    assert bnpl.materialize(CLEAN, partition=DAYS[1]).success
+    bnpl.engine.sql(f"DELETE FROM {CLEAN} WHERE transaction_id = 3")
+    done = bnpl.ingest()
+    assert [(check.name, check.passed) for run in done.runs for check in run.checks] == [(NAME, False)]
+    assert {name: bnpl.snapshots()[name] for name in (SUMMARY, PROFILES)} == {
+        name: before[name] for name in (SUMMARY, PROFILES)
+    }

@@ -1,14 +1,15 @@
 """Which days or values of a column a table's commits touched, told by its manifests: no JVM, no scan of data."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.history import History
-from lakehouse.iceberg.inspecting.manifest_entries import partition_values
+from lakehouse.iceberg.inspecting.manifest_entries import partition_values, read_manifests
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import ManifestFile
+    from pyiceberg.partitioning import PartitionField
     from pyiceberg.table import Table
 
 _TELLING = ("identity", "day")
@@ -22,55 +23,44 @@ def changed_values(table: "Table", history: History, since: int | None, until: i
 
     :raises DeclarationError: when some of these files were written under a partition spec that does not tell.
     """
-    between = history.between(since, until) if since is not None and since in history.snapshots else None
+    between = history.kept_between(since, until)
     if between is None:
-        return {value for manifest in _manifests(table, until) for value in _live(table, manifest, column)}
+        return set(_values(table, read_manifests(table, until), column))
     changing = [snapshot.snapshot_id for snapshot in between if snapshot.operation != "replace"]
-    return {value for snapshot_id in changing for value in _changed(table, snapshot_id, column)}
+    return {value for snapshot_id in changing for value in _touched(table, snapshot_id, column)}
 
 
-def _changed(table: "Table", snapshot_id: int, column: str) -> Iterator[Any]:
+def _touched(table: "Table", snapshot_id: int, column: str) -> Iterator[Any]:
+    found = read_manifests(table, snapshot_id)
+    return _values(table, (one for one in found if one.added_snapshot_id == snapshot_id), column, by_commit=True)
+
+
+def _values(
+    table: "Table", manifests: "Iterable[ManifestFile]", column: str, *, by_commit: bool = False
+) -> Iterator[Any]:
+    """Yield the column's value of each file that is live, or of those that came or went by the manifest's commit."""
     from pyiceberg.manifest import ManifestEntryStatus
 
-    for manifest in _manifests(table, snapshot_id):
-        if manifest.added_snapshot_id == snapshot_id:
-            field_id = _field_id(table, manifest, column)
-            for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False):
-                if entry.status != ManifestEntryStatus.EXISTING:
-                    yield partition_values(table, table.specs()[manifest.partition_spec_id], entry)[field_id]
+    fields = partition_fields(table, column)
+    for manifest in manifests:
+        spec = table.specs()[manifest.partition_spec_id]
+        if spec.spec_id not in fields:
+            raise DeclarationError(
+                f"{'.'.join(table.name())} is read by partitions of {column}, and has files of a partition spec "
+                f"without it: {spec}.",
+                next_step=f"Partition it by {column} or days({column}), and rewrite the older files.",
+            )
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=not by_commit):
+            if not (by_commit and entry.status == ManifestEntryStatus.EXISTING):
+                yield partition_values(table, spec, entry)[fields[spec.spec_id].field_id]
 
 
-def _live(table: "Table", manifest: "ManifestFile", column: str) -> Iterator[Any]:
-    field_id = _field_id(table, manifest, column)
-    for entry in manifest.fetch_manifest_entry(table.io):
-        yield partition_values(table, table.specs()[manifest.partition_spec_id], entry)[field_id]
-
-
-def _manifests(table: "Table", snapshot_id: int) -> "list[ManifestFile]":
-    snapshot = table.snapshot_by_id(snapshot_id)
-    return snapshot.manifests(table.io) if snapshot else []
-
-
-def partition_field_names(table: "Table", column: str) -> dict[int, str]:
-    """Return, by spec id, the name of the partition field that tells a column's value; specs without one left out."""
+def partition_fields(table: "Table", column: str) -> "dict[int, PartitionField]":
+    """Return, by spec id, the partition field that tells a column's value; specs without one are left out."""
     source_id = table.schema().find_field(column).field_id
     return {
-        spec_id: field.name
+        spec_id: field
         for spec_id, spec in table.specs().items()
         for field in spec.fields
         if field.source_id == source_id and str(field.transform) in _TELLING
     }
-
-
-def _field_id(table: "Table", manifest: "ManifestFile", column: str) -> int:
-    """Return the partition field that tells the column's value, in the spec that a manifest was written under."""
-    spec = table.specs()[manifest.partition_spec_id]
-    source_id = table.schema().find_field(column).field_id
-    for field in spec.fields:
-        if field.source_id == source_id and str(field.transform) in _TELLING:
-            return field.field_id
-    raise DeclarationError(
-        f"{'.'.join(table.name())} is read by partitions of {column}, and has files of a partition spec without it: "
-        f"{spec}.",
-        next_step=f"Partition it by {column} or days({column}), and rewrite the older files.",
-    )

@@ -6,7 +6,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.inspecting.manifest_entries import partition_values, read_manifests
-from lakehouse.iceberg.quoting import among, identifier, literal, literals
+from lakehouse.iceberg.quoting import among, identifier, literals
+from lakehouse.iceberg.spans import joined, within
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile, ManifestFile
@@ -19,8 +20,7 @@ _FILE_PATH_ID = 2147483546
 """The reserved field of a position delete file that holds the path of the data file."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-Span = tuple[datetime, datetime]
-"""The first moment of a partition, and the first after it."""
+Moments = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True)
@@ -133,37 +133,27 @@ def _of_field(column: str, kind: str, transform: str, values: set[Any]) -> list[
         return [among(column, values)]
     if transform not in _SPANS or kind not in ("date", "timestamptz"):
         return []
-    name = identifier(column)
-    spans = _joined(_SPANS[transform](value) for value in sorted(value for value in values if value is not None))
-    bounds = [(low.date(), high.date()) if kind == "date" else (low, high) for low, high in spans]
-    tests = [f"({name} >= {literal(low)} AND {name} < {literal(high)})" for low, high in bounds]
-    return [f"({' OR '.join([*tests, *([f'{name} IS NULL'] if None in values else [])])})"]
+    moments = [_SPANS[transform](value) for value in values if value is not None]
+    spans = [(low.date(), high.date()) if kind == "date" else (low, high) for low, high in moments]
+    tests = within(column, joined(spans))
+    return [f"({' OR '.join([*tests, *([f'{identifier(column)} IS NULL'] if None in values else [])])})"]
 
 
-def _joined(spans: Iterable[Span]) -> list[Span]:
-    """Make one span of neighbouring ones."""
-    found: list[Span] = []
-    for low, high in spans:
-        start = found.pop()[0] if found and found[-1][1] == low else low
-        found.append((start, high))
-    return found
-
-
-def _day(value: date) -> Span:
+def _day(value: date) -> Moments:
     low = datetime(value.year, value.month, value.day, tzinfo=UTC)
     return low, low + timedelta(days=1)
 
 
-def _hour(value: int) -> Span:
+def _hour(value: int) -> Moments:
     return _EPOCH + timedelta(hours=value), _EPOCH + timedelta(hours=value + 1)
 
 
-def _month(value: int) -> Span:
+def _month(value: int) -> Moments:
     low, high = (divmod(1970 * 12 + month, 12) for month in (value, value + 1))
     return datetime(low[0], low[1] + 1, 1, tzinfo=UTC), datetime(high[0], high[1] + 1, 1, tzinfo=UTC)
 
 
-def _year(value: int) -> Span:
+def _year(value: int) -> Moments:
     return datetime(1970 + value, 1, 1, tzinfo=UTC), datetime(1971 + value, 1, 1, tzinfo=UTC)
 
 

@@ -135,7 +135,7 @@ def _partition(members: list[TableFile]) -> Partition:
 
 
 def _log(found: History) -> list[HistoryEntry]:
-    ancestors = {snapshot.snapshot_id for snapshot in found.ancestors(found.main.snapshot_id if found.main else None)}
+    ancestors = {snapshot.snapshot_id for snapshot in found.line}
     return [
         HistoryEntry(
             made_current_at=made_current_at,

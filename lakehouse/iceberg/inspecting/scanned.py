@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import History, history_of
-from lakehouse.iceberg.inspecting.changed_partitions import partition_field_names
+from lakehouse.iceberg.inspecting.changed_partitions import partition_fields
 from lakehouse.iceberg.inspecting.manifest_entries import read_files
 from lakehouse.iceberg.outcome import Pin, Scanned
 from lakehouse.iceberg.read import Input
@@ -29,7 +29,7 @@ def _scanned(engine: Engine, given: Input, pin: Pin, run: Run) -> Scanned | None
     head = history.snapshots[pin.snapshot_id]
     total_files, total_bytes = head.count("total-data-files"), head.count("total-files-size")
     if pin.since_snapshot_id is not None:
-        files, size = _appended(history, pin)
+        files, size = _appended(history, pin.since_snapshot_id, pin.snapshot_id)
     elif given.by and run.partitions:
         found = _in_partitions(table, pin.snapshot_id, given, run)
         if found is None:
@@ -40,11 +40,13 @@ def _scanned(engine: Engine, given: Input, pin: Pin, run: Run) -> Scanned | None
     return Scanned(files, total_files, size, total_bytes)
 
 
-def _appended(history: History, pin: Pin) -> tuple[int, int]:
-    added = history.between(pin.since_snapshot_id or 0, pin.snapshot_id or 0) or []
+def _appended(history: History, since: int, until: int) -> tuple[int, int]:
+    added = history.between(since, until)
+    assert added is not None
     appends = [snapshot for snapshot in added if snapshot.operation == "append"]
-    return sum(found.count("added-data-files") for found in appends), sum(
-        found.count("added-files-size") for found in appends
+    return (
+        sum(found.count("added-data-files") for found in appends),
+        sum(found.count("added-files-size") for found in appends),
     )
 
 
@@ -52,12 +54,12 @@ def _in_partitions(table: "Table", snapshot_id: int, given: Input, run: Run) -> 
     """Return the files and bytes in the run's partitions, or outside; None where partitions do not tell."""
     assert given.by is not None
     assert run.partitions is not None
-    names = partition_field_names(table, given.by)
+    fields = partition_fields(table, given.by)
     files = size = 0
     for file in read_files(table, snapshot_id):
-        name = names.get(file.spec_id)
-        if name is None:
+        field = fields.get(file.spec_id)
+        if field is None:
             return None
-        if run.partitions.has(file.partition[name]) is not given.outside:
+        if run.partitions.has(file.partition[field.name]) is not given.outside:
             files, size = files + 1, size + file.size_bytes
     return files, size

@@ -7,12 +7,12 @@ metadata files, for as long as the table keeps these, and only where they were e
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.history import Snapshot, history_of
+from lakehouse.iceberg.history import Snapshot, history_of, moment
 from lakehouse.iceberg.inspecting.schema_difference import Change, partition_terms, schema_difference, sort_terms
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def read_schema_history(engine: Engine, table: str) -> list[SchemaChange]:
 
 def _columns(name: str, table: "Table") -> Iterator[SchemaChange]:
     history, schemas = history_of(name, table), table.schemas()
-    seen = list(history.ancestors(history.main.snapshot_id if history.main else None))[::-1]
+    seen = history.line[::-1]
     made = {snapshot_id: at for at, snapshot_id in reversed(history.log)}
     latest = yield from _beginning(table, seen)
     for snapshot in seen:
@@ -62,7 +62,7 @@ def _columns(name: str, table: "Table") -> Iterator[SchemaChange]:
         yield from _differences(schemas, latest, schema_id, at, snapshot)
         latest = schema_id
     # What no snapshot has yet came with the last update of the metadata, or before it.
-    yield from _differences(schemas, latest, table.metadata.current_schema_id, _moment(table.metadata.last_updated_ms))
+    yield from _differences(schemas, latest, table.metadata.current_schema_id, moment(table.metadata.last_updated_ms))
 
 
 def _beginning(table: "Table", seen: Sequence[Snapshot]) -> Generator[SchemaChange, None, int]:
@@ -74,7 +74,7 @@ def _beginning(table: "Table", seen: Sequence[Snapshot]) -> Generator[SchemaChan
         times = [entry.timestamp_ms for entry in table.metadata.metadata_log] or [table.metadata.last_updated_ms]
         # The first branch of a table without a snapshot makes an empty one, which nobody stamped.
         written = next((snapshot for snapshot in seen if snapshot.stamp or snapshot.rows), None)
-        yield SchemaChange(_creation(schemas[first]), _moment(min(times)), written)
+        yield SchemaChange(_creation(schemas[first]), moment(min(times)), written)
         return first
     # The first snapshots have expired: what came with them is still known, but not when.
     earlier = [schema_id for schema_id in sorted(schemas) if not known or schema_id <= known[0]]
@@ -100,7 +100,7 @@ def _layout(table: "Table") -> Iterator[SchemaChange]:
     if len(table.specs()) == 1 and len(table.sort_orders()) == 1:
         return
     for before, after in pairwise(_metadata_versions(table)):
-        at = _moment(after.last_updated_ms)
+        at = moment(after.last_updated_ms)
         for change in _layout_difference(before, after):
             yield SchemaChange(change, at)
 
@@ -130,7 +130,3 @@ def _metadata_versions(table: "Table") -> "Iterator[TableMetadata]":
         if file.exists():
             yield FromInputFile.table_metadata(file)
     yield table.metadata
-
-
-def _moment(timestamp_ms: int) -> datetime:
-    return datetime.fromtimestamp(timestamp_ms / 1000, tz=UTC)

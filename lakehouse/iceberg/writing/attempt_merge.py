@@ -32,7 +32,7 @@ def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int
     compared = _compare(attempt, mode, candidate).localCheckpoint(eager=False)
     found = count(compared, _aggregates(attempt.table, mode, candidate))
     results = _results(attempt, mode, candidate, compared, found)
-    refused = _or_zero(found[REFUSED])
+    refused = found[REFUSED]
     quarantined = quarantine(attempt.engine, candidate, attempt.run, write, refused, compared)
     repeated = found[TOTAL] - refused - found[_KEYS]
     if repeated:
@@ -43,7 +43,7 @@ def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int
             number,
             staged=False,
         )
-    inserted, updated, deleted = (_or_zero(found[name]) for name in (_INSERTED, _UPDATED, _DELETED))
+    inserted, updated, deleted = (found[name] for name in (_INSERTED, _UPDATED, _DELETED))
     if inserted + updated + deleted == 0:
         return unchanged(attempt, results, quarantined, number)
     changed = candidate.accepted(compared.where(f"{_ACTION} <> 'same'"))
@@ -90,7 +90,7 @@ def _aggregates(table: IcebergTable, mode: Merge, candidate: Candidate) -> dict[
 def _results(
     attempt: Attempt, mode: Merge, candidate: Candidate, compared: "DataFrame", found: dict
 ) -> list[RuleResult]:
-    accepted_rows = found[TOTAL] - _or_zero(found[REFUSED])
+    accepted_rows = found[TOTAL] - found[REFUSED]
     results = judged(attempt, candidate, compared, attempt.table.row_rules, found)
     return results + [RuleResult(rule, 0, accepted_rows) for rule in attempt.table.rules if _is_key(rule, mode)]
 
@@ -135,7 +135,3 @@ def _stage(attempt: Attempt, mode: Merge, changed: "DataFrame", matched: int) ->
     stamped = [f"current_timestamp() AS {identifier(mode.stamp)}"] if mode.stamp else []
     columns = map(identifier, written_columns(attempt.table))
     stage.append(attempt, changed.selectExpr(*columns, *stamped))
-
-
-def _or_zero(value: int | None) -> int:
-    return value or 0

@@ -150,7 +150,6 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> Candidate:
         return Candidate(table, frame, delivered, _bits(table))
     found = {field.name: types.parse(field.dataType.simpleString()) for field in _known_fields(table, frame)}
     _check_names(table, frame.columns)
-    castable = {rule.columns[0]: rule for rule in table.rules if rule.castable_as}
     selected: list[str] = []
     delivered = {}
     for name in written_columns(table):
@@ -161,9 +160,9 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> Candidate:
             selected.append(quoted)
         elif have is None or types.widens(have, wanted):
             selected.append(f"CAST({quoted} AS {wanted}) AS {quoted}")
-        elif name in castable:
+        elif name in table.casting_rules:
             delivered[name] = f"{_DELIVERED}{name}"
-            selected.append(f"CAST({castable[name].cast_sql(quoted)} AS {wanted}) AS {quoted}")
+            selected.append(f"CAST({table.casting_rules[name].cast_sql(quoted)} AS {wanted}) AS {quoted}")
         else:
             raise FrameMismatch(
                 f"{table.name}: column {name} is {have} in the frame; expected {wanted}, as declared.",

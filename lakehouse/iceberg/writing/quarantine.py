@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.outcome import Outcome, Pin, Quarantined
+from lakehouse.iceberg.outcome import Outcome, Quarantined
 from lakehouse.iceberg.quoting import identifier
-from lakehouse.iceberg.read import read
+from lakehouse.iceberg.read import read_main
 from lakehouse.iceberg.run import Run
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.iceberg.writing.candidate import DELETED, Candidate, written_columns
@@ -58,9 +58,7 @@ def _corrected(engine: Engine, candidate: Candidate, frame: "DataFrame | None") 
     assert table.quarantine is not None
     first = table.versions.newest[0]
     accepted = candidate.accepted(frame).select(*map(identifier, (*table.versions.of, first)))
-    main = read_history(engine, table.quarantine.name).main
-    assert main is not None
-    held = read(engine, Pin(table.quarantine.name, main.snapshot_id))
+    held = read_main(engine, table.quarantine.name)
     same = " AND ".join(f"{_typed(table, name)} = a.{identifier(name)}" for name in table.versions.of)
     newer = f"coalesce({_typed(table, first)} <= a.{identifier(first)}, true)"
     leaving = held.alias("q").join(accepted.alias("a"), expr(f"{same} AND {newer}"), "left_semi")
@@ -71,5 +69,5 @@ def _corrected(engine: Engine, candidate: Candidate, frame: "DataFrame | None") 
 def _typed(table: IcebergTable, column: str) -> str:
     """Return SQL for the type that a column has in the table, of its text in the quarantine."""
     raw, wanted = f"q.{identifier(column)}", table.column(column).type
-    rule = next((rule for rule in table.rules if rule.castable_as and rule.columns == (column,)), None)
+    rule = table.casting_rules.get(column)
     return rule.cast_sql(raw) if rule else f"try_cast({raw} AS {wanted})"
