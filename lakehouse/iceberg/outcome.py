@@ -63,10 +63,11 @@ class Pin:
 
 @dataclass(frozen=True)
 class Quarantined:
-    """Rows that were refused: how many, and in which snapshot of the quarantine table they stand."""
+    """Rows that were refused: how many, how many for the first time, and in which snapshot of the quarantine."""
 
     table: str
     rows: int
+    new_rows: int
     snapshot_id: int | None
 
 

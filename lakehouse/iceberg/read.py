@@ -101,10 +101,11 @@ def read(engine: Engine, pinned: Pin, where: str | None = None) -> "DataFrame":
     if pinned.snapshot_id is None:
         # A table without a snapshot cannot change under our feet before it has one, and then the pin is no longer it.
         frame = engine.spark.table(name).where("false")
+    elif pinned.is_empty or pinned.rows == 0:
+        # Known before it is read, so that Spark leaves out whatever it would be joined with.
+        frame = engine.spark.read.option("versionAsOf", str(pinned.snapshot_id)).table(name).where("false")
     elif pinned.since_snapshot_id is None:
         frame = engine.spark.read.option("versionAsOf", str(pinned.snapshot_id)).table(name)
-    elif pinned.is_empty:
-        frame = engine.spark.read.option("versionAsOf", str(pinned.snapshot_id)).table(name).where("false")
     else:
         bounds = {"start-snapshot-id": str(pinned.since_snapshot_id), "end-snapshot-id": str(pinned.snapshot_id)}
         frame = engine.spark.read.format("iceberg").options(**bounds).load(name)
@@ -153,7 +154,7 @@ def read_inputs(
 def _read_keys(engine: Engine, given: Input, pinned: Pin, target: str) -> "DataFrame":
     """Return the keys of `changed_keys`, each once."""
     keys = [identifier(name) for name in given.keys]
-    now = read(engine, replace(pinned, since_snapshot_id=None))
+    now = read(engine, replace(pinned, since_snapshot_id=None, rows=None))
     if pinned.is_empty or pinned.snapshot_id is None:
         return now.where("false").select(*keys)
     if pinned.since_snapshot_id is None:

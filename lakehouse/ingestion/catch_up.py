@@ -70,10 +70,10 @@ class IngestResult:
 
     @property
     def quarantined(self) -> dict[str, int]:
-        """How many rows each table refused; those that refused none are left out."""
+        """How many rows each table refused for the first time; those that refused none are left out."""
         found: Counter[str] = Counter()
         for asset in self.assets:
-            found[asset.table] += asset.metadata.get("quarantined_rows", 0)
+            found[asset.table] += asset.metadata.get("newly_quarantined_rows", 0)
         return {table: rows for table, rows in found.items() if rows}
 
     @property

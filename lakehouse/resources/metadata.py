@@ -110,8 +110,12 @@ def _counts(outcome: Outcome) -> dict[str, Any]:
 def _quarantined(table: "IcebergTable", outcome: Outcome) -> dict[str, Any]:
     if table.quarantine is None:
         return {}
-    rows = outcome.quarantined.rows if outcome.quarantined else 0
-    return {"quarantined_rows": rows, "quarantine_table": table.quarantine.name}
+    found = outcome.quarantined
+    return {
+        "quarantined_rows": found.rows if found else 0,
+        "newly_quarantined_rows": found.new_rows if found else 0,
+        "quarantine_table": table.quarantine.name,
+    }
 
 
 def _inputs(pins: Mapping[str, Pin]) -> dict[str, Any]:

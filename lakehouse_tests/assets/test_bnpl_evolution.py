@@ -196,7 +196,7 @@ def test_files_lack_payment_method_until_they_have_it(bnpl: Pipeline) -> None:
     assert bnpl.rows(f"SELECT {found} FROM bronze.bnpl_transactions_raw ORDER BY 1") == [("3", None), ("4", "CARD")]
     assert bnpl.rows(f"SELECT {found} FROM {TABLE.name} ORDER BY 1") == [(3, None), (4, "CARD")]
     profile = "SELECT transactions, preferred_payment_method FROM gold.customer_profiles"
-    assert bnpl.rows(profile) == [(3, "CARD")]
+    assert bnpl.rows(profile) == [(2, "CARD")]
 
 
 def land(engine: Engine, change: Change) -> int:

@@ -94,9 +94,11 @@ def test_an_older_version_that_comes_late_displaces_nothing(five_days: Pipeline)
 
 
 def test_an_invalid_version_displaces_nothing_and_is_quarantined(five_days: Pipeline) -> None:
-    put(five_days, "bad.csv", line(10, DAYS[1], amount="-1", at="13:00"), second=1)
+    bad = put(five_days, "bad.csv", line(10, DAYS[1], amount="-1", at="13:00"), second=1)
+    assert bad.quarantined == {CLEAN: 1}
     assert clean(five_days)[10] == (DAYS[1], "10.00")
     assert five_days.rows(f"SELECT transaction_id, _reasons FROM {QUARANTINE}") == [("10", ["positive_amount"])]
+    assert put(five_days, "late.csv", line(99, DAYS[1]), second=2).quarantined == {}
 
 
 def test_a_corrected_row_leaves_the_quarantine(five_days: Pipeline) -> None:

@@ -107,7 +107,8 @@ def test_a_quarantined_row_warns_and_lets_the_rest_go_on(project):
 
     assert result.success
     found = result.asset("silver.people").metadata
-    assert (found["quarantined_rows"], found["quarantine_table"]) == (1, "silver.people_quarantine")
+    assert (found["quarantined_rows"], found["newly_quarantined_rows"]) == (1, 1)
+    assert found["quarantine_table"] == "silver.people_quarantine"
     (check,) = [check for check in result.checks if check.name == "castable_id"]
     assert (check.passed, check.severity) == (False, "WARN")
     assert check.metadata["sample"][0]["id"] == "four"

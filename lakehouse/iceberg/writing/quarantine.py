@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.outcome import Outcome, Quarantined
+from lakehouse.iceberg.outcome import Outcome, Published, Quarantined
 from lakehouse.iceberg.quoting import identifier
 from lakehouse.iceberg.read import read_main
 from lakehouse.iceberg.run import Run
@@ -38,7 +38,8 @@ def quarantine(
         return refused if corrected is None else refused.unionByName(corrected)
 
     outcome = write(engine, target, changes, run=Run(run.run_id))
-    return Quarantined(target.name, rows, outcome.snapshot_id)
+    new_rows = outcome.inserted_rows if isinstance(outcome, Published) else 0
+    return Quarantined(target.name, rows, new_rows or 0, outcome.snapshot_id)
 
 
 def _standing_rows(engine: Engine, table: IcebergTable) -> int:
