@@ -171,10 +171,11 @@ def checksum(engine: Engine, table: str) -> tuple:
     return tuple(row)
 
 
-def measure_load(homes: Homes, rounds: int) -> list[Measured]:
-    """Compare the loads; a home is made before its time is taken, and the last one through Dagster is kept."""
+def measure_load(homes: Homes, rounds: int) -> tuple[list[Measured], Settings]:
+    """Compare the loads, and return the last home through Dagster; homes are made before time is taken."""
     ready = {name: [homes.fresh() for _ in range(rounds + 1)] for name in ("plain", "dagster")}
-    return compare(
+    last = ready["dagster"][0]
+    measured = compare(
         [
             Way("a plain PySpark script", lambda: plain(ready["plain"].pop())),
             Way("through Dagster, with all rules", lambda: through_dagster(ready["dagster"].pop()), 1.5),
@@ -182,6 +183,7 @@ def measure_load(homes: Homes, rounds: int) -> list[Measured]:
         rounds=rounds,
         warm_ups=1,
     )
+    return measured, last
 
 
 class Late:
@@ -283,9 +285,8 @@ def main(millions: float = 5.0, rounds: float = 2) -> None:
         folder = Path(name)
         made = generate(folder / "files", FIRST, DAYS, int(millions * 1_000_000 / DAYS), seed=1)
         homes = Homes(folder, made.files)
-        parts = {f"{millions:g} million transactions, from files to gold": measure_load(homes, int(rounds))}
-        kept = homes.fresh()
-        through_dagster(kept)
+        measured, kept = measure_load(homes, int(rounds))
+        parts = {f"{millions:g} million transactions, from files to gold": measured}
         late = Late(made.files[DAYS // 20])
         parts["What comes late"] = measure_late(kept, late, int(rounds))
         few = Homes(folder / "few", made.files[: DAYS // 10]).fresh()

@@ -12,11 +12,12 @@ from lakehouse.iceberg.rules import Rule
 from lakehouse.iceberg.table import IcebergTable
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import Column, DataFrame, Row
 
 SAMPLE_ROWS = 20
 TOTAL = "__total"
 _OF = "__of"
+_RANK = "__rank"
 
 
 def evaluate(
@@ -55,8 +56,8 @@ def audit(
     if unique_rules:
         failed |= _count_duplicates(rows, unique_rules, near)
 
-    broken = {rule.name: rows.where(rule.predicate()) for rule in rules if rule.is_row_rule and failed[rule.name]}
-    samples: dict[str, tuple] = samples_of(engine, table, broken)
+    broken = {rule.name: rule.predicate() for rule in rules if rule.is_row_rule and failed[rule.name]}
+    samples: dict[str, tuple] = samples_of(engine, table, rows, broken, ["*"])
     for rule in unique_rules:
         if failed[rule.name]:
             samples[rule.name] = sample_of_repeated(engine, table, rows, rule, near.get(rule.name))
@@ -95,17 +96,28 @@ def _near(existing: "DataFrame", rule: Rule, found: Mapping[str, Any]) -> "DataF
 
 
 def samples_of(
-    engine: Engine, table: IcebergTable, broken: "Mapping[str, DataFrame]"
+    engine: Engine, table: IcebergTable, rows: "DataFrame", broken: Mapping[str, str], terms: Sequence[str]
 ) -> dict[str, tuple[Mapping[str, Any], ...]]:
-    """Return at most 20 rows of each of several frames with the same columns, by one query for all."""
-    together: DataFrame | None = None
-    for name, rows in broken.items():
-        named = rows.limit(SAMPLE_ROWS).selectExpr(f"{literal(name)} AS {_OF}", "*")
-        together = named if together is None else together.unionAll(named)
+    """Return by name at most 20 of the rows that meet each of several predicates, by one pass over all rows.
+
+    :param terms: what to select of each row.
+    """
+    if not broken:
+        return {}
+    names = ", ".join(f"CASE WHEN {predicate} THEN {literal(name)} END" for name, predicate in broken.items())
+    met = rows.where(f"({' OR '.join(broken.values())})").selectExpr(*terms, f"array_compact(array({names})) AS {_OF}")
+    each = met.withColumn(_OF, _explode(_OF))
+    ranked = each.selectExpr("*", f"row_number() OVER (PARTITION BY {_OF} ORDER BY {_OF}) AS {_RANK}")
     found: dict[str, list] = {}
-    for row in together.collect() if together is not None else ():
+    for row in ranked.where(f"{_RANK} <= {SAMPLE_ROWS}").drop(_RANK).collect():
         found.setdefault(row[_OF], []).append(row)
-    return {name: _shown(engine, table, rows) for name, rows in found.items()}
+    return {name: _shown(engine, table, some) for name, some in found.items()}
+
+
+def _explode(column: str) -> "Column":
+    from pyspark.sql.functions import explode
+
+    return explode(column)
 
 
 def sample_of(engine: Engine, table: IcebergTable, broken: "DataFrame") -> tuple[Mapping[str, Any], ...]:

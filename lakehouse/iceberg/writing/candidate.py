@@ -40,20 +40,36 @@ class Candidate:
         """Return the SQL predicate of the rows that break a row rule; one that shall go breaks none."""
         if rule.name in self.bits:
             return f"({_BROKEN} & {1 << self.bits[rule.name]}L <> 0)"
-        broken = rule.predicate(self.delivered_sql)
+        broken = self._uncast_sql(rule) or rule.predicate(self.delivered_sql)
         return f"(NOT {DELETED} AND {broken})" if self.deletes else broken
+
+    def _uncast_sql(self, rule: Rule) -> str:
+        """Return the predicate of the values that a cast lost; it was made already, and is not made once more."""
+        column = rule.columns[0] if rule.castable_as else None
+        if column not in self.delivered or self.table.casting_rules[column] is not rule:
+            return ""
+        return f"({self.delivered_sql(column)} IS NOT NULL AND {identifier(column)} IS NULL)"
 
     def judged(self) -> "Candidate":
         """Return the candidate with a column that holds a bit for each row rule, set where the row breaks it.
 
-        A frame that is kept then evaluates its rules once, whoever asks later which of them a row breaks.
+        A frame that is kept then evaluates its rules once, whoever asks later which of them a row breaks. What was
+        delivered is kept of those rows alone that break one: of no other row it is ever looked at.
         """
         if self.bits:
             return self
-        rules = self.table.row_rules[:_BITS]
-        bits = [f"if({self.violation(rule)}, {1 << bit}L, 0L)" for bit, rule in enumerate(rules)]
-        frame = self.frame.selectExpr("*", f"{' + '.join(bits) or '0L'} AS {_BROKEN}")
-        return replace(self, frame=frame, bits=_bits(self.table))
+        bits = _bits(self.table)
+        breaks = [f"if({self.violation(rule)}, {1 << bits[rule.name]}L, 0L)" for rule in self._rules_with(bits)]
+        frame = self.frame.selectExpr("*", f"{' + '.join(breaks) or '0L'} AS {_BROKEN}")
+        if len(bits) == len(self.table.row_rules):
+            raw = {
+                identifier(name): f"if({_BROKEN} <> 0, {identifier(name)}, NULL)" for name in self.delivered.values()
+            }
+            frame = frame.selectExpr(*(f"{raw.get(name, name)} AS {name}" for name in map(identifier, frame.columns)))
+        return replace(self, frame=frame, bits=bits)
+
+    def _rules_with(self, bits: Mapping[str, int]) -> list[Rule]:
+        return [rule for rule in self.table.row_rules if rule.name in bits]
 
     @property
     def deletes(self) -> bool:
@@ -82,11 +98,10 @@ class Candidate:
         columns = [*written_columns(self.table), *([DELETED] if self.deletes else [])]
         return rows.select(*map(identifier, columns))
 
-    def shown(self, frame: "DataFrame | None" = None) -> "DataFrame":
-        """Return the rows as people shall see them: what was delivered in place of what it was cast to."""
-        rows = self.frame if frame is None else frame
-        present = [name for name in rows.columns if name in {*self.table.column_names, *SOURCE_COLUMNS}]
-        return rows.selectExpr(*(f"{self.delivered_sql(name)} AS {identifier(name)}" for name in present))
+    def shown_terms(self, frame: "DataFrame") -> list[str]:
+        """Return what to select of rows that break a rule, for people: what was delivered in place of the cast."""
+        present = [name for name in frame.columns if name in {*self.table.column_names, *SOURCE_COLUMNS}]
+        return [f"{self.delivered_sql(name)} AS {identifier(name)}" for name in present]
 
     def quarantine_rows(self, frame: "DataFrame | None" = None) -> "DataFrame":
         """Return the refused rows as the quarantine table holds them."""

@@ -30,11 +30,11 @@ def judged(
 
     A rule that quarantines looks at all rows, and the others at those that go on.
     """
-    broken = {rule.name: candidate.shown(rows.where(_breaks(candidate, rule))) for rule in rules if found[rule.name]}
-    samples = samples_of(attempt.engine, attempt.table, broken)
-    looked_at = {True: found[TOTAL], False: found[TOTAL] - (found[REFUSED] or 0)}
+    broken = {rule.name: _breaks(candidate, rule) for rule in rules if found[rule.name]}
+    samples = samples_of(attempt.engine, attempt.table, rows, broken, candidate.shown_terms(rows))
+    looked_at = {True: found[TOTAL], False: found[TOTAL] - found[REFUSED]}
     return [
-        RuleResult(rule, found[rule.name] or 0, looked_at[rule.on_failure == "quarantine"], samples.get(rule.name, ()))
+        RuleResult(rule, found[rule.name], looked_at[rule.on_failure == "quarantine"], samples.get(rule.name, ()))
         for rule in rules
     ]
 
