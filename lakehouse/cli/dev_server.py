@@ -1,51 +1,96 @@
-"""Dagster's webserver and daemon as one child of the command, which ends together with all that it started."""
+"""A warm Spark, and Dagster's webserver and daemon, as children of the command that end together with it."""
 
 import os
 import signal
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
+from filelock import FileLock, Timeout
 
-from lakehouse.errors import UsageError
+from lakehouse.cli.children import Children
+from lakehouse.cli.progress import Progress
+from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.resources import spark_server
 from lakehouse.resources.dead_runs import fail_dead_runs
 from lakehouse.resources.instance import open_instance
 from lakehouse.settings import Settings
 
-GRACE_SECONDS = 15.0
+_TRIED_PORTS = 20
 
 
-def serve(settings: Settings, host: str, port: int) -> int:
-    """Run the UI in the foreground; return its exit code, once it and its children are gone.
+def serve(settings: Settings, host: str, port: int, progress: Progress, *, is_fixed: bool) -> None:
+    """Run the UI in the foreground until it is stopped, or one of its processes dies.
 
-    :raises UsageError: when something else listens on the port.
+    :param is_fixed: whether that port was asked for; else the next free one is taken.
+    :raises UsageError: when the port is taken, or this home is open already.
+    :raises LakehouseError: when one of the processes ended by itself.
     :raises KeyboardInterrupt: when it was ended by Ctrl-C or by SIGTERM.
     """
-    if _is_taken(host, port):
-        raise UsageError(
-            f"Something listens on {host}:{port} already; expected a free port.",
-            next_step="Stop it, or give another one with --port.",
-        )
-    with open_instance(settings) as instance:
-        fail_dead_runs(instance)
-    # What the child starts finds its home wherever it works.
-    os.environ["DAGSTER_HOME"] = str(settings.dagster_home)
-    os.environ["LAKEHOUSE_HOME"] = str(settings.home)
-    click.echo(f"The Dagster UI opens at http://{host}:{port}, on {settings.home}. Ctrl-C ends it.", err=True)
-    with _sigterm_as_interrupt():
-        child = subprocess.Popen(_command(host, port), start_new_session=True)
+    with _alone(settings), _sigterm_as_interrupt(), Children() as children:
+        found = _free_port(host, port, is_fixed=is_fixed)
+        with open_instance(settings) as instance:
+            fail_dead_runs(instance)
+        server = None if settings.spark_remote else _warm_spark(settings, children, progress)
+        # What the children start finds its home wherever it works.
+        os.environ["DAGSTER_HOME"] = str(settings.dagster_home)
+        os.environ["LAKEHOUSE_HOME"] = str(settings.home)
         try:
-            return child.wait()
+            children.start("Dagster", _dagster(host, found))
+            click.echo(f"The Dagster UI opens at http://{host}:{found}, on {settings.home}. Ctrl-C ends it.", err=True)
+            name, code = children.wait()
         finally:
-            _end(child)
+            if server:
+                spark_server.forget(settings, server)
+    raise LakehouseError(
+        f"{name} ended by itself (exit status {code}), and all else with it.",
+        next_step=f"Its last words are above, or in {settings.home / 'logs'}; `lakehouse dev` starts it again.",
+    )
 
 
-def _command(host: str, port: int) -> list[str]:
+def _warm_spark(settings: Settings, children: Children, progress: Progress) -> spark_server.SparkServer:
+    with progress("Starting a Spark server"):
+        child, server = spark_server.start(settings)
+        children.add("The Spark server", child)
+        spark_server.wait_for(settings, child, server)
+    return server
+
+
+def _dagster(host: str, port: int) -> list[str]:
     listen = ["--host", host, "--port", str(port)]
     return [sys.executable, "-m", "dagster", "dev", "--module-name", "lakehouse.definitions", *listen]
+
+
+@contextmanager
+def _alone(settings: Settings) -> Iterator[None]:
+    settings.home.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(settings.home / "dev.lock")
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise UsageError(
+            f"`lakehouse dev` runs already on {settings.home}; expected one for each home.",
+            next_step="Use that one, stop it with Ctrl-C, or set LAKEHOUSE_HOME to another folder.",
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _free_port(host: str, port: int, *, is_fixed: bool) -> int:
+    if not _is_taken(host, port):
+        return port
+    if not is_fixed:
+        for other in range(port + 1, port + _TRIED_PORTS):
+            if not _is_taken(host, other):
+                return other
+    raise UsageError(
+        f"Something listens on {host}:{port} already; expected a free port.",
+        next_step="Stop it, or give another one with --port.",
+    )
 
 
 def _is_taken(host: str, port: int) -> bool:
@@ -63,18 +108,3 @@ def _sigterm_as_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _end(child: "subprocess.Popen[bytes]") -> None:
-    """End the child's whole group: Dagster first, so that it can end its own, then whatever is left of it."""
-    if child.poll() is None:
-        child.send_signal(signal.SIGINT)
-        try:
-            child.wait(GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
-    try:
-        os.killpg(child.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return

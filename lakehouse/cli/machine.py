@@ -44,13 +44,12 @@ def doctor(state: State) -> None:
 
 @command("dev")
 @click.option("--host", default=UI_HOST, show_default=True, help="Address to listen on.")
-@click.option("--port", default=UI_PORT, show_default=True, help="Port to listen on.")
-def dev(state: State, host: str, port: int) -> None:
-    """Open the Dagster UI on this home.
+@click.option("--port", type=int, help=f"Port to listen on.  [default: {UI_PORT}, or the next free one]")
+def dev(state: State, host: str, port: int | None) -> None:
+    """Open the Dagster UI on this home, and keep a Spark warm for it.
 
-    Sensors and schedules run as long as it is open. Ctrl-C ends it, and all that it started.
+    Sensors and schedules run as long as it is open; commands beside it use its Spark. Ctrl-C ends all of it.
     """
     from lakehouse.cli.dev_server import serve
 
-    code = serve(state.settings, host, port)
-    click.get_current_context().exit(code)
+    serve(state.settings, host, UI_PORT if port is None else port, state.progress, is_fixed=port is not None)

@@ -19,8 +19,9 @@ def open_engine(settings: Settings) -> Engine:
 
     def session() -> object:
         from lakehouse.resources.spark import open_session
+        from lakehouse.resources.spark_server import with_server
 
-        return open_session(settings, catalog)
+        return open_session(with_server(settings), catalog)
 
     return Engine(catalog, session, settings.lock_dir, masking_key(settings))  # type: ignore[arg-type]
 

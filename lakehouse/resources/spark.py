@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from subprocess import STDOUT
 from threading import RLock, current_thread, main_thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from lakehouse.errors import SetupError
 from lakehouse.iceberg.catalog import Catalog
@@ -121,15 +121,14 @@ def _start_jvm(settings: Settings, configuration: dict[str, str]) -> None:
     jars.require(settings)
     jvm.prepare(settings)
     conf = SparkConf().setAll(list(configuration.items()))
-    log = _rotated(log_file(settings))
-    started_at = log.stat().st_size if log.exists() else 0
+    started_at = log_size(settings)
     try:
-        with log.open("ab") as output:
+        with open_log(settings) as output:
             gateway = launch_gateway(conf, {"stdout": output, "stderr": STDOUT})
     except PySparkRuntimeError as error:
         raise SetupError(
-            f"The JVM of Spark did not start: {_last_words(log, started_at)}",
-            next_step=f"`lakehouse doctor` shows which Java is used; all of what it said is in {log}.",
+            f"The JVM of Spark did not start: {last_words(settings, started_at)}",
+            next_step=f"`lakehouse doctor` shows which Java is used; all of what it said is in {log_file(settings)}.",
         ) from error
     with _own_interrupts():
         SparkContext(conf=conf, gateway=gateway)
@@ -144,15 +143,23 @@ def _own_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
 
 
-def _rotated(log: Path) -> Path:
-    log.parent.mkdir(parents=True, exist_ok=True)
+def open_log(settings: Settings) -> BinaryIO:
+    """Open Spark's log at its end."""
+    log_file(settings).parent.mkdir(parents=True, exist_ok=True)
+    return log_file(settings).open("ab")
+
+
+def log_size(settings: Settings) -> int:
+    """Return where the log ends before a start, once one that is too long was put aside."""
+    log = log_file(settings)
     if log.exists() and log.stat().st_size > _LOG_LIMIT_BYTES:
         log.replace(log.with_suffix(".log.1"))
-    return log
+    return log.stat().st_size if log.exists() else 0
 
 
-def _last_words(log: Path, started_at: int) -> str:
-    with log.open("rb") as file:
+def last_words(settings: Settings, started_at: int) -> str:
+    """Return the end of what was said from a point of the log on."""
+    with log_file(settings).open("rb") as file:
         file.seek(started_at)
         lines = file.read().decode(errors="replace").split("\n")
     return " ".join(line.strip() for line in lines if line.strip())[-500:] or "it said nothing."

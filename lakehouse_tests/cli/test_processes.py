@@ -137,15 +137,43 @@ def test_ctrl_c_ends_an_ingest_with_one_line_and_the_next_one_does_it_all(home, 
     assert status(home)["silver.fruits"]["rows"] == 155
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_dev_serves_the_ui_and_ends_with_all_that_it_started(started, how):
+@pytest.mark.parametrize(("how", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)])
+def test_dev_serves_the_ui_and_ends_with_all_that_it_started(started, how, status):
     port = free_port()
     child = started("dev", "--port", str(port))
     wait_for(lambda: answers(port, child), "the UI", 180)
     below = processes_below(child.process.pid)
-    assert len(below) >= 3, "the webserver, the daemon and the code server"
+    assert len(below) >= 4, "the Spark server, the webserver, the daemon and the code server"
     child.process.send_signal(how)
-    assert child.status(60) == 130, child.said
+    assert child.status(60) == status, child.said
+    wait_for(lambda: not any(is_alive(pid) for pid in below), "the end of its children")
+
+
+def test_commands_beside_dev_use_its_spark_and_a_second_dev_says_so(home, started):
+    port = free_port()
+    child = started("dev", "--port", str(port))
+    wait_for(lambda: answers(port, child), "the UI", 180)
+    assert (home / "spark-server.json").stat().st_mode & 0o777 == 0o600
+
+    asked = started("sql", "SELECT count(*) AS n FROM range(3)")
+    wait_for(lambda: not asked.is_alive or java_below(asked.process.pid), "the end of the command, or a JVM of its own")
+    assert not java_below(asked.process.pid)
+    assert asked.status(60) == 0, asked.said
+
+    second = started("dev", "--port", str(free_port()))
+    assert second.status(60) == 2
+    assert "runs already on" in second.said
+
+
+def test_dev_ends_when_a_process_of_it_dies(started):
+    port = free_port()
+    child = started("dev", "--port", str(port))
+    wait_for(lambda: answers(port, child), "the UI", 180)
+    (spark, *_) = java_below(child.process.pid)
+    below = processes_below(child.process.pid)
+    os.kill(spark, signal.SIGKILL)
+    assert child.status(60) == 1, child.said
+    assert "The Spark server ended by itself" in child.said
     wait_for(lambda: not any(is_alive(pid) for pid in below), "the end of its children")
 
 
