@@ -88,11 +88,11 @@ def start(settings: Settings) -> tuple["subprocess.Popen[bytes]", SparkServer]:
     options = [part for item in given.items() for part in ("--conf", "=".join(item))]
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     started_at = log_size(settings)
+    # Not as an argument, which everybody on the machine may read.
+    os.environ["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = token
     with open_log(settings) as output:
         child = subprocess.Popen(
             [str(submit), "--class", _CLASS, *options, "spark-internal"],
-            # Not as an argument, which everybody on the machine may read.
-            env=os.environ | {"SPARK_CONNECT_AUTHENTICATE_TOKEN": token},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -92,3 +92,7 @@ class Page:
         """Let a command find what is declared by now, as a process of its own would."""
         for name in [name for name in sys.modules if name.startswith(("lakehouse.assets.", "lakehouse.definitions"))]:
             self.monkeypatch.delitem(sys.modules, name)
+            # Its package holds it as well, and would keep the new one for the tests that follow.
+            package, _, module = name.rpartition(".")
+            if package in sys.modules:
+                self.monkeypatch.delattr(sys.modules[package], module, raising=False)
