@@ -8,6 +8,7 @@ from collections.abc import Callable
 import dagster as dg
 
 from lakehouse.ingestion.feed import Feed
+from lakehouse.ingestion.feed_automation import FeedAutomation
 from lakehouse.resources.discovery import declared_assets, declared_tables, modules_of, values_of
 from lakehouse.resources.engine import engine_resource
 from lakehouse.resources.iceberg_io import IcebergIOManager
@@ -21,7 +22,7 @@ FEEDS = {feed.name: feed for feed in values_of(MODULES, Feed)}
 def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg.Definitions:
     """Return all definitions, on a deployment; settings are read when a run starts, not when this is loaded."""
     engine = engine_resource(read_settings)
-    return dg.Definitions(
+    computed = dg.Definitions(
         assets=declared_assets(MODULES),
         resources={
             "settings": dg.ResourceDefinition(lambda _: read_settings(), description="What the environment says."),
@@ -32,6 +33,9 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
             lambda _: execution(read_settings()), config_schema={}, name="one_process_for_each_session"
         ),
     )
+    graph = computed.resolve_asset_graph()
+    fed = [FeedAutomation(feed, TABLES, read_settings).definitions(graph) for feed in FEEDS.values()]
+    return dg.Definitions.merge(computed, *fed)
 
 
 def execution(settings: Settings) -> dict[str, dict]:

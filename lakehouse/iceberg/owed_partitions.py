@@ -8,7 +8,7 @@ with both: what the run read for its partitions, and what the whole table has be
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import History, read_history
@@ -21,8 +21,8 @@ from lakehouse.iceberg.stamp import Stamp
 from lakehouse.iceberg.table import IcebergTable, OverwritePartitions
 from lakehouse.iceberg.versions import key_terms
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+_REMEMBERED = 16
+_known_places: dict[tuple[Pin, Pin], frozenset[Any]] = {}
 
 
 def followed(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, str]:
@@ -101,19 +101,30 @@ def _changed(engine: Engine, table: IcebergTable, source: str, column: str, sinc
         values |= changed_values(loaded, history, None, until, column)
     if main.rows == 0:
         return values
-    arrived = read(engine, pin_since(history, since, until))
-    standing = read(engine, Pin(table.name, main.snapshot_id))
-    return values | _places(table, arrived, standing)
+    return values | _places(engine, table, pin_since(history, since, until), Pin(table.name, main.snapshot_id))
 
 
-def _places(table: IcebergTable, arrived: "DataFrame", standing: "DataFrame") -> set[Any]:
-    """Return the partitions where rows stand, of which others have arrived that are versions of them."""
+def _places(engine: Engine, table: IcebergTable, arrived_at: Pin, standing_at: Pin) -> frozenset[Any]:
+    """Return the partitions where rows stand, of which others have arrived that are versions of them.
+
+    It looks at every row of the table, and is asked more than once: for what is owed, and by each run that does some
+    of it. No two tables have a snapshot id in common, so that the pins tell all.
+    """
+    if (arrived_at, standing_at) not in _known_places:
+        while len(_known_places) >= _REMEMBERED:
+            del _known_places[next(iter(_known_places))]
+        _known_places[arrived_at, standing_at] = _look_up_places(engine, table, arrived_at, standing_at)
+    return _known_places[arrived_at, standing_at]
+
+
+def _look_up_places(engine: Engine, table: IcebergTable, arrived_at: Pin, standing_at: Pin) -> frozenset[Any]:
     assert table.versions is not None
+    arrived, standing = read(engine, arrived_at), read(engine, standing_at)
     by = identifier(table.write.by)  # type: ignore[union-attr]
     keys = arrived.selectExpr(*key_terms(table, arrived)).distinct()
     columns = [*map(identifier, table.versions.of), by]
     rows = standing.select(*columns).join(keys, list(table.versions.of), "left_semi").select(by).distinct()
-    return {row[0] for row in rows.collect()}
+    return frozenset(row[0] for row in rows.collect())
 
 
 def _stamps_since(target: History, source: str, floor: int | None) -> Iterator[Stamp]:

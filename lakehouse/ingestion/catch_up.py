@@ -1,25 +1,26 @@
 """What an ingest of a feed owes, and the runs that do it: whatever waits in the inbox, and whatever lags behind it."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import dagster as dg
 
-from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.ingestion.feed import Feed
 from lakehouse.ingestion.take import waiting
 from lakehouse.resources.dead_runs import fail_dead_runs
 from lakehouse.resources.engine import open_engine
 from lakehouse.resources.instance import open_instance
-from lakehouse.resources.keys import asset_key
-from lakehouse.resources.owed_runs import Downstream
+from lakehouse.resources.owed_runs import Downstream, OwedRun
 from lakehouse.resources.run_result import AssetResult, RunResult
 from lakehouse.resources.runs import OnEvent, materialize
 from lakehouse.resources.stores import open_store
 from lakehouse.settings import Settings
+
+FEED_TAG = "lakehouse/feed"
+"""Tag of the runs that ingest a feed, by its name; one is run at a time."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +52,17 @@ class IngestResult:
     @property
     def files(self) -> tuple[str, ...]:
         """The files that bronze has now."""
-        return tuple(row["file"] for row in self._shown.get("landed", ()))
+        return tuple(row["file"] for landing in self._landings for row in landing.get("landed", ()))
 
     @property
     def rows(self) -> int:
         """The rows that bronze got, before any cleaning."""
-        return self._shown.get("nr_rows", 0)
+        return sum(landing.get("nr_rows", 0) for landing in self._landings)
 
     @property
     def rejected(self) -> tuple[RejectedReason, ...]:
         """The files that were refused as a whole."""
-        return tuple(RejectedReason(**row) for row in self._shown.get("rejected", ()))
+        return tuple(RejectedReason(**row) for landing in self._landings for row in landing.get("rejected", ()))
 
     @property
     def assets(self) -> tuple[AssetResult, ...]:
@@ -82,8 +83,8 @@ class IngestResult:
         return tuple(message for run in self.runs for message in run.messages)
 
     @property
-    def _shown(self) -> Mapping[str, Any]:
-        return next((asset.metadata for asset in self.assets if asset.table == self.feed.table), {})
+    def _landings(self) -> list[Mapping[str, Any]]:
+        return [asset.metadata for asset in self.assets if asset.table == self.feed.table]
 
 
 def ingest(
@@ -105,36 +106,33 @@ def ingest(
     with open_instance(settings) as instance:
         fail_dead_runs(instance)
         found = waiting(feed, open_store(settings))
-        downstream = Downstream(here, feed.table)
-        steps = _steps(downstream, engine, declared, has_arrivals=bool(found.files))
+        downstream = Downstream(here.resolve_asset_graph(), feed.table)
+        stages = downstream.stages(engine, declared, has_arrivals=bool(found.files))
         runs: list[RunResult] = []
-        tags = {"lakehouse/feed": feed.name}
-        for selection, partitions in steps:
-            runs.append(materialize(here, instance, selection, partition=partitions, tags=tags, on_event=on_event))
+        for owed in _one_by_one(stages, runs, feed):
+            runs.append(
+                materialize(
+                    here,
+                    instance,
+                    owed.selection,
+                    partition=owed.partitions,
+                    tags={FEED_TAG: feed.name},
+                    on_event=on_event,
+                )
+            )
             if not runs[-1].success:
                 break
     return IngestResult(feed, tuple(runs), found.unsettled)
 
 
-def _steps(
-    downstream: Downstream, engine: Engine, declared: Mapping[str, IcebergTable], *, has_arrivals: bool
-) -> Iterator[tuple[dg.AssetSelection, tuple[str, str] | None]]:
-    """Yield what to run next, and the range of its partitions: decided when the run before it is over."""
-    whole = downstream.owed_tables(engine, has_arrivals=has_arrivals)
-    if whole:
-        yield from _guarded(downstream, whole, None)
-    for owed in downstream.owed_ranges(engine, declared):
-        yield from _guarded(downstream, owed.tables, (owed.first, owed.last))
-    late = downstream.late_tables(engine)
-    if late:
-        yield from _guarded(downstream, late, None)
+def _one_by_one(stages: Iterable[list[OwedRun]], runs: Sequence[RunResult], feed: Feed) -> Iterator[OwedRun]:
+    """Yield what to run next; a run that left files waiting, since it takes no more at once, is done again."""
+    for owed in (owed for stage in stages for owed in stage):
+        yield owed
+        while _left_waiting(runs[-1], feed):
+            yield owed
 
 
-def _guarded(
-    downstream: Downstream, tables: Sequence[str], partitions: tuple[str, str] | None
-) -> Iterator[tuple[dg.AssetSelection, tuple[str, str] | None]]:
-    """Yield the tables, and before them the checks of what they read, which Dagster waits for in one run only."""
-    guards = downstream.guards(tables)
-    if guards:
-        yield dg.AssetSelection.checks(*guards), None
-    yield dg.AssetSelection.assets(*map(asset_key, tables)), partitions
+def _left_waiting(run: RunResult, feed: Feed) -> int:
+    landed = run.asset(feed.table)
+    return landed.metadata.get("waiting_files", 0) if landed else 0

@@ -29,7 +29,7 @@ class Delivery:
     """The files that one ingest took, in their order, staged to be landed by one append.
 
     `unsettled` are the keys that were still being written, or changed while they were read: the next ingest takes them.
-    `waiting` counts what the feed's `max_files` left for the next one.
+    `waiting` counts what the feed's `max_files_per_run` left for the next one.
     """
 
     ingest: Ingest

@@ -11,6 +11,7 @@ from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.table import SOURCE_KEY, Append, Column, IcebergTable
 
 OnNewColumn = Literal["reject", "ignore", "add"]
+IngestBy = Literal["sensor", "schedule"]
 FORMATS = ("csv", "csv.gz")
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 
@@ -58,8 +59,12 @@ class Feed:
     on_new_column: OnNewColumn = "reject"
     subject: str | None = None
     """The column that stands for a person."""
-    max_files: int | None = None
-    """How many waiting files one ingest takes at most; None for all."""
+    max_files_per_run: int | None = None
+    """How many waiting files one run takes at most, in the order of arrival; 1 for a run for each; None for all."""
+    ingest_by: IngestBy = "sensor"
+    """What is on at first: a sensor that sees files as they land, or a schedule that takes what waits."""
+    schedule: str = "0 * * * *"
+    """When the schedule looks, as a cron expression in the feed's time zone."""
 
     def __post_init__(self) -> None:
         columns = (FeedColumn(column) if isinstance(column, str) else column for column in self.columns)
@@ -131,10 +136,13 @@ def _check(feed: Feed) -> None:
     _check_columns(feed)
     _check_among(feed, "formats", feed.formats, FORMATS)
     _check_among(feed, "on_new_column", (feed.on_new_column,), get_args(OnNewColumn))
+    _check_among(feed, "ingest_by", (feed.ingest_by,), get_args(IngestBy))
     if feed.subject is not None:
         _check_among(feed, "subject", (feed.subject,), feed.column_names)
-    if feed.max_files is not None and feed.max_files < 1:
-        raise DeclarationError(f"feed {feed.name}: max_files is {feed.max_files}; expected at least 1, or None.")
+    if feed.max_files_per_run is not None and feed.max_files_per_run < 1:
+        raise DeclarationError(
+            f"feed {feed.name}: max_files_per_run is {feed.max_files_per_run}; expected at least 1, or None."
+        )
     try:
         ZoneInfo(feed.time_zone)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:

@@ -30,7 +30,8 @@ def feed_asset(
             landing = land(io.engine, feed, table, open_store(settings), settings.home, run, compute=compute)
             for said in (*landing.delivery.warnings, *map(str, landing.delivery.rejected)):
                 context.log.warning(said)
-            return Written(landing.outcome, landing_metadata(landing))
+            read = {file.stored.key: file.stored.version for file in landing.delivery.files}
+            return Written(landing.outcome, landing_metadata(landing), read)
 
         return table_asset(
             table,
@@ -61,5 +62,7 @@ def landing_metadata(landing: Landing) -> dict[str, Any]:
         found["rejected"] = sample_table(
             [{"file": file.source_file, "reason": str(file.why), "kept_as": file.key} for file in delivery.rejected]
         )
+    if delivery.waiting:
+        found["waiting_files"] = delivery.waiting
     left = {"archived": landing.archived.keys, "unsettled": delivery.unsettled, "warnings": delivery.warnings}
     return found | {name: list(values) for name, values in left.items() if values}

@@ -57,7 +57,7 @@ def take(store: ObjectStore, ingest: Ingest, *, progress: Callable[[int], None] 
     """
     feed = ingest.feed
     found = waiting(feed, store)
-    batch = found.files[: feed.max_files]
+    batch = found.files[: feed.max_files_per_run]
     taken = [_take_one(store, ingest, item, number, progress) for number, item in enumerate(batch)]
     changed = [item.key for item, file in zip(batch, taken, strict=True) if file is None]
     return Delivery(

@@ -9,6 +9,7 @@ from lakehouse.iceberg.run import Partitions
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.quality.accounted import FATES, Accounted, account
 from lakehouse.resources.checks import sample_table
+from lakehouse.resources.holds import note_check_failed
 from lakehouse.resources.keys import asset_key
 
 NAME = "every_row_is_accounted_for"
@@ -41,6 +42,8 @@ def accounted_check(source: IcebergTable, target: IcebergTable, *, by: str) -> d
         else:
             computed = history.watermark(source.name) if history else None
             found = account(engine, source, target, computed, computed_id=computed)
+        if found.rows["lost"]:
+            note_check_failed(context.instance, context.run.run_id, target.name)
         return _result(found, stamp.partitions if stamp else ())
 
     return check

@@ -22,7 +22,7 @@ def backfill(
     """
     here = project(lambda: settings)
     _check(here, table, first, last)
-    selection = dg.AssetSelection.assets(*map(asset_key, Downstream(here, table).tables))
+    selection = dg.AssetSelection.assets(*map(asset_key, Downstream(here.resolve_asset_graph(), table).tables))
     with open_instance(settings) as instance:
         return materialize(here, instance, selection, partition=(first, last), tags={"lakehouse/backfill": table})
 

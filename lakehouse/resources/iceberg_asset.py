@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from lakehouse.errors import DeclarationError
+from lakehouse.iceberg.outcome import Outcome
 from lakehouse.iceberg.read import Input
 from lakehouse.iceberg.run import Run
 from lakehouse.iceberg.table import IcebergTable
@@ -37,7 +38,8 @@ def iceberg_asset(
         _check_parameters(table, compute, given)
 
         def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
-            return Written(context.resources.io_manager.write(table, compute, given, run))
+            outcome = context.resources.io_manager.write(table, compute, given, run)
+            return Written(outcome, read=_read(outcome, table, given))
 
         return table_asset(
             table,
@@ -56,6 +58,12 @@ def _upstream(table: IcebergTable, inputs: Mapping[str, Input]) -> list[dg.Asset
     """Return what a table is computed from, each once; what stands of its own is no such thing."""
     read = dict.fromkeys(given.table for given in inputs.values())
     return [asset_key(name) for name in read if name != table.name]
+
+
+def _read(outcome: Outcome, table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, int | None]:
+    """Return the snapshots of other tables that were read as they were then, by table."""
+    pins = (pin for name, pin in outcome.pins.items() if inputs[name].mode != "as_of")
+    return {pin.table: pin.snapshot_id for pin in pins if pin.table != table.name}
 
 
 def _check_parameters(table: IcebergTable, compute: Callable[..., Any], inputs: Mapping[str, Input]) -> None:

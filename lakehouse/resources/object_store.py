@@ -43,6 +43,10 @@ class ObjectStore(Protocol):
     def settle_seconds(self) -> float:
         """How long an object must have stood unchanged before it counts as complete; 0 where objects appear whole."""
 
+    @property
+    def look_seconds(self) -> float:
+        """How long to wait between two looks for something new: a look costs time, or money."""
+
     def objects(self, prefix: str) -> list[StoredObject]:
         """Return the finished objects below a prefix that ends in `/`, by (modified time, key)."""
 
@@ -99,6 +103,7 @@ class LocalObjectStore:
 
     root: Path
     settle_seconds: float = 0.5
+    look_seconds: float = 0.25
 
     def objects(self, prefix: str) -> list[StoredObject]:
         """Return the finished files below a folder, by (modified time, key); none where it does not exist."""

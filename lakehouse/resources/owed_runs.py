@@ -1,11 +1,11 @@
 """What the assets downstream of a table owe, as the runs that do it: told by the tables alone."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
@@ -16,31 +16,69 @@ from lakehouse.iceberg.table import IcebergTable
 from lakehouse.resources.asset_inputs import inputs_of
 from lakehouse.resources.keys import asset_key, table_name
 
+if TYPE_CHECKING:
+    from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
+
 
 @dataclass(frozen=True)
-class OwedRange:
-    """Neighbouring partitions, by the keys of the first and the last, and the tables that owe some of them."""
+class OwedRun:
+    """What one run is to compute: tables in order, as a whole or in neighbouring partitions from `first` to `last`.
 
-    first: str
-    last: str
+    `guards` are the blocking checks of what they read and nobody computes along with them. Dagster lets a check hold
+    back what comes after it within one run only.
+    """
+
     tables: tuple[str, ...]
+    first: str | None = None
+    last: str | None = None
+    guards: tuple[dg.AssetCheckKey, ...] = ()
+
+    @property
+    def partitions(self) -> tuple[str, str] | None:
+        """The keys of the first and the last partition; None for whole tables."""
+        return (self.first, self.last) if self.first and self.last else None
+
+    @property
+    def selection(self) -> dg.AssetSelection:
+        """What Dagster is to run."""
+        tables = dg.AssetSelection.assets(*map(asset_key, self.tables))
+        return tables | dg.AssetSelection.checks(*self.guards) if self.guards else tables
 
 
 class Downstream:
     """A table and those that are computed from it, and which of them are owed."""
 
-    def __init__(self, definitions: dg.Definitions, root: str) -> None:
+    def __init__(self, graph: "AssetGraph", root: str) -> None:
         """Look at what is defined; nothing is read of the tables yet.
 
         :param root: the table that all begins with.
         """
-        self._graph = definitions.resolve_asset_graph()
+        self._graph = graph
         self.root = root
 
     @cached_property
     def tables(self) -> tuple[str, ...]:
         """The table and those that are computed from it, in the order of their computation."""
         return self._after(self.root)
+
+    @property
+    def everything(self) -> OwedRun:
+        """The run that would compute all of them."""
+        return OwedRun(self.tables, guards=self._guards(self.tables))
+
+    def stages(
+        self, engine: Engine, declared: Mapping[str, IcebergTable], *, has_arrivals: bool
+    ) -> Iterator[list[OwedRun]]:
+        """Yield what is owed, in three stages; each is decided when it is asked for, once those before it are done.
+
+        First what is computed as a whole, then ranges of partitions, then what is computed as a whole from these.
+        May start Spark, see `lakehouse.iceberg.owed_partitions`.
+
+        :param has_arrivals: whether something waits to be put into the root table itself.
+        """
+        yield self._whole(self.owed_tables(engine, has_arrivals=has_arrivals))
+        yield self.owed_ranges(engine, declared)
+        yield self._whole(self.late_tables(engine))
 
     def owed_tables(self, engine: Engine, *, has_arrivals: bool) -> list[str]:
         """Return the tables that are owed as a whole, in order: a table that reads of one that is computed is too.
@@ -52,7 +90,7 @@ class Downstream:
         first = {self.root} if has_arrivals else set()
         return self._owed(engine, [table for table in self.tables if table not in self._following], first)
 
-    def owed_ranges(self, engine: Engine, declared: Mapping[str, IcebergTable]) -> list[OwedRange]:
+    def owed_ranges(self, engine: Engine, declared: Mapping[str, IcebergTable]) -> list[OwedRun]:
         """Return the ranges of neighbouring partitions that are owed, oldest first.
 
         A row without a partition, such as one that cannot be dated, goes along with any run: where no partition is
@@ -67,35 +105,50 @@ class Downstream:
                 order |= {key: position for position, key in enumerate(keys)}
                 values = owed_values(engine, declared[table], inputs_of(node.metadata))
                 owed[table] = _keys_of(node.partitions_def, keys, values)
-                for parent in self._sources(table):
+                for parent in self.sources(table):
                     owed[table] |= owed.get(parent, set())
         owing = {key: frozenset(table for table in owed if key in owed[table]) for key in set().union(*owed.values())}
-        return [OwedRange(keys[0], keys[-1], self._with_after(owing[keys[0]])) for keys in neighbouring(owing, order)]
+        ranges = ((keys, self._with_after(owing[keys[0]])) for keys in neighbouring(owing, order))
+        return [OwedRun(tables, keys[0], keys[-1], self._guards(tables)) for keys, tables in ranges]
 
     def late_tables(self, engine: Engine) -> list[str]:
         """Return the tables computed as a whole from partitioned ones, that lag behind them."""
         return self._owed(engine, [table for table in self.tables if table in self._following - self._partitioned])
 
-    def guards(self, tables: Iterable[str]) -> list[dg.AssetCheckKey]:
+    def sources(self, table: str) -> list[str]:
+        """Return the tables that one is computed from."""
+        return [table_name(parent) for parent in self._graph.get(asset_key(table)).parent_keys]
+
+    def read_now(self, table: str) -> list[str]:
+        """Return those of its sources whose current state a table is computed from, and not a past one."""
+        inputs = inputs_of(self._graph.get(asset_key(table)).metadata).values()
+        past = {given.table for given in inputs if given.mode == "as_of"}
+        now = {given.table for given in inputs if given.mode != "as_of"}
+        return [source for source in self.sources(table) if source in now or source not in past]
+
+    def _whole(self, tables: Iterable[str]) -> list[OwedRun]:
+        tables = tuple(tables)
+        return [OwedRun(tables, guards=self._guards(tables))] if tables else []
+
+    def _guards(self, tables: Iterable[str]) -> tuple[dg.AssetCheckKey, ...]:
         """Return the blocking checks of what some tables read, where that is not computed along with them.
 
         Only checks that stand alone: those of a write were passed before it was published.
         """
         graph, given = self._graph, set(tables)
-        read = {source for table in given for source in self._sources(table)} - given
+        read = {source for table in given for source in self.sources(table)} - given
         checks = (check for source in sorted(read) for check in sorted(graph.get(asset_key(source)).check_keys))
-        return [check for check in checks if graph.get(check).blocking and not graph.assets_def_for_key(check).keys]
+        return tuple(
+            check for check in checks if graph.get(check).blocking and not graph.assets_def_for_key(check).keys
+        )
 
     def _owed(self, engine: Engine, tables: Iterable[str], first: Iterable[str] = ()) -> list[str]:
         owed: list[str] = []
         for table in tables:
-            sources = self._sources(table)
+            sources = self.sources(table)
             if table in first or set(sources) & set(owed) or is_behind(engine, table, sources):
                 owed.append(table)
         return owed
-
-    def _sources(self, table: str) -> list[str]:
-        return [table_name(parent) for parent in self._graph.get(asset_key(table)).parent_keys]
 
     def _after(self, table: str) -> tuple[str, ...]:
         graph = self._graph

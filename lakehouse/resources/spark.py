@@ -27,7 +27,13 @@ _sessions: dict[tuple[str, str], "SparkSession"] = {}
 
 def session_configuration(settings: Settings) -> dict[str, str]:
     """Return what a session is started with, whatever its catalog: on Connect no more than a client may set."""
-    shared = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
+    shared = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        # It takes time that doubles with each cast column that a rule reads: seconds for twenty rules. What it would
+        # find, filters on the keys of joins, dynamic pruning finds at run time, where it matters.
+        "spark.sql.constraintPropagation.enabled": "false",
+    }
     if settings.spark_remote:
         return {"spark.remote": settings.spark_remote, **shared}
     there = _in_this_process(settings) if settings.spark_master.startswith("local") else _on_a_cluster(settings)

@@ -13,6 +13,7 @@ from lakehouse.iceberg.run import Run
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.resources.asset_specs import table_spec
 from lakehouse.resources.checks import Evaluated, check_result, check_specs, results_of
+from lakehouse.resources.holds import hold
 from lakehouse.resources.iceberg_io import IcebergIOManager, run_of
 from lakehouse.resources.keys import asset_key
 from lakehouse.resources.metadata import quarantined_metadata, written_metadata
@@ -21,10 +22,14 @@ from lakehouse.resources.refusal import refusal
 
 @dataclass(frozen=True)
 class Written:
-    """What an asset did: the outcome of its write, and what else there is to show."""
+    """What an asset did: the outcome of its write, and what else there is to show.
+
+    `read` is what it was computed from, by name: a refused table is held back until that changes.
+    """
 
     outcome: Outcome
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    read: Mapping[str, Any] = field(default_factory=dict)
 
 
 Materialize = Callable[[dg.AssetExecutionContext, Run], Written]
@@ -82,6 +87,7 @@ def _events(
     if outcome.quarantined and table.quarantine:
         context.log_event(_quarantine_event(io, table.quarantine, outcome.quarantined))
     if isinstance(outcome, Refused):
+        hold(context.instance, context.run.run_id, table, _partitions(context), written.read)
         yield from checks
         raise refusal(outcome, written.metadata)
     yield dg.MaterializeResult(
@@ -111,6 +117,11 @@ def _selected(
 
 
 def _run(context: dg.AssetExecutionContext, table: IcebergTable, definition: dg.PartitionsDefinition | None) -> Run:
-    if definition is None or not (context.has_partition_key or context.has_partition_key_range):
-        return Run(context.run.run_id)
-    return run_of(context.run.run_id, definition, context.partition_keys, table)
+    keys = _partitions(context)
+    return run_of(context.run.run_id, definition, keys, table) if definition and keys else Run(context.run.run_id)
+
+
+def _partitions(context: dg.AssetExecutionContext) -> Sequence[str]:
+    """Return the keys of the run's partitions; none of an asset without."""
+    has_any = context.assets_def.partitions_def and (context.has_partition_key or context.has_partition_key_range)
+    return context.partition_keys if has_any else ()

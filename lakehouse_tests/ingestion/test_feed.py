@@ -56,7 +56,7 @@ def test_bronze_may_have_columns_of_its_own_and_what_else_a_table_declares() -> 
         ({"on_new_column": "guess"}, "guess; expected some of reject, ignore, add"),
         ({"time_zone": "Mars/Olympus"}, "'Mars/Olympus'; expected a name such as UTC"),
         ({"subject": "customer_id"}, "customer_id; expected some of id"),
-        ({"max_files": 0}, "max_files is 0"),
+        ({"max_files_per_run": 0}, "max_files_per_run is 0"),
     ],
 )
 def test_a_declaration_that_cannot_work_is_refused(wrong: dict, said: str) -> None:

@@ -78,8 +78,8 @@ def test_an_inbox_that_is_not_there_holds_nothing(inbox) -> None:
     assert inbox.look().delivery.files == ()
 
 
-def test_no_more_than_max_files_are_taken_from_the_front(inbox_of) -> None:
-    inbox = inbox_of(Feed("fruits", FRUITS.columns, FRUITS.table, max_files=2))
+def test_no_more_than_max_files_per_run_are_taken_from_the_front(inbox_of) -> None:
+    inbox = inbox_of(Feed("fruits", FRUITS.columns, FRUITS.table, max_files_per_run=2))
     for number in range(5):
         inbox.put(f"{number}.csv", ROW, second=number)
 

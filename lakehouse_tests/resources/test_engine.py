@@ -2,11 +2,7 @@
 
 from dataclasses import replace
 
-import pytest
-
-from lakehouse.errors import UsageError
 from lakehouse.resources.engine import masking_key, open_engine
-from lakehouse.resources.stores import open_store
 
 
 def test_opening_an_engine_starts_no_spark(settings):
@@ -27,8 +23,3 @@ def test_a_home_makes_one_masking_key_and_keeps_it_to_itself(settings):
 
 def test_a_masking_key_that_is_set_is_used(settings):
     assert masking_key(replace(settings, masking_key="of all hosts")) == b"of all hosts"
-
-
-def test_an_inbox_in_a_bucket_is_named(settings):
-    with pytest.raises(UsageError, match="is in the bucket lake"):
-        open_store(replace(settings, deployment="aws", bucket="lake"))

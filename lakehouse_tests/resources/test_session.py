@@ -69,6 +69,7 @@ def test_a_client_of_a_spark_server_sets_nothing_that_only_a_server_can(settings
         "spark.remote": "sc://127.0.0.1:15002",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
+        "spark.sql.constraintPropagation.enabled": "false",
     }
 
 

@@ -1,0 +1,114 @@
+"""What runs a feed by itself: a sensor that sees files as they land, or a schedule that looks once an hour."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from lakehouse.iceberg.table import IcebergTable
+from lakehouse.ingestion.asking import Asked, FeedAsking, request, unfinished
+from lakehouse.ingestion.catch_up import FEED_TAG
+from lakehouse.ingestion.feed import Feed
+from lakehouse.ingestion.take import Waiting, waiting
+from lakehouse.ingestion.watching import wait_until, watch
+from lakehouse.resources.dead_runs import fail_dead_runs
+from lakehouse.resources.engine import open_engine
+from lakehouse.resources.owed_runs import Downstream
+from lakehouse.resources.stores import open_store
+from lakehouse.settings import Settings
+
+if TYPE_CHECKING:
+    from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
+    from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+WATCH_SECONDS = 4.5
+"""How long a tick looks: Dagster's daemon begins its rounds no closer than five seconds to each other."""
+_RUN_LOOK_SECONDS = 0.5
+ReadSettings = Callable[[], Settings]
+
+
+@dataclass(frozen=True)
+class FeedAutomation:
+    """A feed's job, and the sensor and the schedule that ask for its runs; the feed declares which of the two is on."""
+
+    feed: Feed
+    declared: Mapping[str, IcebergTable]
+    read_settings: ReadSettings
+
+    def definitions(self, graph: "AssetGraph") -> dg.Definitions:
+        """Return them.
+
+        :param graph: the assets of the project.
+        """
+        job = dg.define_asset_job(
+            f"ingest_{self.feed.name}",
+            selection=Downstream(graph, self.feed.table).everything.selection,
+            description=f"Lands what waits in {self.feed.inbox}, and computes every table that follows from it.",
+            tags={FEED_TAG: self.feed.name},
+        )
+        return dg.Definitions(jobs=[job], sensors=[self._sensor(job)], schedules=[self._schedule(job)])
+
+    def _sensor(self, job: "UnresolvedAssetJobDefinition") -> dg.SensorDefinition:
+        asking = FeedAsking(self.feed, self.declared)
+        is_on = self.feed.ingest_by == "sensor"
+
+        @dg.sensor(
+            job=job,
+            name=f"{self.feed.name}_files",
+            minimum_interval_seconds=1,
+            default_status=dg.DefaultSensorStatus.RUNNING if is_on else dg.DefaultSensorStatus.STOPPED,
+            description=(
+                f"Sees files that land in {self.feed.inbox} and asks for the run that ingests them, then for what "
+                "follows from it; one run at a time. It asks again after a failure, and not for what would be refused."
+            ),
+        )
+        def files(context: dg.SensorEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
+            return self._tick(context, asking, WATCH_SECONDS)
+
+        return files
+
+    def _schedule(self, job: "UnresolvedAssetJobDefinition") -> dg.ScheduleDefinition:
+        asking = FeedAsking(self.feed, self.declared)
+        is_on = self.feed.ingest_by == "schedule"
+
+        @dg.schedule(
+            job=job,
+            name=f"{self.feed.name}_batch",
+            cron_schedule=self.feed.schedule,
+            execution_timezone=self.feed.time_zone,
+            default_status=dg.DefaultScheduleStatus.RUNNING if is_on else dg.DefaultScheduleStatus.STOPPED,
+            description=f"Ingests what waits in {self.feed.inbox}, and what is owed, where the sensor is off.",
+        )
+        def batch(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
+            return self._tick(context, asking, 0)
+
+        return batch
+
+    def _tick(
+        self,
+        context: dg.SensorEvaluationContext | dg.ScheduleEvaluationContext,
+        asking: FeedAsking,
+        seconds: float,
+    ) -> list[dg.RunRequest] | dg.SkipReason:
+        """Ask for runs; where nothing is to be done yet, wait some seconds for a run to end or a file to land."""
+        until = time.monotonic() + seconds
+        settings, instance = self.read_settings(), context.instance
+        assert context.repository_def is not None
+        graph, engine, store = context.repository_def.asset_graph, open_engine(settings), open_store(settings)
+
+        def ask(found: Waiting) -> Asked:
+            return asking.ask(instance, graph, engine, found, datetime.now(UTC))
+
+        fail_dead_runs(instance)
+        wait_until(lambda: not unfinished(instance, self.feed), seconds, _RUN_LOOK_SECONDS)
+        seen = waiting(self.feed, store)
+        asked = ask(seen)
+        if not asked.runs:
+            found = watch(self.feed, store, until - time.monotonic(), seen)
+            asked = ask(found) if found != seen else asked
+        if not asked.runs:
+            return dg.SkipReason(asked.reason)
+        return [request(graph, self.feed, owed, digest) for owed, digest in asked.runs]

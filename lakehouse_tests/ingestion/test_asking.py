@@ -1,0 +1,174 @@
+"""What a feed's sensor and schedule ask for, and why they ask for nothing; no run is started here."""
+
+import os
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from dagster._core.test_utils import create_run_for_test
+
+from lakehouse.definitions import FEEDS, TABLES, definitions
+from lakehouse.ingestion import feed_automation
+from lakehouse.ingestion.asking import FeedAsking, pause_seconds
+from lakehouse.ingestion.take import Waiting, waiting
+from lakehouse.resources.engine import open_engine
+from lakehouse.resources.holds import CHECK_FAILED, held_tag
+from lakehouse.resources.instance import open_instance
+from lakehouse.resources.stores import open_store
+from lakehouse.settings import Settings
+
+LATER = timedelta(seconds=1)
+FEED = {"lakehouse/feed": "fruits"}
+
+
+@pytest.fixture
+def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
+    """The instance of the home, on SQLite as everywhere."""
+    with open_instance(settings) as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def without_a_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_automation, "WATCH_SECONDS", 0)
+
+
+@pytest.fixture
+def put(settings: Settings) -> Callable[..., Path]:
+    """Delivers a file that was written long ago."""
+
+    def file(name: str, feed: str = "fruits", second: int = 0) -> Path:
+        path = settings.home / "inbox" / feed / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("id,fruit,berry\n1,Apple,false\n")
+        os.utime(path, (1_700_000_000 + second,) * 2)
+        return path
+
+    return file
+
+
+@pytest.fixture
+def tick(settings: Settings, instance: dg.DagsterInstance) -> Callable[..., object]:
+    """Evaluates a sensor as the daemon does: what it asks for, or the reason why it does not."""
+    repository = definitions(lambda: settings).get_repository_def()
+
+    def once(name: str = "fruits_files") -> object:
+        context = dg.build_sensor_context(instance=instance, repository_def=repository)
+        found = repository.get_sensor_def(name).evaluate_tick(context)
+        return found.run_requests or found.skip_message
+
+    return once
+
+
+@pytest.fixture
+def ask(settings: Settings, instance: dg.DagsterInstance) -> Callable[..., object]:
+    """Asks at a moment: the tables of each run, or the reason."""
+    graph, engine = definitions(lambda: settings).resolve_asset_graph(), open_engine(settings)
+    asking = FeedAsking(FEEDS["fruits"], TABLES)
+
+    def at(now: datetime | None = None) -> object:
+        found = waiting(FEEDS["fruits"], open_store(settings))
+        asked = asking.ask(instance, graph, engine, found, now or datetime.now(UTC))
+        return [run.tables for run, _ in asked.runs] or asked.reason
+
+    return at
+
+
+def keys(request: dg.RunRequest) -> list[str]:
+    return [key.to_user_string() for key in request.asset_selection]
+
+
+def test_nothing_is_asked_for_where_nothing_waits(tick) -> None:
+    assert tick() == "Nothing waits in inbox/fruits/, and every table is up to date."
+
+
+def test_files_that_wait_are_one_run_of_all_that_follows(tick, put) -> None:
+    for number in range(3):
+        put(f"{number}.csv", second=number)
+    (request,) = tick()
+    assert keys(request) == ["bronze/raw_fruits", "silver/fruits"]
+    assert {key.asset_key.to_user_string() for key in request.asset_check_keys} == {"silver/fruits"}
+    assert request.tags["lakehouse/feed"] == "fruits"
+    assert request.run_key is None
+
+
+def test_what_is_computed_by_days_is_not_asked_for_before_its_rows_are_there(tick, put) -> None:
+    put("a.csv", "bnpl")
+    (request,) = tick("bnpl_files")
+    assert keys(request) == ["bronze/bnpl_transactions_raw"]
+
+
+@pytest.mark.parametrize("status", ["STARTING", "STARTED", "CANCELING"])
+def test_no_second_run_is_asked_for_while_one_goes_on(tick, put, instance, status: str) -> None:
+    put("a.csv")
+    run = create_run_for_test(instance, status=dg.DagsterRunStatus[status], tags=FEED)
+    assert tick() == f"Run {run.run_id[:8]} of the feed is {status.lower()}; one at a time."
+
+
+def test_a_run_of_another_feed_holds_nothing_up(tick, put, instance) -> None:
+    put("a.csv")
+    create_run_for_test(instance, status=dg.DagsterRunStatus.STARTED, tags={"lakehouse/feed": "bnpl"})
+    assert len(tick()) == 1
+
+
+def test_a_run_that_was_never_queued_holds_nothing_up(tick, put, instance) -> None:
+    """Where the daemon died between making a run and queueing it, it stays so for ever."""
+    put("a.csv")
+    create_run_for_test(instance, status=dg.DagsterRunStatus.NOT_STARTED, tags=FEED)
+    assert len(tick()) == 1
+
+
+def test_a_failure_of_the_system_is_tried_again_after_a_while(ask, put, instance) -> None:
+    put("a.csv")
+    runs = [create_run_for_test(instance, status=dg.DagsterRunStatus.FAILURE, tags=FEED) for _ in range(3)]
+    now = datetime.now(UTC)
+    assert ask(now).startswith(f"The last 3 runs failed, the newest is {runs[-1].run_id[:8]}; the next try is at ")
+    assert ask(now + timedelta(seconds=pause_seconds(3)) - LATER).startswith("The last 3 runs failed")
+    assert ask(now + timedelta(seconds=pause_seconds(3)) + LATER) == [("bronze.raw_fruits", "silver.fruits")]
+
+
+def test_a_success_ends_the_pauses(ask, put, instance) -> None:
+    put("a.csv")
+    for status in (dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS):
+        create_run_for_test(instance, status=status, tags=FEED)
+    assert ask() == [("bronze.raw_fruits", "silver.fruits")]
+
+
+@pytest.mark.parametrize("tag", [CHECK_FAILED, held_tag("silver.fruits")])
+def test_a_refusal_is_no_failure_of_the_system(ask, put, instance, tag: str) -> None:
+    put("a.csv")
+    create_run_for_test(instance, status=dg.DagsterRunStatus.FAILURE, tags=FEED | {tag: "any"})
+    assert ask() == [("bronze.raw_fruits", "silver.fruits")]
+
+
+def test_pauses_double_up_to_five_minutes() -> None:
+    assert [pause_seconds(failures) for failures in (1, 2, 3, 6, 7, 50)] == [5, 10, 20, 160, 300, 300]
+
+
+def test_a_file_that_is_written_to_is_named(settings, instance) -> None:
+    graph, engine = definitions(lambda: settings).resolve_asset_graph(), open_engine(settings)
+    found = Waiting((), ("inbox/fruits/a.csv",))
+    asked = FeedAsking(FEEDS["fruits"], TABLES).ask(instance, graph, engine, found, datetime.now(UTC))
+    assert (asked.runs, asked.reason) == ((), "Still being written: inbox/fruits/a.csv.")
+
+
+def test_a_long_name_fits_into_a_tag() -> None:
+    names = [f"silver.{'x' * 80}{end}" for end in "ab"]
+    tags = [held_tag(name) for name in names]
+    assert all(len(tag.partition("/")[2]) <= 63 for tag in tags)
+    assert tags[0] != tags[1]
+
+
+def test_a_schedule_asks_for_what_waits(settings, instance, put) -> None:
+    repository = definitions(lambda: settings).get_repository_def()
+    schedule = repository.get_schedule_def("fruits_batch")
+
+    def requests() -> list[list[str]]:
+        context = dg.build_schedule_context(instance=instance, repository_def=repository)
+        return [keys(request) for request in schedule.evaluate_tick(context).run_requests]
+
+    assert requests() == []
+    put("a.csv")
+    assert requests() == [["bronze/raw_fruits", "silver/fruits"]]
