@@ -10,6 +10,7 @@ from lakehouse.cli.backfill import backfill
 from lakehouse.cli.change import apply, plan
 from lakehouse.cli.diff import diff
 from lakehouse.cli.generate import generate
+from lakehouse.cli.held import publish, reject, retry
 from lakehouse.cli.history import history
 from lakehouse.cli.look import files, status
 from lakehouse.cli.machine import dev, doctor, setup
@@ -39,7 +40,11 @@ def lakehouse() -> None:
 
 
 lakehouse.params.append(verbose_option())
-for _command in (demo, generate, ingest, backfill, sql, status, files, history, diff, plan, apply, dev, doctor, setup):
+_COMMANDS = (
+    *(demo, generate, ingest, backfill, retry, publish, reject),
+    *(sql, status, files, history, diff, plan, apply, dev, doctor, setup),
+)
+for _command in _COMMANDS:
     lakehouse.add_command(_command)
 
 

@@ -1,7 +1,7 @@
 """What an ingest of a feed owes, and the runs that do it: whatever waits in the inbox, and whatever lags behind it."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,31 +108,47 @@ def ingest(
         found = waiting(feed, open_store(settings))
         downstream = Downstream(here.resolve_asset_graph(), feed.table)
         stages = downstream.stages(engine, declared, has_arrivals=bool(found.files))
-        runs: list[RunResult] = []
-        for owed in _one_by_one(stages, runs, feed):
-            runs.append(
-                materialize(
-                    here,
-                    instance,
-                    owed.selection,
-                    partition=owed.partitions,
-                    tags={FEED_TAG: feed.name},
-                    on_event=on_event,
-                )
-            )
-            if not runs[-1].success:
-                break
-    return IngestResult(feed, tuple(runs), found.unsettled)
+
+        def run(owed: OwedRun) -> RunResult:
+            tags = {FEED_TAG: feed.name}
+            return materialize(here, instance, owed.selection, partition=owed.partitions, tags=tags, on_event=on_event)
+
+        return IngestResult(feed, tuple(_do(stages, run, lambda done: _left_waiting(done, feed))), found.unsettled)
 
 
-def _one_by_one(stages: Iterable[list[OwedRun]], runs: Sequence[RunResult], feed: Feed) -> Iterator[OwedRun]:
-    """Yield what to run next; a run that left files waiting, since it takes no more at once, is done again."""
+def retry(
+    project: Callable[[Callable[[], Settings]], dg.Definitions],
+    declared: Mapping[str, IcebergTable],
+    settings: Settings,
+    table: str,
+) -> tuple[RunResult, ...]:
+    """Compute what a table owes, and what follows from it, also where it was refused before; no run where it owes none.
+
+    It ends with the first run that fails.
+    """
+    here, engine = project(lambda: settings), open_engine(settings)
+    with open_instance(settings) as instance:
+        fail_dead_runs(instance)
+        stages = Downstream(here.resolve_asset_graph(), table).stages(engine, declared, has_arrivals=False)
+        return tuple(_do(stages, lambda owed: materialize(here, instance, owed.selection, partition=owed.partitions)))
+
+
+def _do(
+    stages: Iterable[list[OwedRun]],
+    run: Callable[[OwedRun], RunResult],
+    has_more: Callable[[RunResult], bool] = lambda _: False,
+) -> Iterator[RunResult]:
+    """Run one after the other, up to the first that fails; one that left something is done again."""
     for owed in (owed for stage in stages for owed in stage):
-        yield owed
-        while _left_waiting(runs[-1], feed):
-            yield owed
+        done = run(owed)
+        yield done
+        while done.success and has_more(done):
+            done = run(owed)
+            yield done
+        if not done.success:
+            return
 
 
-def _left_waiting(run: RunResult, feed: Feed) -> int:
+def _left_waiting(run: RunResult, feed: Feed) -> bool:
     landed = run.asset(feed.table)
-    return landed.metadata.get("waiting_files", 0) if landed else 0
+    return bool(landed and landed.metadata.get("waiting_files"))

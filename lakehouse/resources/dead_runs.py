@@ -38,11 +38,11 @@ def _gone(instance: "DagsterInstance", run: "DagsterRun") -> str:
     process = None if run.parent_run_id else Process.from_tags(run.tags)
     if process is not None:
         return "" if process.is_alive else _message(process.pid)
-    worker = _worker(instance, run.run_id) if _is_of_one_host(instance) else None
+    worker = worker_of(instance, run.run_id) if _is_of_one_host(instance) else None
     return _message(worker.pid) if worker and not worker.is_alive else ""
 
 
-def _worker(instance: "DagsterInstance", run_id: str) -> Process | None:
+def worker_of(instance: "DagsterInstance", run_id: str) -> Process | None:
     """Return the process that Dagster noted when it started the run for the UI, a schedule or a sensor."""
     from dagster import DagsterEventType
 

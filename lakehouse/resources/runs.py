@@ -41,8 +41,8 @@ def materialize(
     job = _with_logger(definitions, on_event).resolve_implicit_global_asset_job_def()
     ran = job.get_subset(asset_selection=keys, asset_check_selection=checks).execute_in_process(
         run_config={"loggers": {"events": {}}},
-        # Once more, since it is what the list of runs shows.
-        asset_selection=sorted(keys),
+        # Once more, since it is what the list of runs shows; but it would leave out the checks of other tables.
+        asset_selection=sorted(keys) if all(check.asset_key in keys for check in checks) else None,
         instance=instance,
         partition_key=partition if isinstance(partition, str) else None,
         tags={**(tags or {}), **Process.current().tags, **_range_tags(partition)},

@@ -1,6 +1,6 @@
 """The command line in this process, on a home of the test's own and the session that is there."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from lakehouse.cli.program import run
+from lakehouse_tests.cli.commands import LAKEHOUSE
+from lakehouse_tests.processes import Child, start_command
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,20 @@ def lakehouse(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
         return Ran(code, printed.out.splitlines(), said)
 
     return call
+
+
+@pytest.fixture
+def started(home: Path) -> Iterator[Callable[..., Child]]:
+    """Start `lakehouse`, and end it with the test, whatever becomes of it."""
+    children: list[Child] = []
+
+    def start(*arguments: str, env: dict[str, str] | None = None) -> Child:
+        children.append(start_command([LAKEHOUSE, *arguments], home, env=env))
+        return children[-1]
+
+    yield start
+    for child in children:
+        child.kill()
 
 
 @pytest.fixture

@@ -6,20 +6,23 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
-import urllib.request
 from contextlib import closing
 from pathlib import Path
-from urllib.error import URLError
 
 import pytest
 
 from lakehouse.resources import jvm
-from lakehouse_tests.processes import Child, start_command, wait_for
+from lakehouse_tests.cli.commands import (
+    LAKEHOUSE,
+    answers,
+    free_port,
+    is_alive,
+    java_below,
+    processes_below,
+)
+from lakehouse_tests.processes import start_command, wait_for
 
 pytestmark = pytest.mark.e2e
-
-LAKEHOUSE = str(Path(sys.executable).with_name("lakehouse"))
 
 
 @pytest.fixture
@@ -41,20 +44,6 @@ def without_network() -> list[str]:
     lone = ["unshare", "--map-root-user", "--net", "sh", "-c", 'ip link set lo up && exec "$0" "$@"']
     allowed = shutil.which("unshare") and shutil.which("ip") and subprocess.run([*lone, "true"], check=False)
     return lone if allowed and allowed.returncode == 0 else []
-
-
-@pytest.fixture
-def started(home):
-    """Start `lakehouse`, and end it with the test, whatever becomes of it."""
-    children: list[Child] = []
-
-    def start(*arguments: str) -> Child:
-        children.append(start_command([LAKEHOUSE, *arguments], home))
-        return children[-1]
-
-    yield start
-    for child in children:
-        child.kill()
 
 
 def snapshots(home: Path) -> dict[str, list[int]]:
@@ -182,37 +171,3 @@ def test_dev_refuses_a_port_that_is_taken(started):
         child = started("dev", "--port", str(taken.getsockname()[1]))
         assert child.status(60) == 2
     assert "--port" in child.said
-
-
-def free_port() -> int:
-    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
-        return probe.getsockname()[1]
-
-
-def answers(port: int, child: Child) -> bool:
-    assert child.is_alive, child.said
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/server_info", timeout=5) as found:
-            return found.status == 200
-    except (URLError, ConnectionError, TimeoutError):
-        return False
-
-
-def java_below(pid: int) -> list[int]:
-    return [found for found in processes_below(pid) if "java" in command_of(found).split(" ")[0]]
-
-
-def processes_below(pid: int) -> list[int]:
-    lines = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout.splitlines()
-    parents = {int(child): int(parent) for child, parent in map(str.split, lines)}
-    below = [child for child, parent in parents.items() if parent == pid]
-    return [*below, *(deeper for child in below for deeper in processes_below(child))]
-
-
-def command_of(pid: int) -> str:
-    return subprocess.run(["ps", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
-
-
-def is_alive(pid: int) -> bool:
-    state = subprocess.run(["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
-    return bool(state.strip()) and not state.startswith("Z")

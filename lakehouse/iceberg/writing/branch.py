@@ -31,6 +31,11 @@ def refused_branch(write_id: str) -> str:
     return f"refused_{write_id}"
 
 
+def is_refused(branch: str) -> bool:
+    """Whether a branch keeps a refused candidate."""
+    return branch.startswith("refused_")
+
+
 def create_branch(engine: Engine, table: str, branch: str) -> None:
     """Branch off main; on a table without a snapshot, off an empty one."""
     statement = f"ALTER TABLE {engine.catalog.sql_name(table)} CREATE BRANCH {identifier(branch)}"

@@ -1,6 +1,7 @@
 """How rows are put on a write's branch: one function for each way to change a table."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -17,7 +18,7 @@ from lakehouse.iceberg.writing.candidate import DELETED, written_columns
 from lakehouse.iceberg.writing.retry import Failure, classify
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameWriterV2
+    from pyspark.sql import DataFrame, DataFrameWriterV2, SparkSession
 
 _SESSION_PROPERTY = "spark.sql.iceberg.snapshot-property."
 _PARTLY_MATCHING_FILE = "some, but not all, rows match"
@@ -126,15 +127,21 @@ def _writer(attempt: Attempt, rows: "DataFrame") -> "DataFrameWriterV2":
 
 def _stamped_sql(attempt: Attempt, statement: str) -> None:
     """Run a statement whose commit takes its snapshot properties from the session."""
-    conf = attempt.engine.spark.conf
-    properties = {f"{_SESSION_PROPERTY}{key}": value for key, value in attempt.stamp.to_summary().items()}
-    try:
-        for key, value in properties.items():
-            conf.set(key, value)
+    with with_properties(attempt.engine.spark, attempt.stamp.to_summary()):
         _commit(attempt, lambda: attempt.engine.sql(statement))
+
+
+@contextmanager
+def with_properties(spark: "SparkSession", properties: Mapping[str, str]) -> Iterator[None]:
+    """Let the commits of SQL statements have these snapshot properties."""
+    named = {f"{_SESSION_PROPERTY}{key}": value for key, value in properties.items()}
+    try:
+        for key, value in named.items():
+            spark.conf.set(key, value)
+        yield
     finally:
-        for key in properties:
-            conf.unset(key)
+        for key in named:
+            spark.conf.unset(key)
 
 
 def _commit(attempt: Attempt, action) -> None:  # noqa: ANN001

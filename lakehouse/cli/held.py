@@ -1,0 +1,82 @@
+"""`lakehouse retry`, `publish` and `reject`: the ways out for a person where a rule holds a table back."""
+
+import getpass
+
+import click
+
+from lakehouse.cli.output import complain, count
+from lakehouse.cli.report import tables
+from lakehouse.cli.state import State, command
+from lakehouse.errors import UsageError
+
+_BY = click.option("--by", metavar="NAME", help="Who decided it; you, where it is left out.")
+_WHY = click.option("--why", required=True, metavar="TEXT", help="Why; it is kept with the table.")
+
+
+@command("retry")
+@click.argument("name", metavar="TABLE")
+def retry(state: State, name: str) -> None:
+    """Compute a table that was held back, and what follows from it.
+
+    Such as after its rows were corrected. It may be refused again.
+    """
+    from lakehouse.definitions import TABLES, definitions
+    from lakehouse.ingestion.catch_up import retry as compute
+
+    table = state.declared_table(name).name
+    with state.progress(f"Computing {table}"):
+        runs = compute(definitions, TABLES, state.settings, table)
+    if not runs:
+        click.echo(f"{table} owes nothing: it is computed from what its inputs now hold.")
+    for line in tables(asset for run in runs for asset in run.assets):
+        click.echo(line)
+    for message in (message for run in runs for message in run.messages):
+        complain(message)
+    if not all(run.success for run in runs):
+        click.get_current_context().exit(1)
+
+
+@command("publish")
+@click.argument("name", metavar="TABLE")
+@click.option("--run", "run_id", required=True, metavar="ID", help="The run that was refused, or how its id begins.")
+@_WHY
+@_BY
+def publish(state: State, name: str, run_id: str, why: str, by: str | None) -> None:
+    """Publish what a rule refused, all the same.
+
+    Who and why stand in the snapshot's summary, and beside the materialization in Dagster.
+    """
+    from lakehouse.ingestion.overruling import publish as overrule
+
+    table = state.declared_table(name)
+    with state.progress(f"Publishing {table.name}"):
+        done = overrule(state.settings, state.engine, table, run_id, by=by or getpass.getuser(), why=why)
+    click.echo(
+        f"{done.table}: published against its rules as of run {done.run_id[:8]}, {count(done.rows, 'row')} in all. "
+        "The next ingest computes what follows."
+    )
+
+
+@command("reject")
+@click.argument("file")
+@click.option("--feed", "feed_name", metavar="FEED", help="The feed that it was delivered to.")
+@_WHY
+@_BY
+def reject(state: State, file: str, feed_name: str | None, why: str, by: str | None) -> None:
+    """Take the rows of a delivered file out of bronze, and put the file with the rejected ones.
+
+    FILE is its name in the inbox, as `_source_file` has it. A table that merges keeps what it had already merged of it.
+    """
+    from lakehouse.ingestion.overruling import reject as take_out
+
+    if feed_name is None and len(state.feeds) != 1:
+        raise UsageError(f"Which feed? Expected --feed with one of {', '.join(sorted(state.feeds))}.")
+    feed = state.feed(feed_name or next(iter(state.feeds)))
+    table = state.declared_table(feed.table)
+    with state.progress(f"Rejecting {file}"):
+        done = take_out(state.settings, state.engine, feed, table, file, by=by or getpass.getuser(), why=why)
+    click.echo(
+        f"{feed.table}: {count(done.rows, 'row')} of {file} taken out. "
+        f"{f'The file is kept as {done.key}' if done.key else 'The file itself was not found in the archive'}. "
+        "The next ingest computes what follows."
+    )

@@ -1,0 +1,101 @@
+"""Files that land while `lakehouse dev` runs: each row once, in the order of arrival, whatever is killed meanwhile."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from lakehouse.iceberg.catalog import Catalog
+from lakehouse.resources.dead_runs import worker_of
+from lakehouse.resources.instance import open_instance
+from lakehouse.resources.stores import open_store
+from lakehouse.settings import Settings
+from lakehouse_tests.cli.commands import answers, free_port, java_below
+from lakehouse_tests.processes import Child, wait_for
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+SECONDS = 180
+
+
+class Live:
+    """A lakehouse that runs, and the inbox of its feed fruits."""
+
+    def __init__(self, settings: Settings, start: Callable[..., Child]) -> None:
+        self.settings, self._start = settings, start
+        self._catalog, self._store = Catalog.of(settings), open_store(settings)
+
+    def start(self, **env: str) -> Child:
+        port = free_port()
+        child = self._start("dev", "--port", str(port), env=env)
+        wait_for(lambda: answers(port, child), "the UI", SECONDS)
+        return child
+
+    def drop(self, folder: Path, name: str, *rows: str) -> None:
+        """Deliver a file, which appears whole."""
+        path = folder / name
+        path.write_text("\n".join(["id,fruit,berry", *rows, ""]))
+        self._store.put(path, f"inbox/fruits/{name}")
+
+    def rows(self, table: str, *columns: str) -> list[tuple]:
+        if not self._catalog.has(table):
+            return []
+        found = self._catalog.load(table).scan(selected_fields=columns).to_arrow().to_pylist()
+        return sorted(tuple(row[column] for column in columns) for row in found)
+
+    def wait_for_fruits(self, count: int) -> None:
+        wait_for(lambda: len(self.rows("silver.fruits", "fruit")) == count, f"{count} fruits", SECONDS)
+
+    def worker(self) -> int | None:
+        """The process of a run that goes on."""
+        with open_instance(self.settings) as instance:
+            for run in instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])):
+                found = worker_of(instance, run.run_id)
+                if found:
+                    return found.pid
+        return None
+
+    def statuses(self) -> list[str]:
+        """What became of the runs, the first one first."""
+        with open_instance(self.settings) as instance:
+            return [run.status.value for run in reversed(instance.get_runs())]
+
+
+def test_a_killed_run_and_a_killed_spark_lose_nothing(settings: Settings, started, tmp_path: Path) -> None:
+    live = Live(settings, started)
+    child = live.start()
+    live.drop(tmp_path, "1.csv", "1,Apple,false", "2,Pear,false")
+    live.wait_for_fruits(2)
+
+    live.drop(tmp_path, "2.csv", "3,Plum,false", "4,Pear,true")
+    wait_for(lambda: live.worker() is not None, "a run", SECONDS)
+    os.kill(live.worker(), signal.SIGKILL)
+    live.wait_for_fruits(3)
+
+    live.drop(tmp_path, "3.csv", "5,Fig,false")
+    (spark, *_) = java_below(child.process.pid)
+    os.kill(spark, signal.SIGKILL)
+    assert child.status(60) == 1, child.said
+    child = live.start()
+    live.drop(tmp_path, "4.csv", "6,Kiwi,true")
+    live.wait_for_fruits(5)
+    assert live.rows("bronze.raw_fruits", "id") == [(f"{number}",) for number in range(1, 7)]
+    fruits = [("Apple", 1), ("Fig", 5), ("Kiwi", 6), ("Pear", 4), ("Plum", 3)]
+    assert live.rows("silver.fruits", "fruit", "id") == fruits
+    wait_for(lambda: not list((settings.home / "inbox/fruits").iterdir()), "an empty inbox", SECONDS)
+    assert "FAILURE" in live.statuses()
+
+
+def test_files_that_land_in_a_bucket_are_ingested(aws_settings: Settings, started, tmp_path: Path) -> None:
+    live = Live(aws_settings, started)
+    live.start(LAKEHOUSE_DEPLOYMENT="aws", LAKEHOUSE_BUCKET="lake", AWS_ENDPOINT_URL=aws_settings.endpoint_url or "")
+    live.drop(tmp_path, "1.csv", "1,Apple,false", "2,Pear,false")
+    live.drop(tmp_path, "2.csv", "3,Plum,false")
+    live.wait_for_fruits(3)
+    assert live.rows("bronze.raw_fruits", "id", "_source_file") == [("1", "1.csv"), ("2", "1.csv"), ("3", "2.csv")]
+    store = open_store(aws_settings)
+    wait_for(lambda: len(store.objects("archive/fruits/")) == 2, "the archive", SECONDS)
+    assert store.objects("inbox/fruits/") == []

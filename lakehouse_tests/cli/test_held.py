@@ -1,0 +1,97 @@
+"""The ways out where a rule holds a table back: compute it anew, publish it all the same, or take a file out."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from lakehouse.iceberg.writing.override import OVERRIDDEN_BY, OVERRIDDEN_FOR
+from lakehouse.resources.instance import open_instance
+from lakehouse.resources.keys import asset_key
+from lakehouse_tests.conftest import settings_at
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+
+@pytest.fixture
+def held(lakehouse, home: Path):
+    """A lakehouse where `silver.fruits` was refused for one of two files."""
+    inbox = home / "inbox" / "fruits"
+    inbox.mkdir(parents=True)
+    for second, (name, row) in enumerate({"apple.csv": "1,Apple,false", "banana.csv": "2,banana,false"}.items()):
+        (inbox / name).write_text(f"id,fruit,berry\n{row}\n")
+        os.utime(inbox / name, (1_700_000_000 + second,) * 2)
+    assert lakehouse("ingest", "fruits").code == 1
+    return lakehouse
+
+
+def fruits(held) -> list[str]:
+    out = held("sql", "SELECT fruit FROM silver.fruits ORDER BY fruit", "--format", "csv").out
+    return out[1:]
+
+
+def refused_run(home: Path) -> str:
+    with open_instance(settings_at(home)) as instance:
+        return instance.get_runs(limit=1)[0].run_id
+
+
+def test_a_refused_run_is_published_by_a_person_who_says_why(held, home: Path) -> None:
+    run_id = refused_run(home)
+    ran = held("publish", "silver.fruits", "--run", run_id[:8], "--why", "it is one", "--by", "somebody")
+    assert ran.out == [
+        f"silver.fruits: published against its rules as of run {run_id[:8]}, 2 rows in all. "
+        "The next ingest computes what follows."
+    ]
+    assert fruits(held) == ["Apple", "banana"]
+    assert held("retry", "silver.fruits").out == [
+        "silver.fruits owes nothing: it is computed from what its inputs now hold."
+    ]
+    query = "SELECT summary FROM silver.fruits.snapshots ORDER BY committed_at DESC LIMIT 1"
+    (row,) = json.loads("".join(held("sql", query, "--format", "json").out))
+    summary = row["summary"]
+    assert (summary[OVERRIDDEN_BY], summary[OVERRIDDEN_FOR]) == ("somebody", "it is one")
+    with open_instance(settings_at(home)) as instance:
+        event = instance.get_latest_materialization_event(asset_key("silver.fruits"))
+        assert event.asset_materialization.metadata["overridden_by"].value == "somebody"
+
+
+def test_a_run_that_was_not_refused_is_not_published(held) -> None:
+    ran = held("publish", "silver.fruits", "--run", "nothing", "--why", "why")
+    assert ran.code == 2
+    assert "keeps no refused candidate of run 'nothing'" in ran.err[0]
+
+
+def test_a_candidate_that_the_table_went_on_without_is_not_published(held, home: Path) -> None:
+    run_id = refused_run(home)
+    held("sql", "--write", "DELETE FROM bronze.raw_fruits WHERE fruit = 'banana'")
+    assert held("retry", "silver.fruits").code == 0
+    ran = held("publish", "silver.fruits", "--run", run_id, "--why", "why")
+    assert ran.code == 2
+    assert "was written since" in ran.err[0]
+    assert fruits(held) == ["Apple"]
+
+
+def test_a_file_is_taken_out_of_bronze_and_kept_with_the_rejected(held, home: Path) -> None:
+    assert held("retry", "silver.fruits").code == 1
+    ran = held("reject", "banana.csv", "--feed", "fruits", "--why", "sent by mistake", "--by", "somebody")
+    (kept,) = (path for path in (home / "rejected" / "fruits").iterdir() if path.name.endswith(".csv"))
+    assert ran.out == [
+        f"bronze.raw_fruits: 1 row of banana.csv taken out. The file is kept as rejected/fruits/{kept.name}. "
+        "The next ingest computes what follows."
+    ]
+    reason = json.loads(kept.with_name(f"{kept.name}.reason.json").read_text())
+    assert (reason["file"], reason["found"]) == ("banana.csv", '"sent by mistake", said by somebody')
+    assert [path.name[:5] for path in (home / "archive" / "fruits").rglob("*.csv")] == ["apple"]
+    assert held("ingest", "fruits").code == 0
+    assert fruits(held) == ["Apple"]
+
+
+def test_a_file_that_nobody_delivered_is_named(held) -> None:
+    ran = held("reject", "pear.csv", "--feed", "fruits", "--why", "why")
+    assert ran.code == 2
+    assert "bronze.raw_fruits has no row of a file 'pear.csv'" in ran.err[0]
+
+
+def test_the_feed_of_a_file_is_asked_for(lakehouse) -> None:
+    assert "Which feed? Expected --feed with one of bnpl, fruits." in lakehouse("reject", "a", "--why", "b").err[0]
