@@ -8,6 +8,7 @@ from lakehouse.cli.output import complain, table
 from lakehouse.cli.report import complaints, summary
 from lakehouse.cli.state import State, command
 from lakehouse.cli.values import Column
+from lakehouse.errors import UsageError
 
 SUMMARY = "gold.bnpl_daily_summary"
 _SHOWN = ("transaction_date", "currency", "transactions", "approved", "declined", "gross_amount", "approval_rate")
@@ -23,15 +24,23 @@ Try next:
 
 @command("ingest")
 @click.argument("names", metavar="[FEED]...", nargs=-1)
-def ingest(state: State, names: tuple[str, ...]) -> None:
+@click.option(
+    "--path", metavar="PATH", help="Take these files instead: a file, a folder, an s3:// or https:// address."
+)
+def ingest(state: State, names: tuple[str, ...], path: str | None) -> None:
     """Ingest the files that wait in an inbox.
 
     Of all feeds where none is named. Every table that follows from them is brought up to date. A file that is not what
     its feed declares is rejected (exit code 1) and the others go on. A row that a rule refuses is quarantined, and the
-    rest goes on.
+    rest goes on. Files that --path names stay where they are; a copy is archived.
     """
     feeds = [state.feed(name).name for name in names] or list(state.feeds)
-    succeeded = [_ingest(state, name) for name in feeds]
+    if path is not None and len(feeds) != 1:
+        raise UsageError(
+            f"--path is of one feed, and {len(feeds)} are meant; expected the name of one.",
+            next_step=f"Say for example lakehouse ingest {feeds[0]} --path {path}",
+        )
+    succeeded = [_ingest(state, name, path) for name in feeds]
     if not all(succeeded):
         click.get_current_context().exit(1)
 
@@ -44,12 +53,14 @@ def demo(state: State) -> None:
     ingested; the daily summary of the last week is shown. Running it again changes nothing.
     """
     from lakehouse.cli.sample import PUT
+    from lakehouse.resources.stores import open_store
 
     for name, put in PUT.items():
         feed = state.feed(name)
         with state.progress(f"Delivering sample files of {name}"):
             keys = put(state.settings, feed)
-        click.echo(f"{len(keys)} sample files delivered to {state.settings.home / feed.inbox}/")
+        inbox = open_store(state.settings).uri(feed.inbox)
+        click.echo(f"{len(keys)} sample files delivered to {inbox.rstrip('/')}/")
         if not _ingest(state, name):
             click.get_current_context().exit(1)
     click.echo(_last_week(state))
@@ -77,13 +88,13 @@ def _readable(value: object) -> object:
     return value if value is None or isinstance(value, int) else str(value)
 
 
-def _ingest(state: State, name: str) -> bool:
+def _ingest(state: State, name: str, path: str | None = None) -> bool:
     """Ingest one feed, and say what became of it; whether all of it went through."""
     from lakehouse.definitions import TABLES, definitions
     from lakehouse.ingestion.catch_up import ingest as ingest_feed
 
     with state.progress(f"Ingesting {name}"):
-        result = ingest_feed(definitions, TABLES, state.settings, state.feeds[name])
+        result = ingest_feed(definitions, TABLES, state.settings, state.feeds[name], path=path)
     for line in summary(result):
         click.echo(line)
     for line in complaints(result):

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from lakehouse.errors import LakehouseError
 from lakehouse.ingestion.delivery import Archived, Delivery
+from lakehouse.ingestion.left import leave
 from lakehouse.ingestion.names import HASH_DIGITS, archive_key
 from lakehouse.resources.object_store import ObjectStore, StoredObject
 
@@ -13,22 +14,28 @@ _ALL_DIGITS = 64
 
 
 def finish(delivery: Delivery, store: ObjectStore) -> Archived:
-    """Archive the files of a delivery that bronze has.
+    """Archive the files of a delivery that bronze has, or delete or leave them, as the feed declares.
 
     It can be killed anywhere and done again: the next ingest finds the rest in the inbox, bronze leaves out what it
     has, and they are archived then. What was overwritten since it was read stays in the inbox.
     """
     feed, began_at = delivery.ingest.feed, delivery.ingest.began_at
+    if feed.after == "leave":
+        leave(feed, store, [file.stored for file in delivery.files])
+        return Archived()
     keys, left = [], []
     for file in delivery.files:
 
         def key(digits: int, source_file: str = file.source_file, sha256: str = file.sha256) -> str:
             return archive_key(feed, source_file, sha256, began_at, digits)
 
-        target = put_away(store, file.stored, file.sha256, key)
-        if target:
-            keys.append(target)
-        elif store.exists(file.stored.key):
+        if feed.after == "delete":
+            is_done = store.remove(file.stored)
+        else:
+            target = put_away(store, file.stored, file.sha256, key)
+            is_done = target is not None
+            keys += [target] if target else []
+        if not is_done and store.exists(file.stored.key):
             left.append(file.stored.key)
     return Archived(tuple(keys), tuple(left))
 

@@ -9,6 +9,7 @@ import dagster as dg
 
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.ingestion.feed import Feed
+from lakehouse.ingestion.given import GIVEN_TAG, PATH_TAG, copied, given_store
 from lakehouse.ingestion.take import waiting
 from lakehouse.resources.dead_runs import fail_dead_runs
 from lakehouse.resources.engine import open_engine
@@ -93,6 +94,7 @@ def ingest(
     settings: Settings,
     feed: Feed,
     *,
+    path: str | None = None,
     on_event: OnEvent | None = None,
 ) -> IngestResult:
     """Land what waits in a feed's inbox, and bring every table downstream of it up to date.
@@ -101,17 +103,34 @@ def ingest(
 
     :param project: makes the project's definitions, given what reads the settings.
     :param declared: the declared tables by name.
+    :param path: files to take instead of those in the inbox, see `lakehouse.ingestion.given`; they stay where they are.
+    :raises UsageError: when nothing is at that path.
     """
+    if path is not None:
+        with copied(settings, feed, path) as folder:
+            tags = {GIVEN_TAG: str(folder), PATH_TAG: path}
+            return _ingest(project, declared, settings, feed, tags, on_event)
+    return _ingest(project, declared, settings, feed, {}, on_event)
+
+
+def _ingest(
+    project: Callable[[Callable[[], Settings]], dg.Definitions],
+    declared: Mapping[str, IcebergTable],
+    settings: Settings,
+    feed: Feed,
+    tags: Mapping[str, str],
+    on_event: OnEvent | None,
+) -> IngestResult:
     here, engine = project(lambda: settings), open_engine(settings)
     with open_instance(settings) as instance:
         fail_dead_runs(instance)
-        found = waiting(feed, open_store(settings))
+        found = waiting(feed, given_store(open_store(settings), feed, tags.get(GIVEN_TAG)))
         downstream = Downstream(here.resolve_asset_graph(), feed.table)
         stages = downstream.stages(engine, declared, has_arrivals=bool(found.files))
 
         def run(owed: OwedRun) -> RunResult:
-            tags = {FEED_TAG: feed.name}
-            return materialize(here, instance, owed.selection, partition=owed.partitions, tags=tags, on_event=on_event)
+            said = {FEED_TAG: feed.name, **tags}
+            return materialize(here, instance, owed.selection, partition=owed.partitions, tags=said, on_event=on_event)
 
         return IngestResult(feed, tuple(_do(stages, run, lambda done: _left_waiting(done, feed))), found.unsettled)
 

@@ -11,6 +11,7 @@ from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.table import SOURCE_KEY, Append, Column, IcebergTable
 
 OnNewColumn = Literal["reject", "ignore", "add"]
+After = Literal["archive", "delete", "leave"]
 IngestBy = Literal["sensor", "schedule"]
 FORMATS = ("csv", "csv.gz")
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
@@ -61,6 +62,8 @@ class Feed:
     """The column that stands for a person."""
     max_files_per_run: int | None = None
     """How many waiting files one run takes at most, in the order of arrival; 1 for a run for each; None for all."""
+    after: After = "archive"
+    """What becomes of a file that bronze has: it goes to the archive, is deleted, or is left in the inbox."""
     ingest_by: IngestBy = "sensor"
     """What is on at first: a sensor that sees files as they land, or a schedule that takes what waits."""
     schedule: str = "0 * * * *"
@@ -136,6 +139,7 @@ def _check(feed: Feed) -> None:
     _check_columns(feed)
     _check_among(feed, "formats", feed.formats, FORMATS)
     _check_among(feed, "on_new_column", (feed.on_new_column,), get_args(OnNewColumn))
+    _check_among(feed, "after", (feed.after,), get_args(After))
     _check_among(feed, "ingest_by", (feed.ingest_by,), get_args(IngestBy))
     if feed.subject is not None:
         _check_among(feed, "subject", (feed.subject,), feed.column_names)

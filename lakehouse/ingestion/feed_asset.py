@@ -9,6 +9,7 @@ import dagster as dg
 from lakehouse.iceberg.run import Run
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.ingestion.feed import Feed
+from lakehouse.ingestion.given import GIVEN_TAG, given_store
 from lakehouse.ingestion.land import Landing, land
 from lakehouse.resources.checks import sample_table
 from lakehouse.resources.stores import open_store
@@ -27,7 +28,8 @@ def feed_asset(
         def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
             settings = context.resources.settings
             io = context.resources.io_manager
-            landing = land(io.engine, feed, table, open_store(settings), settings.home, run, compute=compute)
+            store = given_store(open_store(settings), feed, context.run.tags.get(GIVEN_TAG))
+            landing = land(io.engine, feed, table, store, settings.home, run, compute=compute)
             for said in (*landing.delivery.warnings, *map(str, landing.delivery.rejected)):
                 context.log.warning(said)
             read = {file.stored.key: file.stored.version for file in landing.delivery.files}

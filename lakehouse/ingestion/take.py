@@ -11,6 +11,7 @@ from lakehouse.ingestion.archive import put_away, sha256_of
 from lakehouse.ingestion.delivery import Delivery, RejectedFile
 from lakehouse.ingestion.feed import Feed
 from lakehouse.ingestion.ingest import Ingest
+from lakehouse.ingestion.left import arrived
 from lakehouse.ingestion.names import judge_name, reason_key, rejected_key
 from lakehouse.ingestion.staging import StagedFile, stage
 from lakehouse.resources.object_store import ObjectStore, StoredObject
@@ -31,11 +32,11 @@ class Waiting:
 
 def waiting(feed: Feed, store: ObjectStore) -> Waiting:
     """Look into a feed's inbox; where a file was modified just now, look again after `settle_seconds`."""
-    seen = store.objects(feed.inbox)
+    seen = arrived(feed, store)
     if not any(_is_young(item, store.settle_seconds) for item in seen):
         return Waiting(tuple(seen))
     time.sleep(store.settle_seconds)
-    return plan_waiting(seen, store.objects(feed.inbox))
+    return plan_waiting(seen, arrived(feed, store))
 
 
 def plan_waiting(seen: list[StoredObject], later: list[StoredObject]) -> Waiting:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 from lakehouse.ingestion.feed import Feed
+from lakehouse.ingestion.left import arrived
 from lakehouse.ingestion.take import Waiting, waiting
 from lakehouse.resources.object_store import ObjectStore
 
@@ -13,7 +14,7 @@ def watch(feed: Feed, store: ObjectStore, seconds: float, seen: Waiting) -> Wait
     known = set(seen.files)
 
     def news() -> bool:
-        return any(file not in known for file in store.objects(feed.inbox))
+        return any(file not in known for file in arrived(feed, store))
 
     if not wait_until(news, seconds, store.look_seconds):
         return seen

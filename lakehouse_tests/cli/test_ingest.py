@@ -83,3 +83,22 @@ def test_an_unknown_feed_is_wrong_usage_with_the_list(lakehouse):
     ran = lakehouse("ingest", "vegetables")
     assert ran.code == 2
     assert ran.err == ["lakehouse: There is no feed vegetables; expected one of bnpl, fruits."]
+
+
+def test_files_that_a_path_names_are_ingested_and_stay(lakehouse, home, tmp_path):
+    given = tmp_path / "elsewhere"
+    given.mkdir()
+    (given / "a.csv").write_text("id,fruit,berry\n1,Apple,false\n")
+    (given / "b.csv").write_text("id,fruit\n1,Apple\n")
+    ran = lakehouse("ingest", "fruits", "--path", str(given))
+    assert ran.code == 1
+    assert ran.out[0] == "Feed fruits: 1 file (a.csv), nr_rows 1"
+    assert ran.err[0].startswith("lakehouse: b.csv was rejected: ")
+    assert sorted(path.name for path in given.iterdir()) == ["a.csv", "b.csv"]
+    assert len(list((home / "archive" / "fruits").rglob("a.*.csv"))) == 1
+    assert len(list((home / "rejected" / "fruits").glob("b.*.csv"))) == 1
+    again = lakehouse("ingest", "fruits", "--path", str(given / "a.csv"))
+    assert again.code == 0
+    assert "all of it ingested before" in again.out[0]
+    assert lakehouse("ingest", "fruits", "--path", str(given / "none")).code == 2
+    assert "--path is of one feed" in lakehouse("ingest", "--path", str(given)).err[0]

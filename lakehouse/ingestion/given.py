@@ -1,0 +1,159 @@
+"""Files that a person names, wherever they are: copied beside the inbox, and ingested as if they had landed there."""
+
+import os
+import shutil
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import BinaryIO
+from urllib.error import URLError
+
+from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.ingestion.feed import Feed
+from lakehouse.resources.object_store import LocalObjectStore, ObjectStore, StoredObject
+from lakehouse.resources.s3_store import S3ObjectStore, open_bucket
+from lakehouse.settings import Settings
+
+GIVEN_TAG, PATH_TAG = "lakehouse/given", "lakehouse/path"
+"""Tags of a run that takes files which a person named: the folder of the copies, and what was named."""
+
+
+@dataclass(frozen=True)
+class GivenStore:
+    """An object store whose inbox is a folder of copies; what becomes of them goes where it always goes."""
+
+    base: ObjectStore
+    copies: LocalObjectStore
+    inbox: str
+
+    @property
+    def settle_seconds(self) -> float:
+        """The copies are complete."""
+        return 0.0
+
+    @property
+    def look_seconds(self) -> float:
+        """As the store itself."""
+        return self.base.look_seconds
+
+    def objects(self, prefix: str) -> list[StoredObject]:
+        """Return the copies for the inbox, and what the store has for any other prefix."""
+        return self._of(prefix).objects(prefix)
+
+    def stat(self, key: str) -> StoredObject | None:
+        """Return the object as it is now; None where there is none."""
+        return self._of(key).stat(key)
+
+    def exists(self, key: str) -> bool:
+        """Whether there is an object."""
+        return self.stat(key) is not None
+
+    def open(self, key: str) -> BinaryIO:
+        """Open an object to read."""
+        return self._of(key).open(key)
+
+    def move(self, seen: StoredObject, key: str) -> bool:
+        """Put a copy into the store, under another key."""
+        if self.base.exists(key):
+            raise FileExistsError(f"{self.base.uri(key)} exists already")
+        if self.copies.stat(seen.key) != seen:
+            return False
+        self.base.put(self.copies.root / seen.key, key)
+        return self.copies.remove(seen)
+
+    def remove(self, seen: StoredObject) -> bool:
+        """Remove a copy."""
+        return self.copies.remove(seen)
+
+    def put(self, source: Path, key: str) -> None:
+        """Copy a local file into the store."""
+        self.base.put(source, key)
+
+    def write_text(self, key: str, text: str) -> None:
+        """Write UTF-8 text into the store."""
+        self.base.write_text(key, text)
+
+    def uri(self, key: str) -> str:
+        """Return where the object is, for people."""
+        return self.base.uri(key)
+
+    def _of(self, key: str) -> ObjectStore:
+        return self.copies if key.startswith(self.inbox) else self.base
+
+
+@contextmanager
+def copied(settings: Settings, feed: Feed, path: str) -> Iterator[Path]:
+    """Copy what a path names into a folder, which is removed at the end; what is copied stays as it is.
+
+    :param path: a file or a folder, an `s3://`, `https://` or `file://` address, or a key of the deployment's bucket.
+    :raises UsageError: when nothing is there.
+    """
+    settings.home.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".given-", dir=settings.home) as name:
+        inbox = Path(name) / feed.inbox
+        inbox.mkdir(parents=True)
+        _copy(settings, path, inbox)
+        if not LocalObjectStore(Path(name)).objects(feed.inbox):
+            raise UsageError(
+                f"There is no file at {path!r}; expected a file, a folder or an address that holds some.",
+                next_step="Hidden and unfinished files do not count; give the path of one file to be sure.",
+            )
+        yield Path(name)
+
+
+def given_store(base: ObjectStore, feed: Feed, folder: str | None) -> ObjectStore:
+    """Return the store that a run takes its files from: where a person named some, those."""
+    if folder is None:
+        return base
+    return GivenStore(base, LocalObjectStore(Path(folder), settle_seconds=0), feed.inbox)
+
+
+def _copy(settings: Settings, path: str, inbox: Path) -> None:
+    address = urllib.parse.urlsplit(path)
+    local = Path(urllib.request.url2pathname(address.path) if address.scheme == "file" else path).expanduser()
+    if address.scheme in ("http", "https"):
+        _download(path, inbox / (PurePosixPath(urllib.parse.unquote(address.path)).name or "file"))
+    elif address.scheme in ("s3", "s3a"):
+        bucket = open_bucket(replace(settings, bucket=address.netloc))
+        _copy_objects(bucket, address.path.removeprefix("/"), inbox)
+    elif local.exists():
+        _copy_files(local, inbox)
+    elif settings.deployment == "aws":
+        _copy_objects(open_bucket(settings), path, inbox)
+
+
+def _copy_files(path: Path, inbox: Path) -> None:
+    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if file.is_file():
+            target = inbox / (file.relative_to(path) if path.is_dir() else file.name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(file, target)
+
+
+def _copy_objects(bucket: S3ObjectStore, key: str, inbox: Path) -> None:
+    one = bucket.stat(key) if key and not key.endswith("/") else None
+    prefix = f"{PurePosixPath(key).parent}/" if one else f"{key.rstrip('/')}/" if key else ""
+    for item in [one] if one else bucket.objects(prefix):
+        target = inbox / (PurePosixPath(key).name if one else item.key.removeprefix(prefix))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        bucket.client.download_file(bucket.bucket, item.key, str(target))
+        moment = item.modified_at.timestamp()
+        os.utime(target, (moment, moment))
+
+
+def _download(address: str, target: Path) -> None:
+    try:
+        # Only of the schemes that `_copy` lets in.
+        with urllib.request.urlopen(address) as found, target.open("wb") as copy:  # noqa: S310
+            shutil.copyfileobj(found, copy)
+            said = found.headers.get("Last-Modified")
+    except URLError as error:
+        raise LakehouseError(f"{address} was not read: {error}.", next_step="Nothing was ingested.") from error
+    if said:
+        moment = parsedate_to_datetime(said).timestamp()
+        os.utime(target, (moment, moment))
