@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property
 from typing import Any, Literal, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -64,6 +65,8 @@ class Feed:
     """How many waiting files one run takes at most, in the order of arrival; 1 for a run for each; None for all."""
     after: After = "archive"
     """What becomes of a file that bronze has: it goes to the archive, is deleted, or is left in the inbox."""
+    expected_within: timedelta | None = None
+    """How long after the last delivery the next one is late; Dagster shows the bronze table as stale then."""
     ingest_by: IngestBy = "sensor"
     """What is on at first: a sensor that sees files as they land, or a schedule that takes what waits."""
     schedule: str = "0 * * * *"

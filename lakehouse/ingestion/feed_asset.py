@@ -33,7 +33,8 @@ def feed_asset(
             for said in (*landing.delivery.warnings, *map(str, landing.delivery.rejected)):
                 context.log.warning(said)
             read = {file.stored.key: file.stored.version for file in landing.delivery.files}
-            return Written(landing.outcome, landing_metadata(landing), read)
+            places = {name: dg.MetadataValue.path(store.uri(at)) for name, at in _places(feed).items()}
+            return Written(landing.outcome, landing_metadata(landing) | places, read)
 
         return table_asset(
             table,
@@ -42,9 +43,18 @@ def feed_asset(
             kinds=frozenset({"csv"}),
             resources=frozenset({"settings"}),
             automation_condition=automation_condition,
+            freshness_policy=_freshness(feed),
         )
 
     return decorate
+
+
+def _freshness(feed: Feed) -> dg.FreshnessPolicy | None:
+    return dg.FreshnessPolicy.time_window(fail_window=feed.expected_within) if feed.expected_within else None
+
+
+def _places(feed: Feed) -> dict[str, str]:
+    return {"inbox": feed.inbox, "archive": feed.archive, "rejected_to": feed.rejected}
 
 
 def landing_metadata(landing: Landing) -> dict[str, Any]:

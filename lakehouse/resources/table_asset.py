@@ -8,11 +8,12 @@ from typing import Any
 
 import dagster as dg
 
-from lakehouse.iceberg.outcome import Outcome, Quarantined, Refused, RuleResult
+from lakehouse.iceberg.inspecting.sample import first_rows
+from lakehouse.iceberg.outcome import Outcome, Published, Quarantined, Refused, RuleResult
 from lakehouse.iceberg.run import Run
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.resources.asset_specs import table_spec
-from lakehouse.resources.checks import Evaluated, check_result, check_specs, results_of
+from lakehouse.resources.checks import Evaluated, check_result, check_specs, results_of, sample_table
 from lakehouse.resources.holds import hold
 from lakehouse.resources.iceberg_io import IcebergIOManager, run_of
 from lakehouse.resources.keys import asset_key
@@ -32,6 +33,7 @@ class Written:
     read: Mapping[str, Any] = field(default_factory=dict)
 
 
+_SAMPLE_ROWS = 5
 Materialize = Callable[[dg.AssetExecutionContext, Run], Written]
 
 
@@ -46,6 +48,7 @@ def table_asset(
     metadata: Mapping[str, Any] = MappingProxyType({}),
     partitions_def: dg.PartitionsDefinition | None = None,
     automation_condition: dg.AutomationCondition | None = None,
+    freshness_policy: dg.FreshnessPolicy | None = None,
 ) -> dg.AssetsDefinition:
     """Make an asset of a table and of what writes it; its checks can be run alone, and then nothing is written.
 
@@ -69,7 +72,11 @@ def table_asset(
         warnings.simplefilter("ignore", dg.BetaWarning)
         return dg.multi_asset(
             name=table.name.replace(".", "__"),
-            specs=[spec.replace_attributes(automation_condition=automation_condition, skippable=True)],
+            specs=[
+                spec.replace_attributes(
+                    automation_condition=automation_condition, freshness_policy=freshness_policy, skippable=True
+                )
+            ],
             check_specs=check_specs(table),
             partitions_def=partitions_def,
             backfill_policy=dg.BackfillPolicy.single_run() if partitions_def else None,
@@ -92,11 +99,23 @@ def _events(
         raise refusal(outcome, written.metadata)
     yield dg.MaterializeResult(
         asset_key=asset_key(table.name),
-        metadata={**written_metadata(io.engine.catalog, table, outcome), **written.metadata},
+        metadata={
+            **written_metadata(io.engine.catalog, table, outcome),
+            **_sample(io, table, outcome),
+            **written.metadata,
+        },
         # Together with its check results, so that they point at this materialization.
         check_results=checks,
         data_version=dg.DataVersion(str(outcome.snapshot_id)) if outcome.snapshot_id else None,
     )
+
+
+def _sample(io: IcebergIOManager, table: IcebergTable, outcome: Outcome) -> dict[str, Any]:
+    """Return some rows of what was published, personal values masked; read without Spark."""
+    if not isinstance(outcome, Published) or not outcome.row_count:
+        return {}
+    rows = first_rows(io.engine, table, outcome.snapshot_id, _SAMPLE_ROWS)
+    return {"sample": sample_table(rows)} if rows else {}
 
 
 def _quarantine_event(io: IcebergIOManager, quarantine: IcebergTable, found: Quarantined) -> dg.AssetMaterialization:

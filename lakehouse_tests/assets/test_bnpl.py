@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lakehouse.definitions import FEEDS, definitions
+from lakehouse.resources.keys import asset_key
 from lakehouse.sample_data.bnpl.generate import Generated, generate
 from lakehouse_tests.assets import bnpl_oracle
 from lakehouse_tests.assets.pipeline import Pipeline
@@ -137,3 +139,20 @@ def test_the_same_files_again_change_nothing(delivered: Pipeline, generated: Gen
     before = delivered.snapshots()
     assert delivered.deliver(*generated.files).success
     assert delivered.snapshots() == before
+
+
+@pytest.mark.parametrize("table", [RAW, CLEAN, SUMMARY, PROFILES])
+def test_a_materialization_shows_some_rows_and_no_personal_value(delivered: Pipeline, table: str) -> None:
+    recorded = delivered.recorded(lambda found: found.fetch_materializations(asset_key(table), limit=100).records)
+    metadata = [record.asset_materialization.metadata for record in recorded]
+    shown = next(found["sample"] for found in metadata if "sample" in found)
+    rows = [dict(record.data) for record in shown.records]
+    assert 0 < len(rows) <= 5
+    emails = [row["customer_email"] for row in rows if row.get("customer_email")]
+    assert all(str(email).startswith("masked:") for email in emails)
+    assert bool(emails) == (table in (RAW, CLEAN))
+
+
+def test_a_late_feed_is_seen_by_its_bronze_table() -> None:
+    node = definitions().resolve_asset_graph().get(asset_key(RAW))
+    assert node.freshness_policy.fail_window.to_timedelta() == FEEDS["bnpl"].expected_within

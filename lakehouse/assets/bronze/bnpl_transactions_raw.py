@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.casts import cast_sql
@@ -32,6 +33,7 @@ FEED = Feed(
     ],
     time_zone="Asia/Kuala_Lumpur",
     subject="customer_id",
+    expected_within=timedelta(hours=36),
 )
 
 TABLE = bronze_table(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from lakehouse.ingestion.feed import Feed, FeedColumn, bronze_table
@@ -18,6 +19,7 @@ FEED = Feed(
         FeedColumn("fruit", "Common name."),
         FeedColumn("berry", "Whether it is sold as a berry: true or false."),
     ],
+    expected_within=timedelta(days=31),
 )
 
 TABLE = bronze_table(FEED, "Fruits as they were delivered, each row with its source.", owner="data-platform")
