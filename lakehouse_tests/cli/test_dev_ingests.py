@@ -7,6 +7,7 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+import requests
 
 from lakehouse.iceberg.catalog import Catalog
 from lakehouse.resources.dead_runs import worker_of
@@ -19,6 +20,8 @@ from lakehouse_tests.processes import Child, wait_for
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 SECONDS = 180
+FILES = 50
+AT_LEAST = 3
 
 
 class Live:
@@ -29,9 +32,9 @@ class Live:
         self._catalog, self._store = Catalog.of(settings), open_store(settings)
 
     def start(self, **env: str) -> Child:
-        port = free_port()
-        child = self._start("dev", "--port", str(port), env=env)
-        wait_for(lambda: answers(port, child), "the UI", SECONDS)
+        self.port = free_port()
+        child = self._start("dev", "--port", str(self.port), env=env)
+        wait_for(lambda: answers(self.port, child), "the UI", SECONDS)
         return child
 
     def drop(self, folder: Path, name: str, *rows: str) -> None:
@@ -48,6 +51,16 @@ class Live:
 
     def wait_for_fruits(self, count: int) -> None:
         wait_for(lambda: len(self.rows("silver.fruits", "fruit")) == count, f"{count} fruits", SECONDS)
+
+    def launch(self, job: str) -> None:
+        """Launch a job as the button of the UI does."""
+        where = {"repositoryLocationName": "lakehouse.definitions", "repositoryName": "__repository__"}
+        asked = {"selector": where | {"pipelineName": job}, "runConfigData": {}}
+        query = "mutation($asked: ExecutionParams!) { launchRun(executionParams: $asked) { __typename } }"
+        said = requests.post(
+            f"http://127.0.0.1:{self.port}/graphql", json={"query": query, "variables": {"asked": asked}}, timeout=60
+        ).json()
+        assert said["data"]["launchRun"]["__typename"] == "LaunchRunSuccess", said
 
     def worker(self) -> int | None:
         """The process of a run that goes on."""
@@ -87,6 +100,28 @@ def test_a_killed_run_and_a_killed_spark_lose_nothing(settings: Settings, starte
     assert live.rows("silver.fruits", "fruit", "id") == fruits
     wait_for(lambda: not list((settings.home / "inbox/fruits").iterdir()), "an empty inbox", SECONDS)
     assert "FAILURE" in live.statuses()
+
+
+def test_each_row_is_there_once_whoever_ingests(settings: Settings, started, tmp_path: Path) -> None:
+    """The sensor, two runs launched in the UI and a command go for the same fifty files at once."""
+    live = Live(settings, started)
+    live.start()
+    for number in range(FILES):
+        live.drop(tmp_path, f"{number}.csv", f"{number},Fruit {number},false", f"{number},Common,false")
+    for _ in range(2):
+        live.launch("ingest_fruits")
+    command = started("ingest", "fruits")
+    assert command.status() == 0, command.said
+    live.wait_for_fruits(FILES + 1)
+    wait_for(lambda: not list((settings.home / "inbox/fruits").iterdir()), "an empty inbox", SECONDS)
+    wait_for(lambda: not {"QUEUED", "STARTING", "STARTED"} & set(live.statuses()), "the end of all runs", SECONDS)
+    assert set(live.statuses()) == {"SUCCESS"}
+    assert len(live.statuses()) >= AT_LEAST
+    landed = live.rows("bronze.raw_fruits", "_source_file", "_source_row")
+    assert landed == sorted((f"{number}.csv", row) for number in range(FILES) for row in (1, 2))
+    found = dict(live.rows("silver.fruits", "fruit", "id"))
+    assert found.pop("Common") == FILES - 1, "the last file wins"
+    assert found == {f"Fruit {number}": number for number in range(FILES)}
 
 
 def test_files_that_land_in_a_bucket_are_ingested(aws_settings: Settings, started, tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Upkeep: what grows by itself is kept to a size."""
