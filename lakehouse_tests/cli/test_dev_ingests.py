@@ -2,79 +2,20 @@
 
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
-import dagster as dg
 import pytest
-import requests
 
-from lakehouse.iceberg.catalog import Catalog
-from lakehouse.resources.dead_runs import worker_of
-from lakehouse.resources.instance import open_instance
 from lakehouse.resources.stores import open_store
 from lakehouse.settings import Settings
-from lakehouse_tests.cli.commands import answers, free_port, java_below
-from lakehouse_tests.processes import Child, wait_for
+from lakehouse_tests.cli.commands import java_below
+from lakehouse_tests.cli.live import SECONDS, Live
+from lakehouse_tests.processes import wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
-SECONDS = 180
 FILES = 50
 AT_LEAST = 3
-
-
-class Live:
-    """A lakehouse that runs, and the inbox of its feed fruits."""
-
-    def __init__(self, settings: Settings, start: Callable[..., Child]) -> None:
-        self.settings, self._start = settings, start
-        self._catalog, self._store = Catalog.of(settings), open_store(settings)
-
-    def start(self, **env: str) -> Child:
-        self.port = free_port()
-        child = self._start("dev", "--port", str(self.port), env=env)
-        wait_for(lambda: answers(self.port, child), "the UI", SECONDS)
-        return child
-
-    def drop(self, folder: Path, name: str, *rows: str) -> None:
-        """Deliver a file, which appears whole."""
-        path = folder / name
-        path.write_text("\n".join(["id,fruit,berry", *rows, ""]))
-        self._store.put(path, f"inbox/fruits/{name}")
-
-    def rows(self, table: str, *columns: str) -> list[tuple]:
-        if not self._catalog.has(table):
-            return []
-        found = self._catalog.load(table).scan(selected_fields=columns).to_arrow().to_pylist()
-        return sorted(tuple(row[column] for column in columns) for row in found)
-
-    def wait_for_fruits(self, count: int) -> None:
-        wait_for(lambda: len(self.rows("silver.fruits", "fruit")) == count, f"{count} fruits", SECONDS)
-
-    def launch(self, job: str) -> None:
-        """Launch a job as the button of the UI does."""
-        where = {"repositoryLocationName": "lakehouse.definitions", "repositoryName": "__repository__"}
-        asked = {"selector": where | {"pipelineName": job}, "runConfigData": {}}
-        query = "mutation($asked: ExecutionParams!) { launchRun(executionParams: $asked) { __typename } }"
-        said = requests.post(
-            f"http://127.0.0.1:{self.port}/graphql", json={"query": query, "variables": {"asked": asked}}, timeout=60
-        ).json()
-        assert said["data"]["launchRun"]["__typename"] == "LaunchRunSuccess", said
-
-    def worker(self) -> int | None:
-        """The process of a run that goes on."""
-        with open_instance(self.settings) as instance:
-            for run in instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])):
-                found = worker_of(instance, run.run_id)
-                if found:
-                    return found.pid
-        return None
-
-    def statuses(self) -> list[str]:
-        """What became of the runs, the first one first."""
-        with open_instance(self.settings) as instance:
-            return [run.status.value for run in reversed(instance.get_runs())]
 
 
 def test_a_killed_run_and_a_killed_spark_lose_nothing(settings: Settings, started, tmp_path: Path) -> None:
