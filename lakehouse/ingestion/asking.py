@@ -13,7 +13,7 @@ from lakehouse.iceberg.table import IcebergTable
 from lakehouse.ingestion.catch_up import FEED_TAG
 from lakehouse.ingestion.feed import Feed
 from lakehouse.ingestion.take import Waiting
-from lakehouse.resources.holds import OWED, digest_of_run, is_held, mains, was_refused, was_stopped
+from lakehouse.resources.holds import OWED, digest_of_run, is_held, mains, was_done, was_refused, was_stopped
 from lakehouse.resources.owed_runs import Downstream, OwedRun
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class FeedAsking:
             runs = [run for owed in stage if (run := held.without_held(owed))]
             if runs:
                 return Asked(tuple((run, held.digest(run)) for run in runs))
-        return Asked(reason=_nothing(self.feed, found, held.found))
+        return Asked(reason=_nothing(self.feed, found, held))
 
     def _stages(
         self, downstream: Downstream, engine: Engine, state: object, *, arrivals: bool
@@ -139,6 +139,8 @@ class _Held:
     feed: Feed
     files: Mapping[str, str]
     found: dict[str, str] = field(default_factory=dict)
+    still_owed: dict[str, str] = field(default_factory=dict)
+    """Tables that a run computed, and that are owed as they were before it; none should be, and none is tried twice."""
 
     def without_held(self, owed: OwedRun) -> OwedRun | None:
         """Return a run without the tables that would be refused again, and those that follow from them alone."""
@@ -153,11 +155,16 @@ class _Held:
             else:
                 kept.append(table)
         run = replace(owed, tables=tuple(kept)) if kept else None
-        stopped = was_stopped(self.instance, self.digest(run)) if run and run.guards else None
-        if run and stopped:
-            self.found |= dict.fromkeys(run.tables, stopped)
-            return None
-        return run
+        return run if run and not self._was_in_vain(run) else None
+
+    def _was_in_vain(self, run: OwedRun) -> bool:
+        """Whether the same was asked for before, on what stands as it did then: a check stopped it, or nothing changed."""
+        digest = self.digest(run)
+        stopped = was_stopped(self.instance, digest)
+        done = None if stopped else was_done(self.instance, digest)
+        self.found |= dict.fromkeys(run.tables, stopped) if stopped else {}
+        self.still_owed |= dict.fromkeys(run.tables, done) if done else {}
+        return bool(stopped or done)
 
     def digest(self, owed: OwedRun) -> str:
         """Return what tells a run from one that is asked for on other states of the tables, or other declarations."""
@@ -187,10 +194,12 @@ def _failed_by_system(record: dg.RunRecord) -> bool:
     return run.status in _FAILED and not was_refused(run.tags)
 
 
-def _nothing(feed: Feed, found: Waiting, held: Mapping[str, str]) -> str:
-    said = [f"{table} is held back since run {run_id[:8]} refused it." for table, run_id in sorted(held.items())]
-    if held:
+def _nothing(feed: Feed, found: Waiting, held: _Held) -> str:
+    said = [f"{table} is held back since run {run_id[:8]} refused it." for table, run_id in sorted(held.found.items())]
+    if held.found:
         said.append("It is tried again once its input or its declaration changes, or by `lakehouse retry TABLE`.")
+    for table, run_id in sorted(held.still_owed.items()):
+        said.append(f"{table} is owed as it was before run {run_id[:8]} computed it; it is not asked for again.")
     if found.unsettled:
         said.append(f"Still being written: {', '.join(found.unsettled[:3])}{_more(found.unsettled[3:])}.")
     if not said:

@@ -75,13 +75,23 @@ def is_held(
 
 def was_stopped(instance: dg.DagsterInstance, digest: str) -> str | None:
     """Return the run that was asked for the same on the same tables, and that a check stopped; None where none was."""
-    found = instance.get_runs(dg.RunsFilter(tags={OWED: digest}), limit=1)
-    return found[0].run_id if found and CHECK_FAILED in found[0].tags else None
+    found = _asked_for(instance, digest)
+    return found.run_id if found and CHECK_FAILED in found.tags else None
+
+
+def was_done(instance: dg.DagsterInstance, digest: str) -> str | None:
+    """Return the run that was asked for the same on the same tables, and succeeded; None where none did."""
+    found = _asked_for(instance, digest)
+    return found.run_id if found and found.status is dg.DagsterRunStatus.SUCCESS else None
 
 
 def was_refused(tags: Mapping[str, str]) -> bool:
     """Whether a run failed for what the data are, and not for the system."""
     return CHECK_FAILED in tags or any(name.startswith(HELD) for name in tags)
+
+
+def _asked_for(instance: dg.DagsterInstance, digest: str) -> dg.DagsterRun | None:
+    return next(iter(instance.get_runs(dg.RunsFilter(tags={OWED: digest}), limit=1)), None)
 
 
 def _newest(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> str | None:

@@ -143,6 +143,19 @@ def test_a_refusal_is_no_failure_of_the_system(ask, put, instance, tag: str) -> 
     assert ask() == [("bronze.raw_fruits", "silver.fruits")]
 
 
+def test_what_a_run_left_as_it_was_is_not_asked_for_again(tick, put, instance) -> None:
+    """It would be asked for every few seconds for ever."""
+    put("a.csv")
+    (request,) = tick()
+    done = create_run_for_test(instance, status=dg.DagsterRunStatus.SUCCESS, tags=dict(request.tags))
+    assert tick() == " ".join(
+        f"{table} is owed as it was before run {done.run_id[:8]} computed it; it is not asked for again."
+        for table in ("bronze.raw_fruits", "silver.fruits")
+    )
+    put("b.csv")
+    assert len(tick()) == 1
+
+
 def test_pauses_double_up_to_five_minutes() -> None:
     assert [pause_seconds(failures) for failures in (1, 2, 3, 6, 7, 50)] == [5, 10, 20, 160, 300, 300]
 

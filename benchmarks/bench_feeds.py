@@ -1,0 +1,144 @@
+"""How soon a file that lands is a table's rows, and what many small files cost.
+
+Run as `python -m benchmarks.bench_feeds [DROPS]`: from the drop into the inbox of a warm and idle `lakehouse dev` to
+the run that is asked for, and to rows that can be queried; then 200 small files in one run against a run for each.
+"""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import dagster as dg
+
+from benchmarks.harness import Figure, Measured, Way, report
+from lakehouse.assets.bronze.raw_fruits import FEED
+from lakehouse.assets.silver.fruits import TABLE as FRUITS
+from lakehouse.definitions import TABLES, definitions
+from lakehouse.iceberg.catalog import Catalog
+from lakehouse.ingestion.catch_up import FEED_TAG, ingest
+from lakehouse.resources.instance import open_instance
+from lakehouse.settings import Settings
+
+FILES = 200
+ONE_BY_ONE = 20
+PORT = 3177
+_LOOK_SECONDS = 0.05
+_PATIENCE_SECONDS = 120
+_RANDOM = random.Random(1)
+
+
+class Drops:
+    """Files of one fruit each, none like another."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.inbox = settings.home / FEED.inbox
+        self.inbox.mkdir(parents=True)
+        self._numbers = count(1)
+
+    def drop(self, files: int = 1) -> None:
+        """Let files land, whole."""
+        for number in (next(self._numbers) for _ in range(files)):
+            path = self.inbox / f"{number}.csv.tmp"
+            path.write_text(f"id,fruit,berry\n{number},Fruit {number},false\n", encoding="utf-8")
+            path.rename(path.with_suffix(""))
+
+
+@contextlib.contextmanager
+def live(settings: Settings) -> Iterator[None]:
+    """Run `lakehouse dev` on a home."""
+    command = [str(Path(sys.executable).with_name("lakehouse")), "dev", "--port", str(PORT)]
+    with (settings.home / "dev.log").open("wb") as said:
+        env = os.environ | {"LAKEHOUSE_HOME": str(settings.home)}
+        process = subprocess.Popen(command, env=env, stdout=said, stderr=said)
+    try:
+        wait(_answers)
+        yield
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+
+
+def wait(happened: Callable[[], bool]) -> float:
+    """Return how many seconds it took."""
+    began = time.perf_counter()
+    while not happened():
+        assert time.perf_counter() - began < _PATIENCE_SECONDS, "it did not happen"
+        time.sleep(_LOOK_SECONDS)
+    return time.perf_counter() - began
+
+
+def _answers() -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{PORT}/server_info", timeout=5) as found:
+            return found.status == 200
+    except OSError:
+        return False
+
+
+def measure_drops(settings: Settings, drops: int) -> list[Measured]:
+    """Drop a file again and again, each into an idle lakehouse, at any moment of the sensor's rounds."""
+    catalog, files = Catalog.of(settings), Drops(settings)
+    detected, queryable = [], []
+    with live(settings), open_instance(settings) as instance:
+        for number in range(1, drops + 2):
+            before = instance.get_runs_count(dg.RunsFilter(tags={FEED_TAG: FEED.name}))
+            files.drop()
+            seen = wait(lambda known=before: instance.get_runs_count(dg.RunsFilter(tags={FEED_TAG: FEED.name})) > known)
+            rest = wait(lambda rows=number: _rows(catalog) == rows)
+            wait(lambda: not instance.get_runs_count(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])))
+            time.sleep(3 + _RANDOM.random() * 5)
+            detected.append(seen)
+            queryable.append(seen + rest)
+    # The first one warms up.
+    rows = {"from the drop to the run that is asked for": detected[1:], "from the drop to its rows": queryable[1:]}
+    return [
+        Measured(Way(name, lambda: None), took, [one / first for one, first in zip(took, detected[1:], strict=True)])
+        for name, took in rows.items()
+    ]
+
+
+def _rows(catalog: Catalog) -> int:
+    main = catalog.load(FRUITS.name).current_snapshot() if catalog.has(FRUITS.name) else None
+    return int(main.summary["total-records"]) if main and main.summary else 0
+
+
+def measure_many(settings: Settings) -> Figure:
+    """Compare many files in one run with a run for each, in one warm process."""
+    files = Drops(settings)
+
+    def seconds(how_many: int) -> float:
+        files.drop(how_many)
+        time.sleep(1)
+        began = time.perf_counter()
+        assert ingest(definitions, TABLES, settings, FEED).success
+        return time.perf_counter() - began
+
+    for _ in range(3):
+        seconds(1)
+    one_by_one = [seconds(1) for _ in range(ONE_BY_ONE)]
+    at_once = seconds(FILES)
+    each = sum(one_by_one) / ONE_BY_ONE
+    return Figure(f"time for a file, {FILES} in one run, of that with a run for each", at_once / FILES / each, 0.1)
+
+
+def main(drops: int = 20) -> None:
+    """Measure both, and fail where a promise is broken."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as name:
+        settings = Settings.from_env()
+        measured = measure_drops(replace(settings, home=Path(name) / "live"), drops)
+        many = measure_many(replace(settings, home=Path(name) / "many"))
+    sys.exit(0 if report("feeds", {"A file lands": measured}, {"Many small files": [many]}) else 1)
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
