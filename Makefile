@@ -59,9 +59,10 @@ soak: setup ## Run the longest tests: writers that contend for hours of commits,
 	@$(PYTEST) -m soak $(ARGS)
 
 .PHONY: bench
-bench: setup ## Measure what the lakehouse costs against bare Spark: one write, and the whole transactions pipeline
+bench: setup ## Measure one write, the whole transactions pipeline, and how soon a file that lands is rows
 	@$(BIN)/python -m benchmarks.bench_write
 	@$(BIN)/python -m benchmarks.bench_bnpl
+	@$(BIN)/python -m benchmarks.bench_feeds
 
 .PHONY: lint
 lint: setup ## Check style, format and the dependency rule

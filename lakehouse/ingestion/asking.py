@@ -158,7 +158,7 @@ class _Held:
         return run if run and not self._was_in_vain(run) else None
 
     def _was_in_vain(self, run: OwedRun) -> bool:
-        """Whether the same was asked for before, on what stands as it did then: a check stopped it, or nothing changed."""
+        """Whether the same was asked for before, on what stands as it did: a check stopped it, or nothing changed."""
         digest = self.digest(run)
         stopped = was_stopped(self.instance, digest)
         done = None if stopped else was_done(self.instance, digest)
