@@ -63,9 +63,10 @@ def publish(state: State, name: str, run_id: str, why: str, by: str | None) -> N
 @_WHY
 @_BY
 def reject(state: State, file: str, feed_name: str | None, why: str, by: str | None) -> None:
-    """Take the rows of a delivered file out of bronze, and put the file with the rejected ones.
+    """Take a delivered file's rows out of bronze again.
 
-    FILE is its name in the inbox, as `_source_file` has it. A table that merges keeps what it had already merged of it.
+    FILE is its name in the inbox, as `_source_file` has it; it is put with the rejected ones. A table that merges
+    keeps what it had already merged of it.
     """
     from lakehouse.ingestion.overruling import reject as take_out
 

@@ -60,12 +60,17 @@ def table_asset(
     )
 
     def body(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
-        io, run = context.resources.io_manager, _run(context, table, partitions_def)
+        io, keys = context.resources.io_manager, _partitions(context, partitions_def)
+        run = (
+            run_of(context.run.run_id, partitions_def, keys, table)
+            if partitions_def and keys
+            else Run(context.run.run_id)
+        )
         if not context.selected_asset_keys:
             found, evaluated = io.evaluate(table, run)
             yield from _selected(context, table, found, evaluated)
         else:
-            yield from _events(context, io, table, materialize(context, run))
+            yield from _events(context, io, table, materialize(context, run), keys)
 
     with warnings.catch_warnings():
         # `backfill_policy` has been beta since it came with Dagster 1.3, and each start would say so.
@@ -87,14 +92,18 @@ def table_asset(
 
 
 def _events(
-    context: dg.AssetExecutionContext, io: IcebergIOManager, table: IcebergTable, written: Written
+    context: dg.AssetExecutionContext,
+    io: IcebergIOManager,
+    table: IcebergTable,
+    written: Written,
+    keys: Sequence[str],
 ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
     outcome = written.outcome
     checks = _selected(context, table, outcome.results, Evaluated.by(outcome))
     if outcome.quarantined and table.quarantine:
         context.log_event(_quarantine_event(io, table.quarantine, outcome.quarantined))
     if isinstance(outcome, Refused):
-        hold(context.instance, context.run.run_id, table, _partitions(context), written.read)
+        hold(context.instance, context.run.run_id, table, keys, written.read)
         yield from checks
         raise refusal(outcome, written.metadata)
     yield dg.MaterializeResult(
@@ -135,12 +144,10 @@ def _selected(
     return [check_result(table, result, evaluated) for result in results]
 
 
-def _run(context: dg.AssetExecutionContext, table: IcebergTable, definition: dg.PartitionsDefinition | None) -> Run:
-    keys = _partitions(context)
-    return run_of(context.run.run_id, definition, keys, table) if definition and keys else Run(context.run.run_id)
+def _partitions(context: dg.AssetExecutionContext, definition: dg.PartitionsDefinition | None) -> Sequence[str]:
+    """Return the keys of the run's partitions; none of an asset without.
 
-
-def _partitions(context: dg.AssetExecutionContext) -> Sequence[str]:
-    """Return the keys of the run's partitions; none of an asset without."""
-    has_any = context.assets_def.partitions_def and (context.has_partition_key or context.has_partition_key_range)
+    The definition is given, since Dagster shows none on an asset of which only checks are run.
+    """
+    has_any = definition is not None and (context.has_partition_key or context.has_partition_key_range)
     return context.partition_keys if has_any else ()

@@ -1,7 +1,10 @@
 """Files that land while `lakehouse dev` runs: each row once, in the order of arrival, whatever is killed meanwhile."""
 
+import contextlib
 import os
+import random
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,7 @@ from lakehouse_tests.processes import wait_for
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 FILES = 50
+MANY, A_RUN, THE_SPARK = 200, 0.05, 0.01
 AT_LEAST = 3
 
 
@@ -75,3 +79,34 @@ def test_files_that_land_in_a_bucket_are_ingested(aws_settings: Settings, starte
     store = open_store(aws_settings)
     wait_for(lambda: len(store.objects("archive/fruits/")) == 2, "the archive", SECONDS)
     assert store.objects("inbox/fruits/") == []
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_two_hundred_files_and_kills_at_random(settings: Settings, started, tmp_path: Path, seed: int) -> None:
+    """`silver.fruits` keeps the last value of each name, so that it proves the order too."""
+    chance, live, last = random.Random(seed), Live(settings, started), {}
+    child, kills = live.start(), 0
+    for number in range(MANY):
+        name = f"Fruit {chance.randrange(20)}"
+        last[name] = number
+        live.drop(tmp_path, f"{number:03}.csv", f"{number},{name},false")
+        time.sleep(chance.random())
+        victim = None
+        if chance.random() < A_RUN:
+            victim = live.worker()
+        elif chance.random() < THE_SPARK:
+            (victim, *_) = java_below(child.process.pid)
+        if victim is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(victim, signal.SIGKILL)
+            kills += 1
+            time.sleep(1)
+        if not child.is_alive or not java_below(child.process.pid):
+            child.status(60)
+            child = live.start()
+    wait_for(lambda: not list((settings.home / "inbox/fruits").iterdir()), "an empty inbox", 600)
+    wait_for(lambda: dict(live.rows("silver.fruits", "fruit", "id")) == last, "the last value of each name", 600)
+    assert live.rows("bronze.raw_fruits", "_source_file") == [(f"{number:03}.csv",) for number in range(MANY)]
+    assert kills
