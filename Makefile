@@ -59,10 +59,11 @@ soak: setup ## Run the longest tests: writers that contend for hours of commits,
 	@$(PYTEST) -m soak $(ARGS)
 
 .PHONY: bench
-bench: setup ## Measure one write, the whole transactions pipeline, and how soon a file that lands is rows
+bench: setup ## Measure one write, the whole transactions pipeline, how soon a file that lands is rows, and what a warm Spark saves
 	@$(BIN)/python -m benchmarks.bench_write
 	@$(BIN)/python -m benchmarks.bench_bnpl
 	@$(BIN)/python -m benchmarks.bench_feeds
+	@$(BIN)/python -m benchmarks.bench_graph
 
 .PHONY: lint
 lint: setup ## Check style, format and the dependency rule

@@ -1,7 +1,8 @@
 """How soon a file that lands is a table's rows, and what many small files cost.
 
-Run as `python -m benchmarks.bench_feeds [DROPS]`: from the drop into the inbox of a warm and idle `lakehouse dev` to
-the run that is asked for, and to rows that can be queried; then 200 small files in one run against a run for each.
+Run as `python -m benchmarks.bench_feeds [DROPS]`: from the drop into the inbox of a warm and idle `lakehouse dev`, a
+folder or a bucket of an emulated S3, to the run that is asked for, and to rows that can be queried; then 200 small
+files in one run against a run for each.
 """
 
 import contextlib
@@ -12,13 +13,14 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
+import boto3
 import dagster as dg
+import requests
 
 from benchmarks.harness import Figure, Measured, Way, report
 from lakehouse.assets.bronze.raw_fruits import FEED
@@ -27,11 +29,12 @@ from lakehouse.definitions import TABLES, definitions
 from lakehouse.iceberg.catalog import Catalog
 from lakehouse.ingestion.catch_up import FEED_TAG, ingest
 from lakehouse.resources.instance import open_instance
+from lakehouse.resources.stores import open_store
 from lakehouse.settings import Settings
 
 FILES = 200
 ONE_BY_ONE = 20
-PORT = 3177
+PORT, S3_PORT = 3177, 3178
 _LOOK_SECONDS = 0.05
 _PATIENCE_SECONDS = 120
 _RANDOM = random.Random(1)
@@ -41,16 +44,46 @@ class Drops:
     """Files of one fruit each, none like another."""
 
     def __init__(self, settings: Settings) -> None:
-        self.inbox = settings.home / FEED.inbox
-        self.inbox.mkdir(parents=True)
+        settings.home.mkdir(parents=True, exist_ok=True)
+        self._store, self._folder = open_store(settings), settings.home
         self._numbers = count(1)
 
     def drop(self, files: int = 1) -> None:
         """Let files land, whole."""
         for number in (next(self._numbers) for _ in range(files)):
-            path = self.inbox / f"{number}.csv.tmp"
+            path = self._folder / f"{number}.csv"
             path.write_text(f"id,fruit,berry\n{number},Fruit {number},false\n", encoding="utf-8")
-            path.rename(path.with_suffix(""))
+            self._store.put(path, f"{FEED.inbox}{path.name}")
+            path.unlink()
+
+
+@contextlib.contextmanager
+def bucket(settings: Settings) -> Iterator[Settings]:
+    """Emulate S3 and Glue in a process of their own, with a bucket, and return the settings that say so."""
+    address = f"http://127.0.0.1:{S3_PORT}"
+    says = {
+        "AWS_ACCESS_KEY_ID": "testing",
+        "AWS_SECRET_ACCESS_KEY": "testing",
+        "AWS_REGION": "eu-west-1",
+        "AWS_DEFAULT_REGION": "eu-west-1",
+        "AWS_ENDPOINT_URL": address,
+        "LAKEHOUSE_DEPLOYMENT": "aws",
+        "LAKEHOUSE_BUCKET": "lake",
+    }
+    os.environ.update(says)
+    moto = str(Path(sys.executable).with_name("moto_server"))
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen([moto, "-H", "127.0.0.1", "-p", str(S3_PORT)], stdout=quiet, stderr=quiet)
+    try:
+        wait(lambda: _answers(f"{address}/moto-api/"))
+        where = {"LocationConstraint": says["AWS_REGION"]}
+        boto3.client("s3").create_bucket(Bucket=says["LAKEHOUSE_BUCKET"], CreateBucketConfiguration=where)
+        yield replace(Settings.from_env(), home=settings.home)
+    finally:
+        process.terminate()
+        process.wait()
+        for name in says:
+            del os.environ[name]
 
 
 @contextlib.contextmanager
@@ -61,7 +94,7 @@ def live(settings: Settings) -> Iterator[None]:
         env = os.environ | {"LAKEHOUSE_HOME": str(settings.home)}
         process = subprocess.Popen(command, env=env, stdout=said, stderr=said)
     try:
-        wait(_answers)
+        wait(lambda: _answers(f"http://127.0.0.1:{PORT}/server_info"))
         yield
     finally:
         process.send_signal(signal.SIGINT)
@@ -77,11 +110,10 @@ def wait(happened: Callable[[], bool]) -> float:
     return time.perf_counter() - began
 
 
-def _answers() -> bool:
+def _answers(address: str) -> bool:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{PORT}/server_info", timeout=5) as found:
-            return found.status == 200
-    except OSError:
+        return requests.get(address, timeout=5).ok
+    except requests.ConnectionError:
         return False
 
 
@@ -132,12 +164,14 @@ def measure_many(settings: Settings) -> Figure:
 
 
 def main(drops: int = 20) -> None:
-    """Measure both, and fail where a promise is broken."""
+    """Measure all, and fail where a promise is broken."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         settings = Settings.from_env()
-        measured = measure_drops(replace(settings, home=Path(name) / "live"), drops)
+        landed = {"A file lands in a folder": measure_drops(replace(settings, home=Path(name) / "live"), drops)}
+        with bucket(replace(settings, home=Path(name) / "bucket")) as on_s3:
+            landed["A file lands in a bucket"] = measure_drops(on_s3, drops)
         many = measure_many(replace(settings, home=Path(name) / "many"))
-    sys.exit(0 if report("feeds", {"A file lands": measured}, {"Many small files": [many]}) else 1)
+    sys.exit(0 if report("feeds", landed, {"Many small files": [many]}) else 1)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.quoting import identifier
+from lakehouse.iceberg.quoting import among, identifier
 from lakehouse.iceberg.table import IcebergTable, Versions
 from lakehouse.iceberg.writing.candidate import SOURCE_COLUMNS, Candidate, prepare
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+FEW = 1_000_000
+"""Rows of a key and a few numbers that one process holds with ease, so that a large table can be joined as it is."""
 _DELIVERED = "__delivered__"
 _RANK = "__rank"
 _REFUSED = "__refused"
@@ -53,11 +55,28 @@ def newest_accepted(
         seen = other.frame.selectExpr(*order, f"{other.refused_predicate} AS {_REFUSED}", f"true AS {_RIVAL}")
         judged = judged.unionByName(seen, allowMissingColumns=True)
     if standing is not None:
-        keys = mine.frame.select(*map(identifier, versions.of)).distinct()
-        relevant = standing.join(keys, list(versions.of), "left_semi")
+        relevant = _versions_of(table, standing, mine.frame.select(*map(identifier, versions.of)).distinct())
         seen = relevant.selectExpr(*order, f"false AS {_REFUSED}", f"true AS {_RIVAL}")
         judged = judged.unionByName(seen, allowMissingColumns=True)
     return _newest(versions, judged).select(*map(identifier, mine.frame.columns))
+
+
+def _versions_of(table: IcebergTable, standing: "DataFrame", keys: "DataFrame") -> "DataFrame":
+    """Return a table's rows that have any of some keys.
+
+    Few have: so the key alone is read of all rows, and what else tells a version of those partitions that have one.
+    """
+    from pyspark.sql.functions import broadcast
+
+    of, by = list(_versions(table).of), getattr(table.write, "by", None)
+    if by is None:
+        return standing.join(keys, of, "left_semi")
+    met = standing.select(*map(identifier, dict.fromkeys((*of, by)))).join(keys, of, "left_semi").localCheckpoint()
+    places = {row[0]: row[1] for row in met.groupBy(identifier(by)).count().collect()}
+    found = met.select(*map(identifier, of))
+    return standing.where(among(by, places)).join(
+        broadcast(found) if sum(places.values()) < FEW else found, of, "left_semi"
+    )
 
 
 def _candidate(table: IcebergTable, delivered: "DataFrame") -> Candidate:

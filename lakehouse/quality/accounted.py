@@ -9,7 +9,7 @@ from lakehouse.iceberg.outcome import Pin
 from lakehouse.iceberg.quoting import identifier
 from lakehouse.iceberg.read import pin_since, read, read_main
 from lakehouse.iceberg.table import IcebergTable
-from lakehouse.iceberg.versions import key_terms, newest_sql
+from lakehouse.iceberg.versions import FEW, key_terms, newest_sql
 from lakehouse.iceberg.writing.audit import sample_of
 from lakehouse.iceberg.writing.candidate import SOURCE_COLUMNS
 
@@ -44,22 +44,39 @@ def account(
     snapshot_id: int | None,
     where: str | None = None,
     *,
+    first: str | None = None,
     computed_id: int | None = None,
 ) -> Accounted:
-    """Follow each row of a source to the target, its quarantine, or the version that displaced it, in one query.
+    """Follow each row of a source to the target, its quarantine, or the version that displaced it.
 
     :param snapshot_id: the state of the source to look at; None where the target was not yet computed from any.
     :param where: a SQL predicate on the source's rows to look at; all where it is left out.
+    :param first: a SQL predicate on the target's rows, where most of those that are looked for stand; a second query
+        looks for the others in all of the target.
     :param computed_id: the state of the source that the whole target is computed from; what came later may be pending.
     """
     if snapshot_id is None:
         return Accounted(None, dict.fromkeys(FATES, 0))
+    rows = _known(target, read(engine, Pin(source.name, snapshot_id), where))
     pending = _arrived(engine, source, computed_id)
-    fates = _fates(engine, target, read(engine, Pin(source.name, snapshot_id), where), pending)
-    counted = fates.groupBy("fate").count().collect()
-    rows = dict.fromkeys(FATES, 0) | {row["fate"]: row["count"] for row in counted}
-    lost = sample_of(engine, source, fates.where("fate = 'lost'").select(*SOURCE_COLUMNS)) if rows["lost"] else ()
-    return Accounted(snapshot_id, rows, lost)
+    if first is None:
+        fates = _fates(engine, target, rows, pending=pending)
+        counted = _count(fates)
+    else:
+        near = _fates(engine, target, rows, within=first)
+        counted, fates = _count(near), near
+        left = counted.pop("lost")
+        if left:
+            rest = near.where("fate = 'lost'").drop("fate").localCheckpoint()
+            fates = _fates(engine, target, rest, pending=pending, few=left < FEW)
+            counted = {fate: count + counted.get(fate, 0) for fate, count in _count(fates).items()}
+    found = dict.fromkeys(FATES, 0) | counted
+    lost = sample_of(engine, source, fates.where("fate = 'lost'").select(*SOURCE_COLUMNS)) if found["lost"] else ()
+    return Accounted(snapshot_id, found, lost)
+
+
+def _count(fates: "DataFrame") -> dict[str, int]:
+    return dict.fromkeys(FATES, 0) | {row["fate"]: row["count"] for row in fates.groupBy("fate").count().collect()}
 
 
 def _arrived(engine: Engine, source: IcebergTable, since: int | None) -> "DataFrame | None":
@@ -71,21 +88,38 @@ def _arrived(engine: Engine, source: IcebergTable, since: int | None) -> "DataFr
     return read(engine, pin_since(history, since, until))
 
 
-def _fates(engine: Engine, target: IcebergTable, delivered: "DataFrame", pending: "DataFrame | None") -> "DataFrame":
-    """Return the source of each row and its fate, one of `FATES`.
+def _known(target: IcebergTable, delivered: "DataFrame") -> "DataFrame":
+    """Return of delivered rows what they are looked for by."""
+    newest = f"{newest_sql(target, delivered)} AS __newest"
+    return delivered.selectExpr(*SOURCE_COLUMNS, *key_terms(target, delivered), newest, _IS)
+
+
+def _fates(
+    engine: Engine,
+    target: IcebergTable,
+    rows: "DataFrame",
+    *,
+    within: str = "true",
+    pending: "DataFrame | None" = None,
+    few: bool = False,
+) -> "DataFrame":
+    """Return rows as they are `_known`, each with its fate, one of `FATES`.
 
     A row is looked for by its key: what stands under that is the row itself or what displaced it.
+
+    :param within: a SQL predicate on the target's rows to look at.
+    :param few: whether the rows are so few that each process can hold them all.
     """
-    from pyspark.sql.functions import expr
+    from pyspark.sql.functions import broadcast, expr
 
     assert target.quarantine is not None
     assert target.versions is not None
     keys = [*map(identifier, target.versions.of)]
     first = identifier(target.versions.newest[0])
-    rows = delivered.selectExpr(
-        *SOURCE_COLUMNS, *key_terms(target, delivered), f"{newest_sql(target, delivered)} AS __newest", _IS
-    )
-    standing = read_main(engine, target.name).selectExpr(*keys, f"{first} AS __standing", _IS)
+    standing = read_main(engine, target.name).where(within).selectExpr(*keys, f"{first} AS __standing", _IS)
+    if few:
+        # One side of an outer join cannot be sent to all processes; like this, the other one has few rows too.
+        standing = standing.join(broadcast(rows.selectExpr(*keys)), list(target.versions.of), "left_semi")
     held = read_main(engine, target.quarantine.name).selectExpr(_IS, "true AS __held")
     same = " AND ".join(f"s.{name} = v.{name}" for name in keys)
     fate = (
@@ -100,4 +134,4 @@ def _fates(engine: Engine, target: IcebergTable, delivered: "DataFrame", pending
         joined = joined.join(
             waiting.selectExpr("*", "true AS __waits").alias("w"), expr(same.replace("v.", "w.")), "left"
         )
-    return joined.selectExpr(*(f"s.{name}" for name in SOURCE_COLUMNS), fate)
+    return joined.selectExpr("s.*", fate)

@@ -6,7 +6,7 @@ import dagster as dg
 
 from lakehouse.iceberg.history import History, Snapshot, read_history
 from lakehouse.iceberg.run import Partitions
-from lakehouse.iceberg.table import IcebergTable
+from lakehouse.iceberg.table import IcebergTable, OverwritePartitions
 from lakehouse.quality.accounted import FATES, Accounted, account
 from lakehouse.resources.checks import sample_table
 from lakehouse.resources.holds import note_check_failed
@@ -23,6 +23,8 @@ def accounted_check(source: IcebergTable, target: IcebergTable, *, by: str) -> d
 
     :param by: the source's column that the target's partitions are values or spans of.
     """
+    assert isinstance(target.write, OverwritePartitions)
+    target_by = target.write.by
 
     @dg.asset_check(
         asset=asset_key(target.name),
@@ -37,8 +39,9 @@ def accounted_check(source: IcebergTable, target: IcebergTable, *, by: str) -> d
         mine = _written_by(history, context.run.run_id)
         stamp = mine.stamp if mine else None
         if stamp and stamp.read:
-            computed, where = stamp.inputs.get(source.name), _of(stamp.spans, by)
-            found = account(engine, source, target, stamp.read.get(source.name), where, computed_id=computed)
+            computed, where, there = stamp.inputs.get(source.name), _of(stamp.spans, by), _of(stamp.spans, target_by)
+            read = stamp.read.get(source.name)
+            found = account(engine, source, target, read, where, first=there, computed_id=computed)
         else:
             computed = history.watermark(source.name) if history else None
             found = account(engine, source, target, computed, computed_id=computed)
