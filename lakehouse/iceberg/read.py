@@ -13,6 +13,7 @@ from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.evolving.state import names_at
 from lakehouse.iceberg.history import History, read_history
 from lakehouse.iceberg.inspecting.changed_partitions import changed_values
+from lakehouse.iceberg.inspecting.changed_rows import keys_of_changed_rows
 from lakehouse.iceberg.outcome import Pin
 from lakehouse.iceberg.quoting import among, identifier
 from lakehouse.iceberg.run import Run
@@ -56,10 +57,11 @@ def incremental(table: str, *, by: str | None = None, outside: bool = False) -> 
 
 
 def changed_keys(table: str, *, of: str | Sequence[str], by: str) -> Input:
-    """Read the keys that have rows in the partitions of `by` touched since the target was last computed, then or now.
+    """Read the keys of which a row came, went or changed since the target was last computed.
 
-    Where that can't be told, all keys that the table or the target has. A target that computes these keys anew, and
-    removes those without rows, is as if it had been computed anew as a whole.
+    Rows are compared in the partitions of `by` that were touched since. Where that can't be told, all keys that the
+    table or the target has. A target that computes these keys anew, and removes those without rows, is as if it had
+    been computed anew as a whole.
     """
     return Input(table, "changed_keys", by=by, keys=(of,) if isinstance(of, str) else tuple(of))
 
@@ -162,11 +164,11 @@ def _read_keys(engine: Engine, given: Input, pinned: Pin, target: str) -> "DataF
     assert given.by is not None
     history, loaded = read_history(engine, given.table), engine.catalog.load(given.table)
     touched = changed_values(loaded, history, pinned.since_snapshot_id, pinned.snapshot_id, given.by)
-    by, *then = names_at(loaded, pinned.since_snapshot_id, [given.by, *given.keys])
+    names = names_at(loaded, pinned.snapshot_id, pinned.since_snapshot_id)
+    by = names[given.by]
     assert by is not None
     before = read(engine, Pin(given.table, pinned.since_snapshot_id), among(by, touched))
-    keys_then = [identifier(name) if name else "NULL" for name in then]
-    return now.where(among(given.by, touched)).select(*keys).unionAll(before.selectExpr(*keys_then)).distinct()
+    return keys_of_changed_rows(now.where(among(given.by, touched)), before, names, given.keys)
 
 
 def _narrowed(given: Input, run: Run) -> str | None:

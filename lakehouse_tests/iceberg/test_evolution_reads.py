@@ -48,7 +48,7 @@ def test_rows_appended_before_and_after_a_rename_are_read_under_the_new_name(eng
 
 
 def guests(engine: Engine, key: str, by: str) -> list[int]:
-    """Compute a table of guests from the days that changed, and return whose days those are."""
+    """Compute a table of guests from the visits that changed, and return whose those are."""
     table = IcebergTable("gold.guests", "Who ever came.", [Column(key, "bigint")], Merge(on=key))
     seen: list[int] = []
 

@@ -59,7 +59,7 @@ TABLE = IcebergTable(
 def customer_profiles(customers: DataFrame, transactions: DataFrame) -> DataFrame:
     """One row for each customer: when they bought, how often, how much in each currency, and how they like to pay.
 
-    The customers of the days that changed are computed anew; one who has no transaction left disappears.
+    A customer is computed anew when a transaction of theirs came, went or changed; one who has none left disappears.
     """
     from pyspark.sql.functions import expr
 

@@ -1,6 +1,6 @@
 """What a table is now, read from its metadata without a JVM, in the words of a declaration."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -100,13 +100,17 @@ def state_of(name: str, table: "Table") -> TableState:
     )
 
 
-def names_at(table: "Table", snapshot_id: int, names: Sequence[str]) -> list[str | None]:
-    """Return the names that columns had in a snapshot, which time travel shows it by; None where there was none yet."""
+def names_at(table: "Table", snapshot_id: int, then_id: int) -> dict[str, str | None]:
+    """Return by each column of a snapshot the name that another shows it by; None where that one does not have it."""
+    now, then = _schema_at(table, snapshot_id), _column_names(_schema_at(table, then_id))
+    return {field.name: then.get(field.field_id) for field in now.fields}
+
+
+def _schema_at(table: "Table", snapshot_id: int) -> "Schema":
+    """Return the schema that time travel reads a snapshot with."""
     snapshot = table.snapshot_by_id(snapshot_id)
     assert snapshot is not None
-    schema_id = table.schema().schema_id if snapshot.schema_id is None else snapshot.schema_id
-    then = _column_names(table.schemas()[schema_id])
-    return [then.get(table.schema().find_field(name).field_id) for name in names]
+    return table.schema() if snapshot.schema_id is None else table.schemas()[snapshot.schema_id]
 
 
 def column_type(found: "IcebergType") -> ColumnType:
