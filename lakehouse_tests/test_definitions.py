@@ -9,6 +9,8 @@ from pathlib import Path
 import dagster as dg
 
 from lakehouse.definitions import FEEDS, TABLES, defs, execution
+from lakehouse.resources.checks import checked_rules, severity
+from lakehouse.resources.keys import table_name
 
 PROBE = """
 import sys, time
@@ -94,3 +96,18 @@ def test_everything_can_be_loaded_by_dagster():
 def _checks(asset: str) -> set[dg.AssetCheckKey]:
     graph = defs.resolve_asset_graph()
     return {key for key in graph.asset_check_keys if key.asset_key.to_user_string() == asset}
+
+
+def test_every_check_is_known_by_name_severity_and_whether_it_blocks():
+    """Alerts, dashboards and scripts of users rely on them; `checks.txt` is changed by hand, and on purpose."""
+    graph = defs.resolve_asset_graph()
+    rules = {(table.name, rule.name): rule for table in TABLES.values() for rule in checked_rules(table)}
+    found = []
+    for key in graph.asset_check_keys:
+        table = table_name(key.asset_key)
+        rule = rules.get((table, key.name))
+        said = f"{severity(rule).value} {rule.on_failure}" if rule else "ERROR block"
+        blocks = "stops what is downstream" if graph.get_check_spec(key).blocking else "stops nothing"
+        found.append(f"{table} {key.name} {said}: {blocks}")
+    golden = Path(__file__).with_name("checks.txt").read_text(encoding="utf-8")
+    assert sorted(found) == golden.splitlines()

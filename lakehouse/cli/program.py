@@ -8,6 +8,7 @@ import click
 
 from lakehouse.cli.backfill import backfill
 from lakehouse.cli.change import apply, plan
+from lakehouse.cli.check import check
 from lakehouse.cli.diff import diff
 from lakehouse.cli.generate import generate
 from lakehouse.cli.held import publish, reject, retry
@@ -42,7 +43,7 @@ def lakehouse() -> None:
 lakehouse.params.append(verbose_option())
 _COMMANDS = (
     *(demo, generate, ingest, backfill, retry, publish, reject),
-    *(sql, status, files, history, diff, plan, apply, dev, doctor, setup),
+    *(check, sql, status, files, history, diff, plan, apply, dev, doctor, setup),
 )
 for _command in _COMMANDS:
     lakehouse.add_command(_command)

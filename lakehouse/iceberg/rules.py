@@ -166,6 +166,50 @@ def between(
     )
 
 
+def length(
+    column: str,
+    low: int | None = None,
+    high: int | None = None,
+    *,
+    on_failure: OnFailure = "quarantine",
+    **options: object,
+) -> Rule:
+    """Say that the column has from `low` to `high` characters, both included, either one open; NULL passes."""
+    bounds = [bound for bound in (low, high) if bound is not None]
+    if not bounds or bounds[0] < 0 or bounds != sorted(bounds):
+        raise DeclarationError(
+            f"length({column!r}) is from {low} to {high}; expected 0 <= low <= high, or one of them."
+        )
+    name = f"char_length({identifier(column)})"
+    breaks = [f"{name} < {low}"] if low is not None else []
+    breaks += [f"{name} > {high}"] if high is not None else []
+    said = " and ".join(
+        f"{word} {bound}" for word, bound in (("at least", low), ("at most", high)) if bound is not None
+    )
+    return _rule(
+        "length",
+        (column,),
+        f"{column} has {said} characters",
+        on_failure,
+        options,
+        violated_by=f"coalesce({' OR '.join(breaks)}, false)",
+    )
+
+
+def pattern(column: str, regex: str, *, on_failure: OnFailure = "quarantine", **options: object) -> Rule:
+    """Say that a Java regular expression matches the whole of the column; NULL passes."""
+    # `\z` is the very end, where `$` would let a line break follow.
+    whole = literal(rf"\A(?:{regex})\z")
+    return _rule(
+        "pattern",
+        (column,),
+        f"{column} matches {regex}",
+        on_failure,
+        options,
+        violated_by=f"coalesce(NOT {identifier(column)} RLIKE {whole}, false)",
+    )
+
+
 def castable(
     column: str, to: str, *, time_zone: str = "UTC", on_failure: OnFailure = "quarantine", **options: object
 ) -> Rule:

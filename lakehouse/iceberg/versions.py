@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lakehouse.iceberg.joins import having
 from lakehouse.iceberg.quoting import among, identifier
 from lakehouse.iceberg.table import IcebergTable, Versions
 from lakehouse.iceberg.writing.candidate import SOURCE_COLUMNS, Candidate, prepare
@@ -10,8 +11,6 @@ from lakehouse.iceberg.writing.candidate import SOURCE_COLUMNS, Candidate, prepa
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FEW = 1_000_000
-"""Rows of a key and a few numbers that one process holds with ease, so that a large table can be joined as it is."""
 _DELIVERED = "__delivered__"
 _RANK = "__rank"
 _REFUSED = "__refused"
@@ -66,17 +65,12 @@ def _versions_of(table: IcebergTable, standing: "DataFrame", keys: "DataFrame") 
 
     Few have: so the key alone is read of all rows, and what else tells a version of those partitions that have one.
     """
-    from pyspark.sql.functions import broadcast
-
     of, by = list(_versions(table).of), getattr(table.write, "by", None)
     if by is None:
         return standing.join(keys, of, "left_semi")
     met = standing.select(*map(identifier, dict.fromkeys((*of, by)))).join(keys, of, "left_semi").localCheckpoint()
     places = {row[0]: row[1] for row in met.groupBy(identifier(by)).count().collect()}
-    found = met.select(*map(identifier, of))
-    return standing.where(among(by, places)).join(
-        broadcast(found) if sum(places.values()) < FEW else found, of, "left_semi"
-    )
+    return having(standing.where(among(by, places)), met.select(*map(identifier, of)), of, sum(places.values()))
 
 
 def _candidate(table: IcebergTable, delivered: "DataFrame") -> Candidate:
@@ -103,10 +97,14 @@ def key_terms(table: IcebergTable, frame: "DataFrame") -> list[str]:
     return [f"{casts.get(name, identifier(name))} AS {identifier(name)}" for name in _versions(table).of]
 
 
-def newest_sql(table: IcebergTable, frame: "DataFrame") -> str:
-    """Return SQL for what tells a newer version from an older one, in the table's type."""
-    first = _versions(table).newest[0]
-    return _casts(table, frame).get(first, identifier(first))
+def newest_sql(table: IcebergTable, raw: str, found: str) -> str:
+    """Return SQL for what tells a newer version from an older one, in the table's type.
+
+    :param raw: SQL of its value as delivered.
+    :param found: the type that it was delivered in.
+    """
+    rule = table.casting_rules.get(_versions(table).newest[0])
+    return rule.cast_sql(raw) if rule and rule.castable_as != found else raw
 
 
 def _judged(table: IcebergTable, frame: "DataFrame") -> "DataFrame":

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import read_history
+from lakehouse.iceberg.joins import FEW, having
 from lakehouse.iceberg.outcome import Pin
 from lakehouse.iceberg.quoting import identifier
 from lakehouse.iceberg.read import pin_since, read, read_main
 from lakehouse.iceberg.table import IcebergTable
-from lakehouse.iceberg.versions import FEW, key_terms, newest_sql
+from lakehouse.iceberg.versions import key_terms, newest_sql
 from lakehouse.iceberg.writing.audit import sample_of
 from lakehouse.iceberg.writing.candidate import SOURCE_COLUMNS
 
@@ -68,7 +69,7 @@ def account(
         left = counted.pop("lost")
         if left:
             rest = near.where("fate = 'lost'").drop("fate").localCheckpoint()
-            fates = _fates(engine, target, rest, pending=pending, few=left < FEW)
+            fates = _fates(engine, target, rest, pending=pending, rest=left)
             counted = {fate: count + counted.get(fate, 0) for fate, count in _count(fates).items()}
     found = dict.fromkeys(FATES, 0) | counted
     lost = sample_of(engine, source, fates.where("fate = 'lost'").select(*SOURCE_COLUMNS)) if found["lost"] else ()
@@ -90,8 +91,9 @@ def _arrived(engine: Engine, source: IcebergTable, since: int | None) -> "DataFr
 
 def _known(target: IcebergTable, delivered: "DataFrame") -> "DataFrame":
     """Return of delivered rows what they are looked for by."""
-    newest = f"{newest_sql(target, delivered)} AS __newest"
-    return delivered.selectExpr(*SOURCE_COLUMNS, *key_terms(target, delivered), newest, _IS)
+    assert target.versions is not None
+    newest = identifier(target.versions.newest[0])
+    return delivered.selectExpr(*SOURCE_COLUMNS, *key_terms(target, delivered), f"{newest} AS __newest", _IS)
 
 
 def _fates(
@@ -101,30 +103,34 @@ def _fates(
     *,
     within: str = "true",
     pending: "DataFrame | None" = None,
-    few: bool = False,
+    rest: int = 0,
 ) -> "DataFrame":
     """Return rows as they are `_known`, each with its fate, one of `FATES`.
 
     A row is looked for by its key: what stands under that is the row itself or what displaced it.
 
     :param within: a SQL predicate on the target's rows to look at.
-    :param few: whether the rows are so few that each process can hold them all.
+    :param rest: how many rows these are where they are known not to be in the quarantine.
     """
-    from pyspark.sql.functions import broadcast, expr
+    from pyspark.sql.functions import expr
 
     assert target.quarantine is not None
     assert target.versions is not None
     keys = [*map(identifier, target.versions.of)]
     first = identifier(target.versions.newest[0])
     standing = read_main(engine, target.name).where(within).selectExpr(*keys, f"{first} AS __standing", _IS)
-    if few:
-        # One side of an outer join cannot be sent to all processes; like this, the other one has few rows too.
-        standing = standing.join(broadcast(rows.selectExpr(*keys)), list(target.versions.of), "left_semi")
     held = read_main(engine, target.quarantine.name).selectExpr(_IS, "true AS __held")
+    if rest:
+        held = held.where("false")
+    if 0 < rest < FEW:
+        # The rows that an outer join keeps cannot be sent to all processes; like this, those beside them are few too.
+        standing = having(standing, rows.selectExpr(*keys), list(target.versions.of), rest)
     same = " AND ".join(f"s.{name} = v.{name}" for name in keys)
+    # Cast here, of the few rows that get so far: reading moments takes longer than all else.
+    newest = newest_sql(target, "__newest", dict(rows.dtypes)["__newest"])
     fate = (
         "CASE WHEN __held THEN 'quarantined' WHEN v.__is = s.__is THEN 'clean' "
-        "WHEN __standing >= coalesce(__newest, __standing) THEN 'superseded' "
+        f"WHEN __standing >= coalesce({newest}, __standing) THEN 'superseded' "
         f"{'' if pending is None else _PENDING} ELSE 'lost' END AS fate"
     )
     joined = rows.alias("s").join(standing.alias("v"), expr(same), "left")

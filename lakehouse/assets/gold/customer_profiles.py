@@ -34,6 +34,8 @@ TABLE = IcebergTable(
         Column("updated_at", "timestamp", "When the profile last changed."),
     ],
     write=Merge(on=["customer_id"], stamp="updated_at"),
+    # A late file changes few customers of many; the files of all of them would be written anew.
+    row_level="merge-on-read",
     rules=[
         not_null("customer_id", on_failure="block"),
         unique("customer_id"),

@@ -102,15 +102,15 @@ def state_of(name: str, table: "Table") -> TableState:
 
 def names_at(table: "Table", snapshot_id: int, then_id: int) -> dict[str, str | None]:
     """Return by each column of a snapshot the name that another shows it by; None where that one does not have it."""
-    now, then = _schema_at(table, snapshot_id), _column_names(_schema_at(table, then_id))
+    now, then = schema_at(table, snapshot_id), _column_names(schema_at(table, then_id))
     return {field.name: then.get(field.field_id) for field in now.fields}
 
 
-def _schema_at(table: "Table", snapshot_id: int) -> "Schema":
-    """Return the schema that time travel reads a snapshot with."""
-    snapshot = table.snapshot_by_id(snapshot_id)
-    assert snapshot is not None
-    return table.schema() if snapshot.schema_id is None else table.schemas()[snapshot.schema_id]
+def schema_at(table: "Table", snapshot_id: int | None) -> "Schema":
+    """Return the schema that time travel reads a snapshot with; the current one before there is any."""
+    snapshot = None if snapshot_id is None else table.snapshot_by_id(snapshot_id)
+    # Spark too reads a snapshot that does not tell its schema with the current one.
+    return table.schema() if snapshot is None or snapshot.schema_id is None else table.schemas()[snapshot.schema_id]
 
 
 def column_type(found: "IcebergType") -> ColumnType:

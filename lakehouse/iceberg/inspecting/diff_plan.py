@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.declaration.types import has_map
 from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.evolving.state import schema_at
 from lakehouse.iceberg.history import MAIN, History, history_of
 from lakehouse.iceberg.inspecting.diff_columns import SharedColumn, shared_columns
 from lakehouse.iceberg.inspecting.diff_files import Touched, file_predicate, partition_predicate, touched_files
@@ -64,7 +65,7 @@ def plan_diff(
     loaded = engine.catalog.load(table)
     history = history_of(table, loaded)
     before, after = _resolved(history, since, until)
-    earlier, later = _schema(loaded, before if before is not None else after), _schema(loaded, after)
+    earlier, later = schema_at(loaded, before if before is not None else after), schema_at(loaded, after)
     columns = shared_columns(loaded.schema(), earlier, later)
     changing = _changing(history, before, after)
     touched = Touched() if changing is not None and not any(changing.values()) else touched_files(loaded, before, after)
@@ -114,12 +115,6 @@ def _changing(history: History, before: int | None, after: int | None) -> dict[s
             is_empty = snapshot.operation == "append" and not snapshot.count("added-records")
             found[snapshot.operation] = found.get(snapshot.operation, False) or not is_empty
     return found
-
-
-def _schema(table: "Table", snapshot_id: int | None) -> "Schema":
-    snapshot = None if snapshot_id is None else table.snapshot_by_id(snapshot_id)
-    # Spark too reads a snapshot that does not tell its schema with the current one.
-    return table.schema() if snapshot is None or snapshot.schema_id is None else table.schemas()[snapshot.schema_id]
 
 
 def _checked(table: str, key: Sequence[str], columns: Sequence[SharedColumn]) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 SAMPLE_ROWS = 20
 TOTAL = "__total"
+_COMMON_ROWS = 1000
 _OF = "__of"
 _RANK = "__rank"
 
@@ -57,7 +58,7 @@ def audit(
         failed |= _count_duplicates(rows, unique_rules, near)
 
     broken = {rule.name: rule.predicate() for rule in rules if rule.is_row_rule and failed[rule.name]}
-    samples: dict[str, tuple] = samples_of(engine, table, rows, broken, ["*"])
+    samples: dict[str, tuple] = samples_of(engine, table, rows, broken, failed, ["*"])
     for rule in unique_rules:
         if failed[rule.name]:
             samples[rule.name] = sample_of_repeated(engine, table, rows, rule, near.get(rule.name))
@@ -96,22 +97,47 @@ def _near(existing: "DataFrame", rule: Rule, found: Mapping[str, Any]) -> "DataF
 
 
 def samples_of(
-    engine: Engine, table: IcebergTable, rows: "DataFrame", broken: Mapping[str, str], terms: Sequence[str]
+    engine: Engine,
+    table: IcebergTable,
+    rows: "DataFrame",
+    broken: Mapping[str, str],
+    failed: Mapping[str, int],
+    terms: Sequence[str],
 ) -> dict[str, tuple[Mapping[str, Any], ...]]:
-    """Return by name at most 20 of the rows that meet each of several predicates, by one pass over all rows.
+    """Return by name at most 20 of the rows that meet each of several predicates.
 
+    The first rows that meet any of them tell what is common, without a look at all; what is rare is looked for by one
+    pass over all rows.
+
+    :param failed: how many rows meet each predicate.
     :param terms: what to select of each row.
     """
     if not broken:
         return {}
+    found: dict[str, list] = {}
+    for row in _met(rows, broken, terms).limit(_COMMON_ROWS).collect():
+        for name in row[_OF]:
+            found.setdefault(name, []).append(row)
+    rare = {name: test for name, test in broken.items() if len(found.get(name, ())) < min(SAMPLE_ROWS, failed[name])}
+    if rare:
+        found |= dict.fromkeys(rare, ()) | _rare(_met(rows, rare, terms))
+    return {name: _shown(engine, table, some[:SAMPLE_ROWS]) for name, some in found.items()}
+
+
+def _met(rows: "DataFrame", broken: Mapping[str, str], terms: Sequence[str]) -> "DataFrame":
+    """Return the rows that meet any of some predicates, and the names of those that each meets."""
     names = ", ".join(f"CASE WHEN {predicate} THEN {literal(name)} END" for name, predicate in broken.items())
-    met = rows.where(f"({' OR '.join(broken.values())})").selectExpr(*terms, f"array_compact(array({names})) AS {_OF}")
+    any_of = f"({' OR '.join(broken.values())})"
+    return rows.where(any_of).selectExpr(*terms, f"array_compact(array({names})) AS {_OF}")
+
+
+def _rare(met: "DataFrame") -> dict[str, list]:
     each = met.withColumn(_OF, _explode(_OF))
     ranked = each.selectExpr("*", f"row_number() OVER (PARTITION BY {_OF} ORDER BY {_OF}) AS {_RANK}")
     found: dict[str, list] = {}
     for row in ranked.where(f"{_RANK} <= {SAMPLE_ROWS}").drop(_RANK).collect():
         found.setdefault(row[_OF], []).append(row)
-    return {name: _shown(engine, table, some) for name, some in found.items()}
+    return found
 
 
 def _explode(column: str) -> "Column":

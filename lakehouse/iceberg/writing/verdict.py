@@ -31,7 +31,7 @@ def judged(
     A rule that quarantines looks at all rows, and the others at those that go on.
     """
     broken = {rule.name: _breaks(candidate, rule) for rule in rules if found[rule.name]}
-    samples = samples_of(attempt.engine, attempt.table, rows, broken, candidate.shown_terms(rows))
+    samples = samples_of(attempt.engine, attempt.table, rows, broken, found, candidate.shown_terms(rows))
     looked_at = {True: found[TOTAL], False: found[TOTAL] - found[REFUSED]}
     return [
         RuleResult(rule, found[rule.name], looked_at[rule.on_failure == "quarantine"], samples.get(rule.name, ()))

@@ -1,0 +1,66 @@
+"""`lakehouse check`: the checks of tables alone."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from lakehouse.cli.output import complain, count
+from lakehouse.cli.state import State, command
+from lakehouse.errors import TableNotFound
+
+if TYPE_CHECKING:
+    from lakehouse.resources.run_result import CheckResult
+
+
+@command("check")
+@click.argument("names", metavar="[TABLE]...", nargs=-1)
+def check(state: State, names: tuple[str, ...]) -> None:
+    """Evaluate the checks of tables, and write nothing.
+
+    They look at what readers see, of all tables where none is named. It fails where a check of severity ERROR does; one
+    that only warns is shown.
+    """
+    from lakehouse.definitions import definitions
+    from lakehouse.quality.checking import check as evaluate
+
+    tables = _there(state, names)
+    if not tables:
+        click.echo("No declared table is there yet. `lakehouse demo` or `lakehouse ingest` makes some.")
+        return
+    with state.progress(f"Checking {count(len(tables), 'table')}"):
+        run = evaluate(definitions, state.settings, tables)
+    for line in _lines(run.checks):
+        click.echo(line)
+    failed = [found for found in run.checks if not found.passed and found.severity == "ERROR"]
+    for found in failed:
+        complain(f"{found.table}: check {found.name} failed: {found.description}")
+    for message in () if failed or run.success else run.messages:
+        complain(message)
+    if failed or not run.success:
+        click.get_current_context().exit(1)
+
+
+def _there(state: State, names: tuple[str, ...]) -> list[str]:
+    """Return the tables to check: those that are named, or all that are there and have rules."""
+    catalog = state.engine.catalog
+    if not names:
+        return [name for name, table in state.declared.items() if table.rules and catalog.has(name)]
+    asked = [state.declared_table(name).name for name in dict.fromkeys(names)]
+    for name in asked:
+        if not catalog.has(name):
+            raise TableNotFound(
+                f"{name} is declared, and not there yet.", next_step="`lakehouse ingest` makes the tables of a feed."
+            )
+    return asked
+
+
+def _lines(checks: "Iterable[CheckResult]") -> Iterator[str]:
+    of_tables: dict[str, list[CheckResult]] = {}
+    for found in checks:
+        of_tables.setdefault(found.table, []).append(found)
+    for table, found in of_tables.items():
+        failed = [one for one in found if not one.passed]
+        held = len(found) - len(failed)
+        yield f"{table}: {held} of {count(len(found), 'check')} {'holds' if held == 1 else 'hold'}"
+        yield from (f"  {one.severity} {one.name}: {one.description}" for one in failed)

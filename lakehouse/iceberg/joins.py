@@ -1,0 +1,19 @@
+"""Joins where one side is small, and Spark cannot know it."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+FEW = 1_000_000
+"""Rows of a key and a few numbers that one process holds with ease."""
+
+
+def having(rows: "DataFrame", keys: "DataFrame", on: "list[str] | Column", count: int) -> "DataFrame":
+    """Return the rows that have any of some keys; where these are few, the rows are not shuffled for it.
+
+    :param count: how many keys there are.
+    """
+    from pyspark.sql.functions import broadcast
+
+    return rows.join(broadcast(keys) if count < FEW else keys, on, "left_semi")

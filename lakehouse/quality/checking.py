@@ -1,0 +1,28 @@
+"""The checks of tables alone, in one run that writes nothing."""
+
+from collections.abc import Callable, Iterable
+
+import dagster as dg
+
+from lakehouse.resources.instance import open_instance
+from lakehouse.resources.keys import asset_key
+from lakehouse.resources.run_result import RunResult
+from lakehouse.resources.runs import OnEvent, materialize
+from lakehouse.settings import Settings
+
+
+def check(
+    project: Callable[[Callable[[], Settings]], dg.Definitions],
+    settings: Settings,
+    tables: Iterable[str],
+    on_event: OnEvent | None = None,
+) -> RunResult:
+    """Evaluate all checks of some tables on what readers see.
+
+    :param project: makes the project's definitions, given what reads the settings.
+    :param tables: names of tables that are there.
+    :raises UsageError: when none of them has a check.
+    """
+    selection = dg.AssetSelection.checks_for_assets(*map(asset_key, tables))
+    with open_instance(settings) as instance:
+        return materialize(project(lambda: settings), instance, selection, on_event=on_event)

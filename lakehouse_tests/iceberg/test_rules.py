@@ -1,0 +1,128 @@
+"""Every row rule counts the rows that plain Python would, whatever the values are."""
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from lakehouse.errors import DeclarationError
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.rules import accepted, between, castable, excluded, expression, length, not_null, pattern
+from lakehouse.iceberg.table import Column, IcebergTable, Overwrite
+from lakehouse.iceberg.write import write
+from lakehouse.iceberg.writing.audit import audit
+from lakehouse_tests.iceberg.declarations import content
+
+SCHEMA = "id bigint, n bigint, x double, s string, raw string"
+COLUMNS = [Column(*part.split()) for part in SCHEMA.split(", ")]
+FEW = [1, -(2**63), 0]
+WORDS = ["", "a", "É", "it's ${HOME}", "\\d", "NULL"]
+PATTERN = re.compile("[a-c]+|[^\\n\\r\\x85\\u2028\\u2029]?")
+"""What `[a-c]+|.?` is in Java, whose dot stops at more line ends than Python's."""
+BIGINT = re.compile(r" *[+-]?[0-9]+ *")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row as Python has it."""
+
+    n: int | None
+    x: float | None
+    s: str | None
+    raw: str | None
+
+
+ROWS = st.lists(
+    st.builds(
+        Row,
+        n=st.none() | st.sampled_from([*FEW, 2, 7, 2**63 - 1]) | st.integers(-(2**63), 2**63 - 1),
+        x=st.none() | st.sampled_from([math.nan, math.inf, -math.inf, -0.0, 1.5, 5e-324, 1.8e308]) | st.floats(),
+        s=st.none() | st.sampled_from([*WORDS, "abc", "abc\n", "🍎", "é"]) | st.text(max_size=6),
+        raw=st.none() | st.sampled_from(["9223372036854775808", "+7", "0007"]) | st.text(" +-0123456789e.", max_size=5),
+    ),
+    max_size=20,
+)
+
+
+def is_outside(value: Any, low: Any, high: Any) -> bool:
+    if value is None:
+        return False
+    if value != value:
+        return True
+    return (low is not None and value < low) or (high is not None and value > high)
+
+
+ORACLE = {
+    not_null("s"): lambda row: row.s is None,
+    not_null("x"): lambda row: row.x is None,
+    accepted("s", WORDS): lambda row: row.s is not None and row.s not in WORDS,
+    excluded("s", WORDS): lambda row: row.s in WORDS,
+    accepted("n", FEW): lambda row: row.n is not None and row.n not in FEW,
+    between("n", -5, 2**62): lambda row: is_outside(row.n, -5, 2**62),
+    between("x", 1.5): lambda row: is_outside(row.x, 1.5, None),
+    between("x", None, 1.5, name="x_at_most"): lambda row: is_outside(row.x, None, 1.5),
+    between("s", "a", "é"): lambda row: is_outside(row.s, "a", "é"),
+    length("s", 1, 3): lambda row: row.s is not None and not 1 <= len(row.s) <= 3,
+    length("s", None, 1, name="s_at_most"): lambda row: row.s is not None and len(row.s) > 1,
+    pattern("s", "[a-c]+|.?"): lambda row: (
+        row.s is not None and not re.fullmatch("[a-c]+|[^\n\r\x85\u2028\u2029]?", row.s)
+    ),
+    expression("n_not_negative", "n >= 0"): lambda row: row.n is not None and row.n < 0,
+    castable("raw", "bigint"): lambda row: row.raw is not None and not is_bigint(row.raw),
+}
+
+
+def is_bigint(text: str) -> bool:
+    return bool(BIGINT.fullmatch(text)) and -(2**63) <= int(text) < 2**63
+
+
+def frame(spark: SparkSession, rows: list[Row]):
+    return spark.createDataFrame([(at, row.n, row.x, row.s, row.raw) for at, row in enumerate(rows)], SCHEMA)
+
+
+def oracle(rows: list[Row]) -> dict[str, int]:
+    return {rule.name: sum(map(breaks, rows)) for rule, breaks in ORACLE.items()}
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(rows=[])
+@given(rows=ROWS)
+def test_a_rule_counts_what_python_counts(embedded_engine: Engine, rows: list[Row]) -> None:
+    table = IcebergTable("silver.any", "Anything.", COLUMNS, Overwrite())
+    found = audit(embedded_engine, table, frame(embedded_engine.spark, rows), list(ORACLE))
+    assert {result.rule.name: result.failed_rows for result in found} == oracle(rows)
+
+
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=ROWS.filter(len))
+def test_clean_and_quarantined_rows_are_the_whole(embedded_engine: Engine, rows: list[Row]) -> None:
+    table = IcebergTable(
+        f"silver.t{abs(hash(tuple(map(repr, rows)))):x}",
+        "Anything.",
+        [
+            Column("id", "bigint"),
+            Column("n", "bigint"),
+            Column("x", "double"),
+            Column("s", "string"),
+            Column("raw", "bigint"),
+        ],
+        write=Overwrite(),
+        rules=list(ORACLE),
+    )
+    write(embedded_engine, table, lambda: frame(embedded_engine.spark, rows))
+    refused = {at for at, row in enumerate(rows) if any(breaks(row) for breaks in ORACLE.values())}
+    assert table.quarantine is not None
+    held = content(embedded_engine, table.quarantine.name)
+    assert sorted(int(row[0]) for row in held) == sorted(refused)
+    assert sorted(row[0] for row in content(embedded_engine, table.name)) == sorted(set(range(len(rows))) - refused)
+
+
+@pytest.mark.parametrize("bounds", [(), (-1,), (3, 2)])
+def test_a_length_that_no_text_can_have_is_refused(bounds: tuple[int, ...]) -> None:
+    with pytest.raises(DeclarationError, match=r"length\('s'\) is from"):
+        length("s", *bounds)
