@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.joins import having
 from lakehouse.iceberg.quoting import among, identifier
-from lakehouse.iceberg.table import IcebergTable, Versions
+from lakehouse.iceberg.table import IcebergTable, OverwritePartitions, Versions
 from lakehouse.iceberg.writing.candidate import SOURCE_COLUMNS, Candidate, prepare
 
 if TYPE_CHECKING:
@@ -65,9 +65,10 @@ def _versions_of(table: IcebergTable, standing: "DataFrame", keys: "DataFrame") 
 
     Few have: so the key alone is read of all rows, and what else tells a version of those partitions that have one.
     """
-    of, by = list(_versions(table).of), getattr(table.write, "by", None)
-    if by is None:
+    of = list(_versions(table).of)
+    if not isinstance(table.write, OverwritePartitions):
         return standing.join(keys, of, "left_semi")
+    by = table.write.by
     met = standing.select(*map(identifier, dict.fromkeys((*of, by)))).join(keys, of, "left_semi").localCheckpoint()
     places = {row[0]: row[1] for row in met.groupBy(identifier(by)).count().collect()}
     return having(standing.where(among(by, places)), met.select(*map(identifier, of)), of, sum(places.values()))

@@ -7,7 +7,7 @@ import dagster as dg
 from lakehouse.resources.instance import open_instance
 from lakehouse.resources.keys import asset_key
 from lakehouse.resources.run_result import RunResult
-from lakehouse.resources.runs import OnEvent, materialize
+from lakehouse.resources.runs import materialize
 from lakehouse.settings import Settings
 
 
@@ -15,7 +15,6 @@ def check(
     project: Callable[[Callable[[], Settings]], dg.Definitions],
     settings: Settings,
     tables: Iterable[str],
-    on_event: OnEvent | None = None,
 ) -> RunResult:
     """Evaluate all checks of some tables on what readers see.
 
@@ -25,4 +24,4 @@ def check(
     """
     selection = dg.AssetSelection.checks_for_assets(*map(asset_key, tables))
     with open_instance(settings) as instance:
-        return materialize(project(lambda: settings), instance, selection, on_event=on_event)
+        return materialize(project(lambda: settings), instance, selection)
