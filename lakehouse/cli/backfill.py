@@ -2,7 +2,7 @@
 
 import click
 
-from lakehouse.cli.output import complain
+from lakehouse.cli.output import conclude
 from lakehouse.cli.report import tables
 from lakehouse.cli.state import State, command
 
@@ -22,9 +22,4 @@ def backfill(state: State, name: str, first: str, last: str | None) -> None:
     table = state.declared_table(name).name
     with state.progress(f"Computing {table}"):
         run = compute(definitions, state.settings, table, first, last or first)
-    for line in tables(run.assets):
-        click.echo(line)
-    for message in run.messages:
-        complain(message)
-    if not run.success:
-        click.get_current_context().exit(1)
+    conclude(tables(run.assets), run.messages, success=run.success)

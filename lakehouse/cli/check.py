@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lakehouse.cli.output import complain, count
+from lakehouse.cli.output import conclude, count
 from lakehouse.cli.state import State, command
 from lakehouse.errors import TableNotFound
 
@@ -30,15 +30,13 @@ def check(state: State, names: tuple[str, ...]) -> None:
         return
     with state.progress(f"Checking {count(len(tables), 'table')}"):
         run = evaluate(definitions, state.settings, tables)
-    for line in _lines(run.checks):
-        click.echo(line)
-    failed = [found for found in run.checks if not found.passed and found.severity == "ERROR"]
-    for found in failed:
-        complain(f"{found.table}: check {found.name} failed: {found.description}")
-    for message in () if failed or run.success else run.messages:
-        complain(message)
-    if failed or not run.success:
-        click.get_current_context().exit(1)
+    failed = [
+        f"{found.table}: check {found.name} failed: {found.description}"
+        for found in run.checks
+        if not found.passed and found.severity == "ERROR"
+    ]
+    said = failed or ([] if run.success else run.messages)
+    conclude(_lines(run.checks), said, success=run.success and not failed)
 
 
 def _there(state: State, names: tuple[str, ...]) -> list[str]:

@@ -4,12 +4,12 @@ import getpass
 
 import click
 
-from lakehouse.cli.output import complain, count
+from lakehouse.cli.output import conclude, count
 from lakehouse.cli.report import tables
 from lakehouse.cli.state import State, command
 from lakehouse.errors import UsageError
 
-_BY = click.option("--by", metavar="NAME", help="Who decided it; you, where it is left out.")
+_BY = click.option("--by", metavar="NAME", default=getpass.getuser, help="Who decided it; you, where it is left out.")
 _WHY = click.option("--why", required=True, metavar="TEXT", help="Why; it is kept with the table.")
 
 
@@ -28,12 +28,11 @@ def retry(state: State, name: str) -> None:
         runs = compute(definitions, TABLES, state.settings, table)
     if not runs:
         click.echo(f"{table} owes nothing: it is computed from what its inputs now hold.")
-    for line in tables(asset for run in runs for asset in run.assets):
-        click.echo(line)
-    for message in (message for run in runs for message in run.messages):
-        complain(message)
-    if not all(run.success for run in runs):
-        click.get_current_context().exit(1)
+    conclude(
+        tables(asset for run in runs for asset in run.assets),
+        (message for run in runs for message in run.messages),
+        success=all(run.success for run in runs),
+    )
 
 
 @command("publish")
@@ -41,7 +40,7 @@ def retry(state: State, name: str) -> None:
 @click.option("--run", "run_id", required=True, metavar="ID", help="The run that was refused, or how its id begins.")
 @_WHY
 @_BY
-def publish(state: State, name: str, run_id: str, why: str, by: str | None) -> None:
+def publish(state: State, name: str, run_id: str, why: str, by: str) -> None:
     """Publish what a rule refused, all the same.
 
     Who and why stand in the snapshot's summary, and beside the materialization in Dagster.
@@ -50,7 +49,7 @@ def publish(state: State, name: str, run_id: str, why: str, by: str | None) -> N
 
     table = state.declared_table(name)
     with state.progress(f"Publishing {table.name}"):
-        done = overrule(state.settings, state.engine, table, run_id, by=by or getpass.getuser(), why=why)
+        done = overrule(state.settings, state.engine, table, run_id, by=by, why=why)
     click.echo(
         f"{done.table}: published against its rules as of run {done.run_id[:8]}, {count(done.rows, 'row')} in all. "
         "The next ingest computes what follows."
@@ -62,7 +61,7 @@ def publish(state: State, name: str, run_id: str, why: str, by: str | None) -> N
 @click.option("--feed", "feed_name", metavar="FEED", help="The feed that it was delivered to.")
 @_WHY
 @_BY
-def reject(state: State, file: str, feed_name: str | None, why: str, by: str | None) -> None:
+def reject(state: State, file: str, feed_name: str | None, why: str, by: str) -> None:
     """Take a delivered file's rows out of bronze again.
 
     FILE is its name in the inbox, as `_source_file` has it; it is put with the rejected ones. A table that merges
@@ -75,7 +74,7 @@ def reject(state: State, file: str, feed_name: str | None, why: str, by: str | N
     feed = state.feed(feed_name or next(iter(state.feeds)))
     table = state.declared_table(feed.table)
     with state.progress(f"Rejecting {file}"):
-        done = take_out(state.settings, state.engine, feed, table, file, by=by or getpass.getuser(), why=why)
+        done = take_out(state.settings, state.engine, feed, table, file, by=by, why=why)
     click.echo(
         f"{feed.table}: {count(done.rows, 'row')} of {file} taken out. "
         f"{f'The file is kept as {done.key}' if done.key else 'The file itself was not found in the archive'}. "

@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, get_args
 
 import click
@@ -108,3 +108,13 @@ def _line(cells: Sequence[tuple[str, int, bool]]) -> str:
         for text, width, right in cells
     ]
     return " | ".join(padded).rstrip()
+
+
+def conclude(said: Iterable[str], complaints: Iterable[str], *, success: bool) -> None:
+    """Print what became of a command's work, and end with exit code 1 where it failed."""
+    for line in said:
+        click.echo(line)
+    for line in complaints:
+        complain(line)
+    if not success:
+        click.get_current_context().exit(1)

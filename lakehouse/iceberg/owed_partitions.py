@@ -19,7 +19,7 @@ from lakehouse.iceberg.read import Input, pin_since, read
 from lakehouse.iceberg.run import Partitions
 from lakehouse.iceberg.stamp import Stamp
 from lakehouse.iceberg.table import IcebergTable, OverwritePartitions
-from lakehouse.iceberg.versions import key_terms
+from lakehouse.iceberg.versions import key_terms, whereabouts
 
 _REMEMBERED = 16
 _known_places: dict[tuple[Pin, Pin], frozenset[Any]] = {}
@@ -118,13 +118,11 @@ def _places(engine: Engine, table: IcebergTable, arrived_at: Pin, standing_at: P
 
 
 def _look_up_places(engine: Engine, table: IcebergTable, arrived_at: Pin, standing_at: Pin) -> frozenset[Any]:
-    assert table.versions is not None
     arrived, standing = read(engine, arrived_at), read(engine, standing_at)
     by = identifier(table.write.by)  # type: ignore[union-attr]
     keys = arrived.selectExpr(*key_terms(table, arrived)).distinct()
-    columns = [*map(identifier, table.versions.of), by]
-    rows = standing.select(*columns).join(keys, list(table.versions.of), "left_semi").select(by).distinct()
-    return frozenset(row[0] for row in rows.collect())
+    places = whereabouts(table, standing, keys).select(by).distinct()
+    return frozenset(row[0] for row in places.collect())
 
 
 def _stamps_since(target: History, source: str, floor: int | None) -> Iterator[Stamp]:

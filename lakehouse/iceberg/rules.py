@@ -146,20 +146,14 @@ def between(
     if low is None and high is None:
         raise DeclarationError(f"between({column!r}) has no bounds; expected low, high or both.")
     name = identifier(column)
-    breaks = [f"{name} < {literal(low)}"] if low is not None else []
+    breaks = _outside(name, low, high)
     # Spark orders NaN above every number, so that an upper bound refuses it; a lower bound alone must ask.
-    breaks += [f"{name} > {literal(high)}"] if high is not None else [f"isnan(try_cast({name} AS DOUBLE))"]
-    if high is None and not isinstance(low, (int, float)):
-        breaks.pop()
-    said = " and ".join(
-        part
-        for part in (f"at least {low}" if low is not None else "", f"at most {high}" if high is not None else "")
-        if part
-    )
+    if high is None and isinstance(low, (int, float)):
+        breaks.append(f"isnan(try_cast({name} AS DOUBLE))")
     return _rule(
         "between",
         (column,),
-        f"{column} is {said}",
+        f"{column} is {_bounds(low, high)}",
         on_failure,
         options,
         violated_by=f"coalesce({' OR '.join(breaks)}, false)",
@@ -180,16 +174,11 @@ def length(
         raise DeclarationError(
             f"length({column!r}) is from {low} to {high}; expected 0 <= low <= high, or one of them."
         )
-    name = f"char_length({identifier(column)})"
-    breaks = [f"{name} < {low}"] if low is not None else []
-    breaks += [f"{name} > {high}"] if high is not None else []
-    said = " and ".join(
-        f"{word} {bound}" for word, bound in (("at least", low), ("at most", high)) if bound is not None
-    )
+    breaks = _outside(f"char_length({identifier(column)})", low, high)
     return _rule(
         "length",
         (column,),
-        f"{column} has {said} characters",
+        f"{column} has {_bounds(low, high)} characters",
         on_failure,
         options,
         violated_by=f"coalesce({' OR '.join(breaks)}, false)",
@@ -268,6 +257,18 @@ def _rule(
         **how,  # type: ignore[arg-type]
     )
     return replace(made, **options) if options else made  # type: ignore[arg-type]
+
+
+def _outside(value: str, low: object, high: object) -> list[str]:
+    """Return the predicates of the SQL values that lie outside of bounds, of which either may be None."""
+    breaks = [f"{value} < {literal(low)}"] if low is not None else []
+    return breaks + ([f"{value} > {literal(high)}"] if high is not None else [])
+
+
+def _bounds(low: object, high: object) -> str:
+    return " and ".join(
+        f"{word} {bound}" for word, bound in (("at least", low), ("at most", high)) if bound is not None
+    )
 
 
 def _need_values(kind: str, column: str, values: tuple[object, ...]) -> None:

@@ -69,9 +69,16 @@ def _versions_of(table: IcebergTable, standing: "DataFrame", keys: "DataFrame") 
     if not isinstance(table.write, OverwritePartitions):
         return standing.join(keys, of, "left_semi")
     by = table.write.by
-    met = standing.select(*map(identifier, dict.fromkeys((*of, by)))).join(keys, of, "left_semi").localCheckpoint()
+    met = whereabouts(table, standing, keys).localCheckpoint()
     places = {row[0]: row[1] for row in met.groupBy(identifier(by)).count().collect()}
     return having(standing.where(among(by, places)), met.select(*map(identifier, of)), of, sum(places.values()))
+
+
+def whereabouts(table: IcebergTable, standing: "DataFrame", keys: "DataFrame") -> "DataFrame":
+    """Return key and partition column of a partitioned table's rows that have any of some keys; reads no more."""
+    assert isinstance(table.write, OverwritePartitions)
+    of = list(_versions(table).of)
+    return standing.select(*map(identifier, dict.fromkeys((*of, table.write.by)))).join(keys, of, "left_semi")
 
 
 def _candidate(table: IcebergTable, delivered: "DataFrame") -> Candidate:
@@ -104,8 +111,7 @@ def newest_sql(table: IcebergTable, raw: str, found: str) -> str:
     :param raw: SQL of its value as delivered.
     :param found: the type that it was delivered in.
     """
-    rule = table.casting_rules.get(_versions(table).newest[0])
-    return rule.cast_sql(raw) if rule and rule.castable_as != found else raw
+    return _cast_sql(table, _versions(table).newest[0], raw, found) or raw
 
 
 def _judged(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
@@ -124,12 +130,14 @@ def _as_delivered(table: IcebergTable, frame: "DataFrame", judged: "DataFrame") 
 
 
 def _casts(table: IcebergTable, frame: "DataFrame") -> dict[str, str]:
-    rules = table.casting_rules
-    return {
-        name: rules[name].cast_sql(identifier(name))
-        for name, found in frame.dtypes
-        if name in rules and rules[name].castable_as != found
-    }
+    casts = {name: _cast_sql(table, name, identifier(name), found) for name, found in frame.dtypes}
+    return {name: sql for name, sql in casts.items() if sql}
+
+
+def _cast_sql(table: IcebergTable, column: str, raw: str, found: str) -> str | None:
+    """Return SQL for a column's delivered value in the table's type; None where it is of that, or no rule casts it."""
+    rule = table.casting_rules.get(column)
+    return rule.cast_sql(raw) if rule and rule.castable_as != found else None
 
 
 def _kept_names(frame: "DataFrame", casts: dict[str, str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from lakehouse.iceberg.table import IcebergTable
 from lakehouse.ingestion.catch_up import FEED_TAG
 from lakehouse.ingestion.feed import Feed
 from lakehouse.ingestion.take import Waiting
-from lakehouse.resources.holds import OWED, digest_of_run, is_held, mains, was_done, was_refused, was_stopped
+from lakehouse.resources.holds import OWED, asked_for, digest_of_run, is_held, mains, was_refused, was_stopped
 from lakehouse.resources.owed_runs import Downstream, OwedRun
 
 if TYPE_CHECKING:
@@ -159,12 +159,14 @@ class _Held:
 
     def _was_in_vain(self, run: OwedRun) -> bool:
         """Whether the same was asked for before, on what stands as it did: a check stopped it, or nothing changed."""
-        digest = self.digest(run)
-        stopped = was_stopped(self.instance, digest)
-        done = None if stopped else was_done(self.instance, digest)
-        self.found |= dict.fromkeys(run.tables, stopped) if stopped else {}
-        self.still_owed |= dict.fromkeys(run.tables, done) if done else {}
-        return bool(stopped or done)
+        before = asked_for(self.instance, self.digest(run))
+        if before and was_stopped(before.tags):
+            self.found |= dict.fromkeys(run.tables, before.run_id)
+            return True
+        if before and before.is_success:
+            self.still_owed |= dict.fromkeys(run.tables, before.run_id)
+            return True
+        return False
 
     def digest(self, owed: OwedRun) -> str:
         """Return what tells a run from one that is asked for on other states of the tables, or other declarations."""

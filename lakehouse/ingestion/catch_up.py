@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import dagster as dg
-
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.ingestion.feed import Feed
 from lakehouse.ingestion.given import GIVEN_TAG, PATH_TAG, copied, given_store
@@ -16,7 +14,7 @@ from lakehouse.resources.engine import open_engine
 from lakehouse.resources.instance import open_instance
 from lakehouse.resources.owed_runs import Downstream, OwedRun
 from lakehouse.resources.run_result import AssetResult, RunResult
-from lakehouse.resources.runs import OnEvent, materialize
+from lakehouse.resources.runs import OnEvent, Project, materialize
 from lakehouse.resources.stores import open_store
 from lakehouse.settings import Settings
 
@@ -89,7 +87,7 @@ class IngestResult:
 
 
 def ingest(
-    project: Callable[[Callable[[], Settings]], dg.Definitions],
+    project: Project,
     declared: Mapping[str, IcebergTable],
     settings: Settings,
     feed: Feed,
@@ -101,7 +99,6 @@ def ingest(
 
     It ends with the first run that fails: what is left is owed, and the next ingest does it.
 
-    :param project: makes the project's definitions, given what reads the settings.
     :param declared: the declared tables by name.
     :param path: files to take instead of those in the inbox, see `lakehouse.ingestion.given`; they stay where they are.
     :raises UsageError: when nothing is at that path.
@@ -114,7 +111,7 @@ def ingest(
 
 
 def _ingest(
-    project: Callable[[Callable[[], Settings]], dg.Definitions],
+    project: Project,
     declared: Mapping[str, IcebergTable],
     settings: Settings,
     feed: Feed,
@@ -136,7 +133,7 @@ def _ingest(
 
 
 def retry(
-    project: Callable[[Callable[[], Settings]], dg.Definitions],
+    project: Project,
     declared: Mapping[str, IcebergTable],
     settings: Settings,
     table: str,

@@ -1,5 +1,6 @@
 """Whether every delivered row came to something: it counts, it is refused, or a newer version of it counts."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -60,24 +61,18 @@ def account(
         return Accounted(None, dict.fromkeys(FATES, 0))
     rows = _known(target, read(engine, Pin(source.name, snapshot_id), where))
     pending = _arrived(engine, source, computed_id)
-    if first is None:
-        fates = _fates(engine, target, rows, pending=pending)
-        counted = _count(fates)
-    else:
-        near = _fates(engine, target, rows, within=first)
-        counted, fates = _count(near), near
-        left = counted.pop("lost")
-        if left:
-            rest = near.where("fate = 'lost'").drop("fate").localCheckpoint()
-            fates = _fates(engine, target, rest, pending=pending, rest=left)
-            counted = {fate: count + counted.get(fate, 0) for fate, count in _count(fates).items()}
-    found = dict.fromkeys(FATES, 0) | counted
-    lost = sample_of(engine, source, fates.where("fate = 'lost'").select(*SOURCE_COLUMNS)) if found["lost"] else ()
-    return Accounted(snapshot_id, found, lost)
+    fates = _fates(engine, target, rows, within=first or "true", pending=None if first else pending)
+    counted = _count(fates)
+    if first and counted["lost"]:
+        rest = fates.where("fate = 'lost'").drop("fate").localCheckpoint()
+        fates = _fates(engine, target, rest, pending=pending, rest=counted.pop("lost"))
+        counted += _count(fates)
+    lost = sample_of(engine, source, fates.where("fate = 'lost'").select(*SOURCE_COLUMNS)) if counted["lost"] else ()
+    return Accounted(snapshot_id, {fate: counted[fate] for fate in FATES}, lost)
 
 
-def _count(fates: "DataFrame") -> dict[str, int]:
-    return dict.fromkeys(FATES, 0) | {row["fate"]: row["count"] for row in fates.groupBy("fate").count().collect()}
+def _count(fates: "DataFrame") -> Counter[str]:
+    return Counter({row["fate"]: row["count"] for row in fates.groupBy("fate").count().collect()})
 
 
 def _arrived(engine: Engine, source: IcebergTable, since: int | None) -> "DataFrame | None":

@@ -1,24 +1,23 @@
 """The checks of tables alone, in one run that writes nothing."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import dagster as dg
 
 from lakehouse.resources.instance import open_instance
 from lakehouse.resources.keys import asset_key
 from lakehouse.resources.run_result import RunResult
-from lakehouse.resources.runs import materialize
+from lakehouse.resources.runs import Project, materialize
 from lakehouse.settings import Settings
 
 
 def check(
-    project: Callable[[Callable[[], Settings]], dg.Definitions],
+    project: Project,
     settings: Settings,
     tables: Iterable[str],
 ) -> RunResult:
     """Evaluate all checks of some tables on what readers see.
 
-    :param project: makes the project's definitions, given what reads the settings.
     :param tables: names of tables that are there.
     :raises UsageError: when none of them has a check.
     """

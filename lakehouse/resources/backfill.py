@@ -1,7 +1,5 @@
 """Partitions of a table computed anew by hand, in one run, with what follows from them."""
 
-from collections.abc import Callable
-
 import dagster as dg
 
 from lakehouse.errors import UsageError
@@ -9,13 +7,11 @@ from lakehouse.resources.instance import open_instance
 from lakehouse.resources.keys import asset_key
 from lakehouse.resources.owed_runs import Downstream
 from lakehouse.resources.run_result import RunResult
-from lakehouse.resources.runs import materialize
+from lakehouse.resources.runs import Project, materialize
 from lakehouse.settings import Settings
 
 
-def backfill(
-    project: Callable[[Callable[[], Settings]], dg.Definitions], settings: Settings, table: str, first: str, last: str
-) -> RunResult:
+def backfill(project: Project, settings: Settings, table: str, first: str, last: str) -> RunResult:
     """Compute a range of a table's partitions, and what is computed from them.
 
     :raises UsageError: when the table has no partitions, or not these.

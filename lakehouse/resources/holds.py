@@ -70,33 +70,27 @@ def is_held(
     instance: dg.DagsterInstance, table: IcebergTable, partitions: Sequence[str], read: Mapping[str, object]
 ) -> str | None:
     """Return the run that refused a table on the same input and declaration; None where none did."""
-    return _newest(instance, {held_tag(table.name): digest_of(table, partitions, read)})
+    found = _newest(instance, {held_tag(table.name): digest_of(table, partitions, read)})
+    return found.run_id if found else None
 
 
-def was_stopped(instance: dg.DagsterInstance, digest: str) -> str | None:
-    """Return the run that was asked for the same on the same tables, and that a check stopped; None where none was."""
-    found = _asked_for(instance, digest)
-    return found.run_id if found and CHECK_FAILED in found.tags else None
+def asked_for(instance: dg.DagsterInstance, digest: str) -> dg.DagsterRun | None:
+    """Return the newest run that was asked for the same on the same tables; None where none was."""
+    return _newest(instance, {OWED: digest})
 
 
-def was_done(instance: dg.DagsterInstance, digest: str) -> str | None:
-    """Return the run that was asked for the same on the same tables, and succeeded; None where none did."""
-    found = _asked_for(instance, digest)
-    return found.run_id if found and found.status is dg.DagsterRunStatus.SUCCESS else None
+def was_stopped(tags: Mapping[str, str]) -> bool:
+    """Whether a check stopped a run."""
+    return CHECK_FAILED in tags
 
 
 def was_refused(tags: Mapping[str, str]) -> bool:
     """Whether a run failed for what the data are, and not for the system."""
-    return CHECK_FAILED in tags or any(name.startswith(HELD) for name in tags)
+    return was_stopped(tags) or any(name.startswith(HELD) for name in tags)
 
 
-def _asked_for(instance: dg.DagsterInstance, digest: str) -> dg.DagsterRun | None:
-    return next(iter(instance.get_runs(dg.RunsFilter(tags={OWED: digest}), limit=1)), None)
-
-
-def _newest(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> str | None:
-    found = instance.get_runs(dg.RunsFilter(tags=tags), limit=1)
-    return found[0].run_id if found else None
+def _newest(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> dg.DagsterRun | None:
+    return next(iter(instance.get_runs(dg.RunsFilter(tags=tags), limit=1)), None)
 
 
 def _digest(text: str) -> str:

@@ -11,8 +11,11 @@ from lakehouse.resources.dead_runs import fail_dead_runs
 from lakehouse.resources.keys import table_name
 from lakehouse.resources.processes import Process
 from lakehouse.resources.run_result import RunResult, is_interrupted, read_result
+from lakehouse.settings import Settings
 
 OnEvent = Callable[[dg.DagsterEvent], None]
+Project = Callable[[Callable[[], Settings]], dg.Definitions]
+"""Makes a project's definitions, given what reads the settings."""
 
 
 def materialize(

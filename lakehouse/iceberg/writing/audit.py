@@ -120,7 +120,7 @@ def samples_of(
             found.setdefault(name, []).append(row)
     rare = {name: test for name, test in broken.items() if len(found.get(name, ())) < min(SAMPLE_ROWS, failed[name])}
     if rare:
-        found |= dict.fromkeys(rare, ()) | _rare(_met(rows, rare, terms))
+        found |= _rare(_met(rows, rare, terms))
     return {name: _shown(engine, table, some[:SAMPLE_ROWS]) for name, some in found.items()}
 
 
