@@ -34,7 +34,7 @@ class Input:
     """
 
     table: str
-    mode: Literal["latest", "incremental", "changed_keys", "as_of"] = "latest"
+    mode: Literal["latest", "incremental", "standing", "changed_keys", "as_of"] = "latest"
     by: str | None = None
     outside: bool = False
     keys: tuple[str, ...] = ()
@@ -51,9 +51,19 @@ def latest(table: str, *, by: str | None = None, outside: bool = False) -> Input
 def incremental(table: str, *, by: str | None = None, outside: bool = False) -> Input:
     """Read what was appended since the target was last computed from this table; all of it where that can't be told.
 
-    With `by`, only of the run's partitions of that column, or what is outside of them.
+    With `by`, only of the run's partitions of that column, or what is outside of them. Of partitions that are computed
+    anew all is read: a table that is overwritten by partitions needs `standing` beside it.
     """
     return Input(table, "incremental", by=by, outside=outside)
+
+
+def standing(table: str, *, by: str) -> Input:
+    """Read the target's own rows of the run's partitions of that column, to which what is `incremental` comes.
+
+    None of partitions that are computed anew: by hand, the first time, after the target's declaration changed, or where
+    it can't be told what was appended since.
+    """
+    return Input(table, "standing", by=by)
 
 
 def changed_keys(table: str, *, of: str | Sequence[str], by: str) -> Input:
@@ -85,16 +95,29 @@ def as_of(
     return Input(table, "as_of", snapshot_id=snapshot_id, timestamp=timestamp, tag=tag)
 
 
-def pin(engine: Engine, inputs: Mapping[str, Input], target: str) -> dict[str, Pin]:
+def pin(engine: Engine, inputs: Mapping[str, Input], target: str, *, anew: bool = False) -> dict[str, Pin]:
     """Resolve each input to the snapshot that will be read; metadata only, no JVM.
 
     :param target: the table whose commits hold the watermarks.
+    :param anew: whether the run's partitions are computed from all their rows, whatever the table holds of them.
     :raises TableNotFound: when an input, or the target of an incremental one, is not there.
     """
     marks = read_history(engine, target) if any(given.mode in SINCE for given in inputs.values()) else None
     # Once for each table: two inputs of one table are read of the same snapshot.
     sources = {table: read_history(engine, table) for table in {given.table for given in inputs.values()}}
-    return {name: _pin_one(sources[given.table], given, marks) for name, given in inputs.items()}
+    pins = {name: _pin_one(sources[given.table], given, marks) for name, given in inputs.items()}
+    added = {name for name, given in inputs.items() if given.mode == "incremental" and given.by and not given.outside}
+    if anew or any(pins[name].since_snapshot_id is None for name in added):
+        pins |= {name: _whole(sources[pins[name].table], pins[name]) for name in added}
+        pins |= {name: replace(pins[name], rows=0) for name, given in inputs.items() if given.mode == "standing"}
+    return pins
+
+
+def _whole(source: History, pinned: Pin) -> Pin:
+    if pinned.snapshot_id is None or pinned.since_snapshot_id is None:
+        return pinned
+    rows = source.snapshots[pinned.snapshot_id].rows
+    return Pin(pinned.table, pinned.snapshot_id, rows=rows, note="read in full: computed anew")
 
 
 def read(engine: Engine, pinned: Pin, where: str | None = None) -> "DataFrame":
@@ -183,7 +206,7 @@ def _pin_one(source: History, given: Input, marks: History | None) -> Pin:
     head = source.main
     if head is None:
         return Pin(given.table, None, rows=0)
-    if given.mode == "latest" or marks is None:
+    if given.mode in ("latest", "standing") or marks is None:
         return Pin(given.table, head.snapshot_id, rows=head.rows)
     since = marks.watermark(given.table)
     if given.mode == "changed_keys":

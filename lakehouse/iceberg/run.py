@@ -54,10 +54,14 @@ class Partitions:
 
 @dataclass(frozen=True)
 class Run:
-    """The run that a write belongs to: its id in Dagster, and its partitions where it has any."""
+    """The run that a write belongs to: its id in Dagster, and its partitions where it has any.
+
+    `anew` says that these are computed from all their rows, and not from what they hold and what came since.
+    """
 
     run_id: str = ""
     partitions: Partitions | None = None
+    anew: bool = True
 
     @property
     def partition_values(self) -> tuple[str, ...]:

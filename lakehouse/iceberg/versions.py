@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 _DELIVERED = "__delivered__"
 _RANK = "__rank"
 _REFUSED = "__refused"
-_RIVAL = "__rival"
+_ROLE = "__role"
+_RIVAL, _STANDING, _DELIVERY = 0, 1, 2
+"""What a version may be here; of two that are equal, a row that stands and came again, the one just judged counts."""
 _NEWEST = "__newest"
 
 
@@ -33,7 +35,12 @@ def first_accepted(table: IcebergTable, frame: "DataFrame", *, key: Sequence[str
 
 
 def newest_accepted(
-    table: IcebergTable, frame: "DataFrame", *, rivals: "Sequence[DataFrame]" = (), standing: "DataFrame | None" = None
+    table: IcebergTable,
+    frame: "DataFrame",
+    *,
+    rivals: "Sequence[DataFrame]" = (),
+    standing: "DataFrame | None" = None,
+    elsewhere: "DataFrame | None" = None,
 ) -> "DataFrame":
     """Keep of each thing's versions the newest that the table's rules accept, and the refused ones not yet corrected.
 
@@ -43,42 +50,46 @@ def newest_accepted(
 
     :param frame: the rows as delivered; columns that the table does not have are left out.
     :param rivals: rows of other partitions, as delivered, that displace and correct those of `frame` but are not kept.
-    :param standing: rows of the table itself outside of the run's partitions, which do the same.
+    :param standing: rows of the table itself in the run's partitions, which stay unless a newer version displaces them.
+    :param elsewhere: rows of the table itself outside of the run's partitions, which displace and correct.
     """
     versions = _versions(table)
     order = [*map(identifier, (*versions.of, *versions.newest))]
     mine = _candidate(table, frame)
-    judged = mine.frame.selectExpr("*", f"{mine.refused_predicate} AS {_REFUSED}", f"false AS {_RIVAL}")
+    judged = mine.frame.selectExpr("*", f"{mine.refused_predicate} AS {_REFUSED}", f"{_DELIVERY} AS {_ROLE}")
     for rival in rivals:
         other = _candidate(table, rival)
-        seen = other.frame.selectExpr(*order, f"{other.refused_predicate} AS {_REFUSED}", f"true AS {_RIVAL}")
+        seen = other.frame.selectExpr(*order, f"{other.refused_predicate} AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}")
         judged = judged.unionByName(seen, allowMissingColumns=True)
     if standing is not None:
-        relevant = _versions_of(table, standing, mine.frame.select(*map(identifier, versions.of)).distinct())
-        seen = relevant.selectExpr(*order, f"false AS {_REFUSED}", f"true AS {_RIVAL}")
+        known = mine.known(standing).selectExpr("*", f"false AS {_REFUSED}", f"{_STANDING} AS {_ROLE}")
+        judged = judged.unionByName(known, allowMissingColumns=True)
+    if elsewhere is not None:
+        relevant = _versions_of(table, elsewhere, mine.frame.select(*map(identifier, versions.of)).distinct())
+        seen = relevant.selectExpr(*order, f"false AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}")
         judged = judged.unionByName(seen, allowMissingColumns=True)
     return _newest(versions, judged).select(*map(identifier, mine.frame.columns))
 
 
-def _versions_of(table: IcebergTable, standing: "DataFrame", keys: "DataFrame") -> "DataFrame":
+def _versions_of(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "DataFrame":
     """Return a table's rows that have any of some keys.
 
     Few have: so the key alone is read of all rows, and what else tells a version of those partitions that have one.
     """
     of = list(_versions(table).of)
     if not isinstance(table.write, OverwritePartitions):
-        return standing.join(keys, of, "left_semi")
+        return rows.join(keys, of, "left_semi")
     by = table.write.by
-    met = whereabouts(table, standing, keys).localCheckpoint()
+    met = whereabouts(table, rows, keys).localCheckpoint()
     places = {row[0]: row[1] for row in met.groupBy(identifier(by)).count().collect()}
-    return having(standing.where(among(by, places)), met.select(*map(identifier, of)), of, sum(places.values()))
+    return having(rows.where(among(by, places)), met.select(*map(identifier, of)), of, sum(places.values()))
 
 
-def whereabouts(table: IcebergTable, standing: "DataFrame", keys: "DataFrame") -> "DataFrame":
+def whereabouts(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "DataFrame":
     """Return key and partition column of a partitioned table's rows that have any of some keys; reads no more."""
     assert isinstance(table.write, OverwritePartitions)
     of = list(_versions(table).of)
-    return standing.select(*map(identifier, dict.fromkeys((*of, table.write.by)))).join(keys, of, "left_semi")
+    return rows.select(*map(identifier, dict.fromkeys((*of, table.write.by)))).join(keys, of, "left_semi")
 
 
 def _candidate(table: IcebergTable, delivered: "DataFrame") -> Candidate:
@@ -87,7 +98,7 @@ def _candidate(table: IcebergTable, delivered: "DataFrame") -> Candidate:
 
 
 def _newest(versions: Versions, judged: "DataFrame") -> "DataFrame":
-    version = f"struct({', '.join(map(identifier, versions.newest))})"
+    version = f"struct({', '.join(map(identifier, versions.newest))}, {_ROLE})"
     key = ", ".join(map(identifier, versions.of))
     newest = f"max(CASE WHEN NOT {_REFUSED} THEN {version} END) OVER (PARTITION BY {key})"
     first = identifier(versions.newest[0])
@@ -96,7 +107,7 @@ def _newest(versions: Versions, judged: "DataFrame") -> "DataFrame":
     is_newer = f"coalesce({first} > {_NEWEST}.{first}, false)"
     is_uncorrected = f"({_REFUSED} AND ({has_no_key} OR {_NEWEST} IS NULL OR {is_newer}))"
     with_newest = judged.selectExpr("*", f"{newest} AS {_NEWEST}")
-    return with_newest.where(f"NOT {_RIVAL} AND ({is_newest} OR {is_uncorrected})")
+    return with_newest.where(f"{_ROLE} <> {_RIVAL} AND ({is_newest} OR {is_uncorrected})")
 
 
 def key_terms(table: IcebergTable, frame: "DataFrame") -> list[str]:

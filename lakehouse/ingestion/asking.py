@@ -14,7 +14,7 @@ from lakehouse.ingestion.catch_up import FEED_TAG
 from lakehouse.ingestion.feed import Feed
 from lakehouse.ingestion.take import Waiting
 from lakehouse.resources.holds import OWED, asked_for, digest_of_run, is_held, mains, was_refused, was_stopped
-from lakehouse.resources.owed_runs import Downstream, OwedRun
+from lakehouse.resources.owed_runs import CATCH_UP, Downstream, OwedRun
 
 if TYPE_CHECKING:
     from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
@@ -124,7 +124,7 @@ def request(graph: "AssetGraph", feed: Feed, owed: OwedRun, digest: str) -> dg.R
         asset_selection=sorted(selection.resolve(graph)),
         asset_check_keys=sorted(selection.resolve_checks(graph)),
         partition_key=first if first == last else None,
-        tags={FEED_TAG: feed.name, OWED: digest, **({} if first == last else bounds)},
+        tags={FEED_TAG: feed.name, **CATCH_UP, OWED: digest, **({} if first == last else bounds)},
     )
 
 

@@ -12,7 +12,7 @@ from lakehouse.ingestion.take import waiting
 from lakehouse.resources.dead_runs import fail_dead_runs
 from lakehouse.resources.engine import open_engine
 from lakehouse.resources.instance import open_instance
-from lakehouse.resources.owed_runs import Downstream, OwedRun
+from lakehouse.resources.owed_runs import CATCH_UP, Downstream, OwedRun
 from lakehouse.resources.run_result import AssetResult, RunResult
 from lakehouse.resources.runs import OnEvent, Project, materialize
 from lakehouse.resources.stores import open_store
@@ -126,7 +126,7 @@ def _ingest(
         stages = downstream.stages(engine, declared, has_arrivals=bool(found.files))
 
         def run(owed: OwedRun) -> RunResult:
-            said = {FEED_TAG: feed.name, **tags}
+            said = {FEED_TAG: feed.name, **CATCH_UP, **tags}
             return materialize(here, instance, owed.selection, partition=owed.partitions, tags=said, on_event=on_event)
 
         return IngestResult(feed, tuple(_do(stages, run, lambda done: _left_waiting(done, feed))), found.unsettled)
@@ -146,7 +146,11 @@ def retry(
     with open_instance(settings) as instance:
         fail_dead_runs(instance)
         stages = Downstream(here.resolve_asset_graph(), table).stages(engine, declared, has_arrivals=False)
-        return tuple(_do(stages, lambda owed: materialize(here, instance, owed.selection, partition=owed.partitions)))
+
+        def run(owed: OwedRun) -> RunResult:
+            return materialize(here, instance, owed.selection, partition=owed.partitions, tags=CATCH_UP)
+
+        return tuple(_do(stages, run))
 
 
 def _do(

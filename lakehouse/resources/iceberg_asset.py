@@ -10,7 +10,7 @@ from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.outcome import Outcome
 from lakehouse.iceberg.read import Input
 from lakehouse.iceberg.run import Run
-from lakehouse.iceberg.table import IcebergTable
+from lakehouse.iceberg.table import IcebergTable, OverwritePartitions
 from lakehouse.resources.asset_inputs import reads_metadata
 from lakehouse.resources.keys import asset_key
 from lakehouse.resources.table_asset import Written, table_asset
@@ -30,12 +30,13 @@ def iceberg_asset(
 
     :param inputs: what the function is given, by the names of its parameters: frames, pinned when the run starts.
         Of a table that is computed by partitions, those with `by` tell which partitions are owed; the others owe none.
-    :raises DeclarationError: when the function's parameters are not the inputs.
+    :raises DeclarationError: when the function's parameters are not the inputs, or rows that stand would be lost.
     """
     given = dict(inputs or {})
 
     def decorate(compute: "Callable[..., DataFrame]") -> dg.AssetsDefinition:
         _check_parameters(table, compute, given)
+        _check_standing(table, given)
 
         def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
             outcome = context.resources.io_manager.write(table, compute, given, run)
@@ -73,4 +74,24 @@ def _check_parameters(table: IcebergTable, compute: Callable[..., Any], inputs: 
             f"{table.name}: the function {compute.__name__} takes {', '.join(found) or 'nothing'}; "
             f"expected the inputs, {', '.join(inputs) or 'none'}.",
             next_step="Name its parameters as the keys of inputs=….",
+        )
+
+
+def _check_standing(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
+    """Refuse to overwrite partitions by what came alone, and to take the rows of another table for standing ones."""
+    foreign = sorted(name for name, given in inputs.items() if given.mode == "standing" and given.table != table.name)
+    if foreign:
+        raise DeclarationError(
+            f"{table.name}: the input {', '.join(foreign)} is standing, and of another table; expected {table.name}.",
+            next_step="Read another table by latest(…).",
+        )
+    added = sorted(
+        name for name, given in inputs.items() if given.mode == "incremental" and given.by and not given.outside
+    )
+    has_standing = any(given.mode == "standing" for given in inputs.values())
+    if added and not has_standing and isinstance(table.write, OverwritePartitions):
+        raise DeclarationError(
+            f"{table.name} overwrites partitions, and its input {', '.join(added)} has only what came to them; "
+            "the rows that stand there would be lost.",
+            next_step=f"Add an input standing({table.name!r}, by={table.write.by!r}), or read latest(…).",
         )

@@ -11,7 +11,7 @@ from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import read_history
 from lakehouse.iceberg.outcome import Outcome, Pin, Refused, RuleResult
 from lakehouse.iceberg.read import Input, latest
-from lakehouse.iceberg.run import Run
+from lakehouse.iceberg.run import Partitions, Run
 from lakehouse.iceberg.table import IcebergTable, OverwritePartitions
 from lakehouse.iceberg.writing import audit
 from lakehouse.resources.checks import Evaluated
@@ -130,15 +130,15 @@ class IcebergIOManager(dg.ConfigurableIOManager):
 def _run(context: dg.OutputContext, table: IcebergTable) -> Run:
     if not context.has_asset_partitions:
         return Run(context.run_id)
-    return run_of(context.run_id, context.asset_partitions_def, context.asset_partition_keys, table)
+    return Run(context.run_id, run_partitions(context.asset_partitions_def, context.asset_partition_keys, table))
 
 
-def run_of(run_id: str, definition: dg.PartitionsDefinition, keys: Sequence[str], table: IcebergTable) -> Run:
-    """Return the run of some partitions of a table; of one that is not overwritten by partitions, days are dates."""
+def run_partitions(definition: dg.PartitionsDefinition, keys: Sequence[str], table: IcebergTable) -> Partitions:
+    """Return a run's partitions of a table; of one that is not overwritten by partitions, days are dates."""
     by = table.write.by if isinstance(table.write, OverwritePartitions) else ""
     default = "date" if isinstance(definition, dg.TimeWindowPartitionsDefinition) else "string"
     column_type = table.column(by).type if by else default
-    return Run(run_id, partitions_of(definition, keys, column=by, column_type=column_type))
+    return partitions_of(definition, keys, column=by, column_type=column_type)
 
 
 def _spark_type(engine: Engine, table: str, column: str) -> str:

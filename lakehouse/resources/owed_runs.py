@@ -19,6 +19,9 @@ from lakehouse.resources.keys import asset_key, table_name
 if TYPE_CHECKING:
     from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
 
+CATCH_UP = {"lakehouse/catch_up": "true"}
+"""Tag of a run that does what is owed: partitions are computed from what they hold and what came, and not anew."""
+
 
 @dataclass(frozen=True)
 class OwedRun:

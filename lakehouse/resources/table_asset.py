@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -15,9 +15,10 @@ from lakehouse.iceberg.table import IcebergTable
 from lakehouse.resources.asset_specs import table_spec
 from lakehouse.resources.checks import Evaluated, check_result, check_specs, results_of, sample_table
 from lakehouse.resources.holds import hold
-from lakehouse.resources.iceberg_io import IcebergIOManager, run_of
+from lakehouse.resources.iceberg_io import IcebergIOManager, run_partitions
 from lakehouse.resources.keys import asset_key
 from lakehouse.resources.metadata import quarantined_metadata, written_metadata
+from lakehouse.resources.owed_runs import CATCH_UP
 from lakehouse.resources.refusal import refusal
 
 
@@ -61,11 +62,9 @@ def table_asset(
 
     def body(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
         io, keys = context.resources.io_manager, _partitions(context, partitions_def)
-        run = (
-            run_of(context.run.run_id, partitions_def, keys, table)
-            if partitions_def and keys
-            else Run(context.run.run_id)
-        )
+        run = Run(context.run.run_id, anew=not CATCH_UP.items() <= context.run.tags.items())
+        if partitions_def and keys:
+            run = replace(run, partitions=run_partitions(partitions_def, keys, table))
         if not context.selected_asset_keys:
             found, evaluated = io.evaluate(table, run)
             yield from _selected(context, table, found, evaluated)

@@ -65,11 +65,26 @@ def test_only_the_late_day_is_written(five_days: Pipeline) -> None:
     assert five_days.rows(f"SELECT transactions FROM {PROFILES} WHERE customer_id = 2") == [(3,)]
 
 
-def test_the_bronze_files_read_are_those_of_the_day(five_days: Pipeline) -> None:
+def test_of_bronze_only_what_arrived_is_read(five_days: Pipeline) -> None:
     result = put(five_days, "late.csv", line(99, DAYS[2]), second=1)
     (silver,) = (asset for asset in result.assets if asset.table == CLEAN)
-    read = silver.metadata["iceberg/inputs"]["of_days"]
+    read = silver.metadata["iceberg/inputs"]["delivered"]
+    assert (read["scanned_files"], read["scanned_total_files"]) == (1, 6)
+
+
+def test_computed_by_hand_a_day_reads_the_bronze_files_of_that_day(five_days: Pipeline) -> None:
+    put(five_days, "late.csv", line(99, DAYS[2]), second=1)
+    (silver,) = five_days.materialize(CLEAN, partition=DAYS[2]).assets
+    read = silver.metadata["iceberg/inputs"]["delivered"]
     assert (read["scanned_files"], read["scanned_total_files"]) == (2, 6)
+
+
+def test_a_row_that_was_taken_by_hand_and_comes_again_counts_once(five_days: Pipeline) -> None:
+    five_days.write("late.csv", "\n".join([HEADER, line(99, DAYS[2]), line(98, DAYS[4])]), second=1)
+    assert five_days.materialize(RAW.name).success
+    assert five_days.materialize(CLEAN, partition=DAYS[2]).success
+    put(five_days, "later.csv", line(97, DAYS[2]), second=2)
+    assert five_days.rows(f"SELECT count(1), count(DISTINCT transaction_id) FROM {CLEAN}") == [(13, 13)]
 
 
 def test_neighbouring_days_are_one_run_and_others_their_own(five_days: Pipeline) -> None:

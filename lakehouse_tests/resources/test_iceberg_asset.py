@@ -5,8 +5,8 @@ import pytest
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.outcome import Refused
-from lakehouse.iceberg.read import latest
-from lakehouse.iceberg.table import Column, IcebergTable, Overwrite
+from lakehouse.iceberg.read import incremental, latest, standing
+from lakehouse.iceberg.table import Column, IcebergTable, Overwrite, OverwritePartitions
 from lakehouse.resources.iceberg_asset import iceberg_asset
 from lakehouse.resources.refusal import refusal
 from lakehouse_tests.resources.conftest import PEOPLE, Project
@@ -179,6 +179,27 @@ def test_a_function_takes_what_its_inputs_are_called():
         @iceberg_asset(table, inputs={"persons": latest("silver.people")})
         def t(people):
             return people
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        (
+            {"came": incremental("bronze.t", by="d")},
+            "came has only what came to them; the rows that stand",
+        ),
+        ({"came": standing("silver.t", by="d")}, r"came is standing, and of another table; expected gold\.t"),
+    ],
+)
+def test_rows_that_stand_in_a_partition_are_not_lost_by_a_declaration(inputs, message):
+    mode = OverwritePartitions(by="d")
+    table = IcebergTable("gold.t", "t", [Column("d", "date")], partitioning=["days(d)"], write=mode)
+
+    with pytest.raises(DeclarationError, match=message):
+
+        @iceberg_asset(table, inputs=inputs)
+        def t(came):
+            return came
 
 
 def _evaluations(project, check):

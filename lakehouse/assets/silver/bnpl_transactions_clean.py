@@ -9,7 +9,7 @@ import dagster as dg
 from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
 from lakehouse.iceberg.quoting import literal
-from lakehouse.iceberg.read import incremental, latest
+from lakehouse.iceberg.read import incremental, latest, standing
 from lakehouse.iceberg.rules import accepted, castable, expression, not_null, unique
 from lakehouse.iceberg.table import Column, IcebergTable, OverwritePartitions, Versions
 from lakehouse.iceberg.versions import newest_accepted
@@ -97,23 +97,30 @@ TABLE = IcebergTable(
 @iceberg_asset(
     TABLE,
     inputs={
-        "of_days": latest(RAW.name, by="_event_date"),
-        "arrived": incremental(RAW.name, by="_event_date", outside=True),
-        "standing": latest(TABLE.name, by="transaction_date", outside=True),
+        "delivered": incremental(RAW.name, by="_event_date"),
+        "delivered_elsewhere": incremental(RAW.name, by="_event_date", outside=True),
+        "standing_rows": standing(TABLE.name, by="transaction_date"),
+        "standing_elsewhere": latest(TABLE.name, by="transaction_date", outside=True),
     },
     partitions_def=DAYS,
 )
-def bnpl_transactions_clean(of_days: DataFrame, arrived: DataFrame, standing: DataFrame) -> DataFrame:
+def bnpl_transactions_clean(
+    delivered: DataFrame, delivered_elsewhere: DataFrame, standing_rows: DataFrame, standing_elsewhere: DataFrame
+) -> DataFrame:
     """One row for each transaction: of its versions the newest valid one, whatever came first.
 
-    A day is computed from the deliveries of that day, without a look at the others: a version that came with another
-    day is known from what has just arrived, or from where the transaction stands.
+    A day is computed from what stands and what came since, or anew from all deliveries of that day; a version that came
+    with another day is known from what has just arrived, or from where the transaction stands.
     Rows that the rules refuse stand in `silver.bnpl_transactions_quarantine` until a valid version of them arrives.
     """
     has_no_day = f"NOT coalesce(_event_date BETWEEN DATE'2020-01-01' AND {INGESTED_ON}, false)"
-    rows = of_days.unionByName(arrived.where(has_no_day))
-    elsewhere = arrived.where(f"NOT ({has_no_day})")
-    return newest_accepted(TABLE, rows, rivals=[elsewhere], standing=standing)
+    return newest_accepted(
+        TABLE,
+        delivered.unionByName(delivered_elsewhere.where(has_no_day)),
+        rivals=[delivered_elsewhere.where(f"NOT ({has_no_day})")],
+        standing=standing_rows,
+        elsewhere=standing_elsewhere,
+    )
 
 
 every_row_is_accounted_for = accounted_check(RAW, TABLE, by="_event_date")

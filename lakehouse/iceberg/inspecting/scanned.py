@@ -28,7 +28,9 @@ def _scanned(engine: Engine, given: Input, pin: Pin, run: Run) -> Scanned | None
     history = history_of(pin.table, table)
     head = history.snapshots[pin.snapshot_id]
     total_files, total_bytes = head.count("total-data-files"), head.count("total-files-size")
-    if pin.since_snapshot_id is not None:
+    if given.mode == "standing" and not pin.rows:
+        files = size = 0
+    elif pin.since_snapshot_id is not None:
         files, size = _appended(history, pin.since_snapshot_id, pin.snapshot_id)
     elif given.by and run.partitions:
         found = _in_partitions(table, pin.snapshot_id, given, run)

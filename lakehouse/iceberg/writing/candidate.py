@@ -68,6 +68,14 @@ class Candidate:
             frame = frame.selectExpr(*(f"{raw.get(name, name)} AS {name}" for name in map(identifier, frame.columns)))
         return replace(self, frame=frame, bits=bits)
 
+    def known(self, rows: "DataFrame") -> "DataFrame":
+        """Return rows of the table as those of a judged frame; rules that quarantine are known to accept them."""
+        rules = (rule for rule in self._rules_with(self.bits) if rule.on_failure != "quarantine")
+        # What stands was cast when it came.
+        breaks = [f"if({rule.predicate()}, {1 << self.bits[rule.name]}L, 0L)" for rule in rules if not rule.castable_as]
+        names = (name for name in rows.columns if name in self.frame.columns)
+        return rows.selectExpr(*map(identifier, names), f"{' + '.join(breaks) or '0L'} AS {_BROKEN}")
+
     def _rules_with(self, bits: Mapping[str, int]) -> list[Rule]:
         return [rule for rule in self.table.row_rules if rule.name in bits]
 
