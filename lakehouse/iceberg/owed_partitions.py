@@ -15,7 +15,7 @@ from lakehouse.iceberg.history import History, read_history
 from lakehouse.iceberg.inspecting.changed_partitions import changed_values
 from lakehouse.iceberg.outcome import Pin
 from lakehouse.iceberg.quoting import identifier
-from lakehouse.iceberg.read import Input, pin_since, read
+from lakehouse.iceberg.read import Input, pin_since, read, read_since
 from lakehouse.iceberg.run import Partitions
 from lakehouse.iceberg.stamp import Stamp
 from lakehouse.iceberg.table import IcebergTable, OverwritePartitions
@@ -79,6 +79,23 @@ def watermarks(
                 marks = {name: mark for name, mark in marks.items() if name != source}
                 marks |= {source: floor} if floor else {}
     return marks
+
+
+def met_places(
+    engine: Engine, table: IcebergTable, inputs: Mapping[str, Input], pins: Mapping[str, Pin]
+) -> frozenset[Any] | None:
+    """Return the partitions where rows stand that may be versions of what the inputs read as having come since.
+
+    None where that is not known: what is computed anew is more than what came.
+    """
+    since = read_since(inputs, pins)
+    own = next((pins[name] for name, given in inputs.items() if given.mode == "standing"), None)
+    if table.versions is None or own is None or own.snapshot_id is None or len(since) != 1:
+        return None
+    ((source, start),) = since.items()
+    end = next(pin.snapshot_id for pin in pins.values() if pin.table == source)
+    assert end is not None
+    return _places(engine, table, pin_since(read_history(engine, source), start, end), Pin(own.table, own.snapshot_id))
 
 
 def _changed(engine: Engine, table: IcebergTable, source: str, column: str, since: int | None, until: int) -> set[Any]:

@@ -3,10 +3,10 @@
 Every read is pinned to a snapshot id: a frame over the bare table changes when somebody commits.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from lakehouse.errors import SnapshotNotFound, UsageError
 from lakehouse.iceberg.engine import Engine
@@ -57,13 +57,13 @@ def incremental(table: str, *, by: str | None = None, outside: bool = False) -> 
     return Input(table, "incremental", by=by, outside=outside)
 
 
-def standing(table: str, *, by: str) -> Input:
+def standing(table: str, *, by: str, outside: bool = False) -> Input:
     """Read the target's own rows of the run's partitions of that column, to which what is `incremental` comes.
 
     None of partitions that are computed anew: by hand, the first time, after the target's declaration changed, or where
-    it can't be told what was appended since.
+    it can't be told what was appended since. With `outside`, read those elsewhere that may be versions of what came.
     """
-    return Input(table, "standing", by=by)
+    return Input(table, "standing", by=by, outside=outside)
 
 
 def changed_keys(table: str, *, of: str | Sequence[str], by: str) -> Input:
@@ -106,11 +106,23 @@ def pin(engine: Engine, inputs: Mapping[str, Input], target: str, *, anew: bool 
     # Once for each table: two inputs of one table are read of the same snapshot.
     sources = {table: read_history(engine, table) for table in {given.table for given in inputs.values()}}
     pins = {name: _pin_one(sources[given.table], given, marks) for name, given in inputs.items()}
-    added = {name for name, given in inputs.items() if given.mode == "incremental" and given.by and not given.outside}
+    added = _added(inputs)
     if anew or any(pins[name].since_snapshot_id is None for name in added):
         pins |= {name: _whole(sources[pins[name].table], pins[name]) for name in added}
-        pins |= {name: replace(pins[name], rows=0) for name, given in inputs.items() if given.mode == "standing"}
+        staying = (name for name, given in inputs.items() if given.mode == "standing" and not given.outside)
+        pins |= {name: replace(pins[name], rows=0) for name in staying}
     return pins
+
+
+def read_since(inputs: Mapping[str, Input], pins: Mapping[str, Pin]) -> dict[str, int]:
+    """Return, by table, the snapshot after which it is read for the run's partitions; none where that is all of it."""
+    found = (pins[name] for name in _added(inputs))
+    return {pin.table: pin.since_snapshot_id for pin in found if pin.since_snapshot_id is not None}
+
+
+def _added(inputs: Mapping[str, Input]) -> list[str]:
+    """Return the names of the inputs that read what came to the run's partitions."""
+    return [name for name, given in inputs.items() if given.mode == "incremental" and given.by and not given.outside]
 
 
 def _whole(source: History, pinned: Pin) -> Pin:
@@ -165,13 +177,21 @@ def pin_since(source: History, since: int | None, until: int) -> Pin:
 
 
 def read_inputs(
-    engine: Engine, inputs: Mapping[str, Input], pins: Mapping[str, Pin], run: Run, target: str
+    engine: Engine,
+    inputs: Mapping[str, Input],
+    pins: Mapping[str, Pin],
+    run: Run,
+    target: str,
+    places: Collection[Any] | None = None,
 ) -> "dict[str, DataFrame]":
-    """Return the frames of a write's inputs, each narrowed to the run's partitions where it asks for that."""
+    """Return the frames of a write's inputs, each narrowed to the run's partitions where it asks for that.
+
+    :param places: the partitions where versions of what came stand; None where they are not known.
+    """
     return {
         name: _read_keys(engine, given, pins[name], target)
         if given.mode == "changed_keys"
-        else read(engine, pins[name], _narrowed(given, run))
+        else read(engine, pins[name], _narrowed(given, run, places))
         for name, given in inputs.items()
     }
 
@@ -194,10 +214,14 @@ def _read_keys(engine: Engine, given: Input, pinned: Pin, target: str) -> "DataF
     return keys_of_changed_rows(now.where(among(given.by, touched)), before, names, given.keys)
 
 
-def _narrowed(given: Input, run: Run) -> str | None:
+def _narrowed(given: Input, run: Run, places: Collection[Any] | None) -> str | None:
     if not given.by or not run.partitions:
         return None
-    return run.partitions.outside(given.by) if given.outside else run.partitions.predicate(given.by)
+    if not given.outside:
+        return run.partitions.predicate(given.by)
+    outside = run.partitions.outside(given.by)
+    is_met = given.mode == "standing" and places is not None
+    return f"({outside} AND {among(given.by, places)})" if is_met else outside
 
 
 def _pin_one(source: History, given: Input, marks: History | None) -> Pin:

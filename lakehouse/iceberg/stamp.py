@@ -15,8 +15,9 @@ class Stamp:
 
     `inputs` maps each table read to the snapshot id that was read of it: these are the watermarks of incremental reads.
     `partitions` are the values of the run's partitions; empty where the run has none. Where it has some, `read` is what
-    was read of each input for them, while `inputs` is what the table as a whole is computed from; `spans` are the
-    half-open bounds of the partitions as text, where they are spans of a column.
+    was read of each input for them, while `inputs` is what the table as a whole is computed from; `since` is where that
+    reading began, for partitions that were not computed anew; `spans` are the half-open bounds of the partitions as
+    text, where they are spans of a column.
     """
 
     kind: Kind
@@ -26,12 +27,14 @@ class Stamp:
     inputs: Mapping[str, int] = field(default_factory=dict)
     declaration: str = ""
     read: Mapping[str, int] = field(default_factory=dict)
+    since: Mapping[str, int] = field(default_factory=dict)
     spans: tuple[tuple[str, str], ...] = ()
 
     def to_summary(self) -> dict[str, str]:
         """Return the stamp as snapshot properties; snapshot ids are text, since they exceed 2^53."""
         ranged = {
             f"{PREFIX}read": _pins_text(self.read),
+            f"{PREFIX}since": _pins_text(self.since),
             f"{PREFIX}spans": json.dumps(self.spans),
         }
         return {
@@ -58,6 +61,7 @@ class Stamp:
             inputs=_pins(summary.get(f"{PREFIX}inputs")),
             declaration=summary.get(f"{PREFIX}declaration", ""),
             read=_pins(summary.get(f"{PREFIX}read")),
+            since=_pins(summary.get(f"{PREFIX}since")),
             spans=tuple((low, high) for low, high in json.loads(summary.get(f"{PREFIX}spans") or "[]")),
         )
 

@@ -13,8 +13,8 @@ from lakehouse.iceberg.evolving import evolution
 from lakehouse.iceberg.history import Snapshot, read_history
 from lakehouse.iceberg.inspecting.scanned import with_scanned
 from lakehouse.iceberg.outcome import Outcome, Pin, Published, Refused, Unchanged
-from lakehouse.iceberg.owed_partitions import watermarks
-from lakehouse.iceberg.read import SINCE, Input, pin, read_inputs
+from lakehouse.iceberg.owed_partitions import met_places, watermarks
+from lakehouse.iceberg.read import SINCE, Input, pin, read_inputs, read_since
 from lakehouse.iceberg.run import Run
 from lakehouse.iceberg.table import IcebergTable, Merge
 from lakehouse.iceberg.writing import branch
@@ -97,7 +97,8 @@ def _attempt(
     name = branch.audit_branch(write_id)
     try:
         attempt = _fence(engine, table, run, write_id, inputs)
-        frame = compute(**read_inputs(engine, inputs, attempt.pins, run, table.name))
+        places = met_places(engine, table, inputs, attempt.pins)
+        frame = compute(**read_inputs(engine, inputs, attempt.pins, run, table.name, places))
         if isinstance(table.write, Merge):
             outcome = merge_attempt(attempt, table.write, frame, number, write)
         else:
@@ -124,7 +125,7 @@ def _fence(engine: Engine, table: IcebergTable, run: Run, write_id: str, inputs:
     pins = pin(engine, inputs, table.name, anew=run.anew or _was_declared_otherwise(engine, table))
     pins = with_scanned(engine, inputs, pins, run)
     marks = watermarks(engine, table, inputs, pins, run.partitions)
-    return Attempt(engine, table, run, write_id, base, pins, marks)
+    return Attempt(engine, table, run, write_id, base, pins, marks, read_since(inputs, pins) if run.partitions else {})
 
 
 def _was_declared_otherwise(engine: Engine, table: IcebergTable) -> bool:

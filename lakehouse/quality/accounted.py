@@ -39,6 +39,14 @@ class Accounted:
         return sum(self.rows.values())
 
 
+@dataclass(frozen=True)
+class Came:
+    """What a run computed that added to what stood: the source's rows after `since`, to the target as of `stood`."""
+
+    since: int
+    stood: int | None
+
+
 def account(
     engine: Engine,
     source: IcebergTable,
@@ -48,6 +56,7 @@ def account(
     *,
     first: str | None = None,
     computed_id: int | None = None,
+    came: Came | None = None,
 ) -> Accounted:
     """Follow each row of a source to the target, its quarantine, or the version that displaced it.
 
@@ -56,10 +65,16 @@ def account(
     :param first: a SQL predicate on the target's rows, where most of those that are looked for stand; a second query
         looks for the others in all of the target.
     :param computed_id: the state of the source that the whole target is computed from; what came later may be pending.
+    :param came: where only what came was computed; then the rows that stood, and do no more, are followed beside that.
     """
     if snapshot_id is None:
         return Accounted(None, dict.fromkeys(FATES, 0))
-    rows = _known(target, read(engine, Pin(source.name, snapshot_id), where))
+    pinned = Pin(source.name, snapshot_id)
+    if came is not None:
+        pinned = pin_since(read_history(engine, source.name), came.since, snapshot_id)
+    rows = _known(target, read(engine, pinned, where))
+    if came is not None and came.stood is not None:
+        rows = _with_newest(target, rows).unionByName(_gone(engine, target, came.stood, first))
     pending = _arrived(engine, source, computed_id)
     fates = _fates(engine, target, rows, within=first or "true", pending=None if first else pending)
     counted = _count(fates)
@@ -69,6 +84,18 @@ def account(
         counted += _count(fates)
     lost = sample_of(engine, source, fates.where("fate = 'lost'").select(*SOURCE_COLUMNS)) if counted["lost"] else ()
     return Accounted(snapshot_id, {fate: counted[fate] for fate in FATES}, lost)
+
+
+def _gone(engine: Engine, target: IcebergTable, stood: int, within: str | None) -> "DataFrame":
+    """Return what stood in a past state of the target, and does no more, by what it is looked for by."""
+    now = read_main(engine, target.name).where(within or "true").selectExpr(_IS)
+    return _known(target, read(engine, Pin(target.name, stood), within)).join(now, "__is", "left_anti")
+
+
+def _with_newest(target: IcebergTable, rows: "DataFrame") -> "DataFrame":
+    """Return delivered rows with what tells a newer version in the target's type."""
+    typed = newest_sql(target, "__newest", dict(rows.dtypes)["__newest"])
+    return rows.selectExpr(*(f"{typed} AS __newest" if name == "__newest" else name for name in rows.columns))
 
 
 def _count(fates: "DataFrame") -> Counter[str]:

@@ -7,7 +7,7 @@ import dagster as dg
 from lakehouse.iceberg.history import History, Snapshot, read_history
 from lakehouse.iceberg.run import Partitions
 from lakehouse.iceberg.table import IcebergTable, OverwritePartitions
-from lakehouse.quality.accounted import FATES, Accounted, account
+from lakehouse.quality.accounted import FATES, Accounted, Came, account
 from lakehouse.resources.checks import sample_table
 from lakehouse.resources.holds import note_check_failed
 from lakehouse.resources.keys import asset_key
@@ -18,8 +18,8 @@ NAME = "every_row_is_accounted_for"
 def accounted_check(source: IcebergTable, target: IcebergTable, *, by: str) -> dg.AssetChecksDefinition:
     """Make the check that each row of a source counts in the target, is quarantined, or was superseded.
 
-    In a run that computed partitions it looks at the source's rows of these; alone, at all that the target was
-    computed from.
+    In a run that computed partitions it looks at the source's rows of these, or where the run added to what stood, at
+    what came and at what stands no more; alone, at all that the target was computed from.
 
     :param by: the source's column that the target's partitions are values or spans of.
     """
@@ -38,10 +38,10 @@ def accounted_check(source: IcebergTable, target: IcebergTable, *, by: str) -> d
         history = read_history(engine, target.name) if engine.catalog.has(target.name) else None
         mine = _written_by(history, context.run.run_id)
         stamp = mine.stamp if mine else None
-        if stamp and stamp.read:
+        if mine and stamp and stamp.read:
             computed, where, there = stamp.inputs.get(source.name), _of(stamp.spans, by), _of(stamp.spans, target_by)
-            read = stamp.read.get(source.name)
-            found = account(engine, source, target, read, where, first=there, computed_id=computed)
+            read, came = stamp.read.get(source.name), _came(history, mine, source.name)
+            found = account(engine, source, target, read, where, first=there, computed_id=computed, came=came)
         else:
             computed = history.watermark(source.name) if history else None
             found = account(engine, source, target, computed, computed_id=computed)
@@ -55,6 +55,18 @@ def accounted_check(source: IcebergTable, target: IcebergTable, *, by: str) -> d
 def _written_by(history: History | None, run_id: str) -> Snapshot | None:
     main = history.main if history else None
     return main if main and main.stamp and main.stamp.run_id == run_id else None
+
+
+def _came(history: History, mine: Snapshot, source: str) -> Came | None:
+    """Return what a commit added to what stood; None where it computed its partitions anew."""
+    assert mine.stamp is not None
+    if source not in mine.stamp.since:
+        return None
+    # An overwrite may take two commits.
+    before = next(
+        (found for found in history.line if found.stamp is None or found.stamp.write_id != mine.stamp.write_id), None
+    )
+    return Came(mine.stamp.since[source], before.snapshot_id if before else None)
 
 
 def _of(spans: tuple[tuple[str, str], ...], by: str) -> str:

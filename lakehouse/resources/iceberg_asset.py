@@ -88,7 +88,7 @@ def _check_standing(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
     added = sorted(
         name for name, given in inputs.items() if given.mode == "incremental" and given.by and not given.outside
     )
-    has_standing = any(given.mode == "standing" for given in inputs.values())
+    has_standing = any(given.mode == "standing" and not given.outside for given in inputs.values())
     if added and not has_standing and isinstance(table.write, OverwritePartitions):
         raise DeclarationError(
             f"{table.name} overwrites partitions, and its input {', '.join(added)} has only what came to them; "

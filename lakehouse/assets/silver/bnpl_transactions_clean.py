@@ -9,7 +9,7 @@ import dagster as dg
 from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
 from lakehouse.iceberg.quoting import literal
-from lakehouse.iceberg.read import incremental, latest, standing
+from lakehouse.iceberg.read import incremental, standing
 from lakehouse.iceberg.rules import accepted, castable, expression, not_null, unique
 from lakehouse.iceberg.table import Column, IcebergTable, OverwritePartitions, Versions
 from lakehouse.iceberg.versions import newest_accepted
@@ -100,7 +100,7 @@ TABLE = IcebergTable(
         "delivered": incremental(RAW.name, by="_event_date"),
         "delivered_elsewhere": incremental(RAW.name, by="_event_date", outside=True),
         "standing_rows": standing(TABLE.name, by="transaction_date"),
-        "standing_elsewhere": latest(TABLE.name, by="transaction_date", outside=True),
+        "standing_elsewhere": standing(TABLE.name, by="transaction_date", outside=True),
     },
     partitions_def=DAYS,
 )

@@ -22,7 +22,7 @@ def with_scanned(engine: Engine, inputs: Mapping[str, Input], pins: Mapping[str,
 
 
 def _scanned(engine: Engine, given: Input, pin: Pin, run: Run) -> Scanned | None:
-    if pin.snapshot_id is None or given.mode == "changed_keys":
+    if pin.snapshot_id is None or given.mode == "changed_keys" or (given.mode == "standing" and given.outside):
         return None
     table = engine.catalog.load(pin.table)
     history = history_of(pin.table, table)

@@ -37,6 +37,8 @@ class Attempt:
     pins: Mapping[str, Pin] = field(default_factory=dict)
     watermarks: Mapping[str, int] = field(default_factory=dict)
     """By table, the snapshot that the whole target is computed from once this is published."""
+    since: Mapping[str, int] = field(default_factory=dict)
+    """By table, the snapshot after which it was read for the run's partitions; none where they are computed anew."""
 
     @property
     def branch(self) -> str:
@@ -61,6 +63,7 @@ class Attempt:
             inputs=self.watermarks,
             declaration=self.table.declaration_hash,
             read={pin.table: pin.snapshot_id for pin in pins if pin.snapshot_id} if partitions else {},
+            since=self.since,
             spans=tuple((text(low), text(high)) for low, high in partitions.spans) if partitions else (),
         )
 
