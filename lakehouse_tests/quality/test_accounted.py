@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
-from lakehouse.definitions import definitions
-from lakehouse.quality.accounted import FATES
+from lakehouse.definitions import TABLES, definitions
+from lakehouse.quality.accounted import FATES, Came, account
 from lakehouse.quality.accounted_check import NAME
 from lakehouse.resources.instance import open_instance
 from lakehouse.resources.run_result import CheckResult, RunResult
@@ -54,10 +54,35 @@ def test_each_row_has_a_fate(bnpl: Pipeline) -> None:
     assert fates(check) == {"clean": 2, "quarantined": 1, "superseded": 1}
 
 
-def test_a_run_looks_at_its_own_days(bnpl: Pipeline) -> None:
+def test_a_run_looks_at_what_came(bnpl: Pipeline) -> None:
     result = put(bnpl, "late.csv", line(3, DAYS[1]), second=1)
     (check,) = (check for run in result.runs for check in run.checks if check.name == NAME)
+    assert (check.passed, fates(check), check.metadata["partitions"]) == (True, {"clean": 1}, [DAYS[1]])
+
+
+def test_a_run_by_hand_looks_at_all_rows_of_its_days(bnpl: Pipeline) -> None:
+    put(bnpl, "late.csv", line(3, DAYS[1]), second=1)
+    keys = [dg.AssetCheckKey(dg.AssetKey(CLEAN.split(".")), NAME)]
+    selection = dg.AssetSelection.assets(dg.AssetKey(CLEAN.split("."))) | dg.AssetSelection.checks(*keys)
+    with open_instance(bnpl.settings) as instance:
+        run = materialize(definitions(lambda: bnpl.settings), instance, selection, partition=DAYS[1])
+    (check,) = (check for check in run.checks if check.name == NAME)
     assert (check.passed, check.metadata["total_rows"], check.metadata["partitions"]) == (True, 3, [DAYS[1]])
+
+
+def test_a_run_follows_what_stands_no_more(bnpl: Pipeline) -> None:
+    newer = line(2, DAYS[1], amount="12.00", created=f"{DAYS[1]}T23:00:00+08:00")
+    result = put(bnpl, "newer.csv", newer, second=1)
+    (check,) = (check for run in result.runs for check in run.checks if check.name == NAME)
+    assert (check.passed, fates(check)) == (True, {"clean": 1, "superseded": 1})
+
+
+def test_a_row_that_stood_and_that_nothing_displaced_is_lost(bnpl: Pipeline) -> None:
+    raw, stood = (bnpl.snapshots()[name] for name in (RAW, CLEAN))
+    assert raw is not None
+    bnpl.engine.sql(f"DELETE FROM {CLEAN} WHERE transaction_id = 2")
+    found = account(bnpl.engine, TABLES[RAW], TABLES[CLEAN], raw, computed_id=raw, came=Came(raw, stood))
+    assert {fate: rows for fate, rows in found.rows.items() if rows} == {"lost": 1}
 
 
 def test_a_lost_row_is_told(bnpl: Pipeline) -> None:
