@@ -16,7 +16,9 @@ from benchmarks.harness import Measured, Way, compare, report
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.evolving import evolution
 from lakehouse.iceberg.outcome import Published
-from lakehouse.iceberg.rules import Rule, accepted, between, excluded, expression, not_null, unique
+from lakehouse.iceberg.rules.rows import accepted, between, excluded, expression, not_null
+from lakehouse.iceberg.rules.rule import Rule
+from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.table import Append, Column, IcebergTable
 from lakehouse.iceberg.write import write
 from lakehouse.resources.engine import open_engine

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lakehouse.iceberg.rules import Rule
+from lakehouse.iceberg.rules.rule import Rule
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from lakehouse.iceberg.declaration import types
 from lakehouse.iceberg.declaration.declaration_checks import check_layout
 from lakehouse.iceberg.declaration.partitioning import PartitionField, SortField
 from lakehouse.iceberg.declaration.type_relations import leaf_paths
-from lakehouse.iceberg.rules import Rule
+from lakehouse.iceberg.rules.rule import Rule
 
 _NAME = re.compile(r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$")
 SOURCE_KEY = ("_source_file", "_source_sha256")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import dagster as dg
 
 from lakehouse.iceberg.outcome import Refused, RuleResult
-from lakehouse.iceberg.rules import Rule
+from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import OverwritePartitions
 from lakehouse.resources.keys import asset_key
 

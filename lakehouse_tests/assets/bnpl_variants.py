@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.outcome import Published
-from lakehouse.iceberg.rules import Rule
+from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import Column, IcebergTable
 from lakehouse.iceberg.write import write
 from lakehouse_tests.iceberg.declarations import rows_of, run_of

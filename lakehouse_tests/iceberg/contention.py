@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.outcome import Outcome, Published, Refused
 from lakehouse.iceberg.read import latest
-from lakehouse.iceberg.rules import accepted, between, unique
+from lakehouse.iceberg.rules.rows import accepted, between
+from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.run import Partitions, Run
 from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge, Overwrite, OverwritePartitions
 from lakehouse.iceberg.write import write

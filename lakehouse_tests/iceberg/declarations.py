@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import read_history
 from lakehouse.iceberg.inspecting.metadata import files
-from lakehouse.iceberg.rules import between, castable, excluded, not_null, unique
+from lakehouse.iceberg.rules.rows import between, castable, excluded, not_null
+from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.run import Partitions, Run
 from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge, Overwrite, OverwritePartitions
 

@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.outcome import Outcome
 from lakehouse.iceberg.read import incremental
-from lakehouse.iceberg.rules import between, castable, unique
+from lakehouse.iceberg.rules.rows import between, castable
+from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge
 from lakehouse.iceberg.write import write
 from lakehouse.iceberg.writing import attempt_merge, attempt_rows, branch

@@ -3,7 +3,8 @@
 import pytest
 
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.rules import accepted, between, excluded, expression, not_null, unique
+from lakehouse.iceberg.rules.rows import accepted, between, excluded, expression, not_null
+from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.table import Append, Column, IcebergTable
 from lakehouse.iceberg.write import write
 from lakehouse.iceberg.writing.audit import evaluate

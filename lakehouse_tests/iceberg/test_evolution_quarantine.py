@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.evolving.evolution import ensure, plan_now
 from lakehouse.iceberg.outcome import Published
-from lakehouse.iceberg.rules import between
+from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.table import Column, IcebergTable, Merge, Overwrite, Versions
 from lakehouse.iceberg.write import write
 from lakehouse_tests.iceberg.declarations import content, rows_of

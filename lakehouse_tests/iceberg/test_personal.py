@@ -9,7 +9,7 @@ from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.masking import mask
 from lakehouse.iceberg.outcome import Refused
-from lakehouse.iceberg.rules import castable, excluded
+from lakehouse.iceberg.rules.rows import castable, excluded
 from lakehouse.iceberg.table import Column, IcebergTable, Merge
 from lakehouse.iceberg.write import write
 from lakehouse_tests.iceberg.declarations import rows_of

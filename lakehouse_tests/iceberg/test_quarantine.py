@@ -5,7 +5,7 @@ import pytest
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.outcome import Published, Unchanged
 from lakehouse.iceberg.read import incremental, latest
-from lakehouse.iceberg.rules import between
+from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.table import Append, Column, IcebergTable
 from lakehouse.iceberg.write import write
 from lakehouse_tests.iceberg.declarations import DELIVERED, PEOPLE, content, delivery, people, rows_of, snapshot_id

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.rules import accepted, between, castable, excluded, expression, length, not_null, pattern
+from lakehouse.iceberg.rules.rows import accepted, between, castable, excluded, expression, length, not_null, pattern
 from lakehouse.iceberg.table import Column, IcebergTable, Overwrite
 from lakehouse.iceberg.write import write
 from lakehouse.iceberg.writing.audit import audit

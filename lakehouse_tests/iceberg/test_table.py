@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.rules import castable, not_null
+from lakehouse.iceberg.rules.rows import castable, not_null
 from lakehouse.iceberg.table import Append, Column, Merge, OverwritePartitions
 from lakehouse_tests.iceberg.evolving import columns, declared
 

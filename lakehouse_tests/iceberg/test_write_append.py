@@ -6,7 +6,8 @@ from lakehouse.errors import FrameMismatch
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import read_history
 from lakehouse.iceberg.outcome import Published, Refused, Unchanged
-from lakehouse.iceberg.rules import between, unique
+from lakehouse.iceberg.rules.rows import between
+from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.run import Run
 from lakehouse.iceberg.table import Append, Column, IcebergTable
 from lakehouse.iceberg.write import write

@@ -8,7 +8,7 @@ from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import read_history
 from lakehouse.iceberg.outcome import Published, Refused, Unchanged
 from lakehouse.iceberg.read import incremental
-from lakehouse.iceberg.rules import unique
+from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.iceberg.write import write
 from lakehouse_tests.iceberg.declarations import (

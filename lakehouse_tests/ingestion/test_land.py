@@ -8,7 +8,7 @@ import pytest
 from lakehouse.iceberg.evolving import evolution
 from lakehouse.iceberg.history import read_history
 from lakehouse.iceberg.outcome import Published, Refused, Unchanged
-from lakehouse.iceberg.rules import not_null
+from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.ingestion import land as landing
 from lakehouse.ingestion.feed import Feed, bronze_table
 from lakehouse.ingestion.frame import frame, landing_table

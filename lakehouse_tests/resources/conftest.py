@@ -10,7 +10,8 @@ import pytest
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import read_history
 from lakehouse.iceberg.read import incremental
-from lakehouse.iceberg.rules import castable, excluded, not_null, unique
+from lakehouse.iceberg.rules.rows import castable, excluded, not_null
+from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge
 from lakehouse.resources.asset_specs import quarantine_spec
 from lakehouse.resources.iceberg_asset import iceberg_asset

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.rules import between
+from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.table import Column, IcebergTable, OverwritePartitions
 
 KEY = dg.AssetKey(["silver", "numbers"])

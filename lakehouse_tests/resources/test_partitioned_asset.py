@@ -6,7 +6,7 @@ import dagster as dg
 import pytest
 
 from lakehouse.iceberg.read import latest
-from lakehouse.iceberg.rules import between
+from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.table import Column, IcebergTable, OverwritePartitions
 from lakehouse.resources.iceberg_asset import iceberg_asset
 

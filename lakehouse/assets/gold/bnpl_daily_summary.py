@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from lakehouse.assets.silver.bnpl_transactions_clean import DAYS
 from lakehouse.assets.silver.bnpl_transactions_clean import TABLE as CLEAN
 from lakehouse.iceberg.read import latest
-from lakehouse.iceberg.rules import expression, not_null, unique
+from lakehouse.iceberg.rules.rows import expression, not_null
+from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.table import Column, IcebergTable, OverwritePartitions
 from lakehouse.resources.iceberg_asset import iceberg_asset
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from lakehouse.assets.silver.bnpl_transactions_clean import TABLE as CLEAN
 from lakehouse.iceberg.read import changed_keys, latest
-from lakehouse.iceberg.rules import expression, not_null, unique
+from lakehouse.iceberg.rules.rows import expression, not_null
+from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.table import Column, IcebergTable, Merge
 from lakehouse.resources.iceberg_asset import iceberg_asset
 

@@ -10,7 +10,8 @@ from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
 from lakehouse.iceberg.quoting import literal
 from lakehouse.iceberg.read import incremental, standing
-from lakehouse.iceberg.rules import accepted, castable, expression, not_null, unique
+from lakehouse.iceberg.rules.rows import accepted, castable, expression, not_null
+from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.table import Column, IcebergTable, OverwritePartitions, Versions
 from lakehouse.iceberg.versions import newest_accepted
 from lakehouse.quality.accounted_check import accounted_check

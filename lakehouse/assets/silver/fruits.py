@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.quoting import literals
 from lakehouse.iceberg.read import incremental
-from lakehouse.iceberg.rules import castable, excluded, expression, not_null, unique
+from lakehouse.iceberg.rules.rows import castable, excluded, expression, not_null
+from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.table import Column, IcebergTable, Merge
 from lakehouse.iceberg.versions import first_accepted
 from lakehouse.resources.iceberg_asset import iceberg_asset

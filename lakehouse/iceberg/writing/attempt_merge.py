@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.outcome import Outcome, RuleResult
 from lakehouse.iceberg.quoting import identifier
-from lakehouse.iceberg.rules import Rule
+from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import IcebergTable, Merge
 from lakehouse.iceberg.writing import stage
 from lakehouse.iceberg.writing.audit import TOTAL, audit, count, sample_of_repeated

@@ -7,7 +7,7 @@ from lakehouse.errors import UsageError
 from lakehouse.iceberg.history import Snapshot
 from lakehouse.iceberg.outcome import Outcome, Quarantined, RuleResult
 from lakehouse.iceberg.quoting import identifier, literal, literals
-from lakehouse.iceberg.rules import Rule
+from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import Append, OverwritePartitions
 from lakehouse.iceberg.writing import stage
 from lakehouse.iceberg.writing.audit import audit, count, sample_of

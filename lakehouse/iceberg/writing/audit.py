@@ -8,7 +8,7 @@ from lakehouse.iceberg.history import read_history
 from lakehouse.iceberg.masking import mask_row
 from lakehouse.iceberg.outcome import RuleResult
 from lakehouse.iceberg.quoting import identifier, literal
-from lakehouse.iceberg.rules import Rule
+from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import IcebergTable
 
 if TYPE_CHECKING:

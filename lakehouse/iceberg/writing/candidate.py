@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lakehouse.errors import FrameMismatch
 from lakehouse.iceberg.declaration import types
 from lakehouse.iceberg.quoting import identifier, literal
-from lakehouse.iceberg.rules import Rule
+from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import IcebergTable, Merge
 
 if TYPE_CHECKING:

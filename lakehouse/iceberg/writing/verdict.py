@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.outcome import RuleResult
-from lakehouse.iceberg.rules import Rule
+from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.writing.audit import TOTAL, samples_of
 from lakehouse.iceberg.writing.candidate import Candidate
 from lakehouse.iceberg.writing.stage import Attempt
