@@ -4,30 +4,53 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lakehouse.iceberg.rules.bounds import Level, Number
 from lakehouse.iceberg.rules.rule import Rule
 
 
 @dataclass(frozen=True)
 class RuleResult:
-    """What one rule found in the rows that it was evaluated on.
+    """What one rule found in the rows, or in the metadata, that it was evaluated on.
 
-    `sample` holds at most 20 of the rows that break it, personal values masked.
+    `sample` holds at most 20 of the rows that break it, personal values masked. `value` is what a rule measured, and
+    None where it counts rows or had nothing to measure; `note` says what there is to say beside it.
     """
 
     rule: Rule
     failed_rows: int
     total_rows: int
     sample: Sequence[Mapping[str, Any]] = ()
+    value: Number | None = None
+    note: str = ""
+
+    @property
+    def level(self) -> Level:
+        """What comes of it: nothing, a warning, or that nothing may be published."""
+        if self.rule.measure is not None:
+            return self.rule.level_of_value(self.value)
+        return self.rule.level_of_rows(self.failed_rows, self.total_rows)
 
     @property
     def passed(self) -> bool:
-        """Whether no more than the tolerated share of the rows breaks the rule."""
-        return self.failed_rows <= self.rule.tolerated_fraction * self.total_rows
+        """Whether no more than what is tolerated breaks the rule."""
+        return self.level == "holds"
 
     @property
     def blocks(self) -> bool:
         """Whether nothing may be published for it."""
-        return not self.passed and self.rule.on_failure == "block"
+        return self.level == "fails"
+
+    @property
+    def said(self) -> str:
+        """What was found, in words: how many rows break the rule, or what was measured."""
+        if self.rule.measure is None:
+            return f"{self.failed_rows} of {self.total_rows} {'row' if self.total_rows == 1 else 'rows'}"
+        value = "nothing to measure" if self.value is None else _short(self.value)
+        return f"{value} ({self.note})" if self.note else value
+
+
+def _short(value: Number) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True)

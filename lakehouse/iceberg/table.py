@@ -12,6 +12,7 @@ from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.declaration import types
 from lakehouse.iceberg.declaration.declaration_checks import check_layout
 from lakehouse.iceberg.declaration.partitioning import PartitionField, SortField
+from lakehouse.iceberg.declaration.rule_checks import check_rules
 from lakehouse.iceberg.declaration.type_relations import leaf_paths
 from lakehouse.iceberg.rules.rule import Rule
 
@@ -313,12 +314,7 @@ def _check(table: IcebergTable) -> None:
     _check_known(table, "once_by", table.once_by)
     for rule in table.rules:
         _check_known(table, f"rule {rule.name}", rule.columns)
-    rule_names = [rule.name for rule in table.rules]
-    if len(set(rule_names)) < len(rule_names):
-        raise DeclarationError(
-            f"{table.name} has rules of the same name: {', '.join(sorted(rule_names))}.",
-            next_step="Give one of them a name=… of its own.",
-        )
+    check_rules(table, by=table.write.by if isinstance(table.write, OverwritePartitions) else None)
     if table.versions:
         _check_known(table, "versions", (*table.versions.of, *table.versions.newest))
     if isinstance(table.write, Merge):

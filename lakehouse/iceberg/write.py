@@ -21,6 +21,7 @@ from lakehouse.iceberg.writing import branch
 from lakehouse.iceberg.writing.attempt_merge import merge_attempt
 from lakehouse.iceberg.writing.attempt_rows import rows_attempt
 from lakehouse.iceberg.writing.lock import WriteLog, table_lock
+from lakehouse.iceberg.writing.metadata_rules import judge_age
 from lakehouse.iceberg.writing.retry import Failure, classify, pause
 from lakehouse.iceberg.writing.settle import remember_unchanged
 from lakehouse.iceberg.writing.stage import Attempt
@@ -151,9 +152,16 @@ def _nothing_new(inputs: Mapping[str, Input], pins: Mapping[str, Pin], run: Run)
 
 
 def _unchanged(engine: Engine, table: IcebergTable, run: Run, pins: Mapping[str, Pin], number: int) -> Unchanged:
-    main = read_history(engine, table.name).main
-    snapshot_id = main.snapshot_id if main else None
-    return Unchanged(table.name, "", snapshot_id, pins=pins, partitions=run.partition_values, attempts=number)
+    history = read_history(engine, table.name)
+    return Unchanged(
+        table.name,
+        "",
+        history.main.snapshot_id if history.main else None,
+        results=tuple(judge_age(engine, table, history)),
+        pins=pins,
+        partitions=run.partition_values,
+        attempts=number,
+    )
 
 
 def _try_to_drop(engine: Engine, table: IcebergTable, name: str) -> bool:

@@ -1,5 +1,6 @@
 """The rules of a table as Dagster checks: one check for each rule, of the same name."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -40,8 +41,8 @@ def check_specs(table: "IcebergTable") -> list[dg.AssetCheckSpec]:
             name=rule.name,
             asset=asset_key(table.name),
             description=rule.description,
-            blocking=rule.on_failure == "block",
-            metadata={"on_failure": rule.on_failure, "predicate": _predicate(rule)},
+            blocking=rule.can_block,
+            metadata={"on_failure": rule.on_failure, "predicate": rule.test},
         )
         for rule in checked_rules(table)
     ]
@@ -70,15 +71,20 @@ def check_result(table: "IcebergTable", result: RuleResult, evaluated: Evaluated
         check_name=result.rule.name,
         asset_key=asset_key(table.name),
         passed=result.passed,
-        severity=severity(result.rule),
+        severity=severity(result.rule) if result.passed else _severity_of(result),
         description=_described(result, evaluated),
         metadata=_metadata(result, evaluated),
     )
 
 
 def severity(rule: Rule) -> dg.AssetCheckSeverity:
-    """Return ERROR for a rule that blocks; a quarantined row, as one that is warned of, lets the rest go on."""
-    return dg.AssetCheckSeverity.ERROR if rule.on_failure == "block" else dg.AssetCheckSeverity.WARN
+    """Return ERROR for a rule that can block; a quarantined row, as one that is warned of, lets the rest go on."""
+    return dg.AssetCheckSeverity.ERROR if rule.can_block else dg.AssetCheckSeverity.WARN
+
+
+def _severity_of(result: RuleResult) -> dg.AssetCheckSeverity:
+    """Return how bad it is that a rule does not hold: one with two thresholds warns before it blocks."""
+    return dg.AssetCheckSeverity.ERROR if result.blocks else dg.AssetCheckSeverity.WARN
 
 
 def sample_table(sample: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:
@@ -90,10 +96,8 @@ def sample_table(sample: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:
 
 def _metadata(result: RuleResult, evaluated: Evaluated) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "failed_rows": result.failed_rows,
-        "total_rows": result.total_rows,
-        "threshold": result.rule.tolerated_fraction,
-        "predicate": _predicate(result.rule),
+        **(_counted(result) if result.rule.measure is None else _measured(result)),
+        "predicate": result.rule.test,
         "evaluated": evaluated.what,
         "snapshot_id": str(evaluated.snapshot_id),
     }
@@ -106,16 +110,38 @@ def _metadata(result: RuleResult, evaluated: Evaluated) -> dict[str, Any]:
     return found
 
 
+def _counted(result: RuleResult) -> dict[str, Any]:
+    """Return what a rule that counts rows found; `threshold` is the share that it fails above, or warns above."""
+    rule = result.rule
+    fails_above = rule.fails_above
+    found = {
+        "failed_rows": result.failed_rows,
+        "total_rows": result.total_rows,
+        "threshold": rule.warns_above if fails_above is None else fails_above,
+    }
+    return found if fails_above in (None, rule.warns_above) else found | {"warn_above": rule.warns_above}
+
+
+def _measured(result: RuleResult) -> dict[str, Any]:
+    """Return what a rule measured, and its bounds, as numbers that Dagster plots."""
+    rule, value = result.rule, result.value
+    found = {"total_rows": result.total_rows, "note": result.note or None}
+    if value is not None and math.isfinite(value):
+        found["value"] = value if isinstance(value, int) and abs(value) < 2**53 else float(value)
+    bounds = {"low": rule.bounds.low, "high": rule.bounds.high}
+    if rule.warn_outside:
+        bounds |= {"warn_low": rule.warn_outside.low, "warn_high": rule.warn_outside.high}
+    found |= {name: float(bound) for name, bound in bounds.items() if bound is not None}
+    return {name: said for name, said in found.items() if said is not None}
+
+
 def _described(result: RuleResult, evaluated: Evaluated) -> str:
-    rows = f"{result.failed_rows} of {result.total_rows} rows"
     where = " of a refused candidate" if evaluated.what == "candidate" else ""
+    if result.rule.measure is not None:
+        return f"{result.rule.description}: {result.said}{where}."
     if result.failed_rows:
-        return f"{result.rule.description}: {rows}{where} break it."
+        return f"{result.rule.description}: {result.failed_rows} of {result.total_rows} rows{where} break it."
     return result.rule.description if result.total_rows else f"{result.rule.description}: no row changed."
-
-
-def _predicate(rule: Rule) -> str:
-    return f"unique({', '.join(rule.unique_on)})" if rule.unique_on else rule.predicate()
 
 
 def _cell(value: Any) -> str | int | float | bool | None:

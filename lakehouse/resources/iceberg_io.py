@@ -13,7 +13,7 @@ from lakehouse.iceberg.outcome import Outcome, Pin, Refused, RuleResult
 from lakehouse.iceberg.read import Input, latest
 from lakehouse.iceberg.run import Partitions, Run
 from lakehouse.iceberg.table import IcebergTable, OverwritePartitions
-from lakehouse.iceberg.writing import audit
+from lakehouse.iceberg.writing import evaluation
 from lakehouse.resources.checks import Evaluated
 from lakehouse.resources.frames import to_pandas, to_spark
 from lakehouse.resources.inferred import inferred_table
@@ -57,11 +57,9 @@ class IcebergIOManager(dg.ConfigurableIOManager):
 
     def evaluate(self, table: IcebergTable, run: Run) -> tuple[list[RuleResult], Evaluated]:
         """Evaluate the rules on what readers see, in the run's partitions where it has any; writes nothing."""
-        by = table.write.by if isinstance(table.write, OverwritePartitions) else None
-        where = run.partitions.predicate(by) if by and run.partitions else None
         main = read_history(self.engine, table.name).main
         snapshot_id = main.snapshot_id if main else None
-        results = audit.evaluate(self.engine, table, where, snapshot_id)
+        results = evaluation.evaluate(self.engine, table, run.partitions, snapshot_id)
         return results, Evaluated("main", snapshot_id, partitions=run.partition_values)
 
     def handle_output(self, context: dg.OutputContext, obj: Any) -> None:

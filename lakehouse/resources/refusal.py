@@ -37,6 +37,6 @@ def _sources(outcome: Refused) -> str:
 
 
 def _reason(result: RuleResult) -> str:
-    rows = f"{result.failed_rows} of {result.total_rows} {'row' if result.total_rows == 1 else 'rows'}"
     shown = f", such as {json.dumps(dict(result.sample[0]), default=str, ensure_ascii=False)}" if result.sample else ""
-    return f"rule {result.rule.name} ({result.rule.description}) is broken by {rows}{shown}"
+    broken = "does not hold: found" if result.rule.measure else "is broken by"
+    return f"rule {result.rule.name} ({result.rule.description}) {broken} {result.said}{shown}"

@@ -5,11 +5,13 @@ import re
 import pytest
 
 from lakehouse.iceberg.evolving.evolution import plan
+from lakehouse.iceberg.rules import metadata, rows, tables
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse_tests.docs.markdown import ROOT, blocks
 
 PAGES = sorted(path.relative_to(ROOT) for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+RULES = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.spark
@@ -40,6 +42,23 @@ def test_the_declaration_of_the_readme_is_one():
     (table,) = (value for value in names.values() if isinstance(value, IcebergTable))
     assert plan(table, None).describe() == ["create the table with 3 columns"]
     assert {key.path[-1] for key in names["orders"].keys} == {"orders"}
+
+
+@pytest.mark.unit
+def test_the_declaration_of_the_rules_is_one():
+    names: dict[str, object] = {}
+    (block,) = blocks(RULES)
+    exec(block.text, names)
+
+    assert len(names["ORDERS"].rules) == 10
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("module", [rows, tables, metadata], ids=lambda module: module.__name__)
+def test_every_rule_is_told_of_where_it_is_imported_from(module):
+    (part,) = (part for part in RULES.split("\n## ") if f"`{module.__name__}`" in part)
+    made = {name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__}
+    assert set(re.findall(r"^\| `(\w+)\(", part, re.MULTILINE)) == {name for name in made if not name.startswith("_")}
 
 
 @pytest.mark.unit

@@ -1,8 +1,11 @@
-"""Every row rule counts the rows that plain Python would, whatever the values are."""
+"""Every rule on rows finds what plain Python would, whatever the values are."""
 
 import math
 import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -13,6 +16,7 @@ from pyspark.sql import SparkSession
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.rules.rows import accepted, between, castable, excluded, expression, length, not_null, pattern
+from lakehouse.iceberg.rules.tables import mean, null_fraction, references, total, unique
 from lakehouse.iceberg.table import Column, IcebergTable, Overwrite
 from lakehouse.iceberg.write import write
 from lakehouse.iceberg.writing.audit import audit
@@ -75,6 +79,27 @@ ORACLE = {
     expression("n_not_negative", "n >= 0"): lambda row: row.n is not None and row.n < 0,
     castable("raw", "bigint"): lambda row: row.raw is not None and not is_bigint(row.raw),
 }
+SHARES = {
+    null_fraction("s", at_most=0.25): lambda row: row.s is None,
+    null_fraction("x", at_most=0.5, warn_above=0.1): lambda row: row.x is None,
+}
+PARTNERS = [(1, math.nan, "a"), (1, 0.0, "É"), (0, 1.5, ""), (-(2**63), math.inf, "it's ${HOME}"), (None, None, None)]
+KEYS = {
+    unique("n"): ["n"],
+    unique("x"): ["x"],
+    unique("s"): ["s"],
+    unique("n", "s"): ["n", "s"],
+    references("n", "silver.partners"): ["n"],
+    references("x", "silver.partners"): ["x"],
+    references("s", "silver.partners"): ["s"],
+    references(["n", "s"], "silver.partners"): ["n", "s"],
+}
+FIGURES = {
+    total("n", -5, 2**62): lambda row: row.n,
+    total("x", -1.5, 2): lambda row: row.x,
+    mean("n", -5, 2**62): lambda row: row.n,
+    mean("x", -1.5, 2): lambda row: row.x,
+}
 
 
 def is_bigint(text: str) -> bool:
@@ -96,6 +121,66 @@ def test_a_rule_counts_what_python_counts(embedded_engine: Engine, rows: list[Ro
     table = IcebergTable("silver.any", "Anything.", COLUMNS, Overwrite())
     found = audit(embedded_engine, table, frame(embedded_engine.spark, rows), list(ORACLE))
     assert {result.rule.name: result.failed_rows for result in found} == oracle(rows)
+
+
+def as_key(values: Sequence[Any]) -> tuple[Any, ...] | None:
+    """Return values as Spark compares keys, where NaN is one value and -0.0 is 0.0; None where one is NULL."""
+    plain = tuple("NaN" if value != value else value + 0 if isinstance(value, float) else value for value in values)
+    return None if None in values else plain
+
+
+def broken_keys(rows: list[Row]) -> dict[str, int]:
+    at = {"n": 0, "x": 1, "s": 2}
+    found = {}
+    for rule, names in KEYS.items():
+        keys = Counter(as_key([getattr(row, name) for name in names]) for row in rows)
+        del keys[None]
+        partners = {as_key([partner[at[name]] for name in names]) for partner in PARTNERS}
+        lonely = sum(count for key, count in keys.items() if key not in partners)
+        found[rule.name] = lonely if rule.references else sum(count - 1 for count in keys.values())
+    return found
+
+
+def is_figure(found: Any, function: str, values: list[Any]) -> bool:
+    """Whether Spark's figure is that of all values, as far as floats can tell."""
+    if not values:
+        return found is None
+    if any(isinstance(value, float) and not math.isfinite(value) for value in values):
+        return not math.isfinite(found)
+    exact = sum(map(Fraction, values)) / (len(values) if function == "avg" else 1)
+    if function == "sum" and isinstance(values[0], int):
+        return found == exact
+    largest = max(abs(Fraction(value)) for value in values)
+    # The sum that a mean is made of may be more than a double holds.
+    return largest > 1e300 or abs(Fraction(found) - exact) <= largest * len(values) * Fraction(1, 10**14)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(rows=[])
+@example(rows=[Row(n, -0.0, "a", None) for n in (2**63 - 1, 2**63 - 1, 1)] + [Row(None, math.nan, None, None)])
+@given(rows=ROWS)
+def test_shares_keys_and_figures_are_those_of_python(embedded_engine: Engine, rows: list[Row]) -> None:
+    spark = embedded_engine.spark
+    partners = spark.createDataFrame(PARTNERS, "n bigint, x double, s string")
+    found = audit(
+        embedded_engine,
+        IcebergTable("silver.any", "Anything.", COLUMNS, Overwrite()),
+        frame(spark, rows),
+        [*SHARES, *KEYS, *FIGURES],
+        read_other=lambda _: partners,
+    )
+    results = {result.rule.name: result for result in found}
+    for rule, breaks in SHARES.items():
+        failed = sum(map(breaks, rows))
+        assert (results[rule.name].failed_rows, results[rule.name].passed) == (
+            failed,
+            not rows or Fraction(failed, len(rows)) <= Fraction(str(rule.warns_above)),
+        )
+    assert {name: results[name].failed_rows for name in (rule.name for rule in KEYS)} == broken_keys(rows)
+    for rule, value_of in FIGURES.items():
+        values = [value for value in map(value_of, rows) if value is not None]
+        assert is_figure(results[rule.name].value, rule.measure.function, values), rule.name
+        assert results[rule.name].passed == (not values or rule.bounds.hold(results[rule.name].value))
 
 
 @settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -8,7 +8,7 @@ import pytest
 
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.read import incremental, standing
-from lakehouse.iceberg.rules import between
+from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.table import Append, Column, IcebergTable
 from lakehouse.iceberg.write import write
 from lakehouse_tests.iceberg.declarations import DAYS, MONDAY, TUESDAY, content, rows_of, run_of

@@ -14,6 +14,7 @@ _ALIASES = {"integer": "int", "long": "bigint", "timestamp_ltz": "timestamp", "r
 _PRIMITIVES = frozenset(
     {"boolean", "int", "bigint", "float", "double", "date", "timestamp", "timestamp_ntz", "string", "binary"}
 )
+WHOLE_NUMBERS = frozenset({"int", "bigint"})
 _TOKEN = re.compile(r"\s*(?:(?P<word>\w+)|`(?P<quoted>(?:[^`]|``)+)`|'(?P<text>(?:[^'\\]|\\.)*)'|(?P<mark>[<>(),:]))")
 
 

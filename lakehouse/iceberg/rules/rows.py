@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.declaration import types
 from lakehouse.iceberg.quoting import identifier, literal, literals
+from lakehouse.iceberg.rules.bounds import bounds_text
 from lakehouse.iceberg.rules.rule import OnFailure, Rule, made
 
 
@@ -70,7 +71,7 @@ def between(
     return made(
         "between",
         (column,),
-        f"{column} is {_bounds(low, high)}",
+        f"{column} is {bounds_text(low, high)}",
         on_failure,
         options,
         violated_by=f"coalesce({' OR '.join(breaks)}, false)",
@@ -95,7 +96,7 @@ def length(
     return made(
         "length",
         (column,),
-        f"{column} has {_bounds(low, high)} characters",
+        f"{column} has {bounds_text(low, high)} characters",
         on_failure,
         options,
         violated_by=f"coalesce({' OR '.join(breaks)}, false)",
@@ -162,12 +163,6 @@ def _outside(value: str, low: object, high: object) -> list[str]:
     """Return the predicates of the SQL values that lie outside of bounds, of which either may be None."""
     breaks = [f"{value} < {literal(low)}"] if low is not None else []
     return breaks + ([f"{value} > {literal(high)}"] if high is not None else [])
-
-
-def _bounds(low: object, high: object) -> str:
-    return " and ".join(
-        f"{word} {bound}" for word, bound in (("at least", low), ("at most", high)) if bound is not None
-    )
 
 
 def _need_values(kind: str, column: str, values: tuple[object, ...]) -> None:

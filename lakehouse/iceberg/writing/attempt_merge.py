@@ -7,8 +7,10 @@ from lakehouse.iceberg.quoting import identifier
 from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import IcebergTable, Merge
 from lakehouse.iceberg.writing import stage
-from lakehouse.iceberg.writing.audit import TOTAL, audit, count, sample_of_repeated
+from lakehouse.iceberg.writing.audit import TOTAL, audit, count, figures, sample_of
 from lakehouse.iceberg.writing.candidate import DELETED, Candidate, differs_sql, prepare, written_columns
+from lakehouse.iceberg.writing.evaluation import judge_candidate, reader_of_others
+from lakehouse.iceberg.writing.key_rules import KeyRule
 from lakehouse.iceberg.writing.quarantine import Write, quarantine
 from lakehouse.iceberg.writing.settle import publish, refuse, unchanged, with_counts
 from lakehouse.iceberg.writing.stage import Attempt
@@ -45,10 +47,13 @@ def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int
         )
     inserted, updated, deleted = (found[name] for name in (_INSERTED, _UPDATED, _DELETED))
     if inserted + updated + deleted == 0:
+        if any(result.blocks for result in results if result.rule.on_failure == "quarantine"):
+            return refuse(attempt, results, quarantined, number, staged=False)
         return unchanged(attempt, results, quarantined, number)
     changed = candidate.accepted(compared.where(f"{_ACTION} <> 'same'"))
     _stage(attempt, mode, changed, updated + deleted)
-    results += _other_uniqueness(attempt, mode, changed)
+    results += _on_other_keys(attempt, mode, changed)
+    results += judge_candidate(attempt)
     if any(result.blocks for result in results):
         return refuse(attempt, results, quarantined, number)
     published = publish(attempt, results, quarantined, number)
@@ -79,12 +84,17 @@ def _aggregates(table: IcebergTable, mode: Merge, candidate: Candidate) -> dict[
     """Return what one query counts: broken rules, refused rows, inserts, updates, deletes, and distinct keys."""
     refused = candidate.refused_predicate
     key = f"struct({', '.join(map(identifier, mode.on))})"
-    return counted(candidate, table.row_rules) | {
-        _INSERTED: f"count_if(NOT {refused} AND {_ACTION} = 'insert')",
-        _UPDATED: f"count_if(NOT {refused} AND {_ACTION} = 'update')",
-        _DELETED: f"count_if({_ACTION} = 'delete')",
-        _KEYS: f"count(DISTINCT CASE WHEN NOT {refused} THEN {key} END)",
-    }
+    counting = f"NOT {refused} AND NOT {DELETED}" if candidate.deletes else f"NOT {refused}"
+    return (
+        counted(candidate, table.row_rules)
+        | figures(table, table.rules, counting)
+        | {
+            _INSERTED: f"count_if(NOT {refused} AND {_ACTION} = 'insert')",
+            _UPDATED: f"count_if(NOT {refused} AND {_ACTION} = 'update')",
+            _DELETED: f"count_if({_ACTION} = 'delete')",
+            _KEYS: f"count(DISTINCT CASE WHEN NOT {refused} THEN {key} END)",
+        }
+    )
 
 
 def _results(
@@ -92,6 +102,8 @@ def _results(
 ) -> list[RuleResult]:
     accepted_rows = found[TOTAL] - found[REFUSED]
     results = judged(attempt, candidate, compared, attempt.table.row_rules, found)
+    measured = [rule for rule in attempt.table.rules if rule.kind == "figures"]
+    results += [RuleResult(rule, 0, accepted_rows, value=found[rule.name]) for rule in measured]
     return results + [RuleResult(rule, 0, accepted_rows) for rule in attempt.table.rules if _is_key(rule, mode)]
 
 
@@ -106,7 +118,7 @@ def _with_repeated_keys(
         ),
     )
     rows = candidate.accepted(compared)
-    sample = sample_of_repeated(attempt.engine, attempt.table, rows, rule)
+    sample = sample_of(attempt.engine, attempt.table, KeyRule(rule).broken_rows(rows))
     failed = RuleResult(rule, repeated, results[0].total_rows if results else repeated, sample)
     return [failed, *(result for result in results if result.rule.name != rule.name)]
 
@@ -116,15 +128,16 @@ def _is_key(rule: Rule, mode: Merge) -> bool:
     return bool(rule.unique_on) and set(mode.on) <= set(rule.unique_on)
 
 
-def _other_uniqueness(attempt: Attempt, mode: Merge, changed: "DataFrame") -> list[RuleResult]:
-    """Evaluate the rules that other columns than the key are unique, among the rows merged and those that stay."""
-    rules = [rule for rule in attempt.table.rules if rule.unique_on and not _is_key(rule, mode)]
+def _on_other_keys(attempt: Attempt, mode: Merge, changed: "DataFrame") -> list[RuleResult]:
+    """Evaluate the rules on other keys than the merge's own: unique among the rows merged and those that stay."""
+    rules = [rule for rule in attempt.table.rules if rule.kind == "keys" and not _is_key(rule, mode)]
     if not rules:
         return []
     keys = [identifier(key) for key in mode.on]
     staying = attempt.existing().join(changed.select(*keys), list(mode.on), "left_anti")
     added = changed.where(f"NOT {DELETED}") if DELETED in changed.columns else changed
-    return audit(attempt.engine, attempt.table, added, rules, staying if attempt.base.rows else None)
+    existing = staying if attempt.base.rows else None
+    return audit(attempt.engine, attempt.table, added, rules, existing, reader_of_others(attempt))
 
 
 def _stage(attempt: Attempt, mode: Merge, changed: "DataFrame", matched: int) -> None:

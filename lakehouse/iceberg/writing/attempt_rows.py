@@ -12,6 +12,7 @@ from lakehouse.iceberg.table import Append, OverwritePartitions
 from lakehouse.iceberg.writing import stage
 from lakehouse.iceberg.writing.audit import audit, count, sample_of
 from lakehouse.iceberg.writing.candidate import Candidate, prepare
+from lakehouse.iceberg.writing.evaluation import judge_candidate, reader_of_others
 from lakehouse.iceberg.writing.quarantine import Write, quarantine
 from lakehouse.iceberg.writing.settle import publish, refuse, unchanged, with_counts
 from lakehouse.iceberg.writing.stage import Attempt
@@ -40,6 +41,8 @@ def rows_attempt(
     head = attempt.history().head(attempt.branch)
     assert head is not None
     if isinstance(attempt.table.write, Append) and head.rows == attempt.base.rows:
+        if any(result.blocks for result in split):
+            return refuse(attempt, split, quarantined, number)
         return unchanged(attempt, split, quarantined, number)
     return _settle(attempt, head, split, quarantined, number)
 
@@ -48,16 +51,19 @@ def _append(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[
     """Stage the rows that break no rule, and look for others only where some are missing.
 
     Counting a frame reads no column, where it is read from files; evaluating the rules once more would read all theirs.
+    A rule that tolerates some rows, and only counts them, is evaluated on what was staged.
     """
-    rules = [rule for rule in attempt.table.row_rules if rule.on_failure != "warn"]
-    blocking = [rule for rule in rules if rule.on_failure == "block"]
+    casting = [rule for rule in attempt.table.casting_rules.values() if rule.on_failure != "quarantine"]
+    blocking = [rule for rule in attempt.table.row_rules if rule.on_failure == "block" and rule.tolerates_nothing]
+    rules = [*attempt.table.quarantining_rules, *blocking]
     stage.append(attempt, candidate.accepted(candidate.frame.where(f"NOT {candidate.broken(blocking)}")))
-    if not rules:
+    if not rules and not casting:
         return [], None
     total = candidate.frame.count()
-    if total == _added(attempt):
+    if total == _added(attempt) and all(rule in rules for rule in casting):
         return [RuleResult(rule, 0, total) for rule in rules], None
-    split, quarantined = _split(attempt, candidate, candidate.frame, write, attempt.table.quarantining_rules)
+    judged_now = [*attempt.table.quarantining_rules, *casting]
+    split, quarantined = _split(attempt, candidate, candidate.frame, write, judged_now)
     refused = quarantined.rows if quarantined else 0
     if total - refused > _added(attempt):
         # They belong to the candidate that is refused for them.
@@ -77,7 +83,7 @@ def _overwrite(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[li
 
     It is kept by a local checkpoint: rows as they are take a third less time than the columns of a cache.
     """
-    if not attempt.table.quarantining_rules:
+    if not attempt.table.quarantining_rules and not attempt.table.casting_rules:
         stage.overwrite(attempt, candidate.accepted(), _overwritten(attempt))
         return [], None
     candidate = candidate.judged()
@@ -92,12 +98,15 @@ def _settle(
 ) -> Outcome:
     known = {result.rule.name for result in split}
     rules = [rule for rule in attempt.table.rules if rule.on_failure != "quarantine" and rule.name not in known]
-    needed = rules or isinstance(attempt.table.write, OverwritePartitions)
-    changed = _changed_rows(attempt, head)
-    existing = attempt.existing() if isinstance(attempt.table.write, Append) and attempt.base.rows else None
-    found = audit(attempt.engine, attempt.table, changed, [_ANY, *rules], existing) if needed else []
+    asks_rows = any(rule.kind in ("rows", "figures", "keys") for rule in rules)
+    found: list[RuleResult] = []
+    if asks_rows or isinstance(attempt.table.write, OverwritePartitions):
+        changed = _changed_rows(attempt, head)
+        existing = attempt.existing() if isinstance(attempt.table.write, Append) and attempt.base.rows else None
+        read_other = reader_of_others(attempt)
+        found = audit(attempt.engine, attempt.table, changed, [_ANY, *rules], existing, read_other)
     standing = found[0].total_rows if found else 0
-    results = [*split, *found[1:], *_outside(attempt, head, standing)]
+    results = [*split, *found[1:], *judge_candidate(attempt), *_outside(attempt, head, standing)]
     if any(result.blocks for result in results):
         return refuse(attempt, results, quarantined, number)
     published = publish(attempt, results, quarantined, number)

@@ -1,15 +1,20 @@
-"""The rules of a table, evaluated: one query for all rules on rows, at most one more for uniqueness."""
+"""The rules that rows answer, evaluated: one query for all on rows and figures, at most one more for all on keys."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from lakehouse.iceberg.declaration.types import WHOLE_NUMBERS
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.history import read_history
 from lakehouse.iceberg.masking import mask_row
 from lakehouse.iceberg.outcome import RuleResult
 from lakehouse.iceberg.quoting import identifier, literal
+from lakehouse.iceberg.read import read_main
+from lakehouse.iceberg.rules.measures import Aggregate
 from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import IcebergTable
+from lakehouse.iceberg.writing.key_rules import KeyRule, count_broken, key_bounds
+from lakehouse.iceberg.writing.one_job import planned_once
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row
@@ -21,48 +26,64 @@ _OF = "__of"
 _RANK = "__rank"
 
 
-def evaluate(
-    engine: Engine, table: IcebergTable, where: str | None = None, snapshot_id: int | None = None
-) -> list[RuleResult]:
-    """Evaluate a table's rules on what readers see, and write nothing.
-
-    :param where: a SQL predicate on the rows to look at; all where it is left out.
-    :param snapshot_id: the state to look at; the current one where it is left out.
-    :raises TableNotFound: when the table is not there.
-    """
-    main = read_history(engine, table.name).main
-    if snapshot_id is None and main is None:
-        return [RuleResult(rule, 0, 0) for rule in table.rules]
-    pinned = str(snapshot_id or main.snapshot_id)  # type: ignore[union-attr]
-    frame = engine.spark.read.option("versionAsOf", pinned).table(engine.catalog.sql_name(table.name))
-    return audit(engine, table, frame.where(where) if where else frame, table.rules)
-
-
 def audit(
     engine: Engine,
     table: IcebergTable,
     rows: "DataFrame",
     rules: Sequence[Rule],
     existing: "DataFrame | None" = None,
+    read_other: "Callable[[str], DataFrame] | None" = None,
 ) -> list[RuleResult]:
-    """Evaluate rules on typed rows, with a sample of at most 20 rows for each rule that failed.
+    """Evaluate rules on typed rows, with a sample of at most 20 rows for each rule that does not hold.
 
+    One query, a single Spark job, answers all that rows tell by themselves, and one more what others must tell: whether
+    a key stands elsewhere, or has no partner.
+
+    :param rules: those of other kinds, which rows do not answer, are passed over.
     :param existing: rows already in the table, that new ones must be unique among as well; only those whose key can be
         among the new ones are read.
+    :param read_other: gives the rows of another table that is referred to; what readers see where it is left out.
     """
-    unique_rules = [rule for rule in rules if rule.unique_on]
-    found = count(rows, _row_counts(rules) | (_key_bounds(unique_rules) if existing is not None else {}))
-    failed = {rule.name: found[rule.name] for rule in rules if rule.is_row_rule}
-    near = {rule.name: _near(existing, rule, found) for rule in unique_rules} if existing is not None else {}
-    if unique_rules:
-        failed |= _count_duplicates(rows, unique_rules, near)
+    rules = [rule for rule in rules if rule.kind in ("rows", "figures", "keys")]
+    keyed = [
+        KeyRule(rule, existing) if rule.unique_on else _reference(engine, rule, read_other) for rule in _keys(rules)
+    ]
+    bounds = [key for key in keyed if key.others is not None]
+    with planned_once(engine.spark):
+        found = count(rows, _row_counts(rules) | figures(table, rules) | key_bounds(bounds))
+        near = [key.near(found) for key in keyed]
+        repeated = count_broken(rows, near)
+    broken = {rule.name: found[rule.name] for rule in rules if rule.is_row_rule} | repeated
+    results = [_result(rule, broken, found) for rule in rules]
+    return _sampled(engine, table, rows, results, {key.rule.name: key for key in near})
 
-    broken = {rule.name: rule.predicate() for rule in rules if rule.is_row_rule and failed[rule.name]}
+
+def _result(rule: Rule, broken: Mapping[str, int], found: Mapping[str, Any]) -> RuleResult:
+    if rule.kind == "figures":
+        return RuleResult(rule, 0, found[TOTAL], value=found[rule.name])
+    return RuleResult(rule, broken[rule.name], found[TOTAL])
+
+
+def _keys(rules: Sequence[Rule]) -> list[Rule]:
+    return [rule for rule in rules if rule.kind == "keys"]
+
+
+def _reference(engine: Engine, rule: Rule, read_other: "Callable[[str], DataFrame] | None") -> KeyRule:
+    assert rule.references is not None
+    return KeyRule(rule, read_other(rule.references.table) if read_other else read_main(engine, rule.references.table))
+
+
+def _sampled(
+    engine: Engine, table: IcebergTable, rows: "DataFrame", results: Sequence[RuleResult], keyed: Mapping[str, KeyRule]
+) -> list[RuleResult]:
+    """Return results with samples of the rows that break the rules which do not hold."""
+    failed = {result.rule.name: result.failed_rows for result in results if not result.passed and result.failed_rows}
+    broken = {
+        found.rule.name: found.rule.predicate() for found in results if found.rule.is_row_rule and not found.passed
+    }
     samples: dict[str, tuple] = samples_of(engine, table, rows, broken, failed, ["*"])
-    for rule in unique_rules:
-        if failed[rule.name]:
-            samples[rule.name] = sample_of_repeated(engine, table, rows, rule, near.get(rule.name))
-    return [RuleResult(rule, failed[rule.name], found[TOTAL], samples.get(rule.name, ())) for rule in rules]
+    samples |= {name: sample_of(engine, table, key.broken_rows(rows)) for name, key in keyed.items() if name in failed}
+    return [replace(result, sample=samples.get(result.rule.name, ())) for result in results]
 
 
 def count(rows: "DataFrame", expressions: Mapping[str, str]) -> dict[str, Any]:
@@ -79,21 +100,21 @@ def _row_counts(rules: Sequence[Rule]) -> dict[str, str]:
     return {rule.name: f"count_if({rule.predicate()})" for rule in rules if rule.is_row_rule}
 
 
-def _key_bounds(rules: Sequence[Rule]) -> dict[str, str]:
-    bounds = {}
-    for rule in rules:
-        key = identifier(rule.unique_on[0])
-        bounds |= {f"__low_{rule.name}": f"min({key})", f"__high_{rule.name}": f"max({key})"}
-    return bounds
+def figures(table: IcebergTable, rules: Sequence[Rule], where: str = "") -> dict[str, str]:
+    """Return the SQL aggregates that rules bound, by rule.
+
+    :param where: a SQL predicate on the rows that count.
+    """
+    only = f" FILTER (WHERE {where})" if where else ""
+    measured = {rule.name: rule.measure for rule in rules if isinstance(rule.measure, Aggregate)}
+    return {name: f"{_aggregate(table, aggregate)}{only}" for name, aggregate in measured.items()}
 
 
-def _near(existing: "DataFrame", rule: Rule, found: Mapping[str, Any]) -> "DataFrame":
-    """Narrow the rows of the table to those whose key lies between the least and the greatest new one."""
-    low, high = found[f"__low_{rule.name}"], found[f"__high_{rule.name}"]
-    if low is None:
-        return existing.where("false")
-    key = identifier(rule.unique_on[0])
-    return existing.where(f"{key} >= {literal(low)} AND {key} <= {literal(high)}")
+def _aggregate(table: IcebergTable, aggregate: Aggregate) -> str:
+    column = identifier(aggregate.column)
+    # A sum of whole numbers may need more digits than they have: Spark stops the query where it overflows.
+    exact = aggregate.function == "sum" and table.column(aggregate.column).type in WHOLE_NUMBERS
+    return f"sum(CAST({column} AS DECIMAL(38,0)))" if exact else f"{aggregate.function}({column})"
 
 
 def samples_of(
@@ -155,53 +176,6 @@ def _shown(engine: Engine, table: IcebergTable, found: "Sequence[Row]") -> tuple
     rows = ({name: value for name, value in row.asDict(recursive=True).items() if name != _OF} for row in found)
     plain = ({name: _plain(value) for name, value in row.items()} for row in rows)
     return tuple(mask_row(engine.masking_key, row, table.personal_columns) for row in plain)
-
-
-def sample_of_repeated(
-    engine: Engine, table: IcebergTable, rows: "DataFrame", rule: Rule, existing: "DataFrame | None" = None
-) -> tuple[Mapping[str, Any], ...]:
-    """Return at most 20 keys that stand more than once, with how often they do."""
-    keys = [identifier(name) for name in rule.unique_on]
-    repeated = _marked(rows, rule, existing).groupBy(*keys).agg({"*": "count", "__new": "sum"})
-    return sample_of(
-        engine, table, repeated.where("`count(1)` > 1 AND `sum(__new)` > 0").selectExpr(*keys, "`count(1)` AS rows")
-    )
-
-
-def _count_duplicates(rows: "DataFrame", rules: Sequence[Rule], existing: "Mapping[str, DataFrame]") -> dict[str, int]:
-    counted = None
-    for rule in rules:
-        one = _duplicates_of(rows, rule, existing.get(rule.name))
-        counted = one if counted is None else counted.unionAll(one)
-    assert counted is not None
-    return {row["rule"]: row["failed"] for row in counted.collect()}
-
-
-def _duplicates_of(rows: "DataFrame", rule: Rule, existing: "DataFrame | None") -> "DataFrame":
-    """Return one row: how many rows repeat a key, the first of each new key not counted."""
-    keys = [identifier(name) for name in rule.unique_on]
-    grouped = (
-        _marked(rows, rule, existing)
-        .groupBy(*keys)
-        .agg({"__new": "sum", "*": "count"})
-        .selectExpr("`sum(__new)` AS added", "`count(1)` AS standing")
-    )
-    repeats = "CASE WHEN standing > added THEN added ELSE added - 1 END"
-    return grouped.selectExpr(
-        f"{literal(rule.name)} AS rule", f"coalesce(sum(if(added > 0, {repeats}, 0)), 0) AS failed"
-    )
-
-
-def _marked(rows: "DataFrame", rule: Rule, existing: "DataFrame | None") -> "DataFrame":
-    keys = [identifier(name) for name in rule.unique_on]
-    marked = _with_key(rows, rule.unique_on).selectExpr(*keys, "1 AS __new")
-    if existing is None:
-        return marked
-    return marked.unionAll(_with_key(existing, rule.unique_on).selectExpr(*keys, "0 AS __new"))
-
-
-def _with_key(rows: "DataFrame", columns: Sequence[str]) -> "DataFrame":
-    return rows.where(" AND ".join(f"{identifier(name)} IS NOT NULL" for name in columns))
 
 
 def _plain(value: Any) -> Any:

@@ -8,6 +8,7 @@ from lakehouse.iceberg.history import UNCHANGED_PROPERTY, History, Snapshot
 from lakehouse.iceberg.outcome import Published, Quarantined, Refused, RuleResult, Unchanged
 from lakehouse.iceberg.quoting import literal
 from lakehouse.iceberg.writing import branch
+from lakehouse.iceberg.writing.metadata_rules import judge_age
 from lakehouse.iceberg.writing.retry import FenceLost, retry_on_refs
 from lakehouse.iceberg.writing.stage import Attempt
 
@@ -70,12 +71,13 @@ def unchanged(
     attempt: Attempt, results: Sequence[RuleResult], quarantined: Quarantined | None, tries: int
 ) -> Unchanged:
     """Say that no row would change."""
-    main = attempt.history().main
+    history = attempt.history()
+    main = history.main
     return Unchanged(
         table=attempt.table.name,
         write_id=attempt.write_id,
         snapshot_id=main.snapshot_id if main else None,
-        results=tuple(results),
+        results=(*results, *judge_age(attempt.engine, attempt.table, history)),
         pins=attempt.pins,
         partitions=attempt.run.partition_values,
         quarantined=quarantined,

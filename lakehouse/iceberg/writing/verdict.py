@@ -1,6 +1,7 @@
 """What a table's row rules say of the rows that a write was given: counted in one query, samples in one more."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.outcome import RuleResult
@@ -30,13 +31,17 @@ def judged(
 
     A rule that quarantines looks at all rows, and the others at those that go on.
     """
-    broken = {rule.name: _breaks(candidate, rule) for rule in rules if found[rule.name]}
-    samples = samples_of(attempt.engine, attempt.table, rows, broken, found, candidate.shown_terms(rows))
     looked_at = {True: found[TOTAL], False: found[TOTAL] - found[REFUSED]}
-    return [
-        RuleResult(rule, found[rule.name], looked_at[rule.on_failure == "quarantine"], samples.get(rule.name, ()))
-        for rule in rules
-    ]
+    results = [RuleResult(rule, found[rule.name], looked_at[rule.on_failure == "quarantine"]) for rule in rules]
+    shown = [result.rule for result in results if result.failed_rows and _is_shown(result)]
+    broken = {rule.name: _breaks(candidate, rule) for rule in shown}
+    samples = samples_of(attempt.engine, attempt.table, rows, broken, found, candidate.shown_terms(rows))
+    return [replace(result, sample=samples.get(result.rule.name, ())) for result in results]
+
+
+def _is_shown(result: RuleResult) -> bool:
+    """Whether rows are shown that break a rule: those that do not go on are, however few."""
+    return not result.passed or result.rule.on_failure == "quarantine"
 
 
 def _breaks(candidate: Candidate, rule: Rule) -> str:

@@ -1,0 +1,48 @@
+"""What rules ask of a table that its declaration cannot give, said at import rather than at the first write."""
+
+from typing import TYPE_CHECKING
+
+from lakehouse.errors import DeclarationError
+from lakehouse.iceberg.declaration import types
+from lakehouse.iceberg.rules.measures import Aggregate, Difference
+from lakehouse.iceberg.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from lakehouse.iceberg.table import IcebergTable
+
+_NUMBERS = types.WHOLE_NUMBERS | {"float", "double"}
+
+
+def check_rules(table: "IcebergTable", *, by: str | None) -> None:
+    """Check names of rules, and that figures are of numbers that may be shown.
+
+    :param by: the column that the table is overwritten by partitions of; None for other tables.
+    :raises DeclarationError: names the table, the rule, what it holds and what was expected.
+    """
+    names = [rule.name for rule in table.rules]
+    if len(set(names)) < len(names):
+        raise DeclarationError(
+            f"{table.name} has rules of the same name: {', '.join(sorted(names))}.",
+            next_step="Give one of them a name=… of its own.",
+        )
+    for rule in table.rules:
+        if isinstance(rule.measure, Aggregate):
+            _check_figure(table, rule, rule.measure.column)
+        if isinstance(rule.measure, Difference) and by and not rule.measure.by:
+            raise DeclarationError(
+                f"{table.name}: rule {rule.name} compares whole tables, and a run writes partitions of {by}.",
+                next_step=f"Say by=…, the column of {rule.measure.table} that has the same partitions.",
+            )
+
+
+def _check_figure(table: "IcebergTable", rule: Rule, column: str) -> None:
+    column_type = types.parse(table.column(column).type)
+    if not isinstance(column_type, types.Decimal) and str(column_type) not in _NUMBERS:
+        raise DeclarationError(
+            f"{table.name}: rule {rule.name} is about {column}, which is {column_type}; expected a column of numbers."
+        )
+    if column in table.personal_columns:
+        raise DeclarationError(
+            f"{table.name}: rule {rule.name} is about {column}, which is personal: of few rows it tells them.",
+            next_step="Say what must hold of each value, with between(…).",
+        )

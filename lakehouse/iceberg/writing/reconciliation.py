@@ -1,0 +1,123 @@
+"""Rules that a figure of a table is the same in another one: counts by metadata where they can be, the rest queried."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING
+
+from lakehouse.errors import DeclarationError
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.history import Snapshot, read_history
+from lakehouse.iceberg.outcome import Pin, RuleResult
+from lakehouse.iceberg.quoting import literal
+from lakehouse.iceberg.read import read
+from lakehouse.iceberg.rules.measures import Difference
+from lakehouse.iceberg.rules.rule import Rule
+from lakehouse.iceberg.run import Partitions
+from lakehouse.iceberg.table import IcebergTable, OverwritePartitions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_COUNTS = ("count(1)", "count(*)")
+
+
+@dataclass(frozen=True)
+class _Figure:
+    """One aggregate of a state of a table, in all or some of its rows."""
+
+    key: str
+    sql: str
+    table: str
+    snapshot: Snapshot | None
+    where: str | None
+
+    @property
+    def known(self) -> Decimal | None:
+        """Its value where metadata tells it."""
+        counts = self.sql.lower() in _COUNTS and self.where is None
+        return Decimal(self.snapshot.rows if self.snapshot else 0) if counts else None
+
+    def query(self, engine: Engine) -> "DataFrame":
+        """Return one row with its key and its value as text, which holds a decimal and a double alike."""
+        rows = read(engine, Pin(self.table, self.snapshot.snapshot_id if self.snapshot else None), self.where)
+        return rows.selectExpr(f"{literal(self.key)} AS key", f"CAST({self.sql} AS STRING) AS value")
+
+
+def reconcile(
+    engine: Engine,
+    table: IcebergTable,
+    snapshot: Snapshot | None,
+    pins: Mapping[str, int | None],
+    partitions: Partitions | None = None,
+) -> list[RuleResult]:
+    """Evaluate the rules that look at a figure of two tables; one query for all, and none where metadata tells.
+
+    :param snapshot: the state of the table that is looked at.
+    :param pins: states of other tables, by name; of those that are not named, what readers see.
+    :param partitions: those of the run, which then are all that is compared.
+    """
+    rules = [(rule, rule.measure) for rule in table.rules if isinstance(rule.measure, Difference)]
+    if partitions and isinstance(table.write, OverwritePartitions):
+        here = partitions.predicate(table.write.by)
+        sides = [_sides(rule, measure, table, snapshot, pins, engine, here, partitions) for rule, measure in rules]
+    else:
+        sides = [_sides(rule, measure, table, snapshot, pins, engine) for rule, measure in rules]
+    values = _values(engine, [side for pair in sides for side in pair])
+    return [_compared(rule, pair, values) for (rule, _), pair in zip(rules, sides, strict=True)]
+
+
+def _sides(
+    rule: Rule,
+    measure: Difference,
+    table: IcebergTable,
+    snapshot: Snapshot | None,
+    pins: Mapping[str, int | None],
+    engine: Engine,
+    where: str | None = None,
+    partitions: Partitions | None = None,
+) -> tuple[_Figure, _Figure]:
+    history = read_history(engine, measure.table)
+    pinned = pins[measure.table] if measure.table in pins else history.refs.get("main")
+    other = history.snapshots.get(pinned) if pinned is not None else None
+    there = partitions.predicate(measure.by) if partitions and measure.by else None
+    return (
+        _Figure(f"{rule.name} here", measure.here, table.name, snapshot, where),
+        _Figure(f"{rule.name} there", measure.there, measure.table, other, there),
+    )
+
+
+def _values(engine: Engine, figures: Sequence[_Figure]) -> dict[str, Decimal]:
+    values = {figure.key: figure.known for figure in figures}
+    asked = [figure.query(engine) for figure in figures if figure.known is None]
+    if asked:
+        union = asked[0]
+        for one in asked[1:]:
+            union = union.unionAll(one)
+        values |= {row["key"]: _number(row["key"], row["value"]) for row in union.collect()}
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _number(key: str, text: str | None) -> Decimal:
+    """Return a figure's value; a sum of nothing is 0."""
+    try:
+        return Decimal(text or 0)
+    except InvalidOperation:
+        raise DeclarationError(f"rule {key.split()[0]} compares what is no number; expected sums or counts.") from None
+
+
+def _compared(rule: Rule, sides: tuple[_Figure, _Figure], values: Mapping[str, Decimal]) -> RuleResult:
+    here, there = (values[side.key] for side in sides)
+    other = sides[1]
+    state = f" at snapshot {other.snapshot.snapshot_id}" if other.snapshot else ", which is empty"
+    note = f"{here} here, {there} in {other.table}{state}"
+    rows = sides[0].snapshot.rows if sides[0].snapshot else 0
+    return RuleResult(rule, 0, rows, value=_difference(here, there), note=note)
+
+
+def _difference(here: Decimal, there: Decimal) -> float:
+    if here == there:
+        return 0.0
+    both = here.is_finite() and there.is_finite() and there != 0
+    return float(abs(here - there) / abs(there)) if both else math.inf

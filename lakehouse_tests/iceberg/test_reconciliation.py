@@ -1,0 +1,106 @@
+"""A figure of a table is that of another: what was computed from rows accounts for all of them."""
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.outcome import Outcome, Published, Refused
+from lakehouse.iceberg.read import incremental, latest
+from lakehouse.iceberg.rules.tables import reconciles
+from lakehouse.iceberg.run import Run
+from lakehouse.iceberg.table import Append, Column, IcebergTable, Overwrite, OverwritePartitions
+from lakehouse.iceberg.write import write
+from lakehouse.iceberg.writing.evaluation import evaluate
+from lakehouse_tests.iceberg.declarations import DAYS, MONDAY, TUESDAY, days, rows_of, run_of
+
+pytestmark = pytest.mark.spark
+SOURCE = replace(DAYS, rules=[])
+SUMMARY = IcebergTable(
+    "gold.by_day",
+    "",
+    [Column("day", "date"), Column("rows", "bigint")],
+    OverwritePartitions(by="day"),
+    partitioning=["day"],
+    rules=[reconciles(SOURCE.name, here="sum(rows)", by="d")],
+)
+INPUTS = {"rows": latest(SOURCE.name, by="d")}
+
+
+def deliver(engine: Engine, day: date, rows: int) -> Outcome:
+    return write(engine, SOURCE, days(engine, *((day, at, at) for at in range(rows))), run=run_of(day))
+
+
+def summarise(engine: Engine, *run_days: date, where: str = "true") -> Outcome:
+    def compute(rows):
+        return rows.where(where).groupBy("d").count().selectExpr("d AS day", "count AS rows")
+
+    return write(engine, SUMMARY, compute, INPUTS, run_of(*run_days) if run_days else Run())
+
+
+def test_a_runs_partitions_are_compared(embedded_engine: Engine) -> None:
+    deliver(embedded_engine, MONDAY, 3)
+    deliver(embedded_engine, TUESDAY, 2)
+    done = summarise(embedded_engine, TUESDAY)
+    assert isinstance(done, Published)
+    assert [(r.level, r.value) for r in done.results if r.rule.kind == "reconciliation"] == [("holds", 0.0)]
+
+
+def test_a_difference_is_refused_and_told(embedded_engine: Engine) -> None:
+    deliver(embedded_engine, MONDAY, 4)
+    done = summarise(embedded_engine, MONDAY, where="v > 0")
+    assert isinstance(done, Refused)
+    (result,) = done.reasons
+    assert result.value == 0.25 and result.note.startswith("3 here, 4 in silver.days at snapshot ")
+
+
+def test_alone_nothing_is_said_while_partitions_are_owed(embedded_engine: Engine) -> None:
+    deliver(embedded_engine, MONDAY, 3)
+    summarise(embedded_engine, MONDAY)
+    assert [result.value for result in evaluate(embedded_engine, SUMMARY)] == [0.0]
+    deliver(embedded_engine, MONDAY, 5)
+    deliver(embedded_engine, TUESDAY, 2)
+    summarise(embedded_engine, TUESDAY)
+    (result,) = evaluate(embedded_engine, SUMMARY)
+    assert (result.level, result.value) == ("holds", None)
+    assert "the newest of silver.days is yet to be computed from" in result.note
+    summarise(embedded_engine, MONDAY)
+    assert [result.value for result in evaluate(embedded_engine, SUMMARY)] == [0.0]
+
+
+def test_counts_of_whole_tables_start_no_job(embedded_engine: Engine, count_jobs) -> None:
+    deliver(embedded_engine, MONDAY, 3)
+    copy = IcebergTable("gold.copy", "", DAYS.columns, Append(once_by=()), rules=[reconciles(SOURCE.name)])
+    inputs = {"rows": incremental(SOURCE.name)}
+    assert isinstance(write(embedded_engine, copy, lambda rows: rows, inputs), Published)
+    with count_jobs() as counted:
+        assert [(r.level, r.value) for r in evaluate(embedded_engine, copy)] == [("holds", 0.0)]
+    assert counted.jobs == 0
+    deliver(embedded_engine, TUESDAY, 3)
+    assert isinstance(write(embedded_engine, copy, lambda rows: rows.where("v = 0"), inputs), Refused)
+
+
+def test_sums_may_lie_apart_as_far_as_is_tolerated(embedded_engine: Engine) -> None:
+    deliver(embedded_engine, MONDAY, 5)
+    rule = reconciles(SOURCE.name, here="sum(v)", there="sum(v)", at_most=0.2, warn_above=0.05)
+    table = IcebergTable("gold.kept", "", [Column("v", "int")], Overwrite(), rules=[rule])
+    levels = {}
+    for least in (0, 2, 3):
+        done = write(
+            embedded_engine,
+            table,
+            lambda rows, least=least: rows.where(f"v >= {least}").select("v"),
+            {"rows": INPUTS["rows"]},
+        )
+        levels[least] = (done.results[0].level, done.results[0].value)
+    assert levels == {0: ("holds", 0.0), 2: ("warns", 0.1), 3: ("fails", 0.3)}
+
+
+def test_nothing_is_as_much_as_nothing(embedded_engine: Engine) -> None:
+    write(embedded_engine, SOURCE, days(embedded_engine), run=run_of(MONDAY))
+    table = IcebergTable(
+        "gold.empty", "", [Column("v", "int")], Overwrite(), rules=[reconciles(SOURCE.name, here="sum(v)")]
+    )
+    done = write(embedded_engine, table, rows_of(embedded_engine, "v int", []))
+    assert [result.value for result in done.results] == [0.0]
