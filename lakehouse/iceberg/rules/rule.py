@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Literal
 
 from lakehouse.errors import DeclarationError
@@ -11,6 +10,7 @@ from lakehouse.iceberg.casts import cast_sql
 from lakehouse.iceberg.quoting import identifier
 from lakehouse.iceberg.rules.bounds import ANYTHING, Bounds, Level, Number
 from lakehouse.iceberg.rules.measures import Aggregate, Difference, Measure
+from lakehouse.iceberg.rules.thresholds import check_thresholds, share_of
 
 OnFailure = Literal["quarantine", "block", "warn"]
 Kind = Literal["rows", "keys", "figures", "reconciliation", "metadata"]
@@ -71,7 +71,7 @@ class Rule:
                 f"rule {self.name} is about the whole table, and no single row can be quarantined for it; "
                 "expected on_failure block or warn."
             )
-        _check_thresholds(self)
+        check_thresholds(self)
 
     @property
     def kind(self) -> Kind:
@@ -102,7 +102,7 @@ class Rule:
         """Share of the rows that may break it without a word."""
         if self.warn_above is not None:
             return self.warn_above
-        return self.fails_above or 0.0 if self.on_failure == "block" else 0.0
+        return (self.fails_above or 0.0) if self.on_failure == "block" else 0.0
 
     @property
     def fails_above(self) -> float | None:
@@ -113,9 +113,9 @@ class Rule:
 
     def level_of_rows(self, failed_rows: int, total_rows: int) -> Level:
         """Return what comes of it that some rows of all break it."""
-        if self.fails_above is not None and failed_rows > _share(self.fails_above, total_rows):
+        if self.fails_above is not None and failed_rows > share_of(self.fails_above, total_rows):
             return "fails"
-        return "warns" if failed_rows > _share(self.warns_above, total_rows) else "holds"
+        return "warns" if failed_rows > share_of(self.warns_above, total_rows) else "holds"
 
     def level_of_value(self, value: Number | None) -> Level:
         """Return what comes of a measure; None, where there was nothing to measure, holds."""
@@ -151,38 +151,6 @@ class Rule:
         """Return SQL for a delivered value in the type that `castable` names; NULL where it cannot be read as one."""
         assert self.castable_as is not None
         return cast_sql(raw, self.castable_as, self.time_zone)
-
-
-def _share(fraction: float, rows: int) -> Fraction:
-    """Return a share of some rows as it was written: 0.29 of 100 rows are 29, which floats fall short of."""
-    return Fraction(str(fraction)) * rows
-
-
-def _check_thresholds(rule: Rule) -> None:
-    given = {"warn_above": rule.warn_above, "fail_above": rule.fail_above}
-    for name, share in given.items():
-        if share is not None and rule.measure is not None:
-            raise DeclarationError(
-                f"rule {rule.name} has a {name}, and counts no rows; expected bounds.",
-                next_step="Say warn_outside=(low, high) for values that people are only told of.",
-            )
-        if share is not None and not 0.0 <= share < 1.0:
-            raise DeclarationError(f"rule {rule.name}: {name} is {share}; expected 0 to below 1.")
-    if rule.on_failure == "warn" and (rule.fail_above is not None or rule.warn_outside is not None):
-        raise DeclarationError(
-            f"rule {rule.name} only warns, and has {'fail_above' if rule.warn_outside is None else 'warn_outside'}.",
-            next_step="Say on_failure='block' where there is a point at which nothing shall be published.",
-        )
-    if rule.warn_outside is not None and rule.measure is None:
-        raise DeclarationError(
-            f"rule {rule.name} has warn_outside, and counts rows; expected warn_above, a share of the rows."
-        )
-    if rule.fails_above is not None and rule.warns_above > rule.fails_above:
-        raise DeclarationError(
-            f"rule {rule.name} warns above {rule.warns_above} of the rows, and fails above {rule.fails_above} of them; "
-            "expected it to warn first.",
-            next_step="Say fail_above=… with a greater share.",
-        )
 
 
 def made(
