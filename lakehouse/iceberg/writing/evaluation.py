@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.history import History, read_history
+from lakehouse.iceberg.history import MAIN, History, read_history
 from lakehouse.iceberg.outcome import Pin, RuleResult
 from lakehouse.iceberg.read import read, read_main
 from lakehouse.iceberg.rules.measures import Difference
@@ -82,7 +82,7 @@ def _comparing(table: IcebergTable) -> list:
 def _computed_from(engine: Engine, history: History, source: str) -> int | None:
     """Return the state of another table that the whole of one was computed from; its current one where none is told."""
     mark = history.watermark(source)
-    return mark if mark is not None else read_history(engine, source).refs.get("main")
+    return mark if mark is not None else read_history(engine, source).refs.get(MAIN)
 
 
 def _settled(engine: Engine, marks: dict[str, int | None], result: RuleResult) -> RuleResult:
@@ -92,7 +92,7 @@ def _settled(engine: Engine, marks: dict[str, int | None], result: RuleResult) -
     """
     assert isinstance(result.rule.measure, Difference)
     other = result.rule.measure.table
-    if result.level == "holds" or marks[other] == read_history(engine, other).refs.get("main"):
+    if result.level == "holds" or marks[other] == read_history(engine, other).refs.get(MAIN):
         return result
     return replace(result, value=None, note=f"{result.note}; the newest of {other} is yet to be computed from")
 

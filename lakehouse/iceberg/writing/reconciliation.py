@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.history import Snapshot, read_history
+from lakehouse.iceberg.history import MAIN, Snapshot, read_history
 from lakehouse.iceberg.outcome import Pin, RuleResult
 from lakehouse.iceberg.quoting import literal
 from lakehouse.iceberg.read import read
@@ -58,34 +58,29 @@ def reconcile(
     :param pins: states of other tables, by name; of those that are not named, what readers see.
     :param partitions: those of the run, which then are all that is compared.
     """
-    rules = [(rule, rule.measure) for rule in table.rules if isinstance(rule.measure, Difference)]
-    if partitions and isinstance(table.write, OverwritePartitions):
-        here = partitions.predicate(table.write.by)
-        sides = [_sides(rule, measure, table, snapshot, pins, engine, here, partitions) for rule, measure in rules]
-    else:
-        sides = [_sides(rule, measure, table, snapshot, pins, engine) for rule, measure in rules]
+    by = table.write.by if isinstance(table.write, OverwritePartitions) else None
+    rules = [rule for rule in table.rules if isinstance(rule.measure, Difference)]
+    sides = []
+    for rule in rules:
+        assert isinstance(rule.measure, Difference)
+        here = _Figure(f"{rule.name} here", rule.measure.here, table.name, snapshot, _where(partitions, by))
+        sides.append((here, _there(engine, rule.name, rule.measure, pins, partitions if by else None)))
     values = _values(engine, [side for pair in sides for side in pair])
-    return [_compared(rule, pair, values) for (rule, _), pair in zip(rules, sides, strict=True)]
+    return [_compared(rule, pair, values) for rule, pair in zip(rules, sides, strict=True)]
 
 
-def _sides(
-    rule: Rule,
-    measure: Difference,
-    table: IcebergTable,
-    snapshot: Snapshot | None,
-    pins: Mapping[str, int | None],
-    engine: Engine,
-    where: str | None = None,
-    partitions: Partitions | None = None,
-) -> tuple[_Figure, _Figure]:
+def _there(
+    engine: Engine, name: str, measure: Difference, pins: Mapping[str, int | None], partitions: Partitions | None
+) -> _Figure:
+    """Return the figure of the other table, in the state that it is pinned to."""
     history = read_history(engine, measure.table)
-    pinned = pins[measure.table] if measure.table in pins else history.refs.get("main")
-    other = history.snapshots.get(pinned) if pinned is not None else None
-    there = partitions.predicate(measure.by) if partitions and measure.by else None
-    return (
-        _Figure(f"{rule.name} here", measure.here, table.name, snapshot, where),
-        _Figure(f"{rule.name} there", measure.there, measure.table, other, there),
-    )
+    pinned = pins[measure.table] if measure.table in pins else history.refs.get(MAIN)
+    state = history.snapshots.get(pinned) if pinned is not None else None
+    return _Figure(f"{name} there", measure.there, measure.table, state, _where(partitions, measure.by))
+
+
+def _where(partitions: Partitions | None, by: str | None) -> str | None:
+    return partitions.predicate(by) if partitions and by else None
 
 
 def _values(engine: Engine, figures: Sequence[_Figure]) -> dict[str, Decimal]:
