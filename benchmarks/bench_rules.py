@@ -1,0 +1,131 @@
+"""What it costs to evaluate rules on 5 million rows: in one pass, by one query a rule, and by cuallee.
+
+Run as `python -m benchmarks.bench_rules`; `--rows` takes another number of rows.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from cuallee import Check, CheckLevel
+from pyspark.sql import DataFrame
+
+from benchmarks.bench_write import CURRENCIES, ORDERS, orders
+from benchmarks.harness import Measured, Way, compare, report
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.read import read_main
+from lakehouse.iceberg.rules.rows import accepted, between, excluded, expression, length, not_null, pattern
+from lakehouse.iceberg.rules.rule import Rule
+from lakehouse.iceberg.rules.tables import null_fraction, unique
+from lakehouse.iceberg.table import IcebergTable
+from lakehouse.iceberg.write import write
+from lakehouse.iceberg.writing.evaluation import evaluate
+from lakehouse.resources.engine import open_engine
+from lakehouse.settings import Settings
+
+ROWS = 5_000_000
+STATUSES = ("PENDING", "APPROVED", "DECLINED")
+TWENTY_RULES = (
+    not_null("id"),
+    not_null("customer_id"),
+    not_null("merchant"),
+    not_null("amount"),
+    not_null("currency"),
+    not_null("status"),
+    not_null("created_at"),
+    null_fraction("note", at_most=0.5),
+    between("customer_id", 0, 150_000),
+    between("amount", 1, 9_000),
+    between("amount", low=0, name="amount_not_negative"),
+    accepted("currency", CURRENCIES[:4]),
+    accepted("status", STATUSES),
+    excluded("status", ["UNKNOWN"]),
+    excluded("merchant", ["merchant-0", "merchant-1"]),
+    length("merchant", 10, 13),
+    length("note", high=64),
+    pattern("merchant", "merchant-[0-9]{1,3}"),
+    expression("amount_in_hundreds", "amount < 5000 OR currency = 'IDR'"),
+    expression("created_in_order", "created_at >= timestamp_seconds(1700000000 + id)"),
+)
+SHARED_RULES = (
+    not_null("id"),
+    not_null("customer_id"),
+    not_null("amount"),
+    unique("id"),
+    between("customer_id", 0, 150_000),
+    between("amount", 1, 9_000),
+    accepted("currency", CURRENCIES[:4]),
+    accepted("status", STATUSES),
+    excluded("status", ["PENDING"]),
+    pattern("merchant", "merchant-[0-9]{1,3}"),
+)
+"""Those that cuallee has too, and means the same by where no value is NULL."""
+
+
+def tolerant(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+    """Return rules that count the rows that break them and look at none: the others do not show rows either."""
+    return tuple(replace(rule, on_failure="warn", warn_above=0.99, fail_above=None) for rule in rules)
+
+
+def in_one_pass(engine: Engine, table: IcebergTable) -> list[int]:
+    """Evaluate a table's rules as a check does."""
+    return [result.failed_rows for result in evaluate(engine, table)]
+
+
+def query_by_query(engine: Engine, table: IcebergTable) -> list[int]:
+    """Count the rows that break each rule, one rule after the other."""
+    rows = read_main(engine, table.name)
+    return [rows.where(rule.predicate()).count() for rule in table.rules]
+
+
+def by_cuallee(rows: DataFrame) -> list[int]:
+    """Evaluate `SHARED_RULES` as a user of cuallee would."""
+    check = Check(CheckLevel.WARNING, "orders")
+    check.is_complete("id").is_complete("customer_id").is_complete("amount").is_unique("id")
+    check.is_between("customer_id", (0, 150_000)).is_between("amount", (1, 9_000))
+    check.is_contained_in("currency", CURRENCIES[:4]).is_contained_in("status", STATUSES)
+    check.not_contained_in("status", ("PENDING",)).has_pattern("merchant", "^merchant-[0-9]{1,3}$")
+    return [row["violations"] for row in sorted(check.validate(rows).collect(), key=lambda row: row["id"])]
+
+
+def measure(engine: Engine, table: IcebergTable, rounds: int) -> dict[str, list[Measured]]:
+    """Compare one pass with a query a rule, and with cuallee."""
+    twenty = replace(table, rules=tolerant(TWENTY_RULES))
+    shared = replace(table, rules=tolerant(SHARED_RULES))
+    rows = read_main(engine, table.name)
+    return {
+        f"20 rules on {rows.count():,} rows": compare(
+            [
+                Way("one query a rule", lambda: query_by_query(engine, twenty)),
+                Way("one pass", lambda: in_one_pass(engine, twenty), at_most=1 / 6),
+            ],
+            rounds=rounds,
+        ),
+        f"{len(SHARED_RULES)} rules that cuallee has too": compare(
+            [
+                Way("cuallee", lambda: by_cuallee(rows)),
+                Way("one pass, and one for unique", lambda: in_one_pass(engine, shared), at_most=1.0),
+            ],
+            rounds=rounds,
+        ),
+    }
+
+
+def main() -> None:
+    """Measure both parts, and fail where a promise is broken."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=ROWS)
+    parser.add_argument("--rounds", type=int, default=5)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        engine = open_engine(replace(Settings.from_env(), home=Path(folder), spark_memory="6g"))
+        write(engine, ORDERS, lambda: orders(engine, 0, given.rows))
+        parts = measure(engine, ORDERS, given.rounds)
+    sys.exit(0 if report("rules", parts) else 1)
+
+
+if __name__ == "__main__":
+    main()
