@@ -10,6 +10,7 @@ import dagster as dg
 from lakehouse.ingestion.feed import Feed
 from lakehouse.ingestion.feed_automation import FeedAutomation
 from lakehouse.maintenance.old_runs import old_runs_definitions
+from lakehouse.monitoring.alerts_sensor import alerts_definitions
 from lakehouse.resources.discovery import declared_assets, declared_tables, modules_of, values_of
 from lakehouse.resources.engine import engine_resource
 from lakehouse.resources.iceberg_io import IcebergIOManager
@@ -36,7 +37,8 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
     )
     graph = computed.resolve_asset_graph()
     fed = [FeedAutomation(feed, TABLES, read_settings).definitions(graph) for feed in FEEDS.values()]
-    return dg.Definitions.merge(computed, *fed, old_runs_definitions())
+    watched = alerts_definitions(TABLES, tuple(FEEDS.values()), read_settings)
+    return dg.Definitions.merge(computed, *fed, old_runs_definitions(), watched)
 
 
 def execution(settings: Settings) -> dict[str, dict]:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -36,6 +36,14 @@ class Settings:
     cache_dir: Path = Path("~/.cache/lakehouse")
     masking_key: str | None = None
     """Key of the hash that personal data is shown as; made once and kept in the home where it is not set."""
+    alert_urls: tuple[str, ...] = field(default=(), repr=False)
+    """Where every alert goes: URLs as apprise has them, and ARNs of SNS topics. They may hold secrets."""
+    alert_routes: Path | None = None
+    """The TOML file that says what else goes where; `alerts.toml` in the home, where that is there."""
+    heartbeat_url: str | None = field(default=None, repr=False)
+    """What is called after each look for something broken."""
+    ui_url: str | None = None
+    """Where people open Dagster's UI; links in alerts begin with it."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] | None = None) -> "Settings":
@@ -77,6 +85,10 @@ class Settings:
             search_path=env.get("PATH", ""),
             cache_dir=Path(env.get("LAKEHOUSE_CACHE") or f"{cache_root}/lakehouse").expanduser().absolute(),
             masking_key=env.get("LAKEHOUSE_MASKING_KEY") or None,
+            alert_urls=_alert_urls(env.get("LAKEHOUSE_ALERT_URLS")),
+            alert_routes=_path(env.get("LAKEHOUSE_ALERT_ROUTES")),
+            heartbeat_url=_web_address("LAKEHOUSE_HEARTBEAT_URL", env.get("LAKEHOUSE_HEARTBEAT_URL")),
+            ui_url=_web_address("LAKEHOUSE_UI_URL", env.get("LAKEHOUSE_UI_URL")),
         )
 
     @property
@@ -96,3 +108,29 @@ class Settings:
     def dagster_home(self) -> Path:
         """Folder of Dagster's instance: runs, checks, ticks."""
         return self.home / "dagster"
+
+
+def _path(given: str | None) -> Path | None:
+    return Path(given).expanduser().absolute() if given else None
+
+
+def _web_address(name: str, given: str | None) -> str | None:
+    if given and not given.startswith(("http://", "https://")):
+        # What was found may be a secret with a typing error.
+        raise SettingsError(
+            f"{name} does not begin with http:// or https://; expected the address of a web page.",
+            next_step="Write it in full, or unset it.",
+        )
+    return given.rstrip("/") if given else None
+
+
+def _alert_urls(text: str | None) -> tuple[str, ...]:
+    given = tuple((text or "").split())
+    for number, url in enumerate(given, start=1):
+        if "://" not in url and not url.startswith("arn:"):
+            raise SettingsError(
+                f"LAKEHOUSE_ALERT_URLS: entry {number} of {len(given)} is neither a URL nor an ARN; expected such as "
+                "mailto://…, slack://…, json://127.0.0.1:8080 or arn:aws:sns:…, with spaces between them.",
+                next_step="Correct it; docs/operations.md has examples.",
+            )
+    return given

@@ -50,6 +50,8 @@ def test_on_aws_tables_are_in_the_bucket():
         ({"LAKEHOUSE_DEPLOYMENT": "moon"}, "LAKEHOUSE_DEPLOYMENT is 'moon'", "expected one of local, aws"),
         ({"LAKEHOUSE_DEPLOYMENT": "aws"}, "LAKEHOUSE_BUCKET is not set", "expected the name of a bucket"),
         ({"SPARK_REMOTE": "localhost:15002"}, "SPARK_REMOTE is 'localhost:15002'", "starts with 'sc://'"),
+        ({"LAKEHOUSE_ALERT_URLS": "json://here/ slack"}, "LAKEHOUSE_ALERT_URLS: entry 2 of 2", "expected such as"),
+        ({"LAKEHOUSE_HEARTBEAT_URL": "ping.example"}, "LAKEHOUSE_HEARTBEAT_URL does not", "the address of a web page"),
     ],
 )
 def test_what_is_wrong_is_named_with_what_was_expected(env, named, expected):
@@ -60,3 +62,12 @@ def test_what_is_wrong_is_named_with_what_was_expected(env, named, expected):
     assert expected in str(raised.value)
     assert raised.value.next_step
     assert raised.value.exit_code == 2
+
+
+def test_addresses_that_may_hold_a_secret_are_not_shown():
+    """Settings stand in tracebacks, and an error names which entry is wrong, and not what it is."""
+    secret = "slack://T0ken/#data"
+    assert "T0ken" not in repr(Settings.from_env({"LAKEHOUSE_ALERT_URLS": secret}))
+    with pytest.raises(SettingsError) as raised:
+        Settings.from_env({"LAKEHOUSE_ALERT_URLS": "T0ken"})
+    assert "T0ken" not in str(raised.value)

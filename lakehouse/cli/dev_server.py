@@ -37,6 +37,8 @@ def serve(settings: Settings, host: str, port: int, progress: Progress, *, is_fi
         # What the children start finds its home wherever it works.
         os.environ["DAGSTER_HOME"] = str(settings.dagster_home)
         os.environ["LAKEHOUSE_HOME"] = str(settings.home)
+        # Links in alerts lead to this UI, unless people reach it by another address.
+        os.environ["LAKEHOUSE_UI_URL"] = settings.ui_url or f"http://{host}:{found}"
         try:
             children.start("Dagster", _dagster(host, found))
             click.echo(f"The Dagster UI opens at http://{host}:{found}, on {settings.home}. Ctrl-C ends it.", err=True)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from lakehouse.cli.alerts import alerts, mute
 from lakehouse.cli.backfill import backfill
 from lakehouse.cli.change import apply, plan
 from lakehouse.cli.check import check
@@ -43,7 +44,7 @@ def lakehouse() -> None:
 lakehouse.params.append(verbose_option())
 _COMMANDS = (
     *(demo, generate, ingest, backfill, retry, publish, reject),
-    *(check, sql, status, files, history, diff, plan, apply, dev, doctor, setup),
+    *(check, alerts, mute, sql, status, files, history, diff, plan, apply, dev, doctor, setup),
 )
 for _command in _COMMANDS:
     lakehouse.add_command(_command)

@@ -10,10 +10,10 @@ import dagster as dg
 
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.table import IcebergTable
-from lakehouse.ingestion.catch_up import FEED_TAG
 from lakehouse.ingestion.feed import Feed
 from lakehouse.ingestion.take import Waiting
 from lakehouse.resources.holds import OWED, asked_for, digest_of_run, is_held, mains, was_refused, was_stopped
+from lakehouse.resources.keys import FEED_TAG
 from lakehouse.resources.owed_runs import CATCH_UP, Downstream, OwedRun
 
 if TYPE_CHECKING:

@@ -12,14 +12,12 @@ from lakehouse.ingestion.take import waiting
 from lakehouse.resources.dead_runs import fail_dead_runs
 from lakehouse.resources.engine import open_engine
 from lakehouse.resources.instance import open_instance
+from lakehouse.resources.keys import FEED_TAG
 from lakehouse.resources.owed_runs import CATCH_UP, Downstream, OwedRun
 from lakehouse.resources.run_result import AssetResult, RunResult
 from lakehouse.resources.runs import OnEvent, Project, materialize
 from lakehouse.resources.stores import open_store
 from lakehouse.settings import Settings
-
-FEED_TAG = "lakehouse/feed"
-"""Tag of the runs that ingest a feed, by its name; one is run at a time."""
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ import dagster as dg
 
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.ingestion.asking import Asked, FeedAsking, request, unfinished
-from lakehouse.ingestion.catch_up import FEED_TAG
 from lakehouse.ingestion.feed import Feed
 from lakehouse.ingestion.take import Waiting, waiting
 from lakehouse.ingestion.watching import wait_until, watch
 from lakehouse.resources.dead_runs import fail_dead_runs
 from lakehouse.resources.engine import open_engine
+from lakehouse.resources.keys import FEED_TAG
 from lakehouse.resources.owed_runs import Downstream
 from lakehouse.resources.stores import open_store
 from lakehouse.settings import Settings

@@ -23,11 +23,6 @@ def rejected_key(feed: Feed, source_file: str, sha256: str, digits: int = HASH_D
     return f"{feed.rejected}{hashed_name(feed, source_file, sha256, digits)}"
 
 
-def reason_key(rejected: str) -> str:
-    """Return where the reason stands for the file at a rejected key."""
-    return f"{rejected}.reason.json"
-
-
 def hashed_name(feed: Feed, source_file: str, sha256: str, digits: int = HASH_DIGITS) -> str:
     """Return `fruit.1a2b3c4d5e6f.csv` for `fruit.csv`, sub-folders kept; a name too long for a file system is cut."""
     path = PurePosixPath(source_file)

@@ -20,11 +20,12 @@ from lakehouse.ingestion.archive import put_away, sha256_of
 from lakehouse.ingestion.delivery import RejectedFile
 from lakehouse.ingestion.feed import Feed
 from lakehouse.ingestion.ingest import exclusive
-from lakehouse.ingestion.names import hashed_name, reason_key, rejected_key
+from lakehouse.ingestion.names import hashed_name, rejected_key
 from lakehouse.ingestion.take import reason_text
 from lakehouse.resources.instance import open_instance
 from lakehouse.resources.keys import asset_key
 from lakehouse.resources.object_store import ObjectStore, StoredObject
+from lakehouse.resources.rejections import BY_A_PERSON, reason_key
 from lakehouse.resources.stores import open_store
 from lakehouse.settings import Settings
 
@@ -109,7 +110,7 @@ def _put_away(
     store: ObjectStore, feed: Feed, source_file: str, found: StoredObject, sha256: str, by: str, why: str
 ) -> str | None:
     reason = FileRejected(
-        "rejected by a person", found=f"{json.dumps(why)}, said by {by}", expected="a delivery that may stay",
+        BY_A_PERSON, found=f"{json.dumps(why)}, said by {by}", expected="a delivery that may stay",
         next_step="Correct it and put it back into the inbox.",
     )  # fmt: skip
 

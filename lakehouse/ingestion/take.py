@@ -12,9 +12,10 @@ from lakehouse.ingestion.delivery import Delivery, RejectedFile
 from lakehouse.ingestion.feed import Feed
 from lakehouse.ingestion.ingest import Ingest
 from lakehouse.ingestion.left import arrived
-from lakehouse.ingestion.names import judge_name, reason_key, rejected_key
+from lakehouse.ingestion.names import judge_name, rejected_key
 from lakehouse.ingestion.staging import StagedFile, stage
 from lakehouse.resources.object_store import ObjectStore, StoredObject
+from lakehouse.resources.rejections import reason_key
 
 
 @dataclass(frozen=True)

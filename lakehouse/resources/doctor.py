@@ -8,12 +8,16 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.catalog import CATALOG_NAME, Catalog
 from lakehouse.resources import jars, jvm
+from lakehouse.resources.heartbeat import last_beat
+from lakehouse.resources.routes import read_routes
+from lakehouse.resources.sinks import FILE_NAME, check_url
 from lakehouse.settings import Settings
 
 PYTHON_VERSIONS = ((3, 11), (3, 14))
@@ -43,6 +47,7 @@ def findings(settings: Settings) -> list[Finding]:
         ("home", _home),
         ("catalog", _catalog),
         ("disk", _disk),
+        ("alerts", _alerts),
     ]
     return [_look(name, look, settings) for name, look in looks]
 
@@ -171,6 +176,21 @@ def _disk(settings: Settings) -> Finding:
     ok = free_bytes >= NEEDED_BYTES
     step = "" if ok else f"Free some: Spark spills to the disk, and {NEEDED_BYTES / 1e9:.0f} GB are little."
     return Finding("disk", ok, f"{free_bytes / 1e9:.1f} GB free", step)
+
+
+def _alerts(settings: Settings) -> Finding:
+    routes = read_routes(settings)
+    for url in routes.urls:
+        check_url(settings, url)
+    at = last_beat(settings)
+    looked = f"last look {_ago(datetime.now(UTC) - at)} ago" if at else "nobody looked yet; `lakehouse dev` does"
+    places = f"{len(routes.urls)} places beside the log and {FILE_NAME}"
+    return Finding("alerts", ok=True, found=f"{looked}; {places}")
+
+
+def _ago(span: timedelta) -> str:
+    seconds = int(span.total_seconds())
+    return f"{seconds} s" if seconds < 120 else f"{seconds // 60} min" if seconds < 7200 else f"{seconds // 3600} h"
 
 
 def _tables(number: int) -> str:

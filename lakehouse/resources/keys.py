@@ -2,6 +2,9 @@
 
 import dagster as dg
 
+FEED_TAG = "lakehouse/feed"
+"""Tag of the runs that ingest a feed, by its name; one is run at a time."""
+
 
 def asset_key(table: str) -> dg.AssetKey:
     """Return the asset key of `namespace.table`."""

@@ -1,0 +1,173 @@
+"""`lakehouse alerts` and `lakehouse mute`: what people were told, whether it arrives, and silence for a while."""
+
+import getpass
+import logging
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakehouse.cli.output import count, json_array, table
+from lakehouse.cli.state import State, command, plain_name, verbose_option
+from lakehouse.cli.values import Column, plain_json
+from lakehouse.errors import LakehouseError, UsageError
+
+if TYPE_CHECKING:
+    from lakehouse.monitoring.mutes import Mute
+    from lakehouse.resources.alert import Alert
+
+_SHOWN = 20
+_COLUMNS = ("at", "severity", "told", "what", "owner", "alert")
+
+
+@click.group("alerts", invoke_without_command=True)
+@click.option("--last", type=click.IntRange(min=1), default=_SHOWN, show_default=True, help="How many are listed.")
+@click.option("--open", "only_open", is_flag=True, help="Only what is broken now.")
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.pass_context
+def alerts(context: click.Context, last: int, only_open: bool, form: str) -> None:
+    """List what was told of things that broke, the newest last.
+
+    Below it stand the tables that are muted now. Times are in UTC. `lakehouse dev` is what looks and tells.
+    """
+    state: State = context.find_object(State)  # type: ignore[assignment]
+    if context.invoked_subcommand is None:
+        _list(state, last, form, only_open=only_open)
+
+
+alerts.params.append(verbose_option())
+
+
+@command("test")
+def test(state: State) -> None:
+    """Send a test message through every sink.
+
+    Each is named with whether it took the message, and the exit code is 1 where one did not.
+    """
+    from lakehouse.resources.routes import read_routes
+    from lakehouse.resources.sinks import open_sinks
+
+    routes, alert = read_routes(state.settings), _test_alert(state)
+    failed = []
+    for sink in open_sinks(state.settings, routes.urls, logging.getLogger("lakehouse.alerts")).values():
+        try:
+            with state.progress(f"Sending to {sink.name}"):
+                sink.send(alert)
+        except Exception as error:
+            # Whatever a service raises, the others are to be tried too.
+            failed.append(sink.name)
+            click.echo(f"FAIL  {sink.name}  {error if isinstance(error, LakehouseError) else type(error).__name__}")
+        else:
+            click.echo(f"ok    {sink.name}  took alert {alert.alert_id}")
+    if not routes.urls:
+        click.echo("Nobody else is told: set LAKEHOUSE_ALERT_URLS, or write routes into alerts.toml in the home.")
+    if failed:
+        raise LakehouseError(f"{count(len(failed), 'sink')} did not take the message: {', '.join(failed)}.")
+
+
+alerts.add_command(test)
+
+
+@command("mute")
+@click.argument("name", metavar="TABLE")
+@click.option("--until", metavar="MOMENT", help="When it ends, such as 2026-12-01T08:00+08:00.")
+@click.option("--why", default="", metavar="TEXT", help="Why; it is shown with the alerts.")
+@click.option("--by", metavar="NAME", default=getpass.getuser, help="Who decided it; you, where it is left out.")
+@click.option("--off", is_flag=True, help="End it now.")
+def mute(state: State, name: str, until: str | None, why: str, by: str, off: bool) -> None:
+    """Tell nobody of a table until a moment.
+
+    TABLE may be a pattern, such as 'silver.*'. What breaks meanwhile is recorded, and told at that moment where it is
+    still broken.
+    """
+    from lakehouse.monitoring.mutes import Mute, add_mute
+
+    now = datetime.now(UTC)
+    named = _muted_tables(state, name)
+    if off == (until is not None):
+        raise UsageError("Until when? Expected --until with a moment, or --off.")
+    ends = now if off else _moment(until or "", now)
+    add_mute(state.settings, Mute(named, ends, by, why, now))
+    click.echo(f"{named} is muted no more." if off else f"{named} is muted until {_utc(ends)}; it ends by itself.")
+
+
+def _muted_tables(state: State, name: str) -> str:
+    from fnmatch import fnmatchcase
+
+    if "*" not in name:
+        return state.declared_table(name).name
+    if not any(fnmatchcase(known, plain_name(name)) for known in state.declared):
+        raise UsageError(f"{name} is the pattern of no table; expected such as 'silver.*'.")
+    return plain_name(name)
+
+
+def _moment(text: str, now: datetime) -> datetime:
+    example = "expected such as 2026-12-01T08:00+08:00"
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"--until is {text!r}; {example}.") from None
+    if found.tzinfo is None:
+        raise UsageError(f"--until is {text!r}, without its offset from UTC; {example}, or with a Z at the end.")
+    if found <= now:
+        raise UsageError(f"--until is {text!r}, which is past; expected a moment to come.")
+    return found.astimezone(UTC)
+
+
+def _list(state: State, last: int, form: str, *, only_open: bool) -> None:
+    from lakehouse.monitoring.alert_state import read_state
+    from lakehouse.monitoring.mutes import holding, read_mutes
+    from lakehouse.monitoring.record import read_alerts
+
+    open_now = set(read_state(state.settings).open)
+    found = [one for one in read_alerts(state.settings) if not only_open or one.key in open_now]
+    if only_open:
+        found = list({one.key: one for one in found}.values())
+    shown = found[-last:]
+    if form == "json":
+        columns = [Column(name) for name in _record(shown[0], open_now)] if shown else []
+        click.echo(json_array(columns, [[*_record(one, open_now).values()] for one in shown]))
+        return
+    click.echo(_table(shown, open_now))
+    for line in _mutes(holding(read_mutes(state.settings), datetime.now(UTC))):
+        click.echo(line)
+
+
+def _record(alert: "Alert", open_now: set[str]) -> dict[str, Any]:
+    found = {name: plain_json(value) for name, value in alert.to_json().items()}
+    return {**found, "is_open": alert.key in open_now}
+
+
+def _table(shown: "Iterable[Alert]", open_now: set[str]) -> str:
+    rows = [
+        [
+            _utc(one.at),
+            one.severity,
+            f"{one.saying}{', muted' if one.muted else ''}",
+            one.title,
+            one.owner,
+            one.alert_id,
+        ]
+        for one in shown
+    ]
+    footer = f"{count(len(rows), 'alert')}; {count(len(open_now), 'thing')} broken now"
+    return table([Column(name) for name in _COLUMNS], rows, footer=footer)
+
+
+def _mutes(found: "Iterable[Mute]") -> Iterator[str]:
+    for one in found:
+        why = f": {one.why}" if one.why else ""
+        yield f"{one.table} is muted until {_utc(one.until)} by {one.by}, since {_utc(one.at)}{why}"
+
+
+def _test_alert(state: State) -> "Alert":
+    from lakehouse.resources.alert import Alert, alert_id
+
+    now = datetime.now(UTC)
+    lines = ("Somebody tried whether alerts arrive. Nothing broke.", f"Home: {state.settings.home}")
+    return Alert(alert_id("test", now), "test", "test", "warn", now, "Test of the lakehouse's alerts", lines)
+
+
+def _utc(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%SZ}"

@@ -1,0 +1,82 @@
+"""The sensor that looks for what is broken, tells people, and leaves a sign that it did."""
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
+
+import dagster as dg
+from filelock import FileLock, Timeout
+
+from lakehouse.iceberg.table import IcebergTable
+from lakehouse.monitoring.alert_state import AlertState, read_state, state_file, write_state
+from lakehouse.monitoring.look import look
+from lakehouse.monitoring.looking.lookout import Lookout, WatchedFeed
+from lakehouse.monitoring.looking.ticks import names_of
+from lakehouse.monitoring.mutes import mute_of, read_mutes
+from lakehouse.monitoring.telling import Delivery, take_in
+from lakehouse.resources.heartbeat import beat
+from lakehouse.resources.routes import read_routes
+from lakehouse.resources.sinks import open_sinks
+from lakehouse.settings import Settings
+
+NAME = "alerts"
+_PAUSE_SECONDS = 10
+
+
+def alerts_definitions(
+    declared: Mapping[str, IcebergTable], feeds: Sequence[WatchedFeed], read_settings: Callable[[], Settings]
+) -> dg.Definitions:
+    """Make the sensor; it is on by itself, and starts no runs."""
+
+    @dg.sensor(
+        name=NAME,
+        minimum_interval_seconds=_PAUSE_SECONDS,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description=(
+            "Looks for failed checks and runs, tables that are held back or late, rejected files, and sensors and "
+            "schedules that fail; tells each once, and when it is over. `lakehouse alerts` lists what it told."
+        ),
+    )
+    def alerts(context: dg.SensorEvaluationContext) -> dg.SkipReason:
+        repository, settings = context.repository_def, read_settings()
+        assert repository is not None
+        lookout = Lookout(context.instance, repository.asset_graph, declared, feeds, settings, datetime.now(UTC))
+        state = look_and_tell(lookout, names_of(repository) - {NAME}, context.log)
+        if state is None:
+            return dg.SkipReason("Another process looks.")
+        return dg.SkipReason(f"{len(state.open)} things are broken; {state.undelivered} messages wait for a sink.")
+
+    return dg.Definitions(sensors=[alerts])
+
+
+def look_and_tell(lookout: Lookout, names: Collection[str], logger: logging.Logger) -> AlertState | None:
+    """Look once, tell what is to be told, and leave a sign of life; None where another process does it.
+
+    What was seen and what is to be sent of it are kept in one write, before anything is sent: killed in between, a
+    later round delivers it.
+
+    :param names: the sensors and schedules that there are.
+    """
+    settings = lookout.settings
+    file = state_file(settings)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(f"{file}.lock", timeout=0):
+            state = _round(lookout, names, logger)
+    except Timeout:
+        return None
+    problem = beat(settings, lookout.now, len(state.open), state.undelivered)
+    if problem:
+        logger.warning(problem)
+    return state
+
+
+def _round(lookout: Lookout, names: Collection[str], logger: logging.Logger) -> AlertState:
+    settings, routes = lookout.settings, read_routes(lookout.settings)
+    state, mutes = read_state(settings), read_mutes(settings)
+    seen = look(lookout, state, names)
+    state = take_in(state, seen, lookout.now, routes, lambda table, now: str(mute_of(mutes, table, now) or ""))
+    write_state(settings, state)
+    return Delivery(state, lambda now: write_state(settings, now), logger).run(
+        open_sinks(settings, routes.urls, logger)
+    )

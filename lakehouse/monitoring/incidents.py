@@ -1,0 +1,96 @@
+"""What is seen to break and to mend, and what is open of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Literal
+
+from lakehouse.resources.alert import Severity
+
+Kind = Literal["check", "held", "failed", "late", "rejected", "automation", "looking"]
+
+
+@dataclass(frozen=True)
+class Broke:
+    """Something was seen broken at a moment; `key` names the thing, so that it is one also where it is tried again."""
+
+    key: str
+    kind: Kind
+    at: datetime
+    severity: Severity
+    title: str
+    lines: tuple[str, ...] = ()
+    """What is wrong, by how much, since when, and what such a row looks like."""
+    links: tuple[str, ...] = ()
+    """Where it can be seen."""
+    commands: tuple[str, ...] = ()
+    """What a person may do next."""
+    table: str = ""
+    owner: str = ""
+    run_id: str = ""
+    extent: frozenset[str] = frozenset()
+    """The partitions in which it is broken; empty where it is the whole."""
+
+
+@dataclass(frozen=True)
+class Mended:
+    """Something was seen whole at a moment, or some partitions of it; empty for the whole."""
+
+    key: str
+    at: datetime
+    said: str
+    extent: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What one look at the lakehouse found.
+
+    `complete` are the kinds of which all that is broken now is among the facts, so that what is not is over.
+    `cursors` say up to where was looked; they are kept with the incidents, in one write.
+    """
+
+    facts: tuple[Broke | Mended, ...] = ()
+    complete: frozenset[Kind] = frozenset()
+    cursors: Mapping[str, Any] = field(default_factory=dict)
+
+    def __add__(self, other: "Observed") -> "Observed":
+        return Observed((*self.facts, *other.facts), self.complete | other.complete, {**self.cursors, **other.cursors})
+
+
+@dataclass(frozen=True)
+class Incident:
+    """A thing that is broken: how it was last seen, since when, how often, and when somebody was last told."""
+
+    broke: Broke
+    opened_at: datetime
+    last_at: datetime
+    times: int = 1
+    extent: frozenset[str] = frozenset()
+    told_at: datetime | None = None
+    """None as long as it is muted."""
+    alerts: int = 0
+    """How many messages were made of it."""
+
+    @classmethod
+    def of(cls, broke: Broke) -> "Incident":
+        """Begin one."""
+        return cls(broke, broke.at, broke.at, extent=broke.extent)
+
+    def again(self, broke: Broke) -> "Incident":
+        """Return it after the thing was seen broken again; a look at the same break changes nothing."""
+        if broke.at <= self.last_at:
+            return self
+        # What is broken as a whole stays so until the whole is mended.
+        extent = self.extent | broke.extent if self.extent and broke.extent else frozenset()
+        return replace(self, broke=broke, last_at=broke.at, times=self.times + 1, extent=extent)
+
+    def without(self, mended: Mended) -> "Incident | None":
+        """Return what is left of it; None where it is over."""
+        if mended.at <= self.last_at:
+            return self
+        if not mended.extent:
+            return None
+        # Of what was broken as a whole, a partition alone mends nothing.
+        left = self.extent - mended.extent
+        return replace(self, extent=left) if left or not self.extent else None

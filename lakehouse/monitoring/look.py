@@ -1,0 +1,60 @@
+"""One look at all that may be broken; a part of it that cannot be looked at is told of too, and stops no other."""
+
+from collections.abc import Callable, Collection, Mapping
+
+from lakehouse.monitoring.alert_state import AlertState
+from lakehouse.monitoring.incidents import Broke, Observed
+from lakehouse.monitoring.looking.checks import look_at_checks
+from lakehouse.monitoring.looking.late import look_for_late
+from lakehouse.monitoring.looking.lookout import Lookout
+from lakehouse.monitoring.looking.mending import look_for_mends
+from lakehouse.monitoring.looking.reasons import without_values
+from lakehouse.monitoring.looking.rejected import look_at_rejected
+from lakehouse.monitoring.looking.runs import look_at_runs
+from lakehouse.monitoring.looking.ticks import look_at_ticks
+
+
+def look(lookout: Lookout, state: AlertState, names: Collection[str]) -> Observed:
+    """Return all that was seen.
+
+    :param names: the sensors and schedules that there are.
+    """
+    open_now = tuple(state.open.values())
+    looks: Mapping[str, Callable[[], Observed]] = {
+        "checks": lambda: look_at_checks(lookout, state.cursors),
+        "runs": lambda: look_at_runs(lookout, state.cursors),
+        "freshness": lambda: look_for_late(lookout),
+        "rejected files": lambda: look_at_rejected(lookout, state.cursors, open_now),
+        "sensors and schedules": lambda: look_at_ticks(lookout, names),
+    }
+    seen = Observed(complete=frozenset({"looking"}))
+    for what, one in looks.items():
+        seen += _or_blind(lookout, state, what, one)
+    news = [fact for fact in seen.facts if isinstance(fact, Broke)]
+    mends = _or_blind(lookout, state, "publishes", lambda: Observed(look_for_mends(lookout, open_now, news)))
+    return seen + mends
+
+
+def _or_blind(lookout: Lookout, state: AlertState, what: str, one: Callable[[], Observed]) -> Observed:
+    try:
+        return one()
+    except Exception as error:
+        # Whatever the storage, the catalog or the bucket raise: somebody has to know that nobody looks there.
+        return Observed((_blind(lookout, state, what, error),))
+
+
+def _blind(lookout: Lookout, state: AlertState, what: str, error: Exception) -> Broke:
+    key = f"looking at {what}"
+    known = state.open.get(key)
+    return Broke(
+        key,
+        "looking",
+        known.broke.at if known else lookout.now,
+        "error",
+        f"{what} cannot be looked at",
+        (
+            f"{type(error).__name__}: {without_values(str(error))}",
+            "Until that ends, nobody is told of what breaks there; nothing of it is lost.",
+        ),
+        commands=("lakehouse doctor",),
+    )

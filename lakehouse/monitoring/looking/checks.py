@@ -1,0 +1,135 @@
+"""Failed checks: whatever evaluated them, a run, a person alone, or something outside of runs.
+
+What a rule said of a refused candidate is left out: that the table is held back is told instead, see `runs`.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import dagster as dg
+from dagster import AssetCheckEvaluation, AssetCheckKey
+
+from lakehouse.monitoring.incidents import Broke, Mended, Observed
+from lakehouse.monitoring.looking.lookout import Lookout, shown_rows
+from lakehouse.resources.keys import table_name
+
+CURSOR = "checks"
+_LOOKED_BACK = 50
+
+
+def look_at_checks(lookout: Lookout, cursors: Mapping[str, Any]) -> Observed:
+    """Return what checks found since the last look; at the first look, what each found last."""
+    seen: dict[str, float] = dict(cursors.get(CURSOR, {}))
+    facts: list[Broke | Mended] = []
+    storage = lookout.instance.event_log_storage
+    for key, record in storage.get_asset_check_summary_records(list(lookout.graph.asset_check_keys)).items():
+        last, name = record.last_completed_check_execution_record, key_of(key)
+        if last is None or last.event is None or last.event.timestamp <= seen.get(name, 0.0):
+            continue
+        news = _since(lookout, key, seen[name]) if name in seen else [last.event]
+        facts += (fact for event in news if (fact := _fact(lookout, key, event)))
+        seen[name] = max(event.timestamp for event in (last.event, *news))
+    return Observed(tuple(facts), cursors={CURSOR: seen})
+
+
+def key_of(key: AssetCheckKey) -> str:
+    """Return what a check is known by."""
+    return f"check {table_name(key.asset_key)} {key.name}"
+
+
+def rows_of(evaluation: AssetCheckEvaluation) -> list[Mapping[str, Any]]:
+    """Return the sample of rows that break a check; personal values are masked in it."""
+    found = evaluation.metadata.get("sample")
+    return [record.data for record in found.records] if isinstance(found, dg.TableMetadataValue) else []
+
+
+def by_how_much(evaluation: AssetCheckEvaluation) -> str:
+    """Say what a check found, and the fraction of rows where it counted some."""
+    said = f"{evaluation.check_name}: {evaluation.description or 'it did not pass.'}"
+    failed, total, tolerated = (value_of(evaluation, name) for name in ("failed_rows", "total_rows", "threshold"))
+    if not isinstance(failed, int) or not isinstance(total, int) or not failed or not total:
+        return said
+    allowed = f"; {tolerated:.2%} are tolerated" if isinstance(tolerated, float) and tolerated else ""
+    return f"{said} That is {failed / total:.2%}{allowed}."
+
+
+def value_of(evaluation: AssetCheckEvaluation, name: str) -> Any:
+    """Return a value of a check's metadata; None where it has none of this name."""
+    found = evaluation.metadata.get(name)
+    return found.value if found is not None else None
+
+
+def _since(lookout: Lookout, key: AssetCheckKey, seen: float) -> list[Any]:
+    return [event for event in _events(lookout, key) if event.timestamp > seen]
+
+
+def _events(lookout: Lookout, key: AssetCheckKey) -> list[Any]:
+    """Return the last evaluations of a check, the newest first."""
+    records = lookout.instance.event_log_storage.get_asset_check_execution_history(key, limit=_LOOKED_BACK)
+    return [record.event for record in records if record.evaluation and record.event]
+
+
+def _fact(lookout: Lookout, key: AssetCheckKey, event: Any) -> Broke | Mended | None:
+    evaluation = event.dagster_event.event_specific_data
+    if value_of(evaluation, "evaluated") == "candidate":
+        return None
+    at = datetime.fromtimestamp(event.timestamp, UTC)
+    extent = frozenset(value_of(evaluation, "partitions") or ())
+    if evaluation.passed:
+        return Mended(key_of(key), at, f"Check {key.name} passed.", extent)
+    return _broke(lookout, key, evaluation, at, event.run_id or "", extent)
+
+
+def _broke(
+    lookout: Lookout,
+    key: AssetCheckKey,
+    evaluation: AssetCheckEvaluation,
+    at: datetime,
+    run_id: str,
+    extent: frozenset[str],
+) -> Broke:
+    table = table_name(key.asset_key)
+    declared = lookout.declared.get(table)
+    is_error = evaluation.severity == dg.AssetCheckSeverity.ERROR
+    personal = declared.personal_columns if declared else frozenset()
+    return Broke(
+        key_of(key),
+        "check",
+        at,
+        "error" if is_error else "warn",
+        f"{table}: check {key.name} {'failed' if is_error else 'warns'}",
+        (
+            by_how_much(evaluation),
+            *_good(lookout, key),
+            *shown_rows(rows_of(evaluation), personal),
+            *lookout.whose(table),
+        ),
+        lookout.links(run_id=run_id, table=table),
+        tuple(_commands(lookout, table, key.name)),
+        table,
+        lookout.owner(table),
+        run_id,
+        extent,
+    )
+
+
+def _good(lookout: Lookout, key: AssetCheckKey) -> list[str]:
+    """Say when a check passed last, and on which snapshot."""
+    for event in _events(lookout, key):
+        found = event.dagster_event.event_specific_data
+        if found.passed and value_of(found, "evaluated") != "candidate":
+            at = datetime.fromtimestamp(event.timestamp, UTC)
+            snapshot = value_of(found, "snapshot_id")
+            return [f"It passed last at {at:%Y-%m-%d %H:%M:%S} UTC{f', on snapshot {snapshot}' if snapshot else ''}."]
+    return [f"It passed in none of its last {_LOOKED_BACK} evaluations."]
+
+
+def _commands(lookout: Lookout, table: str, check: str) -> Iterator[str]:
+    declared = lookout.declared.get(table)
+    quarantining = {rule.name for rule in declared.quarantining_rules} if declared else set()
+    if declared and declared.quarantine and check in quarantining:
+        rows = f"SELECT * FROM {declared.quarantine.name} WHERE array_contains(_reasons, '{check}')"
+        yield f'lakehouse sql "{rows} ORDER BY _quarantined_at DESC LIMIT 20"'
+    yield f"lakehouse check {table}"
+    yield f"lakehouse mute {table} --until … --why …"

@@ -1,0 +1,126 @@
+"""What a look is taken from: Dagster's instance and assets, the declared tables and feeds, and the settings."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote
+
+import dagster as dg
+
+from lakehouse.iceberg.table import IcebergTable
+from lakehouse.resources.keys import asset_key, table_name
+from lakehouse.settings import Settings
+
+if TYPE_CHECKING:
+    from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
+
+UI_URL = "http://127.0.0.1:3000"
+
+
+class WatchedFeed(Protocol):
+    """What is looked at of a feed."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def table(self) -> str:
+        """The bronze table that it lands in."""
+
+    @property
+    def inbox(self) -> str:
+        """Where its files wait."""
+
+    @property
+    def rejected(self) -> str:
+        """Where its refused files go."""
+
+    @property
+    def expected_within(self) -> timedelta | None:
+        """How long after the last delivery the next one is late."""
+
+
+@dataclass(frozen=True)
+class Lookout:
+    """One look, and what it needs to say where a thing is, whose it is and what follows from it."""
+
+    instance: dg.DagsterInstance
+    graph: "AssetGraph"
+    declared: Mapping[str, IcebergTable]
+    feeds: Sequence[WatchedFeed]
+    settings: Settings
+    now: datetime
+
+    @cached_property
+    def tables_of_steps(self) -> Mapping[str, str]:
+        """The assets' tables by the keys of the steps that compute them."""
+        keys = self.graph.executable_asset_keys
+        return {self.graph.get(key).assets_def.node_def.name: table_name(key) for key in keys}
+
+    def owner(self, table: str) -> str:
+        """Whose a table is; nothing where that is not declared."""
+        declared = self.declared.get(table)
+        return (declared.owner if declared else None) or ""
+
+    def feed_of(self, table: str) -> WatchedFeed | None:
+        """The feed that a table is computed from, first or last."""
+        if not self.graph.has(asset_key(table)):
+            return None
+        reached = dg.AssetSelection.assets(asset_key(table)).upstream().resolve(self.graph)
+        return next((feed for feed in self.feeds if asset_key(feed.table) in reached), None)
+
+    def downstream(self, table: str) -> list[str]:
+        """The tables that are computed from one, nearest first."""
+        if not self.graph.has(asset_key(table)):
+            return []
+        reached = dg.AssetSelection.assets(asset_key(table)).downstream(include_self=False).resolve(self.graph)
+        return [table_name(key) for key in self.graph.toposorted_asset_keys if key in reached]
+
+    def whose(self, table: str) -> list[str]:
+        """Say what lies downstream of a table, and who owns it."""
+        after, owner = self.downstream(table), self.owner(table)
+        said = [f"Downstream: {', '.join(after) or 'nothing'}"]
+        return [*said, f"Owner: {owner}"] if owner else said
+
+    def links(self, *, run_id: str = "", table: str = "") -> tuple[str, ...]:
+        """Say where the UI shows a run and a table."""
+        at = self.settings.ui_url or UI_URL
+        run = [f"Run: {at}/runs/{run_id}"] if run_id else []
+        return (*run, *([f"Table: {at}/assets/{'/'.join(map(quote, table.split('.')))}"] if table else []))
+
+    def keys_of(self, table: str, run: dg.DagsterRun) -> frozenset[str]:
+        """Return the partitions of a table that a run computed; none where the table or the run has none."""
+        node = self.graph.get(asset_key(table)) if self.graph.has(asset_key(table)) else None
+        if node is None or node.partitions_def is None:
+            return frozenset()
+        tags = run.tags
+        first = tags.get("dagster/asset_partition_range_start") or tags.get("dagster/partition")
+        last = tags.get("dagster/asset_partition_range_end") or first
+        if not first or not last:
+            return frozenset()
+        keys: list[Any] = list(node.partitions_def.get_partition_keys())
+        if first not in keys or last not in keys:
+            return frozenset({first, last})
+        return frozenset(keys[keys.index(first) : keys.index(last) + 1])
+
+
+def shown_rows(rows: Iterable[Mapping[str, Any]], personal: frozenset[str], most: int = 3) -> list[str]:
+    """Say what some rows look like; personal values come masked, and one that does not is left out all the same."""
+    return [f"Row: {_row(row, personal)}" for row in list(rows)[:most]]
+
+
+def _row(row: Mapping[str, Any], personal: frozenset[str]) -> str:
+    shown = ((name, _masked(value) if name in personal else value) for name, value in row.items())
+    return ", ".join(f"{name}={_short(value)}" for name, value in shown)
+
+
+def _masked(value: Any) -> Any:
+    return value if value is None or str(value).startswith("masked:") else "masked"
+
+
+def _short(value: Any) -> str:
+    text = "NULL" if value is None else " ".join(str(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}…"

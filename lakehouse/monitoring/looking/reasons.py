@@ -1,0 +1,46 @@
+"""Why something failed, in words that hold no value of a row.
+
+What the lakehouse raises names tables, columns and files. What Spark, Arrow or Python raise may quote the very value
+that they could not read, so of that only the kind of error is told, and words outside of quotes where nothing personal
+is near. The run has the whole.
+"""
+
+import re
+from typing import Any
+
+from lakehouse.iceberg.table import IcebergTable
+
+_OURS = "lakehouse.errors."
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|‘[^’]*’|“[^”]*”")
+_ADDRESS = re.compile(r"\S+@\S+")
+_LONG_NUMBER = re.compile(r"\d{6,}")
+_CONDITION = re.compile(r"^\[([A-Z0-9_.]+)\]")
+_LONGEST = 300
+
+
+def reason_of(error: Any, table: IcebergTable | None) -> str:
+    """Return why something failed, from the error that Dagster kept; nothing where it kept none.
+
+    :param table: what it was about; where it holds personal data, or is not known, less is said.
+    """
+    if error is None:
+        return ""
+    while error.cause is not None:
+        error = error.cause
+    first = next(iter(error.message.strip().splitlines()), "")
+    if first.startswith(_OURS):
+        return first.removeprefix(_OURS)[: 2 * _LONGEST]
+    kind = error.cls_name or "An error"
+    text = first.removeprefix(f"{kind}: ").rpartition(f"{kind}: ")[2]
+    condition = _CONDITION.match(text)
+    is_personal = table is None or bool(table.personal_columns) or table.subject is not None
+    if is_personal:
+        return f"{kind}{f' [{condition[1]}]' if condition else ''}; its text may quote data, the run has it."
+    return f"{kind}: {without_values(text)}"
+
+
+def without_values(text: str) -> str:
+    """Return a text with what is quoted, addresses and long numbers taken out."""
+    for pattern in (_QUOTED, _ADDRESS, _LONG_NUMBER):
+        text = pattern.sub("…", text)
+    return text[:_LONGEST]

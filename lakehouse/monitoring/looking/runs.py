@@ -1,0 +1,155 @@
+"""Runs that failed, and tables that a run refused and so held back.
+
+A run that a check stopped is not told again: the check is. Of a refused table one thing is told, that it is held back,
+with what its rules said; that it ends is a matter of a later publish, see `mending`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import dagster as dg
+
+from lakehouse.monitoring.incidents import Broke, Observed
+from lakehouse.monitoring.looking.checks import by_how_much, rows_of
+from lakehouse.monitoring.looking.lookout import Lookout, shown_rows
+from lakehouse.monitoring.looking.reasons import reason_of
+from lakehouse.resources.keys import FEED_TAG, table_name
+
+CURSOR = "runs"
+_FIRST_LOOK = timedelta(days=7)
+# Runs are seen by when they ended, on clocks that may differ and in transactions that may be slow.
+_OVERLAP = timedelta(minutes=5)
+_STOPPED_BY_CHECK = "DagsterAssetCheckFailedError"
+_TYPE = dg.DagsterEventType
+
+
+def look_at_runs(lookout: Lookout, cursors: Mapping[str, Any]) -> Observed:
+    """Return what the runs say that failed since the last look; at the first look, in the last week."""
+    known = cursors.get(CURSOR, {})
+    since = datetime.fromisoformat(known["until"]) - _OVERLAP if known else lookout.now - _FIRST_LOOK
+    filters = dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=since)
+    records = lookout.instance.get_run_records(filters, order_by="update_timestamp", ascending=True)
+    news = [record.dagster_run for record in records if record.dagster_run.run_id not in known.get("seen", ())]
+    facts = tuple(fact for run in news for fact in _of_run(lookout, run))
+    seen = [record.dagster_run.run_id for record in records]
+    return Observed(facts, cursors={CURSOR: {"until": lookout.now.isoformat(), "seen": seen}})
+
+
+def _of_run(lookout: Lookout, run: dg.DagsterRun) -> Iterator[Broke]:
+    of_type = {_TYPE.STEP_FAILURE, _TYPE.RUN_FAILURE}
+    entries = [
+        found.event_log_entry for found in lookout.instance.get_records_for_run(run.run_id, of_type=of_type).records
+    ]
+    steps = [entry for entry in entries if entry.dagster_event.is_step_failure]
+    for entry in steps:
+        table = lookout.tables_of_steps.get(entry.step_key or "")
+        failure = entry.dagster_event.step_failure_data
+        if failure.error and failure.error.cls_name == _STOPPED_BY_CHECK:
+            continue
+        said = failure.user_failure_data
+        if table and said and "iceberg/refused_branch" in said.metadata:
+            yield _held(lookout, run, table, said.metadata, _at(entry))
+        else:
+            yield _failed(lookout, run, table or "", entry, failure.error)
+    if not steps:
+        for entry in entries:
+            yield _failed(lookout, run, "", entry, entry.dagster_event.job_failure_data.error)
+
+
+def _held(
+    lookout: Lookout, run: dg.DagsterRun, table: str, said: Mapping[str, dg.MetadataValue], at: datetime
+) -> Broke:
+    broken = _broken_checks(lookout, run, table)
+    declared = lookout.declared.get(table)
+    personal = declared.personal_columns if declared else frozenset()
+    rows = [row for found in broken for row in rows_of(found)]
+    snapshot = str(said["iceberg/snapshot_id"].value)
+    good = f"is as it was, at snapshot {snapshot}" if snapshot != "None" else "is empty, as it was"
+    return Broke(
+        f"held {table}",
+        "held",
+        at,
+        "error",
+        f"{table} is held back: rule {said['failed_rules'].value} refused it",
+        (
+            *map(by_how_much, broken),
+            f"Nothing was published: {table} {good}{_since(lookout, table, snapshot)}.",
+            *shown_rows(rows, personal),
+            *lookout.whose(table),
+        ),
+        lookout.links(run_id=run.run_id, table=table),
+        tuple(_ways_out(lookout, table, run, str(said["iceberg/refused_branch"].value), rows)),
+        table,
+        lookout.owner(table),
+        run.run_id,
+        lookout.keys_of(table, run),
+    )
+
+
+def _broken_checks(lookout: Lookout, run: dg.DagsterRun, table: str) -> list[Any]:
+    """Return the checks of a table that its run broke, errors first."""
+    records = lookout.instance.get_records_for_run(run.run_id, of_type=_TYPE.ASSET_CHECK_EVALUATION).records
+    found = [record.event_log_entry.dagster_event.event_specific_data for record in records]
+    broken = [one for one in found if not one.passed and table_name(one.asset_key) == table]
+    return sorted(broken, key=lambda one: one.severity != dg.AssetCheckSeverity.ERROR)
+
+
+def _since(lookout: Lookout, table: str, snapshot: str) -> str:
+    """Say since when a snapshot is what readers see, as far as Dagster remembers who published it."""
+    event = lookout.instance.get_latest_materialization_event(dg.AssetKey(table.split(".")))
+    published = event.asset_materialization.metadata.get("iceberg/snapshot_id") if event else None
+    if event is None or published is None or published.value != snapshot:
+        return ""
+    return f" of {_at(event):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _ways_out(
+    lookout: Lookout,
+    table: str,
+    run: dg.DagsterRun,
+    branch: str,
+    rows: Sequence[Mapping[str, Any]],
+) -> Iterator[str]:
+    yield f"lakehouse sql \"SELECT * FROM {table} VERSION AS OF '{branch}'\""
+    feed = lookout.feed_of(table)
+    if feed:
+        files = sorted({str(row["_source_file"]) for row in rows if row.get("_source_file")}) or ["FILE"]
+        yield from (f"lakehouse reject {file} --feed {feed.name} --why …" for file in files)
+    yield f"lakehouse retry {table}"
+    yield f"lakehouse publish {table} --run {run.run_id[:8]} --why …"
+
+
+def _failed(lookout: Lookout, run: dg.DagsterRun, table: str, entry: Any, error: Any) -> Broke:
+    feed = run.tags.get(FEED_TAG)
+    planned = sorted(map(table_name, run.asset_selection or ()))
+    is_of_job = bool(feed) or not run.job_name.startswith("__") or not planned
+    named = table or ("" if is_of_job else planned[0])
+    what = f"the ingest of {feed}" if feed else f"job {run.job_name}"
+    reads = next((one.table for one in lookout.feeds if one.name == feed), "")
+    of_table = named or reads
+    return Broke(
+        f"failed {named}" if named else f"failed feed {feed}" if feed else f"failed job {run.job_name}",
+        "failed",
+        _at(entry),
+        "error",
+        f"{named or what}: the run failed",
+        (reason_of(error, lookout.declared.get(of_table)) or entry.message or "", *_whose(lookout, of_table)),
+        lookout.links(run_id=run.run_id, table=of_table),
+        (
+            *([f"lakehouse ingest {feed}"] if feed else []),
+            *([f"lakehouse retry {named}"] if named else []),
+            "lakehouse doctor",
+        ),
+        of_table,
+        lookout.owner(of_table),
+        run.run_id,
+    )
+
+
+def _whose(lookout: Lookout, table: str) -> list[str]:
+    return lookout.whose(table) if table else []
+
+
+def _at(entry: Any) -> datetime:
+    return datetime.fromtimestamp(entry.timestamp, UTC)

@@ -1,0 +1,16 @@
+"""The record of all that was told: `alerts.jsonl` in the home, one message a line."""
+
+import json
+
+from lakehouse.resources.alert import Alert
+from lakehouse.resources.sinks import FILE_NAME
+from lakehouse.settings import Settings
+
+
+def read_alerts(settings: Settings) -> list[Alert]:
+    """Return the messages of the record, oldest first; half a line, left by a process that was killed, is none."""
+    file = settings.home / FILE_NAME
+    if not file.is_file():
+        return []
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    return [Alert.from_json(json.loads(line)) for line in lines if line.startswith("{") and line.endswith("}")]

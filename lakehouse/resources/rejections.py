@@ -1,0 +1,51 @@
+"""Delivered files that were refused as a whole: each stands beside a file that says why."""
+
+import json
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from lakehouse.resources.object_store import ObjectStore
+
+REASON_ENDING = ".reason.json"
+BY_A_PERSON = "rejected by a person"
+"""The reason where nothing broke, and somebody took a file out again."""
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """A rejected file, where it is now and why; none of the texts holds a value of a row."""
+
+    key: str
+    source_file: str
+    why: str
+    next_step: str
+    rejected_at: datetime
+    is_by_a_person: bool
+
+
+def reason_key(rejected: str) -> str:
+    """Return where the reason stands for the file at a rejected key."""
+    return f"{rejected}{REASON_ENDING}"
+
+
+def rejected_keys(store: ObjectStore, prefix: str) -> list[str]:
+    """Return the keys of the rejected files below a prefix that have their reason beside them."""
+    found = {item.key for item in store.objects(prefix)}
+    return sorted(key for key in found if reason_key(key) in found)
+
+
+def read_rejections(store: ObjectStore, keys: list[str], known: Container[str]) -> Iterator[Rejection]:
+    """Yield the rejections of some keys, without those that are known."""
+    for key in keys:
+        if key not in known:
+            with store.open(reason_key(key)) as file:
+                said = json.loads(file.read())
+            yield Rejection(
+                key,
+                said["file"],
+                f"{said['reason']}: found {said['found']}; expected {said['expected']}.",
+                said["next_step"],
+                datetime.fromisoformat(said["rejected_at"]),
+                said["reason"] == BY_A_PERSON,
+            )

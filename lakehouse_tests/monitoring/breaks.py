@@ -1,0 +1,29 @@
+"""Things that break and mend, as the tests of this folder make them."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from lakehouse.monitoring.incidents import Broke, Mended
+from lakehouse.resources.alert import Alert
+
+BEGIN = datetime(2026, 3, 1, 8, tzinfo=UTC)
+DAY = timedelta(hours=24)
+
+
+def at(minutes: float) -> datetime:
+    """So many minutes after all began."""
+    return BEGIN + timedelta(minutes=minutes)
+
+
+def broke(minutes: float, key: str = "check silver.fruits a", **parts: Any) -> Broke:
+    given: dict[str, Any] = {"kind": "check", "severity": "error", "title": key, "table": "silver.fruits"} | parts
+    return Broke(key, at=at(minutes), **{**given, "extent": frozenset(given.get("extent", ()))})
+
+
+def mended(minutes: float, key: str = "check silver.fruits a", extent: Iterable[str] = ()) -> Mended:
+    return Mended(key, at(minutes), "It passed.", frozenset(extent))
+
+
+def told(alerts: Iterable[Alert]) -> list[tuple[str, str]]:
+    return [(alert.saying, alert.key) for alert in alerts]

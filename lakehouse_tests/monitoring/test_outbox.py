@@ -1,0 +1,104 @@
+"""How messages wait for a sink: not too many at once, in order for each thing, each until it was taken."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from lakehouse.monitoring.alert_plan import plan_alerts
+from lakehouse.monitoring.incidents import Observed
+from lakehouse.monitoring.outbox import WINDOW, Queue, delivered, is_due, kept, next_parcel, post, refused, summary
+from lakehouse.resources.alert import Alert
+from lakehouse_tests.monitoring.breaks import DAY, at, broke
+
+AT_ONCE = 10
+_WINDOW_MINUTES = WINDOW / timedelta(minutes=1)
+
+
+def alerts(number: int, first: int = 0, minutes: float = 0) -> list[Alert]:
+    facts = tuple(broke(minutes, key=f"check silver.t{n} a") for n in range(first, first + number))
+    return list(plan_alerts({}, Observed(facts), at(minutes), DAY).alerts)
+
+
+def sayings(queue: Queue) -> list[str]:
+    return [parcel.alert.saying for parcel in queue.parcels]
+
+
+def test_few_messages_are_sent_each():
+    assert sayings(post(Queue(), alerts(AT_ONCE), at(0), AT_ONCE)) == ["opened"] * AT_ONCE
+
+
+def test_five_hundred_at_once_are_one_summary_that_counts_them_and_shows_errors_first():
+    many = [replace(one, severity="warn") for one in alerts(499)] + alerts(1, first=499)
+    queue = post(Queue(), many, at(0), AT_ONCE)
+
+    (parcel,) = queue.parcels
+    assert parcel.alert.title == "500 things at once: 500 broke"
+    assert parcel.alert.severity == "error"
+    assert parcel.alert.lines[:2] == ("Errors among it: 1", "- check silver.t499 a")
+    assert "and 490 more." in parcel.alert.lines
+
+
+def test_what_goes_on_breaking_is_summed_up_once_in_each_window():
+    queue = Queue()
+    for minute in range(11):
+        queue = post(queue, alerts(100, first=100 * minute, minutes=minute), at(minute), AT_ONCE)
+
+    assert sayings(queue) == ["summary"] * 3
+    assert [parcel.alert.title for parcel in queue.parcels] == [
+        "100 things at once: 100 broke",
+        "500 things at once: 500 broke",
+        "500 things at once: 500 broke",
+    ]
+    assert queue.held == ()
+
+
+def test_what_waits_for_a_summary_is_told_once_the_window_is_over_though_nothing_else_breaks():
+    queue = post(post(Queue(), alerts(50), at(0), AT_ONCE), alerts(20, first=50), at(1), AT_ONCE)
+    assert len(queue.held) == 20
+    later = post(queue, [], at(_WINDOW_MINUTES), AT_ONCE)
+
+    assert sayings(later) == ["summary", "summary"]
+    assert later.held == ()
+
+
+def test_a_summary_of_the_same_has_the_same_id():
+    some = alerts(3)
+
+    assert summary(some, at(1)).alert_id == summary(some[::-1], at(2)).alert_id
+
+
+def test_a_message_waits_until_it_was_taken():
+    queue = post(Queue(), alerts(2), at(0), AT_ONCE)
+    first = queue.parcels[0].alert
+    after = delivered(queue, first)
+
+    assert [parcel.alert.key for parcel in after.parcels] == ["check silver.t1 a"]
+    assert post(queue, [first], at(1), AT_ONCE).parcels == queue.parcels
+
+
+def test_a_sink_that_is_down_is_left_in_peace_for_longer_each_time():
+    queue = post(Queue(), alerts(1), at(0), AT_ONCE)
+    pauses = []
+    for _ in range(9):
+        queue = refused(queue, queue.parcels[0].alert, at(0))
+        pauses.append((queue.retry_at - at(0)).total_seconds())
+
+    assert pauses == [5, 10, 20, 40, 80, 160, 300, 300, 300]
+    assert not is_due(queue, at(4.9))
+    assert is_due(queue, at(5))
+    assert queue.parcels[0].tries == 9
+
+
+def test_what_is_said_of_one_thing_stays_in_order_and_a_message_that_is_refused_holds_up_no_other():
+    opened, other = alerts(2)
+    over = replace(opened, alert_id="over", saying="recovered")
+    queue = post(Queue(), [opened, over, other], at(0), AT_ONCE)
+
+    assert next_parcel(queue, [], []).alert == opened
+    assert next_parcel(queue, [opened.alert_id], [opened.key]).alert == other
+    assert next_parcel(queue, [opened.alert_id, other.alert_id], [opened.key, other.key]) is None
+
+
+def test_what_waits_for_a_sink_that_was_taken_away_is_dropped():
+    queue = post(Queue(), alerts(1), at(0), AT_ONCE)
+
+    assert kept({"gone": queue}, ["new"]) == {"new": Queue()}
