@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import requests
@@ -25,8 +26,8 @@ class Live:
         self.settings, self._start = settings, start
         self._catalog, self._store = Catalog.of(settings), open_store(settings)
 
-    def start(self, **env: str) -> Child:
-        self.port = free_port()
+    def start(self, port: int | None = None, **env: str) -> Child:
+        self.port = port or free_port()
         child = self._start("dev", "--port", str(self.port), env=env)
         wait_for(lambda: answers(self.port, child), "the UI", SECONDS)
         return child
@@ -51,10 +52,15 @@ class Live:
         where = {"repositoryLocationName": "lakehouse.definitions", "repositoryName": "__repository__"}
         asked = {"selector": where | {"pipelineName": job}, "runConfigData": {}}
         query = "mutation($asked: ExecutionParams!) { launchRun(executionParams: $asked) { __typename } }"
-        said = requests.post(
-            f"http://127.0.0.1:{self.port}/graphql", json={"query": query, "variables": {"asked": asked}}, timeout=60
-        ).json()
-        assert said["data"]["launchRun"]["__typename"] == "LaunchRunSuccess", said
+        said = self.ask(query, asked=asked)
+        assert said["launchRun"]["__typename"] == "LaunchRunSuccess", said
+
+    def ask(self, query: str, **variables: Any) -> dict[str, Any]:
+        """Ask the UI's server."""
+        asked = {"query": query, "variables": variables}
+        said = requests.post(f"http://127.0.0.1:{self.port}/graphql", json=asked, timeout=60).json()
+        assert "errors" not in said, said
+        return said["data"]
 
     def worker(self) -> int | None:
         """The process of a run that goes on."""

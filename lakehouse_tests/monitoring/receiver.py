@@ -33,7 +33,7 @@ class Receiver:
 
     @property
     def titles(self) -> list[str]:
-        return [one.body["title"] for one in self.taken]
+        return [one.body["title"] for one in self.taken if "title" in one.body]
 
 
 @contextmanager

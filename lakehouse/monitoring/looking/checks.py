@@ -15,19 +15,23 @@ from lakehouse.monitoring.looking.lookout import Lookout, shown_rows
 from lakehouse.resources.keys import table_name
 
 CURSOR = "checks"
+_BEGIN = ""
+"""Instead of a check, when was first looked: since then counts all that a check found."""
 _LOOKED_BACK = 50
 
 
 def look_at_checks(lookout: Lookout, cursors: Mapping[str, Any]) -> Observed:
     """Return what checks found since the last look; at the first look, what each found last."""
-    seen: dict[str, float] = dict(cursors.get(CURSOR, {}))
+    is_first = CURSOR not in cursors
+    seen: dict[str, float] = dict(cursors.get(CURSOR, {_BEGIN: lookout.now.timestamp()}))
     facts: list[Broke | Mended] = []
     storage = lookout.instance.event_log_storage
     for key, record in storage.get_asset_check_summary_records(list(lookout.graph.asset_check_keys)).items():
         last, name = record.last_completed_check_execution_record, key_of(key)
-        if last is None or last.event is None or last.event.timestamp <= seen.get(name, 0.0):
+        since = 0.0 if is_first else seen.get(name, seen[_BEGIN])
+        if last is None or last.event is None or last.event.timestamp <= since:
             continue
-        news = _since(lookout, key, seen[name]) if name in seen else [last.event]
+        news = _events(lookout, key)[:1] if is_first else _since(lookout, key, since)
         facts += (fact for event in news if (fact := _fact(lookout, key, event)))
         seen[name] = max(event.timestamp for event in (last.event, *news))
     return Observed(tuple(facts), cursors={CURSOR: seen})
@@ -41,7 +45,11 @@ def key_of(key: AssetCheckKey) -> str:
 def rows_of(evaluation: AssetCheckEvaluation) -> list[Mapping[str, Any]]:
     """Return the sample of rows that break a check; personal values are masked in it."""
     found = evaluation.metadata.get("sample")
-    return [record.data for record in found.records] if isinstance(found, dg.TableMetadataValue) else []
+    if not isinstance(found, dg.TableMetadataValue):
+        return []
+    # A record forgets the order of its columns.
+    names = [column.name for column in found.schema.columns]
+    return [{name: record.data.get(name) for name in names} for record in found.records]
 
 
 def by_how_much(evaluation: AssetCheckEvaluation) -> str:
@@ -67,7 +75,9 @@ def _since(lookout: Lookout, key: AssetCheckKey, seen: float) -> list[Any]:
 def _events(lookout: Lookout, key: AssetCheckKey) -> list[Any]:
     """Return the last evaluations of a check, the newest first."""
     records = lookout.instance.event_log_storage.get_asset_check_execution_history(key, limit=_LOOKED_BACK)
-    return [record.event for record in records if record.evaluation and record.event]
+    # Of a check that was planned and never evaluated, the event is that of its planning.
+    events = (record.event for record in records if record.event is not None)
+    return [event for event in events if event.dagster_event.event_type_value == "ASSET_CHECK_EVALUATION"]
 
 
 def _fact(lookout: Lookout, key: AssetCheckKey, event: Any) -> Broke | Mended | None:

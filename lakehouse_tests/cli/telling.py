@@ -1,0 +1,29 @@
+"""A look at a lakehouse as its sensor takes it, in the process of a test."""
+
+import logging
+from datetime import UTC, datetime
+from pathlib import Path
+
+from lakehouse.definitions import FEEDS, TABLES, defs
+from lakehouse.monitoring.alerts_sensor import look_and_tell
+from lakehouse.monitoring.looking.lookout import Lookout
+from lakehouse.monitoring.record import read_alerts
+from lakehouse.resources.alert import Alert
+from lakehouse.resources.instance import open_instance
+from lakehouse.settings import Settings
+from lakehouse_tests.conftest import settings_at
+
+
+def look(home: Path, settings: Settings | None = None) -> list[Alert]:
+    """Look once, and return what was told of it."""
+    settings = settings or settings_at(home)
+    before = len(read_alerts(settings))
+    graph = defs.resolve_asset_graph()
+    with open_instance(settings) as instance:
+        lookout = Lookout(instance, graph, TABLES, tuple(FEEDS.values()), settings, datetime.now(UTC))
+        look_and_tell(lookout, (), logging.getLogger("lakehouse.alerts"))
+    return read_alerts(settings)[before:]
+
+
+def titles(alerts: list[Alert]) -> list[str]:
+    return [alert.title for alert in alerts]

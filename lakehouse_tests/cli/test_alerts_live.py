@@ -1,0 +1,87 @@
+"""Alerts of a lakehouse that runs: at a webhook that is down for a while, from a daemon that is killed meanwhile."""
+
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+
+from lakehouse.iceberg.catalog import Catalog
+from lakehouse.resources.heartbeat import last_beat
+from lakehouse.settings import Settings
+from lakehouse_tests.cli.commands import answers
+from lakehouse_tests.cli.live import SECONDS, Live
+from lakehouse_tests.monitoring.receiver import Receiver, receiving
+from lakehouse_tests.processes import wait_for
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+WARNS = "silver.fruits: check castable_id warns"
+HELD = "silver.fruits is held back: rule excluded_fruit_in_any_spelling refused it"
+
+
+def test_what_breaks_is_told_once_whatever_is_down_and_the_next_good_delivery_ends_it(
+    settings: Settings, started, tmp_path: Path
+) -> None:
+    live = Live(settings, started)
+    with receiving() as receiver, receiving() as watcher:
+        env = {"LAKEHOUSE_ALERT_URLS": receiver.url, "LAKEHOUSE_HEARTBEAT_URL": f"http://127.0.0.1:{watcher.port}/ping"}
+        child = live.start(**env)
+        live.drop(tmp_path, "1.csv", "1,Apple,false", "2,Pear,false")
+        live.wait_for_fruits(2)
+        live.drop(tmp_path, "2.csv", "x,Fig,false", "3,Plum,false")
+        wait_for(lambda: receiver.titles == [WARNS], "the alert of the warning", SECONDS)
+        live.wait_for_fruits(3)
+
+        main = Catalog.of(settings).load("silver.fruits").current_snapshot()
+        receiver.is_down = True
+        live.drop(tmp_path, "3.csv", "4,banana,false")
+        wait_for(lambda: receiver.refused > 0, "a message that is not taken", SECONDS)
+        child.kill()
+        wait_for(lambda: not _listens(live.port), "the end of the daemon")
+        receiver.is_down = False
+        child = live.start(live.port, **env)
+        wait_for(lambda: receiver.titles == [WARNS, HELD], "the alert of the table that is held", SECONDS)
+        assert Catalog.of(settings).load("silver.fruits").current_snapshot() == main
+
+        every_link_answers(live, receiver)
+        command = started("reject", "3.csv", "--feed", "fruits", "--why", "by mistake")
+        assert command.status() == 0, command.said
+        live.drop(tmp_path, "4.csv", "5,Kiwi,true")
+        live.wait_for_fruits(4)
+        wait_for(lambda: len(receiver.titles) >= 4, "that it is over", SECONDS)
+        beats = len(watcher.taken)
+        wait_for(lambda: len(watcher.taken) > beats + 1, "two more signs of life", SECONDS)
+        assert receiver.titles[:2] == [WARNS, HELD]
+        assert sorted(receiver.titles[2:]) == [f"Over: {HELD}", f"Over: {WARNS}"]
+        assert {taken.path for taken in watcher.taken} == {"/ping"}
+        assert last_beat(settings) is not None
+        assert answers(live.port, child)
+
+
+def every_link_answers(live: Live, receiver: Receiver) -> None:
+    """Each page is there, and what it is to show too: the UI answers any path with a page."""
+    links = {link for taken in receiver.taken for link in re.findall(r"https?://\S+", taken.body["message"])}
+    assert {urlsplit(link).port for link in links} == {live.port}
+    paths = {urlsplit(link).path for link in links}
+    assert len(paths) == 3
+    for link in links:
+        assert requests.get(link, timeout=60).status_code == 200
+    for path in paths:
+        _, kind, *rest = path.split("/")
+        if kind == "runs":
+            found = live.ask("query($id: ID!) { runOrError(runId: $id) { __typename } }", id=rest[0])
+            assert found == {"runOrError": {"__typename": "Run"}}
+        else:
+            asked = {"path": rest}
+            found = live.ask("query($key: AssetKeyInput!) { assetOrError(assetKey: $key) { __typename } }", key=asked)
+            assert (kind, found) == ("assets", {"assetOrError": {"__typename": "Asset"}})
+
+
+def _listens(port: int) -> bool:
+    try:
+        requests.get(f"http://127.0.0.1:{port}/server_info", timeout=5)
+    except requests.ConnectionError:
+        return False
+    return True

@@ -1,0 +1,208 @@
+"""What is seen to break: checks, runs, jobs, rejected files, late deliveries, and that something cannot be seen."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import dagster as dg
+import pytest
+
+from lakehouse.errors import LakehouseError
+from lakehouse.monitoring.alert_state import read_state
+from lakehouse.resources.heartbeat import last_beat
+from lakehouse_tests.monitoring.receiver import Receiver
+from lakehouse_tests.monitoring.watch import Watch
+
+WARNS, FAILS = "silver.fruits: check castable_id warns", "silver.fruits: check unique_fruit failed"
+
+
+def test_a_check_that_warns_is_told_once_and_when_it_passes_again(watch: Watch) -> None:
+    watch.run()
+    assert watch.says() == []
+    watch.run("castable_id")
+    assert watch.says() == [WARNS]
+    watch.run("castable_id")
+    assert watch.says() == []
+    watch.run()
+    assert watch.says() == [f"Over: {WARNS}"]
+    assert watch.says() == []
+
+
+def test_a_message_says_how_bad_it_is_since_when_what_follows_and_what_to_do(watch: Watch) -> None:
+    watch.run()
+    watch.run("castable_id")
+    (alert,) = watch.look()
+
+    run_id = watch.instance.get_runs(limit=1)[0].run_id
+    assert alert.lines[0] == "castable_id: 1 of 4 rows break it. That is 25.00%."
+    assert alert.lines[1].startswith("It passed last at 20")
+    assert alert.lines[1].endswith(" UTC, on snapshot 123.")
+    assert alert.lines[2:] == (
+        "Row: id=x, email=masked:0123456789ab",
+        "Row: id=y, email=masked",
+        "Downstream: gold.fruits",
+        "Owner: data-platform",
+        f"Run: http://127.0.0.1:3000/runs/{run_id}",
+        "Table: http://127.0.0.1:3000/assets/silver/fruits",
+        "Next: lakehouse sql \"SELECT * FROM silver.fruits_quarantine WHERE array_contains(_reasons, 'castable_id') "
+        'ORDER BY _quarantined_at DESC LIMIT 20"',
+        "Next: lakehouse check silver.fruits",
+        "Next: lakehouse mute silver.fruits --until … --why …",
+    )
+    assert (alert.owner, alert.table, alert.severity) == ("data-platform", "silver.fruits", "warn")
+
+
+def test_a_run_that_a_check_stopped_is_one_message(watch: Watch) -> None:
+    watch.run("unique_fruit")
+    assert watch.says() == [FAILS]
+    watch.run()
+    assert watch.says() == [f"Over: {FAILS}"]
+
+
+def test_checks_that_are_run_alone_count(watch: Watch) -> None:
+    watch.run("unique_fruit", "castable_id", checks_alone=True)
+    assert sorted(watch.says()) == sorted([WARNS, FAILS])
+
+
+def test_an_evaluation_outside_of_runs_counts(watch: Watch) -> None:
+    evaluation = dg.AssetCheckEvaluation(dg.AssetKey(["silver", "fruits"]), "unique_fruit", False, {})
+    watch.instance.report_runless_asset_event(evaluation)
+    assert watch.says() == [FAILS]
+
+
+def test_what_broke_and_mended_while_nobody_looked_is_told(watch: Watch) -> None:
+    watch.run("castable_id")
+    watch.run()
+    assert watch.says() == [WARNS, f"Over: {WARNS}"]
+
+
+def test_what_broke_before_anybody_looked_is_told_where_it_is_still_broken(watch: Watch) -> None:
+    watch.run("castable_id", "unique_fruit")
+    watch.run("castable_id")
+    (watch.settings.home / "alerts" / "state.json").unlink()
+    assert watch.says() == [WARNS]
+
+
+def test_a_failed_run_is_told_once_however_often_it_is_tried(watch: Watch) -> None:
+    watch.error = LakehouseError("The disk is full.", next_step="Free some.")
+    watch.run()
+    (alert,) = watch.look()
+    assert alert.title == "silver.fruits: the run failed"
+    assert "LakehouseError: The disk is full. Free some." in alert.lines
+    assert "Next: lakehouse retry silver.fruits" in alert.lines
+    watch.run()
+    assert watch.says() == []
+    watch.error = None
+    watch.run()
+    assert watch.says() == ["Over: silver.fruits: the run failed"]
+
+
+def test_an_error_that_may_quote_data_is_told_by_its_kind(watch: Watch) -> None:
+    watch.error = ValueError("cannot read one@example.com")
+    watch.run()
+    (alert,) = watch.look()
+    assert alert.lines[0] == "ValueError; its text may quote data, the run has it."
+    assert "one@example.com" not in (watch.settings.home / "alerts.jsonl").read_text()
+
+
+def test_a_job_that_fails_is_over_once_it_went_through(watch: Watch) -> None:
+    watch.work(OSError("no route"))
+    assert watch.says() == ["job upkeep: the run failed"]
+    watch.work()
+    assert watch.says() == ["Over: job upkeep: the run failed"]
+
+
+def reject(watch: Watch, name: str, reason: str = "missing column berry") -> None:
+    folder = watch.settings.home / "rejected" / "fruits"
+    folder.mkdir(parents=True, exist_ok=True)
+    said = {
+        "feed": "fruits", "file": name, "sha256": "0" * 64, "reason": reason, "found": "a header with id",
+        "expected": "id, berry", "rejected_at": datetime.now(UTC).isoformat(), "next_step": "Deliver the column.",
+    }  # fmt: skip
+    (folder / f"{name}.0123.csv").write_text("id\n1\n")
+    (folder / f"{name}.0123.csv.reason.json").write_text(json.dumps(said))
+
+
+def test_a_rejected_file_is_told_until_it_is_taken_away(watch: Watch) -> None:
+    reject(watch, "short")
+    (alert,) = watch.look()
+    assert alert.title == "feed fruits: file short was rejected"
+    assert alert.lines[0].startswith("missing column berry: found a header with id; expected id, berry. No row")
+    assert watch.says() == []
+    for file in (watch.settings.home / "rejected" / "fruits").iterdir():
+        file.unlink()
+    assert watch.says() == ["Over: feed fruits: file short was rejected"]
+
+
+def test_a_rejected_file_is_over_once_one_of_its_name_was_landed(watch: Watch) -> None:
+    reject(watch, "short")
+    watch.look()
+    landed = dg.MetadataValue.table([dg.TableRecord({"file": "short", "rows": 1})])
+    event = dg.AssetMaterialization(["silver", "fruits"], metadata={"landed": landed})
+    watch.instance.report_runless_asset_event(event)
+    assert watch.says() == ["Over: feed fruits: file short was rejected"]
+
+
+def test_a_file_that_a_person_rejected_is_not_told(watch: Watch) -> None:
+    reject(watch, "short", reason="rejected by a person")
+    assert watch.says() == []
+
+
+def test_a_delivery_that_is_late_is_told_until_it_comes(watch: Watch) -> None:
+    rows = delivered(watch)
+    watch.look()
+    assert watch.says(later=timedelta(hours=5)) == []
+    (alert,) = watch.look(later=timedelta(hours=7))
+    assert alert.title == "feed fruits: the next delivery is late"
+    assert "7.0 hours ago; 6.0 hours are allowed." in alert.lines[0]
+    assert watch.says(later=timedelta(hours=8)) == []
+    rows.append(rows.scan().to_arrow())
+    assert watch.says(later=timedelta(hours=5)) == ["Over: feed fruits: the next delivery is late"]
+
+
+def delivered(watch: Watch):
+    """A table that was just written, by another engine."""
+    import pyarrow as pa
+
+    from lakehouse.iceberg.catalog import Catalog
+
+    (watch.settings.home / "warehouse").mkdir(parents=True, exist_ok=True)
+    client = Catalog.of(watch.settings).client
+    client.create_namespace("silver")
+    rows = pa.table({"id": [1]})
+    table = client.create_table("silver.fruits", rows.schema)
+    table.append(rows)
+    return table
+
+
+def test_where_nobody_can_look_somebody_is_told_and_the_rest_goes_on(watch: Watch) -> None:
+    reject(watch, "short")
+    (reason,) = (watch.settings.home / "rejected" / "fruits").glob("*.json")
+    good = reason.read_text()
+    reason.write_text("{")
+    watch.run("castable_id")
+    assert watch.says() == [WARNS, "rejected files cannot be looked at"]
+    assert watch.says() == []
+    reason.write_text(good)
+    assert sorted(watch.says()) == ["Over: rejected files cannot be looked at", "feed fruits: file short was rejected"]
+
+
+def test_each_look_leaves_a_sign_of_life(watch: Watch, receiver: Receiver) -> None:
+    before = last_beat(watch.settings)
+    watch.with_settings(heartbeat_url=f"http://127.0.0.1:{receiver.port}/ping").look()
+    after = last_beat(watch.settings)
+    assert before and after and before < after
+    assert [taken.path for taken in receiver.taken] == ["/ping"]
+
+
+def test_an_address_that_does_not_answer_stops_nothing(watch: Watch, caplog: pytest.LogCaptureFixture) -> None:
+    watch.with_settings(heartbeat_url="http://127.0.0.1:1/secret").look()
+    assert "LAKEHOUSE_HEARTBEAT_URL was not reached" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_an_empty_look_changes_nothing_that_is_kept(watch: Watch) -> None:
+    watch.run("castable_id")
+    watch.look()
+    before = read_state(watch.settings)
+    watch.look()
+    assert read_state(watch.settings).open == before.open

@@ -1,0 +1,123 @@
+"""A small project that is watched: a table with two checks, a job, a feed, and what somebody was told."""
+
+import logging
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import dagster as dg
+
+from lakehouse.iceberg.rules import castable, unique
+from lakehouse.iceberg.table import Column, IcebergTable, Merge
+from lakehouse.monitoring.alerts_sensor import look_and_tell
+from lakehouse.monitoring.looking.lookout import Lookout
+from lakehouse.monitoring.record import read_alerts
+from lakehouse.resources.alert import Alert
+from lakehouse.settings import Settings
+
+TABLE = IcebergTable(
+    "silver.fruits",
+    "Fruits.",
+    [Column("id", "bigint"), Column("fruit", "string"), Column("email", "string", personal=True)],
+    write=Merge(on=["fruit"]),
+    rules=[castable("id", "bigint"), unique("fruit")],
+    owner="data-platform",
+)
+FEED = SimpleNamespace(
+    name="fruits",
+    table="silver.fruits",
+    inbox="inbox/fruits/",
+    rejected="rejected/fruits/",
+    expected_within=timedelta(hours=6),
+)
+SAMPLE = [{"id": "x", "email": "masked:0123456789ab"}, {"id": "y", "email": "one@example.com"}]
+
+
+@dataclass
+class Watch:
+    """What the table's checks find next, whether its run and the job fail, and what was told of it."""
+
+    settings: Settings
+    instance: dg.DagsterInstance
+    failing: set[str] = field(default_factory=set)
+    error: Exception | None = None
+    known: int = 0
+
+    @property
+    def definitions(self) -> dg.Definitions:
+        @dg.multi_asset(
+            name="silver__fruits",
+            specs=[dg.AssetSpec(["silver", "fruits"], skippable=True)],
+            check_specs=[
+                dg.AssetCheckSpec("castable_id", asset=["silver", "fruits"]),
+                dg.AssetCheckSpec("unique_fruit", asset=["silver", "fruits"], blocking=True),
+            ],
+            can_subset=True,
+        )
+        def fruits(context: dg.AssetExecutionContext):
+            if self.error:
+                raise self.error
+            if context.selected_asset_keys:
+                yield dg.MaterializeResult(["silver", "fruits"])
+            yield from (self._result(key.name) for key in sorted(context.selected_asset_check_keys))
+
+        @dg.asset(key=["gold", "fruits"], deps=[dg.AssetKey(["silver", "fruits"])])
+        def gold() -> None:
+            """What is downstream."""
+
+        @dg.op
+        def work() -> None:
+            if self.error:
+                raise self.error
+
+        @dg.job
+        def upkeep() -> None:
+            work()
+
+        return dg.Definitions([fruits, gold], jobs=[upkeep])
+
+    def _result(self, name: str) -> dg.AssetCheckResult:
+        failed = name in self.failing
+        severity = dg.AssetCheckSeverity.WARN if name == "castable_id" else dg.AssetCheckSeverity.ERROR
+        sample = dg.MetadataValue.table([dg.TableRecord(row) for row in SAMPLE])
+        found = {"failed_rows": int(failed), "total_rows": 4, "threshold": 0.0, "snapshot_id": "123"}
+        return dg.AssetCheckResult(
+            asset_key=["silver", "fruits"],
+            check_name=name,
+            passed=not failed,
+            severity=severity,
+            description=f"{int(failed)} of 4 rows break it.",
+            metadata=found | ({"sample": sample} if failed else {}),
+        )
+
+    def run(self, *failing: str, checks_alone: bool = False) -> None:
+        """Compute the table, while some of its checks fail."""
+        self.failing = set(failing)
+        graph, job = self.definitions.resolve_asset_graph(), self.definitions.resolve_implicit_global_asset_job_def()
+        key = dg.AssetKey(["silver", "fruits"])
+        checks = set(graph.asset_check_keys)
+        subset = job.get_subset(asset_selection=set() if checks_alone else {key}, asset_check_selection=checks)
+        subset.execute_in_process(instance=self.instance, raise_on_error=False)
+
+    def work(self, error: Exception | None = None) -> None:
+        """Run the job."""
+        self.error = error
+        self.definitions.resolve_job_def("upkeep").execute_in_process(instance=self.instance, raise_on_error=False)
+        self.error = None
+
+    def look(self, names: Collection[str] = (), later: timedelta = timedelta()) -> list[Alert]:
+        """Look once, and return what was told of it."""
+        graph, now = self.definitions.resolve_asset_graph(), datetime.now(UTC) + later
+        lookout = Lookout(self.instance, graph, {TABLE.name: TABLE}, (FEED,), self.settings, now)
+        look_and_tell(lookout, names, logging.getLogger("lakehouse.alerts"))
+        told = read_alerts(self.settings)
+        news, self.known = told[self.known :], len(told)
+        return news
+
+    def says(self, **how) -> list[str]:
+        """Look once, and return the titles of what was told."""
+        return [alert.title for alert in self.look(**how)]
+
+    def with_settings(self, **changes) -> "Watch":
+        return replace(self, settings=replace(self.settings, **changes))
