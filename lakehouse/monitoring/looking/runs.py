@@ -6,6 +6,7 @@ with what its rules said; that it ends is a matter of a later publish, see `mend
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from shlex import quote
 from typing import Any
 
 import dagster as dg
@@ -115,7 +116,7 @@ def _ways_out(
     feed = lookout.feed_of(table)
     if feed:
         files = sorted({str(row["_source_file"]) for row in rows if row.get("_source_file")}) or ["FILE"]
-        yield from (f"lakehouse reject {file} --feed {feed.name} --why …" for file in files)
+        yield from (f"lakehouse reject {quote(file)} --feed {feed.name} --why …" for file in files)
     yield f"lakehouse retry {table}"
     yield f"lakehouse publish {table} --run {run.run_id[:8]} --why …"
 
