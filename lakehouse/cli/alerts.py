@@ -120,7 +120,8 @@ def _list(state: State, last: int, form: str, *, only_open: bool) -> None:
     from lakehouse.monitoring.mutes import holding, read_mutes
     from lakehouse.monitoring.record import read_alerts
 
-    open_now = set(read_state(state.settings).open)
+    known = read_state(state.settings)
+    open_now = set(known.open)
     found = [one for one in read_alerts(state.settings) if not only_open or one.key in open_now]
     if only_open:
         found = list({one.key: one for one in found}.values())
@@ -130,6 +131,8 @@ def _list(state: State, last: int, form: str, *, only_open: bool) -> None:
         click.echo(json_array(columns, [[*_record(one, open_now).values()] for one in shown]))
         return
     click.echo(_table(shown, open_now))
+    if known.undelivered:
+        click.echo(f"{count(known.undelivered, 'message')} not yet delivered; `lakehouse dev` goes on trying.")
     for line in _mutes(holding(read_mutes(state.settings), datetime.now(UTC))):
         click.echo(line)
 

@@ -206,3 +206,17 @@ def test_an_empty_look_changes_nothing_that_is_kept(watch: Watch) -> None:
     before = read_state(watch.settings)
     watch.look()
     assert read_state(watch.settings).open == before.open
+
+
+def test_an_old_run_that_gets_a_tag_is_not_told_again(watch: Watch) -> None:
+    watch.error = LakehouseError("The disk is full.")
+    watch.run()
+    watch.look()
+    run_id = watch.instance.get_runs(limit=1)[0].run_id
+    watch.error = None
+    watch.run()
+    watch.look()
+    # Ten minutes later.
+    watch.look(later=timedelta(minutes=10))
+    watch.instance.add_run_tags(run_id, {"seen": "by somebody"})
+    assert watch.says(later=timedelta(minutes=10)) == []

@@ -31,7 +31,9 @@ def look_at_runs(lookout: Lookout, cursors: Mapping[str, Any]) -> Observed:
     since = datetime.fromisoformat(known["until"]) - _OVERLAP if known else lookout.now - _FIRST_LOOK
     filters = dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=since)
     records = lookout.instance.get_run_records(filters, order_by="update_timestamp", ascending=True)
-    news = [record.dagster_run for record in records if record.dagster_run.run_id not in known.get("seen", ())]
+    # A tag that is added to an old run makes it a run that was changed, and not one that failed anew.
+    ended = (record for record in records if (record.end_time or lookout.now.timestamp()) >= since.timestamp())
+    news = [record.dagster_run for record in ended if record.dagster_run.run_id not in known.get("seen", ())]
     facts = tuple(fact for run in news for fact in _of_run(lookout, run))
     seen = [record.dagster_run.run_id for record in records]
     return Observed(facts, cursors={CURSOR: {"until": lookout.now.isoformat(), "seen": seen}})
@@ -135,7 +137,7 @@ def _failed(lookout: Lookout, run: dg.DagsterRun, table: str, entry: Any, error:
         _at(entry),
         "error",
         f"{named or what}: the run failed",
-        (reason_of(error, lookout.declared.get(of_table)) or entry.message or "", *_whose(lookout, of_table)),
+        (reason_of(error, lookout.declared.get(of_table)) or _first_line(entry.message), *_whose(lookout, of_table)),
         lookout.links(run_id=run.run_id, table=of_table),
         (
             *([f"lakehouse ingest {feed}"] if feed else []),
@@ -146,6 +148,10 @@ def _failed(lookout: Lookout, run: dg.DagsterRun, table: str, entry: Any, error:
         lookout.owner(of_table),
         run.run_id,
     )
+
+
+def _first_line(text: str | None) -> str:
+    return next(iter((text or "").strip().splitlines()), "It ended without saying why.")
 
 
 def _whose(lookout: Lookout, table: str) -> list[str]:
