@@ -3,7 +3,7 @@
 What a rule said of a refused candidate is left out: that the table is held back is told instead, see `runs`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +18,7 @@ CURSOR = "checks"
 _BEGIN = ""
 """Instead of a check, when was first looked: since then counts all that a check found."""
 _LOOKED_BACK = 50
+_EVALUATED = ("SUCCEEDED", "FAILED")
 
 
 def look_at_checks(lookout: Lookout, cursors: Mapping[str, Any]) -> Observed:
@@ -25,15 +26,16 @@ def look_at_checks(lookout: Lookout, cursors: Mapping[str, Any]) -> Observed:
     is_first = CURSOR not in cursors
     seen: dict[str, float] = dict(cursors.get(CURSOR, {_BEGIN: lookout.now.timestamp()}))
     facts: list[Broke | Mended] = []
-    storage = lookout.instance.event_log_storage
-    for key, record in storage.get_asset_check_summary_records(list(lookout.graph.asset_check_keys)).items():
-        last, name = record.last_completed_check_execution_record, key_of(key)
+    for key, last in _latest(lookout).items():
+        name = key_of(key)
         since = 0.0 if is_first else seen.get(name, seen[_BEGIN])
-        if last is None or last.event is None or last.event.timestamp <= since:
+        # One that is only planned may stand before an evaluation that nobody saw yet.
+        if last.status.value in _EVALUATED and last.event and last.event.timestamp <= since:
             continue
-        news = _events(lookout, key)[:1] if is_first else _since(lookout, key, since)
-        facts += (fact for event in news if (fact := _fact(lookout, key, event)))
-        seen[name] = max(event.timestamp for event in (last.event, *news))
+        events = _events(lookout, key)
+        news = events[:1] if is_first else [event for event in events if event.timestamp > since]
+        facts += (fact for event in news if (fact := _fact(lookout, key, event, events)))
+        seen |= {name: max(event.timestamp for event in news)} if news else {}
     return Observed(tuple(facts), cursors={CURSOR: seen})
 
 
@@ -68,8 +70,11 @@ def value_of(evaluation: AssetCheckEvaluation, name: str) -> Any:
     return found.value if found is not None else None
 
 
-def _since(lookout: Lookout, key: AssetCheckKey, seen: float) -> list[Any]:
-    return [event for event in _events(lookout, key) if event.timestamp > seen]
+def _latest(lookout: Lookout) -> Mapping[AssetCheckKey, Any]:
+    """Return the last execution of each check: one query for all, where the summary is one for each."""
+    keys = list(lookout.graph.asset_check_keys)
+    found = lookout.instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
+    return {key: record for key, record in found.items() if key in lookout.graph.asset_check_keys}
 
 
 def _events(lookout: Lookout, key: AssetCheckKey) -> list[Any]:
@@ -80,7 +85,7 @@ def _events(lookout: Lookout, key: AssetCheckKey) -> list[Any]:
     return [event for event in events if event.dagster_event.event_type_value == "ASSET_CHECK_EVALUATION"]
 
 
-def _fact(lookout: Lookout, key: AssetCheckKey, event: Any) -> Broke | Mended | None:
+def _fact(lookout: Lookout, key: AssetCheckKey, event: Any, events: Sequence[Any]) -> Broke | Mended | None:
     evaluation = event.dagster_event.event_specific_data
     if value_of(evaluation, "evaluated") == "candidate":
         return None
@@ -88,7 +93,8 @@ def _fact(lookout: Lookout, key: AssetCheckKey, event: Any) -> Broke | Mended | 
     extent = frozenset(value_of(evaluation, "partitions") or ())
     if evaluation.passed:
         return Mended(key_of(key), at, f"Check {key.name} passed.", extent)
-    return _broke(lookout, key, evaluation, at, event.run_id or "", extent)
+    earlier = [one for one in events if one.timestamp < event.timestamp]
+    return _broke(lookout, key, evaluation, at, event.run_id or "", extent, earlier)
 
 
 def _broke(
@@ -98,6 +104,7 @@ def _broke(
     at: datetime,
     run_id: str,
     extent: frozenset[str],
+    earlier: Sequence[Any],
 ) -> Broke:
     table = table_name(key.asset_key)
     declared = lookout.declared.get(table)
@@ -111,7 +118,7 @@ def _broke(
         f"{table}: check {key.name} {'failed' if is_error else 'warns'}",
         (
             by_how_much(evaluation),
-            *_good(lookout, key),
+            _good(earlier),
             *shown_rows(rows_of(evaluation), personal),
             *lookout.whose(table),
         ),
@@ -124,15 +131,15 @@ def _broke(
     )
 
 
-def _good(lookout: Lookout, key: AssetCheckKey) -> list[str]:
+def _good(earlier: Sequence[Any]) -> str:
     """Say when a check passed last, and on which snapshot."""
-    for event in _events(lookout, key):
+    for event in earlier:
         found = event.dagster_event.event_specific_data
         if found.passed and value_of(found, "evaluated") != "candidate":
             at = datetime.fromtimestamp(event.timestamp, UTC)
             snapshot = value_of(found, "snapshot_id")
-            return [f"It passed last at {at:%Y-%m-%d %H:%M:%S} UTC{f', on snapshot {snapshot}' if snapshot else ''}."]
-    return [f"It passed in none of its last {_LOOKED_BACK} evaluations."]
+            return f"It passed last at {at:%Y-%m-%d %H:%M:%S} UTC{f', on snapshot {snapshot}' if snapshot else ''}."
+    return f"It passed in none of its last {len(earlier)} evaluations." if earlier else "It was never evaluated before."
 
 
 def _commands(lookout: Lookout, table: str, check: str) -> Iterator[str]:

@@ -1,0 +1,67 @@
+"""Much that breaks at once: one summary, whatever it is that broke, and nothing that is told of neither way."""
+
+import logging
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import dagster as dg
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from lakehouse.monitoring.alerts_sensor import look_and_tell
+from lakehouse.monitoring.looking.lookout import Lookout
+from lakehouse.monitoring.outbox import WINDOW, Queue, post
+from lakehouse.monitoring.record import read_alerts
+from lakehouse.resources.instance import open_instance
+from lakehouse.settings import Settings
+from lakehouse_tests.monitoring.breaks import at
+from lakehouse_tests.monitoring.receiver import Receiver
+from lakehouse_tests.monitoring.test_outbox import alerts
+
+MANY, AT_ONCE = 500, 10
+NAMES = [f"rule_{number}" for number in range(MANY)]
+
+
+@dg.asset(key=["silver", "fruits"], check_specs=[dg.AssetCheckSpec(name, asset=["silver", "fruits"]) for name in NAMES])
+def fruits():
+    """A table with many rules."""
+
+
+@pytest.mark.e2e
+def test_five_hundred_checks_that_fail_are_one_message(settings: Settings, receiver: Receiver) -> None:
+    settings = replace(settings, alert_urls=(receiver.url,))
+    graph = dg.Definitions([fruits]).resolve_asset_graph()
+    with open_instance(settings) as instance:
+
+        def look() -> None:
+            now = datetime.now(UTC)
+            look_and_tell(Lookout(instance, graph, {}, (), settings, now), (), logging.getLogger("lakehouse.alerts"))
+
+        look()
+        for name in NAMES:
+            instance.report_runless_asset_event(dg.AssetCheckEvaluation(fruits.key, name, False, {}))
+        look()
+        assert receiver.titles == ["500 things at once: 500 broke"]
+        look()
+    assert receiver.titles == ["500 things at once: 500 broke"]
+    assert len(read_alerts(settings)) == MANY
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 8)), max_size=40))
+def test_each_message_is_sent_by_itself_or_counted_in_one_summary(bursts: list[tuple[int, int]]) -> None:
+    """Whatever breaks when: no window has more than so many messages, and at most one summary."""
+    queue, minutes, total = Queue(), 0.0, 0
+    for number, pause in bursts:
+        minutes += pause
+        queue = post(queue, alerts(number, first=total, minutes=minutes), at(minutes), AT_ONCE)
+        total += number
+    queue = post(queue, [], at(minutes + WINDOW / timedelta(minutes=1)), AT_ONCE)
+    assert queue.held == ()
+    sent = [parcel.alert for parcel in queue.parcels]
+    summed = sum(int(one.title.split()[0]) for one in sent if one.saying == "summary")
+    assert summed + sum(one.saying == "opened" for one in sent) == total
+    for one in sent:
+        near = [other for other in sent if timedelta() <= other.at - one.at < WINDOW]
+        assert sum(other.saying == "opened" for other in near) <= AT_ONCE
+        assert sum(other.saying == "summary" for other in near) <= 1
