@@ -11,9 +11,11 @@ from lakehouse.ingestion.feed import Feed
 from lakehouse.ingestion.feed_automation import FeedAutomation
 from lakehouse.maintenance.old_runs import old_runs_definitions
 from lakehouse.monitoring.alerts_sensor import alerts_definitions
+from lakehouse.quality.metrics.after_runs import RunMetrics
 from lakehouse.resources.discovery import declared_assets, declared_tables, modules_of, values_of
 from lakehouse.resources.engine import engine_resource
 from lakehouse.resources.iceberg_io import IcebergIOManager
+from lakehouse.resources.owed_runs import Downstream
 from lakehouse.settings import Settings
 
 MODULES = modules_of("lakehouse.assets")
@@ -38,7 +40,9 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
     graph = computed.resolve_asset_graph()
     fed = [FeedAutomation(feed, TABLES, read_settings).definitions(graph) for feed in FEEDS.values()]
     watched = alerts_definitions(TABLES, tuple(FEEDS.values()), read_settings)
-    return dg.Definitions.merge(computed, *fed, old_runs_definitions(), watched)
+    zones = {table: feed.time_zone for feed in FEEDS.values() for table in Downstream(graph, feed.table).tables}
+    metrics = RunMetrics(TABLES["monitoring.data_quality_metrics"], zones, read_settings)
+    return dg.Definitions.merge(computed, *fed, metrics.definitions(), old_runs_definitions(), watched)
 
 
 def execution(settings: Settings) -> dict[str, dict]:

@@ -36,10 +36,11 @@ def declared_tables(modules: Iterable[ModuleType]) -> dict[str, IcebergTable]:
 
 
 def declared_assets(modules: Iterable[ModuleType]) -> list[dg.AssetsDefinition | dg.AssetSpec]:
-    """Return the modules' assets, and for each quarantine one that shows where refused rows go."""
+    """Return the modules' assets, those that no run makes too, and for each quarantine where refused rows go."""
     modules = list(modules)
     quarantines = (quarantine_spec(table) for table in values_of(modules, IcebergTable))
-    return [*values_of(modules, dg.AssetsDefinition), *(spec for spec in quarantines if spec)]
+    made_elsewhere = values_of(modules, dg.AssetSpec)
+    return [*values_of(modules, dg.AssetsDefinition), *made_elsewhere, *(spec for spec in quarantines if spec)]
 
 
 def _with_quarantine(table: IcebergTable) -> Iterator[IcebergTable]:

@@ -38,7 +38,7 @@ def written_metadata(catalog: "Catalog", table: "IcebergTable", outcome: Outcome
     """Return the standard metadata of a write that was published or found nothing to change; scans no data."""
     return {
         "nr_rows": nr_rows(outcome),
-        **_standing(catalog, table, outcome.snapshot_id),
+        **standing_metadata(catalog, table, outcome.snapshot_id),
         **_counts(outcome),
         **_quarantined(table, outcome),
         **_inputs(outcome.pins),
@@ -48,7 +48,7 @@ def written_metadata(catalog: "Catalog", table: "IcebergTable", outcome: Outcome
 
 def quarantined_metadata(catalog: "Catalog", quarantine: "IcebergTable", found: Quarantined) -> dict[str, Any]:
     """Return the metadata of a quarantine after rows were refused to it."""
-    return {"nr_rows": found.rows, **_standing(catalog, quarantine, found.snapshot_id)}
+    return {"nr_rows": found.rows, **standing_metadata(catalog, quarantine, found.snapshot_id)}
 
 
 def nr_rows(outcome: Outcome) -> int:
@@ -73,7 +73,7 @@ def pin_metadata(pin: Pin) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value not in (None, "")}
 
 
-def _standing(catalog: "Catalog", table: "IcebergTable", snapshot_id: int | None) -> dict[str, Any]:
+def standing_metadata(catalog: "Catalog", table: "IcebergTable", snapshot_id: int | None) -> dict[str, Any]:
     """Return what a table is as of a snapshot: others may have published since."""
     loaded = catalog.load(table.name)
     snapshot = history_of(table.name, loaded).snapshots[snapshot_id] if snapshot_id else None

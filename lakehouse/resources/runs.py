@@ -13,7 +13,11 @@ from lakehouse.resources.processes import Process
 from lakehouse.resources.run_result import RunResult, is_interrupted, read_result
 from lakehouse.settings import Settings
 
+AFTER_RUN = "after_run"
+"""Key of the resource of a project that is told of each run that a command made, once it has ended."""
+
 OnEvent = Callable[[dg.DagsterEvent], None]
+AfterRun = Callable[[dg.DagsterInstance, str], object]
 Project = Callable[[Callable[[], Settings]], dg.Definitions]
 """Makes a project's definitions, given what reads the settings."""
 
@@ -51,10 +55,17 @@ def materialize(
         tags={**(tags or {}), **Process.current().tags, **_range_tags(partition)},
         raise_on_error=False,
     )
+    _tell(definitions, instance, ran.run_id)
     if is_interrupted(ran):
         raise KeyboardInterrupt
     ordered = [key for key in graph.toposorted_asset_keys if key in keys]
     return read_result(ran, {graph.get(key).assets_def.node_def.name: table_name(key) for key in ordered})
+
+
+def _tell(definitions: dg.Definitions, instance: dg.DagsterInstance, run_id: str) -> None:
+    after: AfterRun | None = (definitions.resources or {}).get(AFTER_RUN)
+    if after is not None:
+        after(instance, run_id)
 
 
 def _one_if_one(partition: str | tuple[str, str] | None) -> str | tuple[str, str] | None:

@@ -75,8 +75,9 @@ class Pipeline:
         return [tuple(row) for row in self.engine.sql(query).collect()]
 
     def snapshots(self) -> Mapping[str, int | None]:
-        """The snapshot that readers see of each table."""
-        found = {name: read_history(self.engine, name).main for name in self.engine.catalog.tables()}
+        """The snapshot that readers see of each table; not of those that tell of runs, which each run adds to."""
+        names = [name for name in self.engine.catalog.tables() if not name.startswith("monitoring.")]
+        found = {name: read_history(self.engine, name).main for name in names}
         return {name: main.snapshot_id if main else None for name, main in found.items()}
 
     def paths(self, table: str) -> set[str]:

@@ -67,7 +67,9 @@ def state(fruits: Fruits) -> dict[str, Any]:
     home = fruits.settings.home
     archived = [path.name for path in (home / "archive").rglob("*") if path.is_file()]
     waiting = [path.name for path in (home / "inbox").rglob("*") if path.is_file()]
-    return {name: table_state(fruits, name) for name in fruits.engine.catalog.tables()} | {
+    # A killed run has metrics too.
+    tables = [name for name in fruits.engine.catalog.tables() if not name.startswith("monitoring.")]
+    return {name: table_state(fruits, name) for name in tables} | {
         "archived": sorted(archived),
         "waiting": waiting,
     }

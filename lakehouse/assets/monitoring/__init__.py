@@ -1,0 +1,1 @@
+"""What the lakehouse measures of itself."""

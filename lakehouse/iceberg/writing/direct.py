@@ -1,0 +1,80 @@
+"""Few rows appended without a JVM, by PyIceberg; for the lakehouse's own tables, which no rule audits.
+
+It keeps what protects a table: its lock, the stamp, and the compare-and-swap of the catalog. It stages on no branch:
+a branch keeps unaudited rows from readers, and here nothing is to be audited; and it shields from a Spark server that
+commits after its client has died, where here the client itself commits, and one file appears as a whole or not at all.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from lakehouse.errors import DeclarationError, WriteConflict
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.evolving.creation import ensure_directly
+from lakehouse.iceberg.history import MAIN
+from lakehouse.iceberg.stamp import Stamp
+from lakehouse.iceberg.table import Append, IcebergTable
+from lakehouse.iceberg.writing.branch import new_write_id
+from lakehouse.iceberg.writing.lock import table_lock
+from lakehouse.iceberg.writing.retry import Failure, classify, pause
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+ATTEMPTS = 10
+LOCK_SECONDS = 30.0
+NO_RETRIES = {"commit.retry.num-retries": "0"}
+"""Properties of a table that is appended to directly: a retry of PyIceberg's own would not look again for the run."""
+
+
+def append_once(engine: Engine, table: IcebergTable, rows: Sequence[Mapping[str, Any]], run_id: str) -> int | None:
+    """Append a run's rows in one commit; return its snapshot, or None where the table has rows of the run already.
+
+    :param table: appends once by `run_id`, and has no rules; it is created first where it is not there.
+    :raises TableBusy: when another process holds the table for longer than half a minute.
+    :raises WriteConflict: when other writers kept winning.
+    """
+    if not isinstance(table.write, Append) or table.once_by != ("run_id",) or table.rules:
+        raise DeclarationError(f"{table.name} is appended to without an audit; expected Append by run_id, and no rule.")
+    with table_lock(engine, table.name, LOCK_SECONDS):
+        ensure_directly(engine, table, run_id)
+        for number in range(1, ATTEMPTS + 1):
+            loaded = engine.catalog.load(table.name)
+            if has_run(loaded, run_id):
+                return None
+            try:
+                return _append(loaded, table, rows, run_id)
+            except Exception as error:
+                if classify(error) is Failure.OTHER:
+                    raise
+                last = error
+            pause(number)
+    raise WriteConflict(
+        f"{table.name} was not written: other writers came first {ATTEMPTS} times, last with {last}.",
+        next_step="Nothing was lost; it is tried again with the next run.",
+    ) from last
+
+
+def has_run(loaded: "Table", run_id: str) -> bool:
+    """Whether a table has rows of a run; files whose bounds of `run_id` exclude it are not opened."""
+    from pyiceberg.expressions import EqualTo
+
+    found = loaded.scan(row_filter=EqualTo("run_id", run_id), selected_fields=("run_id",), limit=1)
+    return found.to_arrow().num_rows > 0
+
+
+def _append(loaded: "Table", table: IcebergTable, rows: Sequence[Mapping[str, Any]], run_id: str) -> int:
+    import pyarrow as pa
+
+    stamp = Stamp("write", new_write_id(), run_id, declaration=table.declaration_hash)
+    schema = loaded.schema().as_arrow()
+    given = [{name: _with_zone(row.get(name)) for name in schema.names} for row in rows]
+    loaded.append(pa.Table.from_pylist(given, schema), snapshot_properties=stamp.to_summary(), branch=MAIN)
+    written = loaded.current_snapshot()
+    assert written is not None
+    return written.snapshot_id
+
+
+def _with_zone(value: Any) -> Any:
+    return value.astimezone(UTC) if isinstance(value, datetime) else value

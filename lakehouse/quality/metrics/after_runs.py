@@ -1,0 +1,62 @@
+"""When the metrics of runs are recorded: by the command that ran one, else by a sensor; with what others were left."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+import dagster as dg
+
+from lakehouse.iceberg.table import IcebergTable
+from lakehouse.quality.metrics.recording import Recorder, unrecorded
+from lakehouse.resources.engine import open_engine
+from lakehouse.resources.runs import AFTER_RUN
+from lakehouse.settings import Settings
+
+_BESIDE = 3
+"""Runs that a command records beside its own: those whose process was killed, of which there are few."""
+_PER_TICK = 50
+_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class RunMetrics:
+    """What records the metrics of runs: the table that they are kept in, and the time zones of the tables."""
+
+    table: IcebergTable
+    time_zones: Mapping[str, str]
+    read_settings: Callable[[], Settings]
+
+    def definitions(self) -> dg.Definitions:
+        """Return the sensor, and what commands call after a run."""
+        return dg.Definitions(sensors=[self._sensor()], resources={AFTER_RUN: self.after_run})
+
+    def after_run(self, instance: dg.DagsterInstance, run_id: str) -> None:
+        """Record the run that a command made, and the few that were left without."""
+        recorder = self.recorder()
+        for left in [run_id, *(found for found in unrecorded(instance, _BESIDE) if found != run_id)]:
+            recorder.try_to_record(instance, left)
+
+    def recorder(self) -> Recorder:
+        """Open the catalog that the table is in."""
+        zones = {table: ZoneInfo(name) for table, name in self.time_zones.items()}
+        return Recorder(open_engine(self.read_settings()), self.table, zones)
+
+    def _sensor(self) -> dg.SensorDefinition:
+        @dg.sensor(
+            name="run_metrics",
+            minimum_interval_seconds=_SECONDS,
+            default_status=dg.DefaultSensorStatus.RUNNING,
+            description=(
+                f"Appends what each ended run measured to {self.table.name}, once a run. It sweeps up those that have "
+                "none yet, and so needs no memory of its own; it starts no Spark."
+            ),
+        )
+        def run_metrics(context: dg.SensorEvaluationContext) -> dg.SkipReason:
+            left = unrecorded(context.instance, _PER_TICK)
+            if not left:
+                return dg.SkipReason("The metrics of each ended run are recorded.")
+            recorder = self.recorder()
+            done = sum(recorder.try_to_record(context.instance, run_id) for run_id in left)
+            return dg.SkipReason(f"Recorded the metrics of {done} of {len(left)} runs.")
+
+        return run_metrics

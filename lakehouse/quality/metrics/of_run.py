@@ -1,0 +1,89 @@
+"""What a run measured, read from what Dagster has recorded of it; no table is scanned."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+import dagster as dg
+
+from lakehouse.iceberg.catalog import Catalog
+from lakehouse.quality.metrics.growth import growth_since_midnight
+from lakehouse.quality.metrics.values import (
+    DAILY_GROWTH,
+    DISTINCT_COUNT,
+    FAILED_FRACTION,
+    NR_ROWS,
+    NULL_FRACTION,
+    RECORD_COUNT,
+    Metric,
+    partition_text,
+)
+from lakehouse.resources.keys import table_name
+
+_MEASURED = (f"{NULL_FRACTION}.", f"{DISTINCT_COUNT}.")
+_SCANNED = ("scanned_files", "scanned_total_files", "scanned_size_bytes", "scanned_total_bytes")
+_SCANNED_AS = {"scanned_size_bytes": "scanned_bytes"}
+Zones = Mapping[str, tzinfo]
+"""By table, where its days begin; UTC where it is not named."""
+
+
+def metrics_of_run(instance: dg.DagsterInstance, run_id: str, catalog: Catalog, zones: Zones) -> list[Metric]:
+    """Return what a run measured so far: of the tables that it wrote, and of each check that it evaluated."""
+    types = {dg.DagsterEventType.ASSET_MATERIALIZATION, dg.DagsterEventType.ASSET_CHECK_EVALUATION}
+    found: list[Metric] = []
+    for record in instance.get_records_for_run(run_id, of_type=types).records:
+        entry = record.event_log_entry
+        event, at = entry.dagster_event, datetime.fromtimestamp(entry.timestamp, UTC)
+        assert event is not None
+        if event.event_type is dg.DagsterEventType.ASSET_CHECK_EVALUATION:
+            found += of_check(event.asset_check_evaluation_data, at)
+        else:
+            found += of_write(event.step_materialization_data.materialization, at, catalog, zones)
+    return found
+
+
+def of_write(made: dg.AssetMaterialization, at: datetime, catalog: Catalog, zones: Zones) -> Iterator[Metric]:
+    """Yield what a write measured; nothing of an asset that is no table of ours."""
+    metadata = _plain(made.metadata)
+    if "dagster/row_count" not in metadata:
+        return
+    table = table_name(made.asset_key)
+    snapshot_id = _id(metadata.get("iceberg/snapshot_id"))
+    values = {RECORD_COUNT: metadata["dagster/row_count"], NR_ROWS: metadata.get("nr_rows"), **_scanned(metadata)}
+    if snapshot_id is not None:
+        values[DAILY_GROWTH] = growth_since_midnight(catalog, table, snapshot_id, at, zones.get(table, UTC))
+    values |= {name: value for name, value in metadata.items() if name.startswith(_MEASURED)}
+    partition = partition_text(metadata.get("partitions") or [])
+    for name, value in values.items():
+        if value is not None:
+            of_rows = metadata.get("measured_rows") if name.startswith(NULL_FRACTION) else None
+            yield Metric(table, name, float(value), at, snapshot_id, partition, of_rows)
+
+
+def of_check(evaluation: dg.AssetCheckEvaluation, at: datetime) -> Iterator[Metric]:
+    """Yield the share of the rows that failed a check, all or none where it counts no rows; nothing where none were."""
+    metadata = _plain(evaluation.metadata)
+    failed, total = metadata.get("failed_rows"), metadata.get("total_rows")
+    if total == 0:
+        return
+    share = failed / total if failed is not None and total else float(not evaluation.passed)
+    name = f"{FAILED_FRACTION}.{evaluation.check_name}"
+    partition = partition_text(metadata.get("partitions") or [])
+    snapshot_id = _id(metadata.get("snapshot_id"))
+    yield Metric(table_name(evaluation.asset_key), name, share, at, snapshot_id, partition, total)
+
+
+def _scanned(metadata: Mapping[str, Any]) -> dict[str, int]:
+    """Return files and bytes that were read of all that the inputs have; nothing where it is not known of each."""
+    inputs = (metadata.get("iceberg/inputs") or {}).values()
+    if not inputs or any(name not in found for found in inputs for name in _SCANNED):
+        return {}
+    return {_SCANNED_AS.get(name, name): sum(found[name] for found in inputs) for name in _SCANNED}
+
+
+def _id(text: object) -> int | None:
+    return int(text) if isinstance(text, str) and text.isdigit() else None
+
+
+def _plain(metadata: Mapping[str, dg.MetadataValue]) -> dict[str, Any]:
+    return {name: value.value for name, value in metadata.items() if not isinstance(value, dg.TableMetadataValue)}
