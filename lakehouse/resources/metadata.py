@@ -40,6 +40,7 @@ def written_metadata(catalog: "Catalog", table: "IcebergTable", outcome: Outcome
         "nr_rows": nr_rows(outcome),
         **standing_metadata(catalog, table, outcome.snapshot_id),
         **_counts(outcome),
+        **outcome.measured,
         **_quarantined(table, outcome),
         **_inputs(outcome.pins),
         **({"partitions": list(outcome.partitions)} if outcome.partitions else {}),

@@ -40,6 +40,7 @@ def check_layout(table: "IcebergTable") -> None:
     _check_partition_names(table)
     _check_properties(table)
     _check_dropped(table)
+    _check_measured(table)
 
 
 def _check_names(table: "IcebergTable") -> None:
@@ -125,3 +126,13 @@ def _check_dropped(table: "IcebergTable") -> None:
     still = sorted({name.lower() for name in table.dropped} & {name.lower() for name in table.column_names})
     if still:
         raise DeclarationError(f"{table.name} both declares and drops {', '.join(still)}.")
+
+
+def _check_measured(table: "IcebergTable") -> None:
+    for name in table.measured_columns:
+        declared = types.parse(table.column(name).type)
+        if types.has_map(declared):
+            raise DeclarationError(
+                f"{table.name}: {name} is measured, and is {declared}; expected a type without a map, of which Spark "
+                "compares none."
+            )

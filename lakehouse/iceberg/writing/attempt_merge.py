@@ -11,6 +11,7 @@ from lakehouse.iceberg.writing.audit import TOTAL, audit, count, figures, sample
 from lakehouse.iceberg.writing.candidate import DELETED, Candidate, differs_sql, prepare, written_columns
 from lakehouse.iceberg.writing.evaluation import judge_candidate, reader_of_others
 from lakehouse.iceberg.writing.key_rules import KeyRule
+from lakehouse.iceberg.writing.measures import measured, measures
 from lakehouse.iceberg.writing.quarantine import Write, quarantine
 from lakehouse.iceberg.writing.settle import publish, refuse, unchanged, with_counts
 from lakehouse.iceberg.writing.stage import Attempt
@@ -57,7 +58,9 @@ def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int
     if any(result.blocks for result in results):
         return refuse(attempt, results, quarantined, number)
     published = publish(attempt, results, quarantined, number)
-    return with_counts(published, inserted_rows=inserted, updated_rows=updated, removed_rows=deleted)
+    return with_counts(
+        published, inserted_rows=inserted, updated_rows=updated, removed_rows=deleted, measured=measured(found)
+    )
 
 
 def _compare(attempt: Attempt, mode: Merge, candidate: Candidate) -> "DataFrame":
@@ -88,6 +91,7 @@ def _aggregates(table: IcebergTable, mode: Merge, candidate: Candidate) -> dict[
     return (
         counted(candidate, table.row_rules)
         | figures(table, table.rules, counting)
+        | measures(table, f"({counting})")
         | {
             _INSERTED: f"count_if(NOT {refused} AND {_ACTION} = 'insert')",
             _UPDATED: f"count_if(NOT {refused} AND {_ACTION} = 'update')",

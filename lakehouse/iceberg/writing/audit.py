@@ -15,6 +15,7 @@ from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.iceberg.writing.key_rules import KeyRule, count_broken, key_bounds
 from lakehouse.iceberg.writing.one_job import planned_once
+from lakehouse.iceberg.writing.measures import measured, measures
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row
@@ -34,6 +35,20 @@ def audit(
     existing: "DataFrame | None" = None,
     read_other: "Callable[[str], DataFrame] | None" = None,
 ) -> list[RuleResult]:
+    """Evaluate rules as `audit_and_measure` does, and measure nothing."""
+    return audit_and_measure(engine, table, rows, rules, existing, read_other, columns=False)[0]
+
+
+def audit_and_measure(
+    engine: Engine,
+    table: IcebergTable,
+    rows: "DataFrame",
+    rules: Sequence[Rule],
+    existing: "DataFrame | None" = None,
+    read_other: "Callable[[str], DataFrame] | None" = None,
+    *,
+    columns: bool = True,
+) -> tuple[list[RuleResult], dict[str, float]]:
     """Evaluate rules on typed rows, with a sample of at most 20 rows for each rule that does not hold.
 
     One query, a single Spark job, answers all that rows tell by themselves, and one more what others must tell: whether
@@ -43,19 +58,22 @@ def audit(
     :param existing: rows already in the table, that new ones must be unique among as well; only those whose key can be
         among the new ones are read.
     :param read_other: gives the rows of another table that is referred to; what readers see where it is left out.
+    :param columns: whether to measure the declared columns too, in the same query.
+    :returns: what the rules found, and the measures by their names.
     """
     rules = [rule for rule in rules if rule.kind in ("rows", "figures", "keys")]
     keyed = [
         KeyRule(rule, existing) if rule.unique_on else _reference(engine, rule, read_other) for rule in _keys(rules)
     ]
     bounds = [key for key in keyed if key.others is not None]
+    asked = _row_counts(rules) | figures(table, rules) | key_bounds(bounds) | (measures(table) if columns else {})
     with planned_once(engine.spark):
-        found = count(rows, _row_counts(rules) | figures(table, rules) | key_bounds(bounds))
+        found = count(rows, asked)
         near = [key.near(found) for key in keyed]
         repeated = count_broken(rows, near)
     broken = {rule.name: found[rule.name] for rule in rules if rule.is_row_rule} | repeated
     results = [_result(rule, broken, found) for rule in rules]
-    return _sampled(engine, table, rows, results, {key.rule.name: key for key in near})
+    return _sampled(engine, table, rows, results, {key.rule.name: key for key in near}), measured(found)
 
 
 def _result(rule: Rule, broken: Mapping[str, int], found: Mapping[str, Any]) -> RuleResult:

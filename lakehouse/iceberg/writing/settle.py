@@ -1,7 +1,7 @@
 """How a staged write ends: main moves to it, or it is kept aside, or nothing was to be done."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lakehouse.iceberg.history import UNCHANGED_PROPERTY, History, Snapshot
@@ -109,7 +109,7 @@ def remember_unchanged(attempt: Attempt) -> None:
     retry_on_refs(lambda: attempt.engine.sql(statement))
 
 
-def with_counts(published: Published, **counts: int | None) -> Published:
+def with_counts(published: Published, **counts: int | Mapping[str, float] | None) -> Published:
     """Return a publication with counts that only its way of writing knows."""
     return replace(published, **counts)  # type: ignore[arg-type]
 
