@@ -15,6 +15,7 @@ from lakehouse.quality.metrics.after_runs import RunMetrics
 from lakehouse.resources.discovery import declared_assets, declared_tables, modules_of, values_of
 from lakehouse.resources.engine import engine_resource
 from lakehouse.resources.iceberg_io import IcebergIOManager
+from lakehouse.resources.keys import table_name
 from lakehouse.resources.owed_runs import Downstream
 from lakehouse.settings import Settings
 
@@ -42,7 +43,13 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
     watched = alerts_definitions(TABLES, tuple(FEEDS.values()), read_settings)
     zones = {table: feed.time_zone for feed in FEEDS.values() for table in Downstream(graph, feed.table).tables}
     metrics = RunMetrics(TABLES["monitoring.data_quality_metrics"], zones, read_settings)
-    return dg.Definitions.merge(computed, *fed, metrics.definitions(), old_runs_definitions(), watched)
+    return dg.Definitions.merge(
+        computed,
+        *fed,
+        metrics.definitions(sorted(map(table_name, graph.executable_asset_keys))),
+        old_runs_definitions(),
+        watched,
+    )
 
 
 def execution(settings: Settings) -> dict[str, dict]:

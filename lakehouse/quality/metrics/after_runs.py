@@ -1,12 +1,13 @@
 """When the metrics of runs are recorded: by the command that ran one, else by a sensor; with what others were left."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 import dagster as dg
 
 from lakehouse.iceberg.table import IcebergTable
+from lakehouse.quality.metrics.anomaly_check import no_anomaly_checks
 from lakehouse.quality.metrics.recording import Recorder, unrecorded
 from lakehouse.resources.engine import open_engine
 from lakehouse.resources.runs import AFTER_RUN
@@ -26,9 +27,10 @@ class RunMetrics:
     time_zones: Mapping[str, str]
     read_settings: Callable[[], Settings]
 
-    def definitions(self) -> dg.Definitions:
-        """Return the sensor, and what commands call after a run."""
-        return dg.Definitions(sensors=[self._sensor()], resources={AFTER_RUN: self.after_run})
+    def definitions(self, tables: Sequence[str]) -> dg.Definitions:
+        """Return the sensor, what commands call after a run, and the checks of tables for anomalies."""
+        checks = no_anomaly_checks(tables, self.table.name, self.time_zones)
+        return dg.Definitions(asset_checks=[checks], sensors=[self._sensor()], resources={AFTER_RUN: self.after_run})
 
     def after_run(self, instance: dg.DagsterInstance, run_id: str) -> None:
         """Record the run that a command made, and the few that were left without."""

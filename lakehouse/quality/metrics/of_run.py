@@ -49,7 +49,9 @@ def of_write(made: dg.AssetMaterialization, at: datetime, catalog: Catalog, zone
         return
     table = table_name(made.asset_key)
     snapshot_id = _id(metadata.get("iceberg/snapshot_id"))
-    values = {RECORD_COUNT: metadata["dagster/row_count"], NR_ROWS: metadata.get("nr_rows"), **_scanned(metadata)}
+    # A run that found nothing to read was no ingest; a delivered file without rows is one.
+    nr_rows = metadata.get("nr_rows") or (0 if metadata.get("files") else None)
+    values = {RECORD_COUNT: metadata["dagster/row_count"], NR_ROWS: nr_rows, **_scanned(metadata)}
     if snapshot_id is not None:
         values[DAILY_GROWTH] = growth_since_midnight(catalog, table, snapshot_id, at, zones.get(table, UTC))
     values |= {name: value for name, value in metadata.items() if name.startswith(_MEASURED)}

@@ -1,0 +1,70 @@
+"""A run whose numbers are unlike those of the weeks before warns, by a check of the table; nothing is stopped."""
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakehouse.definitions import TABLES, definitions
+from lakehouse.iceberg.writing.direct import append_once
+from lakehouse.quality.checking import check
+from lakehouse.quality.metrics.values import NO_ANOMALY, Metric
+from lakehouse.resources.run_result import CheckResult
+from lakehouse_tests.assets.pipeline import Pipeline
+from lakehouse_tests.conftest import settings_at
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+METRICS = TABLES["monitoring.data_quality_metrics"]
+RAW = "bronze.raw_fruits"
+
+
+def remember(pipeline: Pipeline, days: int, rows: int) -> None:
+    """Let it look as if files of so many rows had been ingested every day."""
+    now = datetime.now(UTC)
+    for ago in range(days, 0, -1):
+        run_id = f"{ago} days ago"
+        metric = Metric(RAW, "nr_rows", rows + ago % 3, now - timedelta(days=ago))
+        append_once(pipeline.engine, METRICS, [metric.row(run_id)], run_id)
+
+
+@pytest.fixture(scope="module")
+def fruits(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
+    """Thirty days of files with some hundred rows, of which the tables know nothing any more."""
+    pipeline = Pipeline(settings_at(tmp_path_factory.mktemp("anomaly") / "home"), "fruits")
+    remember(pipeline, 30, 300)
+    return pipeline
+
+
+def judged(checks: tuple[CheckResult, ...]) -> dict[str, CheckResult]:
+    return {found.table: found for found in checks if found.name == NO_ANOMALY}
+
+
+def test_a_small_delivery_is_a_warning_that_explains_itself(fruits: Pipeline) -> None:
+    fruits.write("a.csv", "id,fruit,berry\n1,Apple,false\n2,Grape,true\n")
+    result = fruits.ingest()
+
+    assert result.success
+    found = judged(result.runs[0].checks)
+    assert set(found) == {RAW}  # Silver has no history to be judged by.
+    assert (found[RAW].passed, found[RAW].severity, found[RAW].blocking) == (False, "WARN", False)
+    assert found[RAW].description.startswith("nr_rows: 2 rows on ")
+    assert "had 300 to 302 (median 301); expected at least " in found[RAW].description
+    assert result.runs[0].asset("silver.fruits").status == "published"
+
+
+def test_alone_it_judges_what_was_measured_last(fruits: Pipeline) -> None:
+    found = judged(check(definitions, fruits.settings, [RAW, "silver.fruits"]).checks)
+
+    assert not found[RAW].passed
+    assert found[RAW].description.startswith("nr_rows: 2 rows on ")
+
+
+def test_a_delivery_as_always_passes(fruits: Pipeline) -> None:
+    rows = "\n".join(f"{at},Fruit {at},false" for at in range(300))
+    fruits.write("b.csv", f"id,fruit,berry\n{rows}\n")
+    found = judged(fruits.ingest().runs[0].checks)
+
+    assert found[RAW].passed
+    assert found[RAW].metadata["judged_metrics"] == 1
