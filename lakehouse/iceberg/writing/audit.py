@@ -14,8 +14,8 @@ from lakehouse.iceberg.rules.measures import Aggregate
 from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.iceberg.writing.key_rules import KeyRule, count_broken, key_bounds
-from lakehouse.iceberg.writing.one_job import planned_once
 from lakehouse.iceberg.writing.measures import measured, measures
+from lakehouse.iceberg.writing.one_job import planned_once
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row
