@@ -8,7 +8,7 @@ import pytest
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.outcome import Outcome
-from lakehouse.iceberg.rules import not_null
+from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.iceberg.table import Column, IcebergTable
 from lakehouse.iceberg.write import write
 from lakehouse_tests.iceberg.declarations import (

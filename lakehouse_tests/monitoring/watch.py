@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 import dagster as dg
 
-from lakehouse.iceberg.rules import castable, unique
+from lakehouse.iceberg.rules.rows import castable
+from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.table import Column, IcebergTable, Merge
 from lakehouse.monitoring.alerts_sensor import look_and_tell
 from lakehouse.monitoring.looking.lookout import Lookout
