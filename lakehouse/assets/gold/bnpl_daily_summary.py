@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from lakehouse.assets.silver.bnpl_transactions_clean import DAYS
 from lakehouse.assets.silver.bnpl_transactions_clean import TABLE as CLEAN
 from lakehouse.iceberg.read import latest
+from lakehouse.iceberg.rules.metadata import schema_as_declared
 from lakehouse.iceberg.rules.rows import expression, not_null
-from lakehouse.iceberg.rules.tables import unique
+from lakehouse.iceberg.rules.tables import reconciles, unique
 from lakehouse.iceberg.table import Column, IcebergTable, OverwritePartitions
 from lakehouse.resources.iceberg_asset import iceberg_asset
 
@@ -42,6 +43,9 @@ TABLE = IcebergTable(
             columns=["approved_amount", "gross_amount", "approved", "declined", "transactions"],
             on_failure="block",
         ),
+        # Costs a query of the run's days, which Iceberg mostly answers by counts of files.
+        reconciles(CLEAN.name, here="sum(transactions)", by="transaction_date"),
+        schema_as_declared(on_failure="warn"),
     ],
     owner="data-platform",
 )

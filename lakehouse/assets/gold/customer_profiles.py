@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from lakehouse.assets.silver.bnpl_transactions_clean import TABLE as CLEAN
 from lakehouse.iceberg.read import changed_keys, latest
+from lakehouse.iceberg.rules.metadata import row_count_change, schema_as_declared
 from lakehouse.iceberg.rules.rows import expression, not_null
-from lakehouse.iceberg.rules.tables import unique
+from lakehouse.iceberg.rules.tables import reconciles, unique
 from lakehouse.iceberg.table import Column, IcebergTable, Merge
 from lakehouse.resources.iceberg_asset import iceberg_asset
 
@@ -46,6 +47,11 @@ TABLE = IcebergTable(
             columns=["first_transaction_date", "last_transaction_date"],
             on_failure="block",
         ),
+        # Costs a look at one column of all profiles: only the sum over those that did not change, too, can tell that a
+        # customer was left out who did.
+        reconciles(CLEAN.name, here="sum(transactions)"),
+        row_count_change(at_least=-0.5, on_failure="warn"),
+        schema_as_declared(on_failure="warn"),
     ],
     subject="customer_id",
     owner="data-platform",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.quoting import literals
 from lakehouse.iceberg.read import incremental
+from lakehouse.iceberg.rules.metadata import schema_as_declared
 from lakehouse.iceberg.rules.rows import castable, excluded, expression, not_null
 from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.table import Column, IcebergTable, Merge
@@ -41,6 +42,7 @@ TABLE = IcebergTable(
             columns=["fruit"],
             on_failure="block",
         ),
+        schema_as_declared(on_failure="warn"),
     ],
     owner="data-platform",
 )
