@@ -1,6 +1,7 @@
 """What is seen to break: checks, runs, jobs, rejected files, late deliveries, and that something cannot be seen."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
@@ -157,6 +158,16 @@ def test_a_delivery_that_is_late_is_told_until_it_comes(watch: Watch) -> None:
     assert watch.says(later=timedelta(hours=8)) == []
     rows.append(rows.scan().to_arrow())
     assert watch.says(later=timedelta(hours=5)) == ["Over: feed fruits: the next delivery is late"]
+
+
+def test_a_table_that_is_older_than_declared_is_late_until_a_run_finds_it_as_it_should_be(watch: Watch) -> None:
+    watch.table = replace(watch.table, freshness=timedelta(hours=2))
+    delivered(watch)
+    (alert,) = watch.look(later=timedelta(hours=3))
+    assert alert.title == "silver.fruits is late"
+    assert "3.0 hours ago; 2.0 hours are allowed." in alert.lines[0]
+    watch.instance.report_runless_asset_event(dg.AssetMaterialization(["silver", "fruits"]))
+    assert watch.says(later=timedelta(hours=1)) == ["Over: silver.fruits is late"]
 
 
 def delivered(watch: Watch):

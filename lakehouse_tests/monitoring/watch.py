@@ -43,6 +43,7 @@ class Watch:
     instance: dg.DagsterInstance
     failing: set[str] = field(default_factory=set)
     error: Exception | None = None
+    table: IcebergTable = TABLE
     known: int = 0
 
     @property
@@ -110,7 +111,7 @@ class Watch:
     def look(self, names: Collection[str] = (), later: timedelta = timedelta()) -> list[Alert]:
         """Look once, and return what was told of it."""
         graph, now = self.definitions.resolve_asset_graph(), datetime.now(UTC) + later
-        lookout = Lookout(self.instance, graph, {TABLE.name: TABLE}, (FEED,), self.settings, now)
+        lookout = Lookout(self.instance, graph, {TABLE.name: self.table}, (FEED,), self.settings, now)
         look_and_tell(lookout, names, logging.getLogger("lakehouse.alerts"))
         told = read_alerts(self.settings)
         news, self.known = told[self.known :], len(told)
