@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lakehouse.cli.output import count
+from lakehouse.quality.metrics.values import NO_ANOMALY
 
 if TYPE_CHECKING:
     from lakehouse.ingestion.catch_up import IngestResult
@@ -20,6 +21,7 @@ def summary(result: "IngestResult") -> list[str]:
         *(f"  {warning}" for warning in _warnings(result)),
         *tables(result.assets),
         *_quarantined(result),
+        *_anomalies(result),
     ]
 
 
@@ -84,3 +86,10 @@ def _quarantined(result: "IngestResult") -> Iterator[str]:
             f"{table}: {count(rows, 'row')} {verb} refused and quarantined, with reasons; "
             f'look at them with: lakehouse sql "TABLE {names[table]}"'
         )
+
+
+def _anomalies(result: "IngestResult") -> Iterator[str]:
+    checks = (check for run in result.runs for check in run.checks)
+    for check in checks:
+        if check.name == NO_ANOMALY and not check.passed:
+            yield f"{check.table} is unlike its recent past: {check.description}"

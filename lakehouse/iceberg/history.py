@@ -45,6 +45,11 @@ class Snapshot:
         return self.operation not in ("append", "replace")
 
     @property
+    def begins(self) -> bool:
+        """Whether nothing was before it: what it holds, it added. PyIceberg's expiry leaves no parent to tell it by."""
+        return self.parent_id is None and self.rows == self.count("added-records")
+
+    @property
     def rows(self) -> int:
         """Rows of the table as of this snapshot; position deletes are taken off."""
         return self.count("total-records") - self.count("total-position-deletes")

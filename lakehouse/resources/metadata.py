@@ -3,7 +3,7 @@
 All of it comes from the declaration, from what the write counted, and from one read of the table's metadata file.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,7 @@ def written_metadata(catalog: "Catalog", table: "IcebergTable", outcome: Outcome
         **outcome.measured,
         **_quarantined(table, outcome),
         **_inputs(outcome.pins),
+        **_scanned(outcome.pins.values()),
         **({"partitions": list(outcome.partitions)} if outcome.partitions else {}),
     }
 
@@ -72,6 +73,20 @@ def pin_metadata(pin: Pin) -> dict[str, Any]:
     if pin.scanned:
         found |= {f"scanned_{name}": value for name, value in asdict(pin.scanned).items()}
     return {name: value for name, value in found.items() if value not in (None, "")}
+
+
+def _scanned(pins: Iterable[Pin]) -> dict[str, int]:
+    """Return the files and bytes read of all that the inputs have; nothing where it is not known of each of them."""
+    scanned = [pin.scanned for pin in pins]
+    known = [found for found in scanned if found]
+    if not known or len(known) < len(scanned):
+        return {}
+    return {
+        "scanned_files": sum(found.files for found in known),
+        "scanned_total_files": sum(found.total_files for found in known),
+        "scanned_bytes": sum(found.size_bytes for found in known),
+        "scanned_total_bytes": sum(found.total_bytes for found in known),
+    }
 
 
 def standing_metadata(catalog: "Catalog", table: "IcebergTable", snapshot_id: int | None) -> dict[str, Any]:

@@ -6,16 +6,17 @@ commits after its client has died, where here the client itself commits, and one
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import DeclarationError, WriteConflict
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.evolving.creation import ensure_directly
-from lakehouse.iceberg.history import MAIN
+from lakehouse.iceberg.history import MAIN, history_of
 from lakehouse.iceberg.stamp import Stamp
 from lakehouse.iceberg.table import Append, IcebergTable
 from lakehouse.iceberg.writing.branch import new_write_id
+from lakehouse.iceberg.writing.direct_upkeep import is_due, join_files
 from lakehouse.iceberg.writing.lock import table_lock
 from lakehouse.iceberg.writing.retry import Failure, classify, pause
 
@@ -24,14 +25,21 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 10
 LOCK_SECONDS = 30.0
+JOINED = timedelta(days=70)
+"""How far back small files are joined: what is read of such a table again and again are recent weeks."""
 NO_RETRIES = {"commit.retry.num-retries": "0"}
 """Properties of a table that is appended to directly: a retry of PyIceberg's own would not look again for the run."""
 
 
-def append_once(engine: Engine, table: IcebergTable, rows: Sequence[Mapping[str, Any]], run_id: str) -> int | None:
+def append_once(
+    engine: Engine, table: IcebergTable, rows: Sequence[Mapping[str, Any]], run_id: str, *, made_at: str
+) -> int | None:
     """Append a run's rows in one commit; return its snapshot, or None where the table has rows of the run already.
 
+    Every now and then it joins the small files first.
+
     :param table: appends once by `run_id`, and has no rules; it is created first where it is not there.
+    :param made_at: the column that tells when a row was made, before which none of the run can have been appended.
     :raises TableBusy: when another process holds the table for longer than half a minute.
     :raises WriteConflict: when other writers kept winning.
     """
@@ -41,9 +49,11 @@ def append_once(engine: Engine, table: IcebergTable, rows: Sequence[Mapping[str,
         ensure_directly(engine, table, run_id)
         for number in range(1, ATTEMPTS + 1):
             loaded = engine.catalog.load(table.name)
-            if has_run(loaded, run_id):
+            if has_run(loaded, run_id, min(row[made_at] for row in rows)):
                 return None
             try:
+                if is_due(loaded):
+                    join_files(loaded, table, made_at, datetime.now(UTC) - JOINED)
                 return _append(loaded, table, rows, run_id)
             except Exception as error:
                 if classify(error) is Failure.OTHER:
@@ -56,8 +66,17 @@ def append_once(engine: Engine, table: IcebergTable, rows: Sequence[Mapping[str,
     ) from last
 
 
-def has_run(loaded: "Table", run_id: str) -> bool:
-    """Whether a table has rows of a run; files whose bounds of `run_id` exclude it are not opened."""
+def has_run(loaded: "Table", run_id: str, since: datetime) -> bool:
+    """Whether a table has rows of a run that were made at a moment or later; files are looked at as a last resort.
+
+    The stamps tell, where each commit since then has one and is kept.
+    """
+    line = history_of(".".join(loaded.name()), loaded).line
+    if any(found.stamp and (found.stamp.kind, found.stamp.run_id) == ("write", run_id) for found in line):
+        return True
+    reaches_back = not line or line[-1].begins or line[-1].committed_at < since
+    if reaches_back and all(found.stamp for found in line):
+        return False
     from pyiceberg.expressions import EqualTo
 
     found = loaded.scan(row_filter=EqualTo("run_id", run_id), selected_fields=("run_id",), limit=1)

@@ -1,5 +1,6 @@
 """When the metrics of runs are recorded: by the command that ran one, else by a sensor; with what others were left."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
@@ -13,6 +14,7 @@ from lakehouse.resources.engine import open_engine
 from lakehouse.resources.runs import AFTER_RUN
 from lakehouse.settings import Settings
 
+_log = logging.getLogger(__name__)
 _BESIDE = 3
 """Runs that a command records beside its own: those whose process was killed, of which there are few."""
 _PER_TICK = 50
@@ -33,10 +35,15 @@ class RunMetrics:
         return dg.Definitions(asset_checks=[checks], sensors=[self._sensor()], resources={AFTER_RUN: self.after_run})
 
     def after_run(self, instance: dg.DagsterInstance, run_id: str) -> None:
-        """Record the run that a command made, and the few that were left without."""
-        recorder = self.recorder()
-        for left in [run_id, *(found for found in unrecorded(instance, _BESIDE) if found != run_id)]:
-            recorder.try_to_record(instance, left)
+        """Record the run that a command made, and the few that were left without; fails nothing."""
+        try:
+            recorder = self.recorder()
+            left = [found for found in unrecorded(instance, _BESIDE) if found != run_id]
+        except Exception as error:
+            _log.warning("The metrics of run %s are not recorded yet, which is tried again: %s", run_id[:8], error)
+            return
+        for ended in [run_id, *left]:
+            recorder.try_to_record(instance, ended)
 
     def recorder(self) -> Recorder:
         """Open the catalog that the table is in."""

@@ -16,21 +16,16 @@ def growth_since_midnight(catalog: Catalog, table: str, snapshot_id: int, at: da
     history = history_of(table, catalog.load(table))
     if snapshot_id not in history.snapshots:
         return None
-    midnight = at.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
-    before = _rows_at(history, midnight)
+    before = rows_before(history, at, zone)
     return None if before is None else history.snapshots[snapshot_id].rows - before
 
 
-def _rows_at(history: History, moment: datetime) -> int | None:
-    """Return the rows that readers saw at a moment; 0 before the table's first snapshot, None where history is lost."""
-    if history.log and moment < history.log[0][0] and _is_whole(history):
+def rows_before(history: History, at: datetime, zone: tzinfo) -> int | None:
+    """Return the rows that readers saw at midnight; 0 where the table began since, None where history is lost."""
+    midnight = at.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
+    if history.log and midnight < history.log[0][0] and history.line and history.line[-1].begins:
         return 0
     try:
-        return history.at(moment).rows
+        return history.at(midnight).rows
     except SnapshotNotFound:
         return None
-
-
-def _is_whole(history: History) -> bool:
-    """Whether nothing of main has expired: its oldest snapshot that is kept has no parent."""
-    return bool(history.line) and history.line[-1].parent_id is None

@@ -21,8 +21,7 @@ from lakehouse.quality.metrics.values import (
 from lakehouse.resources.keys import table_name
 
 _MEASURED = (f"{NULL_FRACTION}.", f"{DISTINCT_COUNT}.")
-_SCANNED = ("scanned_files", "scanned_total_files", "scanned_size_bytes", "scanned_total_bytes")
-_SCANNED_AS = {"scanned_size_bytes": "scanned_bytes"}
+_SCANNED = ("scanned_files", "scanned_total_files", "scanned_bytes", "scanned_total_bytes")
 Zones = Mapping[str, tzinfo]
 """By table, where its days begin; UTC where it is not named."""
 
@@ -51,7 +50,8 @@ def of_write(made: dg.AssetMaterialization, at: datetime, catalog: Catalog, zone
     snapshot_id = _id(metadata.get("iceberg/snapshot_id"))
     # A run that found nothing to read was no ingest; a delivered file without rows is one.
     nr_rows = metadata.get("nr_rows") or (0 if metadata.get("files") else None)
-    values = {RECORD_COUNT: metadata["dagster/row_count"], NR_ROWS: nr_rows, **_scanned(metadata)}
+    values = {RECORD_COUNT: metadata["dagster/row_count"], NR_ROWS: nr_rows}
+    values |= {name: metadata[name] for name in _SCANNED if name in metadata}
     if snapshot_id is not None:
         values[DAILY_GROWTH] = growth_since_midnight(catalog, table, snapshot_id, at, zones.get(table, UTC))
     values |= {name: value for name, value in metadata.items() if name.startswith(_MEASURED)}
@@ -73,14 +73,6 @@ def of_check(evaluation: dg.AssetCheckEvaluation, at: datetime) -> Iterator[Metr
     partition = partition_text(metadata.get("partitions") or [])
     snapshot_id = _id(metadata.get("snapshot_id"))
     yield Metric(table_name(evaluation.asset_key), name, share, at, snapshot_id, partition, total)
-
-
-def _scanned(metadata: Mapping[str, Any]) -> dict[str, int]:
-    """Return files and bytes that were read of all that the inputs have; nothing where it is not known of each."""
-    inputs = (metadata.get("iceberg/inputs") or {}).values()
-    if not inputs or any(name not in found for found in inputs for name in _SCANNED):
-        return {}
-    return {_SCANNED_AS.get(name, name): sum(found[name] for found in inputs) for name in _SCANNED}
 
 
 def _id(text: object) -> int | None:

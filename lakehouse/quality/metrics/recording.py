@@ -14,11 +14,12 @@ from lakehouse.quality.metrics.of_run import Zones, metrics_of_run
 from lakehouse.resources.keys import asset_key
 from lakehouse.resources.metadata import standing_metadata
 
+MEASURED_AT = "measured_at"
 RECORDED = "lakehouse/metrics"
 """Tag of a run whose metrics are recorded: how many there are."""
 HINDERED = "lakehouse/metrics-hindered"
 """Tag of a run whose metrics could not be recorded at first; it is said once."""
-LOOK_BACK = timedelta(days=7)
+LOOK_BACK = timedelta(days=2)
 _ENDED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 _log = logging.getLogger(__name__)
 
@@ -42,7 +43,8 @@ class Recorder:
             if metric.table != self.table.name
         ]
         if found:
-            snapshot_id = append_once(self.engine, self.table, [metric.row(run_id) for metric in found], run_id)
+            rows = [metric.row(run_id) for metric in found]
+            snapshot_id = append_once(self.engine, self.table, rows, run_id, made_at=MEASURED_AT)
             if snapshot_id is not None:
                 _show(instance, self.engine, self.table, snapshot_id, run_id, len(found))
         instance.add_run_tags(run_id, {RECORDED: str(len(found))})
@@ -69,7 +71,7 @@ def _say(instance: dg.DagsterInstance, run_id: str, what: str) -> None:
 
 
 def unrecorded(instance: dg.DagsterInstance, limit: int, now: datetime | None = None) -> list[str]:
-    """Return the runs that ended in the last week without their metrics recorded, oldest first, at most `limit`."""
+    """Return the runs that ended in the last two days without their metrics recorded, oldest first, at most `limit`."""
     since = (now or datetime.now(UTC)) - LOOK_BACK
     filters = dg.RunsFilter(statuses=_ENDED, updated_after=since)
     newest_first: Iterable[dg.DagsterRun] = instance.get_runs(filters)

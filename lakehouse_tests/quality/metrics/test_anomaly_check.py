@@ -26,7 +26,7 @@ def remember(pipeline: Pipeline, days: int, rows: int) -> None:
     for ago in range(days, 0, -1):
         run_id = f"{ago} days ago"
         metric = Metric(RAW, "nr_rows", rows + ago % 3, now - timedelta(days=ago))
-        append_once(pipeline.engine, METRICS, [metric.row(run_id)], run_id)
+        append_once(pipeline.engine, METRICS, [metric.row(run_id)], run_id, made_at="measured_at")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,41 @@
+"""How much a table grew since its day began, by its snapshots."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from lakehouse.iceberg.history import History, Snapshot
+from lakehouse.quality.metrics.growth import rows_before
+
+MONDAY = datetime(2026, 3, 2, tzinfo=UTC)
+
+
+def history(*rows: tuple[datetime, int], expired: bool = False) -> History:
+    """A table that had so many rows from these moments on."""
+    snapshots, before = {}, 0
+    for at, (moment, total) in enumerate(rows, 1):
+        summary = {"total-records": str(total), "added-records": str(total - before)}
+        parent = (at - 1) or (99 if expired else None)
+        snapshots[at] = Snapshot(at, parent, 0, moment, "append", summary)
+        before = total
+    log = tuple((moment, at) for at, (moment, _) in enumerate(rows, 1))
+    return History("silver.fruits", snapshots, {"main": len(rows)}, log, {})
+
+
+def test_it_is_counted_from_the_midnight_of_the_table():
+    found = history((MONDAY - timedelta(hours=6), 100), (MONDAY - timedelta(hours=3), 130), (MONDAY, 150))
+    at = MONDAY + timedelta(hours=1)
+
+    assert rows_before(found, at, UTC) == 150
+    assert rows_before(found, at - timedelta(hours=2), UTC) == 0  # It began on that day.
+    # In Kuala Lumpur Monday began at four in the afternoon of Sunday, UTC.
+    assert rows_before(found, at, ZoneInfo("Asia/Kuala_Lumpur")) == 0
+
+
+def test_a_table_that_began_today_grew_by_all_it_has():
+    assert rows_before(history((MONDAY + timedelta(hours=9), 40)), MONDAY + timedelta(hours=10), UTC) == 0
+
+
+def test_it_is_not_known_where_the_past_has_expired():
+    kept = history((MONDAY + timedelta(hours=9), 40), expired=True)
+
+    assert rows_before(kept, MONDAY + timedelta(hours=10), UTC) is None
