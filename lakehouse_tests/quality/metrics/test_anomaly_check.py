@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lakehouse.cli.report import summary
 from lakehouse.definitions import TABLES, definitions
 from lakehouse.iceberg.writing.direct import append_once
 from lakehouse.quality.checking import check
@@ -52,6 +53,7 @@ def test_a_small_delivery_is_a_warning_that_explains_itself(fruits: Pipeline) ->
     assert found[RAW].description.startswith("nr_rows: 2 rows on ")
     assert "had 300 to 302 (median 301); expected at least " in found[RAW].description
     assert result.runs[0].asset("silver.fruits").status == "published"
+    assert any(line.startswith(f"{RAW} is unlike its recent past: nr_rows: 2 rows on ") for line in summary(result))
 
 
 def test_alone_it_judges_what_was_measured_last(fruits: Pipeline) -> None:
