@@ -47,9 +47,13 @@ def literals(values: Iterable[object]) -> str:
     return "(" + ", ".join(literal(value) for value in values) + ")"
 
 
-def among(column: str, values: Collection[object]) -> str:
-    """Write the predicate of the rows whose column has one of some values, None standing for NULL."""
-    name, known = identifier(column), [value for value in values if value is not None]
+def among(column: str, values: Collection[object], alias: str = "") -> str:
+    """Write the predicate of the rows whose column has one of some values, None standing for NULL.
+
+    :param alias: what the table is called where others have such a column too.
+    """
+    name = f"{alias}.{identifier(column)}" if alias else identifier(column)
+    known = [value for value in values if value is not None]
     tests = [f"{name} IN {literals(sorted(known))}"] if known else []  # type: ignore[type-var]
     tests += [f"{name} IS NULL"] if None in values else []
     return f"({' OR '.join(tests)})" if tests else "false"

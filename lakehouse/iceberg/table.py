@@ -73,13 +73,19 @@ class OverwritePartitions:
 
 @dataclass(frozen=True)
 class Merge:
-    """Rows are inserted or updated by their key `on`; `stamp` is set on each row that changes, and is not compared."""
+    """Rows are inserted or updated by their key `on`; `stamp` is set on each row that changes, and is not compared.
+
+    `near` are columns in which rows of one key agree for ever: files that have none of the merged rows' values there
+    are not looked into.
+    """
 
     on: tuple[str, ...]
     stamp: str | None = None
+    near: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "on", (self.on,) if isinstance(self.on, str) else tuple(self.on))
+        object.__setattr__(self, "near", (self.near,) if isinstance(self.near, str) else tuple(self.near))
         if not self.on:
             raise DeclarationError("Merge(on=…) names no column; expected the key of a row.")
 
@@ -275,7 +281,7 @@ class IcebergTable:
             name=self.quarantine_name or f"{self.name}_quarantine",
             comment=f"Rows that the rules of {self.name} refused, as they were delivered.",
             columns=(*delivered, *_QUARANTINE_COLUMNS),
-            write=Merge(on=("_row_key",), stamp="_quarantined_at"),
+            write=Merge(on=("_row_key",), stamp="_quarantined_at", near=("_source_file",)),
             subject=subject,
             owner=self.owner,
             tags=self.tags,
@@ -328,6 +334,7 @@ def _check(table: IcebergTable) -> None:
         _check_known(table, "versions", (*table.versions.of, *table.versions.newest))
     if isinstance(table.write, Merge):
         _check_known(table, "Merge(on=…)", table.write.on)
+        _check_known(table, "Merge(near=…)", table.write.near)
         _check_known(table, "Merge(stamp=…)", [table.write.stamp] if table.write.stamp else [])
     if isinstance(table.write, OverwritePartitions):
         _check_known(table, "OverwritePartitions(by=…)", [table.write.by])

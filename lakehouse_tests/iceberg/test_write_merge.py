@@ -8,8 +8,9 @@ from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import read_history
 from lakehouse.iceberg.outcome import Published, Refused, Unchanged
 from lakehouse.iceberg.read import incremental
+from lakehouse.iceberg.rules.rows import castable
 from lakehouse.iceberg.rules.tables import unique
-from lakehouse.iceberg.table import IcebergTable
+from lakehouse.iceberg.table import IcebergTable, Merge
 from lakehouse.iceberg.write import write
 from lakehouse_tests.iceberg.declarations import (
     DELIVERED,
@@ -81,6 +82,18 @@ def test_leaves_files_without_a_changed_row(engine: Engine) -> None:
     land(engine, "b", ("1", "ann"), ("3", "bob"))
     merge(engine, by_name)
     assert ann and ann < data_files(engine, PEOPLE.name)
+
+
+def test_looks_only_near_the_rows_that_it_merges(engine: Engine) -> None:
+    """A row of the same key that breaks the promise of `near` is not found, which shows where was looked."""
+    near = replace(PEOPLE, write=Merge(on=["name"], stamp="changed_at", near=["id"]), rules=[castable("id", "bigint")])
+    land(engine, "a", ("1", "ann"), ("2", "bob"), (None, "cy"))
+    merge(engine, near)
+    land(engine, "b", ("1", "ann"), ("3", "bob"), (None, "cy"))
+    done = merge(engine, near)
+    assert isinstance(done, Published)
+    assert (done.inserted_rows, done.updated_rows) == (1, 0)
+    assert content(engine, PEOPLE.name, "id", "name") == [(1, "ann"), (2, "bob"), (3, "bob"), (None, "cy")]
 
 
 def test_keeps_a_null_key_once(engine: Engine) -> None:

@@ -1,9 +1,10 @@
 """One try at a merge: compare first, so that a row that would not change is not rewritten."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.outcome import Outcome, RuleResult
-from lakehouse.iceberg.quoting import identifier
+from lakehouse.iceberg.quoting import among, identifier
 from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import IcebergTable, Merge
 from lakehouse.iceberg.writing import stage
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ACTION = "__action"
+_FEW_VALUES = 1000
+"""Values that files are pruned by; a predicate of more of them takes longer to plan than files to read."""
 _INSERTED, _UPDATED, _DELETED, _KEYS = "__inserted", "__updated", "__deleted", "__keys"
 
 
@@ -32,7 +35,10 @@ def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int
     tables in a MERGE's source anew, and fails on those that are read incrementally (`No plan for TableReference`).
     """
     candidate = prepare(attempt.table, frame).judged()
-    compared = _compare(attempt, mode, candidate).localCheckpoint(eager=False)
+    if mode.near and attempt.base.rows:
+        candidate = replace(candidate, frame=candidate.frame.localCheckpoint(eager=False))
+    near = _near(attempt, mode, candidate)
+    compared = _compare(attempt, mode, candidate, near).localCheckpoint(eager=False)
     found = count(compared, _aggregates(attempt.table, mode, candidate))
     results = _results(attempt, mode, candidate, compared, found)
     refused = found[REFUSED]
@@ -52,7 +58,7 @@ def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int
             return refuse(attempt, results, quarantined, number, staged=False)
         return unchanged(attempt, results, quarantined, number)
     changed = candidate.accepted(compared.where(f"{_ACTION} <> 'same'"))
-    _stage(attempt, mode, changed, updated + deleted)
+    _stage(attempt, mode, changed, updated + deleted, near)
     results += _on_other_keys(attempt, mode, changed)
     results += judge_candidate(attempt)
     if any(result.blocks for result in results):
@@ -63,7 +69,18 @@ def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int
     )
 
 
-def _compare(attempt: Attempt, mode: Merge, candidate: Candidate) -> "DataFrame":
+def _near(attempt: Attempt, mode: Merge, candidate: Candidate) -> str:
+    """Return the predicate of the rows of the table, called `t`, that can have a key of the candidate's."""
+    if not mode.near or not attempt.base.rows:
+        return "true"
+    names = list(map(identifier, mode.near))
+    found = candidate.frame.select(*names).distinct().limit(_FEW_VALUES + 1).collect()
+    if len(found) > _FEW_VALUES:
+        return "true"
+    return " AND ".join(among(name, {row[name] for row in found}, "t") for name in mode.near)
+
+
+def _compare(attempt: Attempt, mode: Merge, candidate: Candidate, near: str) -> "DataFrame":
     """Return the candidate's rows, each with what would become of it: insert, update or same."""
     from pyspark.sql.functions import expr
 
@@ -71,7 +88,7 @@ def _compare(attempt: Attempt, mode: Merge, candidate: Candidate) -> "DataFrame"
     if attempt.base.rows == 0:
         return candidate.frame.selectExpr("*", f"if({goes}, 'same', 'insert') AS {_ACTION}")
     columns = written_columns(attempt.table)
-    standing = attempt.existing().selectExpr(*map(identifier, columns), "true AS __standing")
+    standing = attempt.existing().alias("t").where(near).selectExpr(*map(identifier, columns), "true AS __standing")
     on = " AND ".join(f"s.{identifier(key)} <=> t.{identifier(key)}" for key in mode.on)
     joined = candidate.frame.alias("s").join(standing.alias("t"), expr(on), "left_outer")
     differs = [differs_sql(attempt.table, name, "s", "t") for name in columns if name not in mode.on]
@@ -144,9 +161,9 @@ def _on_other_keys(attempt: Attempt, mode: Merge, changed: "DataFrame") -> list[
     return audit(attempt.engine, attempt.table, added, rules, existing, reader_of_others(attempt))
 
 
-def _stage(attempt: Attempt, mode: Merge, changed: "DataFrame", matched: int) -> None:
+def _stage(attempt: Attempt, mode: Merge, changed: "DataFrame", matched: int, near: str) -> None:
     if matched:
-        stage.merge(attempt, changed, mode)
+        stage.merge(attempt, changed, mode, near)
         return
     # Rows that are all new need no look at the table.
     stamped = [f"current_timestamp() AS {identifier(mode.stamp)}"] if mode.stamp else []

@@ -9,7 +9,7 @@ from lakehouse.iceberg.outcome import Outcome, Published, Quarantined
 from lakehouse.iceberg.quoting import identifier
 from lakehouse.iceberg.read import read_main
 from lakehouse.iceberg.run import Run
-from lakehouse.iceberg.table import IcebergTable
+from lakehouse.iceberg.table import IcebergTable, Merge
 from lakehouse.iceberg.writing.candidate import DELETED, Candidate, written_columns
 
 if TYPE_CHECKING:
@@ -63,8 +63,16 @@ def _corrected(engine: Engine, candidate: Candidate, frame: "DataFrame | None") 
     same = " AND ".join(f"{_typed(table, name)} = a.{identifier(name)}" for name in table.versions.of)
     newer = f"coalesce({_typed(table, first)} <= a.{identifier(first)}, true)"
     leaving = held.alias("q").join(accepted.alias("a"), expr(f"{same} AND {newer}"), "left_semi")
-    columns = [identifier(name) for name in written_columns(table.quarantine)]
-    return leaving.selectExpr(*columns, f"true AS {DELETED}")
+    # A row that goes is known by these; the others need not be read.
+    mode = table.quarantine.write
+    assert isinstance(mode, Merge)
+    terms = [
+        identifier(name)
+        if name in (*mode.on, *mode.near)
+        else f"CAST(NULL AS {table.quarantine.column(name).type}) AS {identifier(name)}"
+        for name in written_columns(table.quarantine)
+    ]
+    return leaving.selectExpr(*terms, f"true AS {DELETED}")
 
 
 def _typed(table: IcebergTable, column: str) -> str:

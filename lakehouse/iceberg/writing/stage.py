@@ -99,14 +99,18 @@ def overwrite(attempt: Attempt, rows: "DataFrame", predicate: str) -> None:
         append(attempt, rows)
 
 
-def merge(attempt: Attempt, rows: "DataFrame", mode: Merge) -> None:
-    """Insert, update or delete rows by their key; each of them is known to be new, different, or to go."""
+def merge(attempt: Attempt, rows: "DataFrame", mode: Merge, near: str = "true") -> None:
+    """Insert, update or delete rows by their key; each of them is known to be new, different, or to go.
+
+    :param near: a SQL predicate on the table's rows, as `t`, that any of them can match.
+    """
     columns = [identifier(name) for name in written_columns(attempt.table)]
     values = {column: f"s.{column}" for column in columns}
     if mode.stamp:
         values[identifier(mode.stamp)] = "current_timestamp()"
     # Only the key belongs into ON: a column that may change would let a second row in.
     on = " AND ".join(f"t.{identifier(key)} <=> s.{identifier(key)}" for key in mode.on)
+    on = on if near == "true" else f"{on} AND {near}"
     delete = f"WHEN MATCHED AND s.{DELETED} THEN DELETE " if DELETED in rows.columns else ""
     source = f"merge_source_{uuid4().hex}"
     rows.createOrReplaceTempView(source)
