@@ -11,6 +11,7 @@ from lakehouse.ingestion.feed import Feed
 from lakehouse.ingestion.feed_automation import FeedAutomation
 from lakehouse.maintenance.old_runs import old_runs_definitions
 from lakehouse.monitoring.alerts_sensor import alerts_definitions
+from lakehouse.quality.daily_check import daily_check_definitions
 from lakehouse.quality.metrics.after_runs import RunMetrics
 from lakehouse.resources.discovery import declared_assets, declared_tables, modules_of, values_of
 from lakehouse.resources.engine import engine_resource
@@ -43,13 +44,10 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
     watched = alerts_definitions(TABLES, tuple(FEEDS.values()), read_settings)
     zones = {table: feed.time_zone for feed in FEEDS.values() for table in Downstream(graph, feed.table).tables}
     metrics = RunMetrics(TABLES["monitoring.data_quality_metrics"], zones, read_settings)
-    return dg.Definitions.merge(
-        computed,
-        *fed,
-        metrics.definitions(sorted(map(table_name, graph.executable_asset_keys))),
-        old_runs_definitions(),
-        watched,
-    )
+    measured = metrics.definitions(sorted(map(table_name, graph.executable_asset_keys)))
+    checked = dg.Definitions.merge(computed, measured).resolve_asset_graph()
+    daily = daily_check_definitions(checked, read_settings)
+    return dg.Definitions.merge(computed, *fed, measured, daily, old_runs_definitions(), watched)
 
 
 def execution(settings: Settings) -> dict[str, dict]:

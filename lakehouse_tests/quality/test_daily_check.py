@@ -1,0 +1,44 @@
+"""All checks are asked for once a day, and nothing else."""
+
+import dagster as dg
+
+from lakehouse.definitions import TABLES, definitions
+from lakehouse.iceberg.evolving.creation import ensure_directly
+from lakehouse.resources.engine import open_engine
+from lakehouse.resources.keys import table_name
+from lakehouse.settings import Settings
+
+FRUITS = "bronze.raw_fruits"
+
+
+def asked(settings: Settings) -> dg.RunRequest | dg.SkipReason:
+    """What the schedule asks for."""
+    schedule = definitions(lambda: settings).get_repository_def().get_schedule_def("check_tables_daily")
+    with dg.instance_for_test() as instance:
+        found = schedule.evaluate_tick(dg.build_schedule_context(instance))
+    return found.run_requests[0] if found.run_requests else dg.SkipReason(found.skip_message)
+
+
+def test_the_job_has_every_check_and_writes_nothing() -> None:
+    repository = definitions().get_repository_def()
+    job = repository.get_job("check_tables")
+    assert job.asset_layer.asset_graph.asset_check_keys == repository.asset_graph.asset_check_keys
+    assert not job.asset_layer.selected_asset_keys
+
+
+def test_without_tables_nothing_is_asked_for(settings: Settings) -> None:
+    found = asked(settings)
+    assert isinstance(found, dg.SkipReason) and found.skip_message == "There is no table yet."
+
+
+def test_only_tables_that_are_there_are_checked(settings: Settings) -> None:
+    ensure_directly(open_engine(settings), TABLES[FRUITS], "run")
+    found = asked(settings)
+    assert isinstance(found, dg.RunRequest) and found.asset_check_keys
+    assert {table_name(key.asset_key) for key in found.asset_check_keys} == {FRUITS}
+    job = definitions().get_repository_def().get_job("check_tables")
+    part = job.get_subset(
+        asset_selection=found.asset_selection, asset_check_selection=set(found.asset_check_keys)
+    ).asset_layer
+    assert not part.selected_asset_keys
+    assert part.asset_graph.asset_check_keys == set(found.asset_check_keys)
