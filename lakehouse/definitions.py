@@ -45,8 +45,7 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
     zones = {table: feed.time_zone for feed in FEEDS.values() for table in Downstream(graph, feed.table).tables}
     metrics = RunMetrics(TABLES["monitoring.data_quality_metrics"], zones, read_settings)
     measured = metrics.definitions(sorted(map(table_name, graph.executable_asset_keys)))
-    checked = dg.Definitions.merge(computed, measured).resolve_asset_graph()
-    daily = daily_check_definitions(checked, read_settings)
+    daily = daily_check_definitions(read_settings)
     return dg.Definitions.merge(computed, *fed, measured, daily, old_runs_definitions(), watched)
 
 

@@ -45,6 +45,11 @@ class Snapshot:
         return self.operation not in ("append", "replace")
 
     @property
+    def is_write(self) -> bool:
+        """Whether rows were written: upkeep moves them, and evolution changes none."""
+        return self.operation != "replace" and (self.stamp is None or self.stamp.kind == "write")
+
+    @property
     def begins(self) -> bool:
         """Whether nothing was before it: what it holds, it added. PyIceberg's expiry leaves no parent to tell it by."""
         return self.parent_id is None and self.rows == self.count("added-records")
@@ -123,19 +128,30 @@ class History:
         """Whether a commit of this write is an ancestor of main."""
         return any(found.stamp and found.stamp.write_id == write_id for found in self.line)
 
+    @property
+    def written_at(self) -> datetime | None:
+        """When rows were last published, as far as history is kept; None where they never were."""
+        kept = ((at, self.snapshots[found]) for at, found in reversed(self.log) if found in self.snapshots)
+        return next((at for at, snapshot in kept if snapshot.is_write), None)
+
+    def seen_at(self, moment: datetime) -> Snapshot | None:
+        """Return the snapshot that readers saw at a moment; None where there was none yet, or it is not kept."""
+        seen = [snapshot_id for made_current_at, snapshot_id in self.log if made_current_at <= moment]
+        return self.snapshots.get(seen[-1]) if seen else None
+
     def at(self, moment: datetime) -> Snapshot:
         """Return the snapshot that readers saw at a moment.
 
         :raises SnapshotNotFound: when the table had none yet, or history does not reach back.
         """
-        seen = [snapshot_id for made_current_at, snapshot_id in self.log if made_current_at <= moment]
-        if not seen or seen[-1] not in self.snapshots:
+        found = self.seen_at(moment)
+        if found is None:
             oldest = self.log[0][0].isoformat() if self.log else "never written"
             raise SnapshotNotFound(
                 f"{self.table} has no snapshot as of {moment.isoformat()}; its history starts at {oldest}.",
                 next_step="Ask for a later moment; `lakehouse sql` on its history table lists what there is.",
             )
-        return self.snapshots[seen[-1]]
+        return found
 
 
 def read_history(engine: Engine, table: str) -> History:

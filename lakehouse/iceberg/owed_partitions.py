@@ -18,7 +18,7 @@ from lakehouse.iceberg.quoting import identifier
 from lakehouse.iceberg.read import Input, pin_since, read, read_since
 from lakehouse.iceberg.run import Partitions
 from lakehouse.iceberg.stamp import Stamp
-from lakehouse.iceberg.table import IcebergTable, OverwritePartitions
+from lakehouse.iceberg.table import IcebergTable
 from lakehouse.iceberg.versions import key_terms, whereabouts
 
 _REMEMBERED = 16
@@ -27,7 +27,7 @@ _known_places: dict[tuple[Pin, Pin], frozenset[Any]] = {}
 
 def followed(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, str]:
     """Return the tables that one is computed from partition by partition, each with the column that tells."""
-    if not isinstance(table.write, OverwritePartitions):
+    if table.overwritten_by is None:
         return {}
     return {given.table: given.by for given in inputs.values() if given.by and given.table != table.name}
 

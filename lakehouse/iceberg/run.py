@@ -69,6 +69,11 @@ class Run:
         return self.partitions.values if self.partitions else ()
 
 
+def within_partitions(partitions: Partitions | None, by: str | None) -> str | None:
+    """Return the SQL predicate of the rows whose column `by` lies in some partitions; None where that is all."""
+    return partitions.predicate(by) if partitions and by else None
+
+
 def _like(value: Bound | str, bound: Bound) -> Bound | str:
     """Return a day as the moment that it begins in UTC, where partitions are spans of moments."""
     if isinstance(bound, datetime) and isinstance(value, date) and not isinstance(value, datetime):

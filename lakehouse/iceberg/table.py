@@ -1,7 +1,6 @@
 """The declaration of a table: the one place that says what it is."""
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -10,13 +9,13 @@ from typing import Literal
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.declaration import types
+from lakehouse.iceberg.declaration.column_checks import check_columns, check_known
 from lakehouse.iceberg.declaration.declaration_checks import check_layout
 from lakehouse.iceberg.declaration.partitioning import PartitionField, SortField
 from lakehouse.iceberg.declaration.rule_checks import check_rules
 from lakehouse.iceberg.declaration.type_relations import leaf_paths
 from lakehouse.iceberg.rules.rule import Rule
 
-_NAME = re.compile(r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$")
 SOURCE_KEY = ("_source_file", "_source_sha256")
 """The columns that say which delivery a row came with."""
 
@@ -217,8 +216,17 @@ class IcebergTable:
     @cached_property
     def measured_columns(self) -> tuple[str, ...]:
         """What each write measures; not the stamp, which no row is delivered with."""
-        stamp = self.write.stamp if isinstance(self.write, Merge) else None
-        return tuple(column.name for column in self.columns if column.measured and column.name != stamp)
+        return tuple(column.name for column in self.columns if column.measured and column.name != self.stamp)
+
+    @property
+    def overwritten_by(self) -> str | None:
+        """The column that it is overwritten by partitions of; None for tables that are written otherwise."""
+        return self.write.by if isinstance(self.write, OverwritePartitions) else None
+
+    @property
+    def stamp(self) -> str | None:
+        """The column that a merge fills itself; None where there is none."""
+        return self.write.stamp if isinstance(self.write, Merge) else None
 
     @cached_property
     def personal_columns(self) -> frozenset[str]:
@@ -312,51 +320,10 @@ def _as_delivered(column: Column) -> Column:
 
 
 def _check(table: IcebergTable) -> None:
-    if not _NAME.match(table.name):
-        raise DeclarationError(
-            f"{table.name!r} is not a table name; expected layer.table in lower case letters, digits and underscores."
-        )
-    names = [column.name for column in table.columns]
-    if not names:
-        raise DeclarationError(f"{table.name} declares no columns; expected at least one.")
-    twice = sorted({name for name in names if [other.lower() for other in names].count(name.lower()) > 1})
-    if twice:
-        raise DeclarationError(f"{table.name} declares {', '.join(twice)} more than once; names ignore case.")
-    _check_known(table, "partitioning", [part.column for part in table.partition_fields])
-    _check_known(table, "sort_order", [part.field.column for part in table.sort_fields])
-    _check_known(table, "bloom_filters", table.bloom_filters)
-    _check_known(table, "subject", [table.subject] if table.subject else [])
-    _check_known(table, "once_by", table.once_by)
-    for rule in table.rules:
-        _check_known(table, f"rule {rule.name}", rule.columns)
-    check_rules(table, by=table.write.by if isinstance(table.write, OverwritePartitions) else None)
-    if table.versions:
-        _check_known(table, "versions", (*table.versions.of, *table.versions.newest))
+    check_columns(table)
+    check_rules(table)
     if isinstance(table.write, Merge):
-        _check_known(table, "Merge(on=…)", table.write.on)
-        _check_known(table, "Merge(near=…)", table.write.near)
-        _check_known(table, "Merge(stamp=…)", [table.write.stamp] if table.write.stamp else [])
-    if isinstance(table.write, OverwritePartitions):
-        _check_known(table, "OverwritePartitions(by=…)", [table.write.by])
-        if table.write.by not in {part.column for part in table.partition_fields}:
-            raise DeclarationError(
-                f"{table.name} overwrites partitions by {table.write.by}, which is not in its partitioning "
-                f"({', '.join(table.partitioning) or 'none'}).",
-                next_step=f"Add {table.write.by}, or a transform of it, to partitioning.",
-            )
-    for part in table.partition_fields:
-        if part.column in table.personal_columns:
-            raise DeclarationError(
-                f"{table.name} is partitioned by {part.column}, which is personal: its values would stand in paths "
-                "and metadata, where erasure cannot reach them.",
-                next_step="Partition by another column.",
-            )
+        check_known(table, "Merge(on=…)", table.write.on)
+        check_known(table, "Merge(near=…)", table.write.near)
+        check_known(table, "Merge(stamp=…)", [table.stamp] if table.stamp else [])
     check_layout(table)
-
-
-def _check_known(table: IcebergTable, part: str, columns: Sequence[str]) -> None:
-    unknown = [column for column in columns if column not in table.column_names]
-    if unknown:
-        raise DeclarationError(
-            f"{table.name}: {part} names {', '.join(unknown)}; expected columns among {', '.join(table.column_names)}."
-        )

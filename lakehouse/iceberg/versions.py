@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.joins import having
 from lakehouse.iceberg.quoting import among, identifier
-from lakehouse.iceberg.table import IcebergTable, OverwritePartitions, Versions
+from lakehouse.iceberg.table import IcebergTable, Versions
 from lakehouse.iceberg.writing.candidate import SOURCE_COLUMNS, Candidate, prepare
 
 if TYPE_CHECKING:
@@ -77,9 +77,9 @@ def _versions_of(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "
     Few have: so the key alone is read of all rows, and what else tells a version of those partitions that have one.
     """
     of = list(_versions(table).of)
-    if not isinstance(table.write, OverwritePartitions):
+    by = table.overwritten_by
+    if by is None:
         return rows.join(keys, of, "left_semi")
-    by = table.write.by
     met = whereabouts(table, rows, keys).localCheckpoint()
     places = {row[0]: row[1] for row in met.groupBy(identifier(by)).count().collect()}
     return having(rows.where(among(by, places)), met.select(*map(identifier, of)), of, sum(places.values()))
@@ -87,9 +87,9 @@ def _versions_of(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "
 
 def whereabouts(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "DataFrame":
     """Return key and partition column of a partitioned table's rows that have any of some keys; reads no more."""
-    assert isinstance(table.write, OverwritePartitions)
+    assert table.overwritten_by is not None
     of = list(_versions(table).of)
-    return rows.select(*map(identifier, dict.fromkeys((*of, table.write.by)))).join(keys, of, "left_semi")
+    return rows.select(*map(identifier, dict.fromkeys((*of, table.overwritten_by)))).join(keys, of, "left_semi")
 
 
 def _candidate(table: IcebergTable, delivered: "DataFrame") -> Candidate:

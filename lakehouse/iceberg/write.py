@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lakehouse.errors import WriteConflict
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.evolving import evolution
-from lakehouse.iceberg.history import Snapshot, read_history
+from lakehouse.iceberg.history import History, Snapshot, read_history
 from lakehouse.iceberg.inspecting.scanned import with_scanned
 from lakehouse.iceberg.outcome import Outcome, Pin, Published, Refused, Unchanged
 from lakehouse.iceberg.owed_partitions import met_places, watermarks
@@ -121,18 +121,18 @@ def _fence(engine: Engine, table: IcebergTable, run: Run, write_id: str, inputs:
     """Branch first, pins second: a fast-forward that succeeds then proves that nobody published in between."""
     name = branch.audit_branch(write_id)
     branch.create_branch(engine, table.name, name)
-    base = read_history(engine, table.name).head(name)
+    history = read_history(engine, table.name)
+    base = history.head(name)
     assert base is not None
-    pins = pin(engine, inputs, table.name, anew=run.anew or _was_declared_otherwise(engine, table))
+    pins = pin(engine, inputs, table.name, anew=run.anew or _was_declared_otherwise(history, table))
     pins = with_scanned(engine, inputs, pins, run)
     marks = watermarks(engine, table, inputs, pins, run.partitions)
     return Attempt(engine, table, run, write_id, base, pins, marks, read_since(inputs, pins) if run.partitions else {})
 
 
-def _was_declared_otherwise(engine: Engine, table: IcebergTable) -> bool:
+def _was_declared_otherwise(history: History, table: IcebergTable) -> bool:
     """Whether the table's rows may be other than what it now declares: rules changed, or somebody else wrote."""
-    line = read_history(engine, table.name).line
-    last = next((found for found in line if found.operation != "replace" and not _is_evolution(found)), None)
+    last = next((found for found in history.line if found.operation != "replace" and not _is_evolution(found)), None)
     return last is None or last.stamp is None or last.stamp.declaration != table.declaration_hash
 
 

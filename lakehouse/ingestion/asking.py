@@ -15,6 +15,8 @@ from lakehouse.ingestion.take import Waiting
 from lakehouse.resources.holds import OWED, asked_for, digest_of_run, is_held, mains, was_refused, was_stopped
 from lakehouse.resources.keys import FEED_TAG
 from lakehouse.resources.owed_runs import CATCH_UP, Downstream, OwedRun
+from lakehouse.resources.partitions import range_tags
+from lakehouse.resources.pauses import pause_seconds
 
 if TYPE_CHECKING:
     from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
@@ -23,8 +25,6 @@ _STATUS = dg.DagsterRunStatus
 # NOT_STARTED is left out: it is between its making and its queueing, and for ever where the daemon died in between.
 UNFINISHED = [_STATUS.QUEUED, _STATUS.STARTING, _STATUS.STARTED, _STATUS.CANCELING]
 _FAILED = (_STATUS.FAILURE, _STATUS.CANCELED)
-_FIRST_PAUSE_SECONDS = 5
-_LONGEST_PAUSE_SECONDS = 300
 _LOOKED_AT = 10
 
 
@@ -110,21 +110,16 @@ def paused(instance: dg.DagsterInstance, feed: Feed, now: datetime) -> str:
     )
 
 
-def pause_seconds(failures: int) -> int:
-    """Return how long to wait after that many failures in a row: 5 seconds, doubled each time, up to 5 minutes."""
-    return min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2 ** (failures - 1))
-
-
 def request(graph: "AssetGraph", feed: Feed, owed: OwedRun, digest: str) -> dg.RunRequest:
     """Return what Dagster is asked for."""
     selection = owed.selection
-    first, last = owed.partitions or (None, None)
-    bounds = {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
+    bounds = owed.partitions
+    is_range = bounds is not None and bounds[0] != bounds[1]
     return dg.RunRequest(
         asset_selection=sorted(selection.resolve(graph)),
         asset_check_keys=sorted(selection.resolve_checks(graph)),
-        partition_key=first if first == last else None,
-        tags={FEED_TAG: feed.name, **CATCH_UP, OWED: digest, **({} if first == last else bounds)},
+        partition_key=bounds[0] if bounds and not is_range else None,
+        tags={FEED_TAG: feed.name, **CATCH_UP, OWED: digest, **(range_tags(*bounds) if bounds and is_range else {})},
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from lakehouse.monitoring.incidents import Broke, Incident, Mended, Observed
+from lakehouse.monitoring.incidents import Broke, Incident, Mended, Observed, moment_text
 from lakehouse.resources.alert import Alert, Saying, alert_id
 
 MuteOf = Callable[[str, datetime], str]
@@ -132,7 +132,7 @@ def _alert(saying: Saying, incident: Incident, now: datetime, muted: str, how: s
 def _since(incident: Incident) -> list[str]:
     said = []
     if incident.times > 1:
-        said.append(f"Since {_moment(incident.opened_at)}, seen {incident.times} times.")
+        said.append(f"Since {moment_text(incident.opened_at)}, seen {incident.times} times.")
     if incident.extent:
         said.append(f"Partitions: {partitions(incident.extent)}")
     return said
@@ -140,7 +140,7 @@ def _since(incident: Incident) -> list[str]:
 
 def _over(incident: Incident, now: datetime, how: str) -> list[str]:
     times = f", seen {incident.times} times" if incident.times > 1 else ""
-    return [how, f"It was so from {_moment(incident.opened_at)} until {_moment(now)}{times}."]
+    return [how, f"It was so from {moment_text(incident.opened_at)} until {moment_text(now)}{times}."]
 
 
 def partitions(extent: frozenset[str]) -> str:
@@ -149,7 +149,3 @@ def partitions(extent: frozenset[str]) -> str:
     if len(names) <= _SHOWN_PARTITIONS:
         return ", ".join(names)
     return f"{names[0]} … {names[-1]} ({len(names)})"
-
-
-def _moment(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S} UTC"

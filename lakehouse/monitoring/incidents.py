@@ -10,6 +10,11 @@ from lakehouse.resources.alert import Severity
 Kind = Literal["check", "held", "failed", "late", "rejected", "automation", "looking"]
 
 
+def moment_text(at: datetime) -> str:
+    """Say a moment of UTC as messages do."""
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
 @dataclass(frozen=True)
 class Broke:
     """Something was seen broken at a moment; `key` names the thing, so that it is one also where it is tried again."""

@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from lakehouse.resources.alert import Alert, alert_id
+from lakehouse.resources.pauses import pause_seconds
 
 WINDOW = timedelta(minutes=5)
 """The time in which a sink gets no more than so many messages, and no more than one summary."""
-_FIRST_PAUSE_SECONDS = 5
-_LONGEST_PAUSE_SECONDS = 300
 _LISTED = 10
 _SAYINGS = {"opened": "broke", "repeated": "still broken", "recovered": "over"}
 
@@ -106,12 +105,11 @@ def delivered(queue: Queue, alert: Alert) -> Queue:
 def refused(queue: Queue, alert: Alert, now: datetime) -> Queue:
     """Return the queue after a sink did not take a message: the next try is after a pause, longer each time."""
     failures = queue.failures + 1
-    pause = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2 ** min(failures - 1, 10))
     parcels = tuple(
         replace(parcel, tries=parcel.tries + 1) if parcel.alert.alert_id == alert.alert_id else parcel
         for parcel in queue.parcels
     )
-    return replace(queue, parcels=parcels, failures=failures, retry_at=now + timedelta(seconds=pause))
+    return replace(queue, parcels=parcels, failures=failures, retry_at=now + timedelta(seconds=pause_seconds(failures)))
 
 
 def _put(queue: Queue, alerts: Sequence[Alert], now: datetime) -> Queue:

@@ -6,7 +6,7 @@ import dagster as dg
 
 from lakehouse.iceberg.history import History, Snapshot, read_history
 from lakehouse.iceberg.run import Partitions
-from lakehouse.iceberg.table import IcebergTable, OverwritePartitions
+from lakehouse.iceberg.table import IcebergTable
 from lakehouse.quality.accounted import FATES, Accounted, Came, account
 from lakehouse.resources.checks import sample_table
 from lakehouse.resources.holds import note_check_failed
@@ -23,8 +23,8 @@ def accounted_check(source: IcebergTable, target: IcebergTable, *, by: str) -> d
 
     :param by: the source's column that the target's partitions are values or spans of.
     """
-    assert isinstance(target.write, OverwritePartitions)
-    target_by = target.write.by
+    target_by = target.overwritten_by
+    assert target_by is not None
 
     @dg.asset_check(
         asset=asset_key(target.name),

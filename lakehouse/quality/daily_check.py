@@ -1,7 +1,6 @@
 """The checks of all tables alone, once a day: they find what time alone breaks, and what was written from elsewhere."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import dagster as dg
 
@@ -9,18 +8,12 @@ from lakehouse.resources.engine import open_engine
 from lakehouse.resources.keys import table_name
 from lakehouse.settings import Settings
 
-if TYPE_CHECKING:
-    from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
 
-
-def daily_check_definitions(graph: "AssetGraph", read_settings: Callable[[], Settings]) -> dg.Definitions:
-    """Make the job that evaluates all checks and writes nothing, and the schedule that asks for it once a day.
-
-    :param graph: the assets and checks of the project.
-    """
+def daily_check_definitions(read_settings: Callable[[], Settings]) -> dg.Definitions:
+    """Make the job that evaluates all checks and writes nothing, and the schedule that asks for it once a day."""
     job = dg.define_asset_job(
         "check_tables",
-        selection=dg.AssetSelection.checks(*graph.asset_check_keys),
+        selection=dg.AssetSelection.all_asset_checks(),
         description="Evaluates the checks of all tables on what readers see, and writes nothing.",
     )
 
@@ -31,9 +24,10 @@ def daily_check_definitions(graph: "AssetGraph", read_settings: Callable[[], Set
         default_status=dg.DefaultScheduleStatus.RUNNING,
         description="Asks for the checks of the tables that are there; it reads each of them once.",
     )
-    def check_tables_daily() -> dg.RunRequest | dg.SkipReason:
+    def check_tables_daily(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         there = set(open_engine(read_settings()).catalog.tables())
-        keys = [key for key in sorted(graph.asset_check_keys) if table_name(key.asset_key) in there]
+        known = context.repository_def.asset_graph.asset_check_keys
+        keys = [key for key in sorted(known) if table_name(key.asset_key) in there]
         if not keys:
             return dg.SkipReason("There is no table yet.")
         return dg.RunRequest(asset_selection=[], asset_check_keys=keys)

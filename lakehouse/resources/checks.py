@@ -9,7 +9,6 @@ import dagster as dg
 
 from lakehouse.iceberg.outcome import Refused, RuleResult
 from lakehouse.iceberg.rules.rule import Rule
-from lakehouse.iceberg.table import OverwritePartitions
 from lakehouse.resources.keys import asset_key
 
 if TYPE_CHECKING:
@@ -50,10 +49,11 @@ def check_specs(table: "IcebergTable") -> list[dg.AssetCheckSpec]:
 
 def checked_rules(table: "IcebergTable") -> list[Rule]:
     """Return the declared rules, and the one that each write of partitions has to keep."""
-    if not isinstance(table.write, OverwritePartitions):
+    by = table.overwritten_by
+    if by is None:
         return list(table.rules)
-    said = f"{table.write.by} lies in the run's partitions"
-    return [*table.rules, Rule("in_partitions", said, (table.write.by,), "block", violated_by=said)]
+    said = f"{by} lies in the run's partitions"
+    return [*table.rules, Rule("in_partitions", said, (by,), "block", violated_by=said)]
 
 
 def results_of(table: "IcebergTable", found: Sequence[RuleResult]) -> list[RuleResult]:
@@ -71,7 +71,8 @@ def check_result(table: "IcebergTable", result: RuleResult, evaluated: Evaluated
         check_name=result.rule.name,
         asset_key=asset_key(table.name),
         passed=result.passed,
-        severity=severity(result.rule) if result.passed else _severity_of(result),
+        # One with two thresholds warns before it blocks.
+        severity=dg.AssetCheckSeverity.WARN if result.level == "warns" else severity(result.rule),
         description=_described(result, evaluated),
         metadata=_metadata(result, evaluated),
     )
@@ -80,11 +81,6 @@ def check_result(table: "IcebergTable", result: RuleResult, evaluated: Evaluated
 def severity(rule: Rule) -> dg.AssetCheckSeverity:
     """Return ERROR for a rule that can block; a quarantined row, as one that is warned of, lets the rest go on."""
     return dg.AssetCheckSeverity.ERROR if rule.can_block else dg.AssetCheckSeverity.WARN
-
-
-def _severity_of(result: RuleResult) -> dg.AssetCheckSeverity:
-    """Return how bad it is that a rule does not hold: one with two thresholds warns before it blocks."""
-    return dg.AssetCheckSeverity.ERROR if result.blocks else dg.AssetCheckSeverity.WARN
 
 
 def sample_table(sample: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:

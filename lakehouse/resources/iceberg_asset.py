@@ -10,7 +10,7 @@ from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.outcome import Outcome
 from lakehouse.iceberg.read import Input
 from lakehouse.iceberg.run import Run
-from lakehouse.iceberg.table import IcebergTable, OverwritePartitions
+from lakehouse.iceberg.table import IcebergTable
 from lakehouse.resources.asset_inputs import reads_metadata
 from lakehouse.resources.keys import asset_key
 from lakehouse.resources.table_asset import Written, table_asset
@@ -89,9 +89,9 @@ def _check_standing(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
         name for name, given in inputs.items() if given.mode == "incremental" and given.by and not given.outside
     )
     has_standing = any(given.mode == "standing" and not given.outside for given in inputs.values())
-    if added and not has_standing and isinstance(table.write, OverwritePartitions):
+    if added and not has_standing and table.overwritten_by:
         raise DeclarationError(
             f"{table.name} overwrites partitions, and its input {', '.join(added)} has only what came to them; "
             "the rows that stand there would be lost.",
-            next_step=f"Add an input standing({table.name!r}, by={table.write.by!r}), or read latest(…).",
+            next_step=f"Add an input standing({table.name!r}, by={table.overwritten_by!r}), or read latest(…).",
         )

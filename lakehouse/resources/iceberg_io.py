@@ -12,7 +12,7 @@ from lakehouse.iceberg.history import read_history
 from lakehouse.iceberg.outcome import Outcome, Pin, Refused, RuleResult
 from lakehouse.iceberg.read import Input, latest
 from lakehouse.iceberg.run import Partitions, Run
-from lakehouse.iceberg.table import IcebergTable, OverwritePartitions
+from lakehouse.iceberg.table import IcebergTable
 from lakehouse.iceberg.writing import evaluation
 from lakehouse.resources.checks import Evaluated
 from lakehouse.resources.frames import to_pandas, to_spark
@@ -116,8 +116,8 @@ class IcebergIOManager(dg.ConfigurableIOManager):
 
     def _partition_column(self, context: dg.InputContext, name: str) -> str:
         table = self.declared.get(name)
-        if table is not None and isinstance(table.write, OverwritePartitions):
-            return table.write.by
+        if table is not None and table.overwritten_by:
+            return table.overwritten_by
         upstream = context.upstream_output
         by = upstream.definition_metadata.get(PARTITION_EXPR) if upstream else None
         if by is None:
@@ -133,7 +133,7 @@ def _run(context: dg.OutputContext, table: IcebergTable) -> Run:
 
 def run_partitions(definition: dg.PartitionsDefinition, keys: Sequence[str], table: IcebergTable) -> Partitions:
     """Return a run's partitions of a table; of one that is not overwritten by partitions, days are dates."""
-    by = table.write.by if isinstance(table.write, OverwritePartitions) else ""
+    by = table.overwritten_by or ""
     default = "date" if isinstance(definition, dg.TimeWindowPartitionsDefinition) else "string"
     column_type = table.column(by).type if by else default
     return partitions_of(definition, keys, column=by, column_type=column_type)

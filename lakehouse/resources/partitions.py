@@ -1,12 +1,27 @@
 """Partitions of a Dagster run as those of a table: bounds in the column that the table is partitioned by."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, time
 
 import dagster as dg
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.run import Bound, Partitions
+
+_KEY = "dagster/partition"
+_FIRST, _LAST = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
+
+
+def range_tags(first: str, last: str) -> dict[str, str]:
+    """Return the tags by which Dagster knows a run of a range of partitions, both bounds included."""
+    return {_FIRST: first, _LAST: last}
+
+
+def range_of(tags: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the first and the last partition of a run, by its tags; None where it has none."""
+    first = tags.get(_FIRST) or tags.get(_KEY)
+    last = tags.get(_LAST) or first
+    return (first, last) if first and last else None
 
 
 def partitions_of(

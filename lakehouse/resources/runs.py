@@ -9,6 +9,7 @@ import dagster as dg
 from lakehouse.errors import UsageError
 from lakehouse.resources.dead_runs import fail_dead_runs
 from lakehouse.resources.keys import table_name
+from lakehouse.resources.partitions import range_tags
 from lakehouse.resources.processes import Process
 from lakehouse.resources.run_result import RunResult, is_interrupted, read_result
 from lakehouse.settings import Settings
@@ -52,7 +53,11 @@ def materialize(
         asset_selection=sorted(keys) if all(check.asset_key in keys for check in checks) else None,
         instance=instance,
         partition_key=partition if isinstance(partition, str) else None,
-        tags={**(tags or {}), **Process.current().tags, **_range_tags(partition)},
+        tags={
+            **(tags or {}),
+            **Process.current().tags,
+            **(range_tags(*partition) if isinstance(partition, tuple) else {}),
+        },
         raise_on_error=False,
     )
     _tell(definitions, instance, ran.run_id)
@@ -70,12 +75,6 @@ def _tell(definitions: dg.Definitions, instance: dg.DagsterInstance, run_id: str
 
 def _one_if_one(partition: str | tuple[str, str] | None) -> str | tuple[str, str] | None:
     return partition[0] if isinstance(partition, tuple) and partition[0] == partition[1] else partition
-
-
-def _range_tags(partition: str | tuple[str, str] | None) -> dict[str, str]:
-    if not isinstance(partition, tuple):
-        return {}
-    return {"dagster/asset_partition_range_start": partition[0], "dagster/asset_partition_range_end": partition[1]}
 
 
 def _with_logger(definitions: dg.Definitions, on_event: OnEvent | None) -> dg.Definitions:

@@ -121,7 +121,7 @@ def _tables(given: Sequence[Any]) -> set[str]:
 
 
 DEATHS: dict[str, Callable[[], None]] = {
-    "between staging and the audit": lambda: _die_before(attempt_rows, "audit_and_measure", LANDED.name),
+    "between staging and the audit": lambda: _die_before(attempt_rows, "audit", LANDED.name),
     "between the audit and publishing": lambda: _die_before(attempt_rows, "publish", LANDED.name),
     "between publishing and dropping the branch": lambda: _die_before(branch, "drop_branch", LANDED.name),
     "between the quarantine and publishing": lambda: _die_after(attempt_rows, "quarantine"),

@@ -118,7 +118,7 @@ def oracle(rows: list[Row]) -> dict[str, int]:
 @given(rows=ROWS)
 def test_a_rule_counts_what_python_counts(embedded_engine: Engine, rows: list[Row]) -> None:
     table = IcebergTable("silver.any", "Anything.", COLUMNS, Overwrite())
-    found = audit(embedded_engine, table, frame(embedded_engine.spark, rows), list(ORACLE))
+    found = audit(embedded_engine, table, frame(embedded_engine.spark, rows), list(ORACLE)).results
     assert {result.rule.name: result.failed_rows for result in found} == oracle(rows)
 
 
@@ -166,7 +166,7 @@ def test_shares_keys_and_figures_are_those_of_python(embedded_engine: Engine, ro
         frame(spark, rows),
         [*SHARES, *KEYS, *FIGURES],
         read_other=lambda _: partners,
-    )
+    ).results
     results = {result.rule.name: result for result in found}
     for rule, breaks in SHARES.items():
         failed = sum(map(breaks, rows))

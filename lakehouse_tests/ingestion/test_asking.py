@@ -11,11 +11,12 @@ from dagster._core.test_utils import create_run_for_test
 
 from lakehouse.definitions import FEEDS, TABLES, definitions
 from lakehouse.ingestion import feed_automation
-from lakehouse.ingestion.asking import FeedAsking, pause_seconds
+from lakehouse.ingestion.asking import FeedAsking
 from lakehouse.ingestion.take import Waiting, waiting
 from lakehouse.resources.engine import open_engine
 from lakehouse.resources.holds import CHECK_FAILED, held_tag
 from lakehouse.resources.instance import open_instance
+from lakehouse.resources.pauses import pause_seconds
 from lakehouse.resources.stores import open_store
 from lakehouse.settings import Settings
 

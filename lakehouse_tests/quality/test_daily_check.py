@@ -13,9 +13,10 @@ FRUITS = "bronze.raw_fruits"
 
 def asked(settings: Settings) -> dg.RunRequest | dg.SkipReason:
     """What the schedule asks for."""
-    schedule = definitions(lambda: settings).get_repository_def().get_schedule_def("check_tables_daily")
+    repository = definitions(lambda: settings).get_repository_def()
+    schedule = repository.get_schedule_def("check_tables_daily")
     with dg.instance_for_test() as instance:
-        found = schedule.evaluate_tick(dg.build_schedule_context(instance))
+        found = schedule.evaluate_tick(dg.build_schedule_context(instance, repository_def=repository))
     return found.run_requests[0] if found.run_requests else dg.SkipReason(found.skip_message)
 
 

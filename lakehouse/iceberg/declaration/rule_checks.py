@@ -13,10 +13,9 @@ if TYPE_CHECKING:
 _NUMBERS = types.WHOLE_NUMBERS | {"float", "double"}
 
 
-def check_rules(table: "IcebergTable", *, by: str | None) -> None:
+def check_rules(table: "IcebergTable") -> None:
     """Check names of rules, and that figures are of numbers that may be shown.
 
-    :param by: the column that the table is overwritten by partitions of; None for other tables.
     :raises DeclarationError: names the table, the rule, what it holds and what was expected.
     """
     names = [rule.name for rule in table.rules]
@@ -28,9 +27,10 @@ def check_rules(table: "IcebergTable", *, by: str | None) -> None:
     for rule in table.rules:
         if isinstance(rule.measure, Aggregate):
             _check_figure(table, rule, rule.measure.column)
-        if isinstance(rule.measure, Difference) and by and not rule.measure.by:
+        if isinstance(rule.measure, Difference) and table.overwritten_by and not rule.measure.by:
             raise DeclarationError(
-                f"{table.name}: rule {rule.name} compares whole tables, and a run writes partitions of {by}.",
+                f"{table.name}: rule {rule.name} compares whole tables, and a run writes partitions of "
+                f"{table.overwritten_by}.",
                 next_step=f"Say by=…, the column of {rule.measure.table} that has the same partitions.",
             )
 

@@ -8,7 +8,7 @@ from lakehouse.iceberg.evolving.column_match import renamed_columns
 from lakehouse.iceberg.evolving.extent import Extent
 from lakehouse.iceberg.evolving.partition_count import PartitionCount, count_partitions
 from lakehouse.iceberg.evolving.state import TableState
-from lakehouse.iceberg.table import IcebergTable, OverwritePartitions
+from lakehouse.iceberg.table import IcebergTable
 
 MANY_PARTITION_FIELDS = 3
 MANY_TINY = ((100, 32 * 1024), (1000, 1024 * 1024))
@@ -67,8 +67,7 @@ def _count_warnings(table: IcebergTable, state: TableState) -> Iterator[str]:
 
 def _is_needed(table: IcebergTable, field: PartitionField) -> bool:
     """Whether a run replaces the very partitions that a field makes."""
-    by = table.write.by if isinstance(table.write, OverwritePartitions) else None
-    return field.column == by and field.transform in ("identity", "days")
+    return field.column == table.overwritten_by and field.transform in ("identity", "days")
 
 
 def _count_warning(table: IcebergTable, counted: PartitionCount, extent: Extent, finest: PartitionField) -> str:

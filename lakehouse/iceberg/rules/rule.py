@@ -83,6 +83,11 @@ class Rule:
         return "reconciliation" if isinstance(self.measure, Difference) else "metadata"
 
     @property
+    def asks_rows(self) -> bool:
+        """Whether the table's own rows answer it, and neither metadata nor another table's figure."""
+        return self.kind in ("rows", "figures", "keys")
+
+    @property
     def is_row_rule(self) -> bool:
         """Whether a single row can break it."""
         return self.kind == "rows"

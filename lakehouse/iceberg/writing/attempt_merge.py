@@ -35,9 +35,10 @@ def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int
     tables in a MERGE's source anew, and fails on those that are read incrementally (`No plan for TableReference`).
     """
     candidate = prepare(attempt.table, frame).judged()
+    near = "true"
     if mode.near and attempt.base.rows:
         candidate = replace(candidate, frame=candidate.frame.localCheckpoint(eager=False))
-    near = _near(attempt, mode, candidate)
+        near = _near(mode, candidate)
     compared = _compare(attempt, mode, candidate, near).localCheckpoint(eager=False)
     found = count(compared, _aggregates(attempt.table, mode, candidate))
     results = _results(attempt, mode, candidate, compared, found)
@@ -69,12 +70,9 @@ def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int
     )
 
 
-def _near(attempt: Attempt, mode: Merge, candidate: Candidate) -> str:
+def _near(mode: Merge, candidate: Candidate) -> str:
     """Return the predicate of the rows of the table, called `t`, that can have a key of the candidate's."""
-    if not mode.near or not attempt.base.rows:
-        return "true"
-    names = list(map(identifier, mode.near))
-    found = candidate.frame.select(*names).distinct().limit(_FEW_VALUES + 1).collect()
+    found = candidate.frame.select(*map(identifier, mode.near)).distinct().limit(_FEW_VALUES + 1).collect()
     if len(found) > _FEW_VALUES:
         return "true"
     return " AND ".join(among(name, {row[name] for row in found}, "t") for name in mode.near)
@@ -123,8 +121,8 @@ def _results(
 ) -> list[RuleResult]:
     accepted_rows = found[TOTAL] - found[REFUSED]
     results = judged(attempt, candidate, compared, attempt.table.row_rules, found)
-    measured = [rule for rule in attempt.table.rules if rule.kind == "figures"]
-    results += [RuleResult(rule, 0, accepted_rows, value=found[rule.name]) for rule in measured]
+    bounded = [rule for rule in attempt.table.rules if rule.kind == "figures"]
+    results += [RuleResult(rule, 0, accepted_rows, value=found[rule.name]) for rule in bounded]
     return results + [RuleResult(rule, 0, accepted_rows) for rule in attempt.table.rules if _is_key(rule, mode)]
 
 
@@ -158,7 +156,7 @@ def _on_other_keys(attempt: Attempt, mode: Merge, changed: "DataFrame") -> list[
     staying = attempt.existing().join(changed.select(*keys), list(mode.on), "left_anti")
     added = changed.where(f"NOT {DELETED}") if DELETED in changed.columns else changed
     existing = staying if attempt.base.rows else None
-    return audit(attempt.engine, attempt.table, added, rules, existing, reader_of_others(attempt))
+    return audit(attempt.engine, attempt.table, added, rules, existing, reader_of_others(attempt)).results
 
 
 def _stage(attempt: Attempt, mode: Merge, changed: "DataFrame", matched: int, near: str) -> None:

@@ -10,7 +10,7 @@ from lakehouse.iceberg.quoting import identifier, literal, literals
 from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import Append, OverwritePartitions
 from lakehouse.iceberg.writing import stage
-from lakehouse.iceberg.writing.audit import audit_and_measure, count, sample_of
+from lakehouse.iceberg.writing.audit import audit, count, sample_of
 from lakehouse.iceberg.writing.candidate import Candidate, prepare
 from lakehouse.iceberg.writing.evaluation import judge_candidate, reader_of_others
 from lakehouse.iceberg.writing.quarantine import Write, quarantine
@@ -98,22 +98,21 @@ def _settle(
 ) -> Outcome:
     known = {result.rule.name for result in split}
     rules = [rule for rule in attempt.table.rules if rule.on_failure != "quarantine" and rule.name not in known]
-    asks_rows = any(rule.kind in ("rows", "figures", "keys") for rule in rules)
     found: list[RuleResult] = []
     measured: dict[str, float] = {}
-    if asks_rows or attempt.table.measured_columns or isinstance(attempt.table.write, OverwritePartitions):
+    if any(rule.asks_rows for rule in rules) or attempt.table.measured_columns or attempt.table.overwritten_by:
         changed = _changed_rows(attempt, head)
         existing = attempt.existing() if isinstance(attempt.table.write, Append) and attempt.base.rows else None
         read_other = reader_of_others(attempt)
-        found, measured = audit_and_measure(
-            attempt.engine, attempt.table, changed, [_ANY, *rules], existing, read_other
+        found, measured = audit(
+            attempt.engine, attempt.table, changed, [_ANY, *rules], existing, read_other, measure=True
         )
     standing = found[0].total_rows if found else 0
     results = [*split, *found[1:], *judge_candidate(attempt), *_outside(attempt, head, standing)]
     if any(result.blocks for result in results):
         return refuse(attempt, results, quarantined, number)
-    published = with_counts(publish(attempt, results, quarantined, number), measured=measured)
-    return with_counts(published, partition_row_count=standing) if attempt.run.partitions else published
+    published = publish(attempt, results, quarantined, number)
+    return with_counts(published, measured=measured, partition_row_count=standing if attempt.run.partitions else None)
 
 
 # Every audit counts the rows that it looked at, also where no rule asks for them.
@@ -149,7 +148,7 @@ def _changed_rows(attempt: Attempt, head: Snapshot) -> "DataFrame":
         bounds = {"start-snapshot-id": str(attempt.base.snapshot_id), "end-snapshot-id": str(head.snapshot_id)}
         return attempt.engine.spark.read.format("iceberg").options(**bounds).load(name)
     rows = attempt.engine.spark.read.option("versionAsOf", str(head.snapshot_id)).table(name)
-    return rows.where(_overwritten(attempt)) if isinstance(attempt.table.write, OverwritePartitions) else rows
+    return rows.where(_overwritten(attempt)) if attempt.table.overwritten_by else rows
 
 
 def _outside(attempt: Attempt, head: Snapshot, standing: int) -> list[RuleResult]:

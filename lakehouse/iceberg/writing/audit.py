@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakehouse.iceberg.declaration.types import WHOLE_NUMBERS
 from lakehouse.iceberg.engine import Engine
@@ -27,6 +27,13 @@ _OF = "__of"
 _RANK = "__rank"
 
 
+class Audited(NamedTuple):
+    """What rules found, and what was measured of the declared columns, by metric."""
+
+    results: list[RuleResult]
+    measured: dict[str, float]
+
+
 def audit(
     engine: Engine,
     table: IcebergTable,
@@ -34,21 +41,9 @@ def audit(
     rules: Sequence[Rule],
     existing: "DataFrame | None" = None,
     read_other: "Callable[[str], DataFrame] | None" = None,
-) -> list[RuleResult]:
-    """Evaluate rules as `audit_and_measure` does, and measure nothing."""
-    return audit_and_measure(engine, table, rows, rules, existing, read_other, columns=False)[0]
-
-
-def audit_and_measure(
-    engine: Engine,
-    table: IcebergTable,
-    rows: "DataFrame",
-    rules: Sequence[Rule],
-    existing: "DataFrame | None" = None,
-    read_other: "Callable[[str], DataFrame] | None" = None,
     *,
-    columns: bool = True,
-) -> tuple[list[RuleResult], dict[str, float]]:
+    measure: bool = False,
+) -> Audited:
     """Evaluate rules on typed rows, with a sample of at most 20 rows for each rule that does not hold.
 
     One query, a single Spark job, answers all that rows tell by themselves, and one more what others must tell: whether
@@ -58,22 +53,21 @@ def audit_and_measure(
     :param existing: rows already in the table, that new ones must be unique among as well; only those whose key can be
         among the new ones are read.
     :param read_other: gives the rows of another table that is referred to; what readers see where it is left out.
-    :param columns: whether to measure the declared columns too, in the same query.
-    :returns: what the rules found, and the measures by their names.
+    :param measure: whether to measure the declared columns too, in the same query.
     """
-    rules = [rule for rule in rules if rule.kind in ("rows", "figures", "keys")]
+    rules = [rule for rule in rules if rule.asks_rows]
     keyed = [
         KeyRule(rule, existing) if rule.unique_on else _reference(engine, rule, read_other) for rule in _keys(rules)
     ]
     bounds = [key for key in keyed if key.others is not None]
-    asked = _row_counts(rules) | figures(table, rules) | key_bounds(bounds) | (measures(table) if columns else {})
+    asked = _row_counts(rules) | figures(table, rules) | key_bounds(bounds) | (measures(table) if measure else {})
     with planned_once(engine.spark):
         found = count(rows, asked)
         near = [key.near(found) for key in keyed]
         repeated = count_broken(rows, near)
     broken = {rule.name: found[rule.name] for rule in rules if rule.is_row_rule} | repeated
     results = [_result(rule, broken, found) for rule in rules]
-    return _sampled(engine, table, rows, results, {key.rule.name: key for key in near}), measured(found)
+    return Audited(_sampled(engine, table, rows, results, {key.rule.name: key for key in near}), measured(found))
 
 
 def _result(rule: Rule, broken: Mapping[str, int], found: Mapping[str, Any]) -> RuleResult:
@@ -124,8 +118,8 @@ def figures(table: IcebergTable, rules: Sequence[Rule], where: str = "") -> dict
     :param where: a SQL predicate on the rows that count.
     """
     only = f" FILTER (WHERE {where})" if where else ""
-    measured = {rule.name: rule.measure for rule in rules if isinstance(rule.measure, Aggregate)}
-    return {name: f"{_aggregate(table, aggregate)}{only}" for name, aggregate in measured.items()}
+    aggregates = {rule.name: rule.measure for rule in rules if isinstance(rule.measure, Aggregate)}
+    return {name: f"{_aggregate(table, aggregate)}{only}" for name, aggregate in aggregates.items()}
 
 
 def _aggregate(table: IcebergTable, aggregate: Aggregate) -> str:

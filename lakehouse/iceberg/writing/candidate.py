@@ -152,8 +152,7 @@ _SOURCE_TYPES = {"_source_file": "STRING", "_source_sha256": "STRING", "_source_
 
 def written_columns(table: IcebergTable) -> list[str]:
     """Names of the columns that an asset fills: all but the stamp of a merge."""
-    stamp = table.write.stamp if isinstance(table.write, Merge) else None
-    return [name for name in table.column_names if name != stamp]
+    return [name for name in table.column_names if name != table.stamp]
 
 
 def _bits(table: IcebergTable) -> dict[str, int]:

@@ -9,11 +9,11 @@ from lakehouse.iceberg.history import MAIN, History, read_history
 from lakehouse.iceberg.outcome import Pin, RuleResult
 from lakehouse.iceberg.read import read, read_main
 from lakehouse.iceberg.rules.measures import Difference
-from lakehouse.iceberg.run import Partitions
-from lakehouse.iceberg.table import IcebergTable, OverwritePartitions
+from lakehouse.iceberg.run import Partitions, within_partitions
+from lakehouse.iceberg.table import IcebergTable
 from lakehouse.iceberg.writing.audit import audit
 from lakehouse.iceberg.writing.metadata_rules import judge_metadata
-from lakehouse.iceberg.writing.reconciliation import reconcile
+from lakehouse.iceberg.writing.reconciliation import comparing, reconcile
 from lakehouse.iceberg.writing.stage import Attempt
 
 if TYPE_CHECKING:
@@ -35,18 +35,19 @@ def evaluate(
     if snapshot is None:
         results += [RuleResult(rule, 0, 0) for rule in table.rules if rule.kind != "metadata"]
         return _in_order(table, results)
-    asked = [rule for rule in table.rules if rule.kind in ("rows", "figures", "keys")]
+    asked = [rule for rule in table.rules if rule.asks_rows]
     if asked:
-        rows = read(engine, Pin(table.name, snapshot.snapshot_id), _where(table, partitions))
-        results += audit(engine, table, rows, asked)
-    marks = {rule.measure.table: _computed_from(engine, history, rule.measure.table) for rule in _comparing(table)}
+        where = within_partitions(partitions, table.overwritten_by)
+        rows = read(engine, Pin(table.name, snapshot.snapshot_id), where)
+        results += audit(engine, table, rows, asked).results
+    marks = {rule.measure.table: _computed_from(engine, history, rule.measure.table) for rule in comparing(table)}
     compared = reconcile(engine, table, snapshot, marks, partitions)
     return _in_order(table, [*results, *(_settled(engine, marks, result) for result in compared)])
 
 
 def judge_candidate(attempt: Attempt) -> list[RuleResult]:
     """Evaluate of a staged write what its rows do not answer: metadata, and figures of other tables."""
-    if all(rule.kind in ("rows", "figures", "keys") for rule in attempt.table.rules):
+    if all(rule.asks_rows for rule in attempt.table.rules):
         return []
     history = attempt.history()
     head = history.head(attempt.branch)
@@ -68,15 +69,6 @@ def reader_of_others(attempt: Attempt) -> "Callable[[str], DataFrame]":
         return read(attempt.engine, Pin(name, pins[name])) if name in pins else read_main(attempt.engine, name)
 
     return read_other
-
-
-def _where(table: IcebergTable, partitions: Partitions | None) -> str | None:
-    by = table.write.by if isinstance(table.write, OverwritePartitions) else None
-    return partitions.predicate(by) if by and partitions else None
-
-
-def _comparing(table: IcebergTable) -> list:
-    return [rule for rule in table.rules if isinstance(rule.measure, Difference)]
 
 
 def _computed_from(engine: Engine, history: History, source: str) -> int | None:

@@ -7,7 +7,7 @@ from lakehouse.iceberg.quoting import identifier
 from lakehouse.iceberg.table import IcebergTable
 
 ROWS = "measured_rows"
-_NULLS, _DISTINCT = "null_fraction.", "distinct_count."
+NULL_FRACTION, DISTINCT_COUNT = "null_fraction", "distinct_count"
 _OF = "__measured "
 
 
@@ -23,8 +23,8 @@ def measures(table: IcebergTable, where: str = "true") -> dict[str, str]:
     counted = {f"{_OF}{ROWS}": f"count_if({where})"} if columns else {}
     for name in columns:
         quoted = identifier(name)
-        counted[f"{_OF}{_NULLS}{name}"] = f"count_if({where} AND {quoted} IS NULL)"
-        counted[f"{_OF}{_DISTINCT}{name}"] = f"approx_count_distinct(CASE WHEN {where} THEN {quoted} END)"
+        counted[f"{_OF}{NULL_FRACTION}.{name}"] = f"count_if({where} AND {quoted} IS NULL)"
+        counted[f"{_OF}{DISTINCT_COUNT}.{name}"] = f"approx_count_distinct(CASE WHEN {where} THEN {quoted} END)"
     return counted
 
 
@@ -34,4 +34,4 @@ def measured(found: Mapping[str, Any]) -> dict[str, float]:
     rows = values.get(ROWS, 0)
     if not rows:
         return {}
-    return {name: value / rows if name.startswith(_NULLS) else value for name, value in values.items()}
+    return {name: value / rows if name.startswith(NULL_FRACTION) else value for name, value in values.items()}

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from lakehouse.errors import SnapshotNotFound
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.evolving.schema_changes import schema_changes
 from lakehouse.iceberg.evolving.state import read_state
@@ -82,33 +81,23 @@ def _measure(look: _Look, rule: Rule) -> tuple[Number | None, str]:
 
 
 def _change(look: _Look, against: timedelta | int) -> tuple[float | None, str]:
-    earlier = _written(look)[against:][:1] if isinstance(against, int) else _seen(look, look.now - against)
-    if look.snapshot is None or not earlier:
+    if isinstance(against, int):
+        earlier = next(iter(_written(look)[against:]), None)
+    else:
+        earlier = look.history.seen_at(look.now - against)
+    if look.snapshot is None or earlier is None:
         return None, f"it has no state of {against_text(against)} earlier"
-    before, rows = earlier[0].rows, look.snapshot.rows
+    before, rows = earlier.rows, look.snapshot.rows
     if before == 0:
         return None, f"it had no rows {against_text(against)} earlier"
-    return (rows - before) / before, f"{rows} rows, {before} before, in snapshot {earlier[0].snapshot_id}"
-
-
-def _seen(look: _Look, moment: datetime) -> list[Snapshot]:
-    """Return the state that readers saw at a moment, where it is kept."""
-    try:
-        return [look.history.at(moment)]
-    except SnapshotNotFound:
-        return []
+    return (rows - before) / before, f"{rows} rows, {before} before, in snapshot {earlier.snapshot_id}"
 
 
 def _written(look: _Look) -> list[Snapshot]:
     """Return the states that writes made of the table, newest first, beginning with the one that is looked at."""
     current = {snapshot_id for _, snapshot_id in look.history.log}
     line = look.history.ancestors(look.snapshot.snapshot_id) if look.snapshot else ()
-    return [found for found in line if _is_write(found) and (found is look.snapshot or found.snapshot_id in current)]
-
-
-def _is_write(snapshot: Snapshot) -> bool:
-    """Whether rows were written: upkeep moves them, and evolution changes none."""
-    return snapshot.operation != "replace" and (snapshot.stamp is None or snapshot.stamp.kind == "write")
+    return [found for found in line if found.is_write and (found is look.snapshot or found.snapshot_id in current)]
 
 
 def _average_file_mb(snapshot: Snapshot | None) -> tuple[float | None, str]:
@@ -127,11 +116,9 @@ def _schema_differences(look: _Look) -> tuple[int | None, str]:
 
 
 def _age_hours(look: _Look) -> tuple[float, str]:
-    log = look.history.log
-    if look.snapshot and look.snapshot.snapshot_id not in {snapshot_id for _, snapshot_id in log}:
+    if look.snapshot and look.snapshot.snapshot_id not in {snapshot_id for _, snapshot_id in look.history.log}:
         return 0.0, "by this write"
-    kept = ((at, look.history.snapshots[found]) for at, found in reversed(log) if found in look.history.snapshots)
-    published = next((at for at, found in kept if _is_write(found)), None)
+    published = look.history.written_at
     if published is None:
         return math.inf, "rows were never published"
     return hours(look.now - published), f"last at {published:%Y-%m-%d %H:%M} UTC"

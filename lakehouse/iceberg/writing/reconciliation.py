@@ -14,8 +14,8 @@ from lakehouse.iceberg.quoting import literal
 from lakehouse.iceberg.read import read
 from lakehouse.iceberg.rules.measures import Difference
 from lakehouse.iceberg.rules.rule import Rule
-from lakehouse.iceberg.run import Partitions
-from lakehouse.iceberg.table import IcebergTable, OverwritePartitions
+from lakehouse.iceberg.run import Partitions, within_partitions
+from lakehouse.iceberg.table import IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -58,12 +58,13 @@ def reconcile(
     :param pins: states of other tables, by name; of those that are not named, what readers see.
     :param partitions: those of the run, which then are all that is compared.
     """
-    by = table.write.by if isinstance(table.write, OverwritePartitions) else None
-    rules = [rule for rule in table.rules if isinstance(rule.measure, Difference)]
+    by = table.overwritten_by
+    where = within_partitions(partitions, by)
+    rules = comparing(table)
     sides = []
     for rule in rules:
         assert isinstance(rule.measure, Difference)
-        here = _Figure(f"{rule.name} here", rule.measure.here, table.name, snapshot, _where(partitions, by))
+        here = _Figure(f"{rule.name} here", rule.measure.here, table.name, snapshot, where)
         sides.append((here, _there(engine, rule.name, rule.measure, pins, partitions if by else None)))
     values = _values(engine, [side for pair in sides for side in pair])
     return [_compared(rule, pair, values) for rule, pair in zip(rules, sides, strict=True)]
@@ -76,11 +77,13 @@ def _there(
     history = read_history(engine, measure.table)
     pinned = pins[measure.table] if measure.table in pins else history.refs.get(MAIN)
     state = history.snapshots.get(pinned) if pinned is not None else None
-    return _Figure(f"{name} there", measure.there, measure.table, state, _where(partitions, measure.by))
+    where = within_partitions(partitions, measure.by)
+    return _Figure(f"{name} there", measure.there, measure.table, state, where)
 
 
-def _where(partitions: Partitions | None, by: str | None) -> str | None:
-    return partitions.predicate(by) if partitions and by else None
+def comparing(table: IcebergTable) -> list[Rule]:
+    """Return the rules that compare a table with another one."""
+    return [rule for rule in table.rules if isinstance(rule.measure, Difference)]
 
 
 def _values(engine: Engine, figures: Sequence[_Figure]) -> dict[str, Decimal]:

@@ -10,7 +10,7 @@ from typing import Any
 import dagster as dg
 from dagster import AssetCheckEvaluation, AssetCheckKey
 
-from lakehouse.monitoring.incidents import Broke, Mended, Observed
+from lakehouse.monitoring.incidents import Broke, Mended, Observed, moment_text
 from lakehouse.monitoring.looking.lookout import Lookout, shown_rows
 from lakehouse.resources.keys import table_name
 
@@ -138,7 +138,7 @@ def _good(earlier: Sequence[Any]) -> str:
         if found.passed and value_of(found, "evaluated") != "candidate":
             at = datetime.fromtimestamp(event.timestamp, UTC)
             snapshot = value_of(found, "snapshot_id")
-            return f"It passed last at {at:%Y-%m-%d %H:%M:%S} UTC{f', on snapshot {snapshot}' if snapshot else ''}."
+            return f"It passed last at {moment_text(at)}{f', on snapshot {snapshot}' if snapshot else ''}."
     return f"It passed in none of its last {len(earlier)} evaluations." if earlier else "It was never evaluated before."
 
 

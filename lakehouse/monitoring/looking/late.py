@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from lakehouse.iceberg.catalog import Catalog
 from lakehouse.iceberg.history import history_of
-from lakehouse.monitoring.incidents import Broke, Observed
+from lakehouse.monitoring.incidents import Broke, Observed, moment_text
 from lakehouse.monitoring.looking.lookout import Lookout
 from lakehouse.resources.keys import asset_key
 
@@ -53,7 +53,7 @@ def _late(
         "error",
         what,
         (
-            f"{table} was last written at {written:%Y-%m-%d %H:%M:%S} UTC, {_hours(lookout.now - written)} ago; "
+            f"{table} was last written at {moment_text(written)}, {_hours(lookout.now - written)} ago; "
             f"{_hours(allowed)} are allowed.",
             *lookout.whose(table),
         ),
@@ -73,15 +73,7 @@ def _fresh_at(lookout: Lookout, catalog: Catalog, table: str) -> datetime | None
 
 
 def _written_at(catalog: Catalog, table: str) -> datetime | None:
-    """Return when rows were last published to a table; upkeep and evolution write none."""
-    if not catalog.has(table):
-        return None
-    history = history_of(table, catalog.load(table))
-    for at, snapshot_id in reversed(history.log):
-        snapshot = history.snapshots.get(snapshot_id)
-        if snapshot and (snapshot.stamp.kind == "write" if snapshot.stamp else snapshot.operation != "replace"):
-            return at
-    return None
+    return history_of(table, catalog.load(table)).written_at if catalog.has(table) else None
 
 
 def _hours(span: timedelta) -> str:

@@ -11,12 +11,13 @@ import dagster as dg
 
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.resources.keys import asset_key, table_name
+from lakehouse.resources.partitions import range_of
 from lakehouse.settings import Settings
 
 if TYPE_CHECKING:
     from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
 
-UI_URL = "http://127.0.0.1:3000"
+_UI_URL = "http://127.0.0.1:3000"
 
 
 class WatchedFeed(Protocol):
@@ -60,6 +61,11 @@ class Lookout:
         keys = self.graph.executable_asset_keys
         return {self.graph.get(key).assets_def.node_def.name: table_name(key) for key in keys}
 
+    @property
+    def ui_url(self) -> str:
+        """Where people open Dagster's UI."""
+        return self.settings.ui_url or _UI_URL
+
     def owner(self, table: str) -> str:
         """Whose a table is; nothing where that is not declared."""
         declared = self.declared.get(table)
@@ -87,7 +93,7 @@ class Lookout:
 
     def links(self, *, run_id: str = "", table: str = "") -> tuple[str, ...]:
         """Say where the UI shows a run and a table."""
-        at = self.settings.ui_url or UI_URL
+        at = self.ui_url
         run = [f"Run: {at}/runs/{run_id}"] if run_id else []
         return (*run, *([f"Table: {at}/assets/{'/'.join(map(quote, table.split('.')))}"] if table else []))
 
@@ -96,11 +102,10 @@ class Lookout:
         node = self.graph.get(asset_key(table)) if self.graph.has(asset_key(table)) else None
         if node is None or node.partitions_def is None:
             return frozenset()
-        tags = run.tags
-        first = tags.get("dagster/asset_partition_range_start") or tags.get("dagster/partition")
-        last = tags.get("dagster/asset_partition_range_end") or first
-        if not first or not last:
+        bounds = range_of(run.tags)
+        if bounds is None:
             return frozenset()
+        first, last = bounds
         keys: list[Any] = list(node.partitions_def.get_partition_keys())
         if first not in keys or last not in keys:
             return frozenset({first, last})

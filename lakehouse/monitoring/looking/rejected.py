@@ -6,7 +6,7 @@ from typing import Any
 
 import dagster as dg
 
-from lakehouse.monitoring.incidents import Broke, Incident, Mended, Observed
+from lakehouse.monitoring.incidents import Broke, Incident, Mended, Observed, moment_text
 from lakehouse.monitoring.looking.lookout import Lookout, WatchedFeed
 from lakehouse.resources.keys import asset_key
 from lakehouse.resources.rejections import Rejection, read_rejections, reason_key, rejected_keys
@@ -72,7 +72,7 @@ def _landed(lookout: Lookout, feed: WatchedFeed, broken: list[Broke]) -> Iterato
         at = datetime.fromtimestamp(record.timestamp, UTC)
         for file in _files(record):
             for broke in names.get(_title(feed, file), ()):
-                yield Mended(broke.key, at, f"A file of the same name was landed at {at:%Y-%m-%d %H:%M:%S} UTC.")
+                yield Mended(broke.key, at, f"A file of the same name was landed at {moment_text(at)}.")
 
 
 def _files(record: Any) -> list[str]:

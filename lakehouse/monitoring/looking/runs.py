@@ -11,11 +11,11 @@ from typing import Any
 
 import dagster as dg
 
-from lakehouse.monitoring.incidents import Broke, Observed
+from lakehouse.monitoring.incidents import Broke, Observed, moment_text
 from lakehouse.monitoring.looking.checks import by_how_much, rows_of
 from lakehouse.monitoring.looking.lookout import Lookout, shown_rows
 from lakehouse.monitoring.looking.reasons import reason_of
-from lakehouse.resources.keys import FEED_TAG, table_name
+from lakehouse.resources.keys import FEED_TAG, asset_key, table_name
 
 CURSOR = "runs"
 _FIRST_LOOK = timedelta(days=7)
@@ -100,11 +100,11 @@ def _broken_checks(lookout: Lookout, run: dg.DagsterRun, table: str) -> list[Any
 
 def _since(lookout: Lookout, table: str, snapshot: str) -> str:
     """Say since when a snapshot is what readers see, as far as Dagster remembers who published it."""
-    event = lookout.instance.get_latest_materialization_event(dg.AssetKey(table.split(".")))
+    event = lookout.instance.get_latest_materialization_event(asset_key(table))
     published = event.asset_materialization.metadata.get("iceberg/snapshot_id") if event else None
     if event is None or published is None or published.value != snapshot:
         return ""
-    return f" of {_at(event):%Y-%m-%d %H:%M:%S} UTC"
+    return f" of {moment_text(_at(event))}"
 
 
 def _ways_out(

@@ -7,7 +7,7 @@ from typing import Any
 import dagster as dg
 
 from lakehouse.monitoring.incidents import Broke, Observed
-from lakehouse.monitoring.looking.lookout import UI_URL, Lookout, WatchedFeed
+from lakehouse.monitoring.looking.lookout import Lookout, WatchedFeed
 from lakehouse.monitoring.looking.reasons import reason_of
 
 _LOOKED_AT = 5
@@ -56,7 +56,7 @@ def _while_it_lasts(lookout: Lookout, feed: WatchedFeed) -> list[str]:
 def _place(lookout: Lookout, state: Any, kind: str, name: str) -> str:
     at = state.origin.repository_origin
     where = f"{at.repository_name}@{at.code_location_origin.location_name}"
-    return f"{lookout.settings.ui_url or UI_URL}/locations/{where}/{kind}s/{name}"
+    return f"{lookout.ui_url}/locations/{where}/{kind}s/{name}"
 
 
 def names_of(repository: dg.RepositoryDefinition) -> set[str]:

@@ -2,7 +2,6 @@
 
 from datetime import datetime, tzinfo
 
-from lakehouse.errors import SnapshotNotFound
 from lakehouse.iceberg.catalog import Catalog
 from lakehouse.iceberg.history import History, history_of
 
@@ -25,7 +24,5 @@ def rows_before(history: History, at: datetime, zone: tzinfo) -> int | None:
     midnight = at.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
     if history.log and midnight < history.log[0][0] and history.line and history.line[-1].begins:
         return 0
-    try:
-        return history.at(midnight).rows
-    except SnapshotNotFound:
-        return None
+    seen = history.seen_at(midnight)
+    return seen.rows if seen else None

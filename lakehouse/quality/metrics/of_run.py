@@ -7,21 +7,20 @@ from typing import Any
 import dagster as dg
 
 from lakehouse.iceberg.catalog import Catalog
+from lakehouse.iceberg.writing.measures import DISTINCT_COUNT, NULL_FRACTION, ROWS
 from lakehouse.quality.metrics.growth import growth_since_midnight
 from lakehouse.quality.metrics.values import (
     DAILY_GROWTH,
-    DISTINCT_COUNT,
     FAILED_FRACTION,
     NR_ROWS,
-    NULL_FRACTION,
     RECORD_COUNT,
     Metric,
     partition_text,
 )
 from lakehouse.resources.keys import table_name
 
-_MEASURED = (f"{NULL_FRACTION}.", f"{DISTINCT_COUNT}.")
-_SCANNED = ("scanned_files", "scanned_total_files", "scanned_bytes", "scanned_total_bytes")
+_KEPT = ("scanned_", f"{NULL_FRACTION}.", f"{DISTINCT_COUNT}.")
+"""How the names of the other numbers begin that the metadata of a write has."""
 Zones = Mapping[str, tzinfo]
 """By table, where its days begin; UTC where it is not named."""
 
@@ -51,14 +50,13 @@ def of_write(made: dg.AssetMaterialization, at: datetime, catalog: Catalog, zone
     # A run that found nothing to read was no ingest; a delivered file without rows is one.
     nr_rows = metadata.get("nr_rows") or (0 if metadata.get("files") else None)
     values = {RECORD_COUNT: metadata["dagster/row_count"], NR_ROWS: nr_rows}
-    values |= {name: metadata[name] for name in _SCANNED if name in metadata}
     if snapshot_id is not None:
         values[DAILY_GROWTH] = growth_since_midnight(catalog, table, snapshot_id, at, zones.get(table, UTC))
-    values |= {name: value for name, value in metadata.items() if name.startswith(_MEASURED)}
+    values |= {name: value for name, value in metadata.items() if name.startswith(_KEPT)}
     partition = partition_text(metadata.get("partitions") or [])
     for name, value in values.items():
         if value is not None:
-            of_rows = metadata.get("measured_rows") if name.startswith(NULL_FRACTION) else None
+            of_rows = metadata.get(ROWS) if name.startswith(NULL_FRACTION) else None
             yield Metric(table, name, float(value), at, snapshot_id, partition, of_rows)
 
 

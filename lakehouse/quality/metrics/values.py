@@ -6,8 +6,7 @@ from datetime import datetime
 from typing import Any
 
 RECORD_COUNT, DAILY_GROWTH, NR_ROWS = "record_count", "daily_growth", "nr_rows"
-FAILED_FRACTION, NULL_FRACTION, DISTINCT_COUNT = "failed_fraction", "null_fraction", "distinct_count"
-
+FAILED_FRACTION = "failed_fraction"
 NO_ANOMALY = "no_anomaly"
 """Name of the check that judges the others."""
 

@@ -4,16 +4,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 
+from lakehouse.iceberg.writing.measures import DISTINCT_COUNT, NULL_FRACTION
 from lakehouse.quality.anomaly.explaining import explained
 from lakehouse.quality.anomaly.judging import judge
 from lakehouse.quality.anomaly.values import COUNT, FRACTION, GROWTH, Judgement, Kind, Point
 from lakehouse.quality.metrics.values import (
     DAILY_GROWTH,
-    DISTINCT_COUNT,
     FAILED_FRACTION,
     NO_ANOMALY,
     NR_ROWS,
-    NULL_FRACTION,
     Metric,
 )
 

@@ -1,0 +1,68 @@
+"""Whether a table declares each column once, and names none elsewhere that it does not have."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lakehouse.errors import DeclarationError
+
+if TYPE_CHECKING:
+    from lakehouse.iceberg.table import IcebergTable
+
+_NAME = re.compile(r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$")
+
+
+def check_columns(table: "IcebergTable") -> None:
+    """Check the table's name, its columns, and each part of the declaration that names some.
+
+    :raises DeclarationError: names the table, the part, what it holds and what was expected.
+    """
+    if not _NAME.match(table.name):
+        raise DeclarationError(
+            f"{table.name!r} is not a table name; expected layer.table in lower case letters, digits and underscores."
+        )
+    names = [column.name for column in table.columns]
+    if not names:
+        raise DeclarationError(f"{table.name} declares no columns; expected at least one.")
+    twice = sorted({name for name in names if [other.lower() for other in names].count(name.lower()) > 1})
+    if twice:
+        raise DeclarationError(f"{table.name} declares {', '.join(twice)} more than once; names ignore case.")
+    check_known(table, "partitioning", [part.column for part in table.partition_fields])
+    check_known(table, "sort_order", [part.field.column for part in table.sort_fields])
+    check_known(table, "bloom_filters", table.bloom_filters)
+    check_known(table, "subject", [table.subject] if table.subject else [])
+    check_known(table, "once_by", table.once_by)
+    for rule in table.rules:
+        check_known(table, f"rule {rule.name}", rule.columns)
+    if table.versions:
+        check_known(table, "versions", (*table.versions.of, *table.versions.newest))
+    _check_partitions(table)
+
+
+def check_known(table: "IcebergTable", part: str, columns: Sequence[str]) -> None:
+    """Check that a part of the declaration names columns that the table has."""
+    unknown = [column for column in columns if column not in table.column_names]
+    if unknown:
+        raise DeclarationError(
+            f"{table.name}: {part} names {', '.join(unknown)}; expected columns among {', '.join(table.column_names)}."
+        )
+
+
+def _check_partitions(table: "IcebergTable") -> None:
+    partitioned = [part.column for part in table.partition_fields]
+    by = table.overwritten_by
+    if by is not None:
+        check_known(table, "OverwritePartitions(by=…)", [by])
+        if by not in partitioned:
+            raise DeclarationError(
+                f"{table.name} overwrites partitions by {by}, which is not in its partitioning "
+                f"({', '.join(table.partitioning) or 'none'}).",
+                next_step=f"Add {by}, or a transform of it, to partitioning.",
+            )
+    for column in partitioned:
+        if column in table.personal_columns:
+            raise DeclarationError(
+                f"{table.name} is partitioned by {column}, which is personal: its values would stand in paths "
+                "and metadata, where erasure cannot reach them.",
+                next_step="Partition by another column.",
+            )
