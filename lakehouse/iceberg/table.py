@@ -213,6 +213,15 @@ class IcebergTable:
         """The rules that say how a column is read from what is delivered, by column."""
         return {rule.columns[0]: rule for rule in self.rules if rule.castable_as}
 
+    def broken_by(self, rule: Rule) -> str:
+        """Return the SQL predicate of the table's rows that break a row rule.
+
+        None breaks one that only says how its column is read: that was done when the row came.
+        """
+        if rule.castable_as and types.parse(self.column(rule.columns[0]).type) == types.parse(rule.castable_as):
+            return "false"
+        return rule.predicate()
+
     @cached_property
     def measured_columns(self) -> tuple[str, ...]:
         """What each write measures; not the stamp, which no row is delivered with."""

@@ -67,7 +67,8 @@ def between(
     breaks = _outside(name, low, high)
     # Spark orders NaN above every number, so that an upper bound refuses it; a lower bound alone must ask.
     if high is None and isinstance(low, (int, float)):
-        breaks.append(f"isnan(try_cast({name} AS DOUBLE))")
+        # Known from the type where there is none: nothing is then evaluated for a row.
+        breaks.append(f"(typeof({name}) IN ('float', 'double') AND isnan(try_cast({name} AS DOUBLE)))")
     return made(
         "between",
         (column,),

@@ -8,7 +8,7 @@ from lakehouse.iceberg.declaration.types import WHOLE_NUMBERS
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.masking import mask_row
 from lakehouse.iceberg.outcome import RuleResult
-from lakehouse.iceberg.quoting import identifier, literal
+from lakehouse.iceberg.quoting import counts, identifier, literal
 from lakehouse.iceberg.read import read_main
 from lakehouse.iceberg.rules.measures import Aggregate
 from lakehouse.iceberg.rules.rule import Rule
@@ -60,7 +60,9 @@ def audit(
         KeyRule(rule, existing) if rule.unique_on else _reference(engine, rule, read_other) for rule in _keys(rules)
     ]
     bounds = [key for key in keyed if key.others is not None]
-    asked = _row_counts(rules) | figures(table, rules) | key_bounds(bounds) | (measures(table) if measure else {})
+    asked = _row_counts(table, rules) | figures(table, rules) | key_bounds(bounds)
+    if measure:
+        asked |= measures(table)
     with planned_once(engine.spark):
         found = count(rows, asked)
         near = [key.near(found) for key in keyed]
@@ -91,7 +93,7 @@ def _sampled(
     """Return results with samples of the rows that break the rules which do not hold."""
     failed = {result.rule.name: result.failed_rows for result in results if not result.passed and result.failed_rows}
     broken = {
-        found.rule.name: found.rule.predicate() for found in results if found.rule.is_row_rule and not found.passed
+        found.rule.name: table.broken_by(found.rule) for found in results if found.rule.is_row_rule and not found.passed
     }
     samples: dict[str, tuple] = samples_of(engine, table, rows, broken, failed, ["*"])
     samples |= {name: sample_of(engine, table, key.broken_rows(rows)) for name, key in keyed.items() if name in failed}
@@ -108,8 +110,8 @@ def count(rows: "DataFrame", expressions: Mapping[str, str]) -> dict[str, Any]:
     return row.asDict()
 
 
-def _row_counts(rules: Sequence[Rule]) -> dict[str, str]:
-    return {rule.name: f"count_if({rule.predicate()})" for rule in rules if rule.is_row_rule}
+def _row_counts(table: IcebergTable, rules: Sequence[Rule]) -> dict[str, str]:
+    return {rule.name: counts(table.broken_by(rule)) for rule in rules if rule.is_row_rule}
 
 
 def figures(table: IcebergTable, rules: Sequence[Rule], where: str = "") -> dict[str, str]:

@@ -40,15 +40,17 @@ class Candidate:
         """Return the SQL predicate of the rows that break a row rule; one that shall go breaks none."""
         if rule.name in self.bits:
             return f"({_BROKEN} & {1 << self.bits[rule.name]}L <> 0)"
-        broken = self._uncast_sql(rule) or rule.predicate(self.delivered_sql)
+        broken = self._broken_sql(rule)
         return f"(NOT {DELETED} AND {broken})" if self.deletes else broken
 
-    def _uncast_sql(self, rule: Rule) -> str:
-        """Return the predicate of the values that a cast lost; it was made already, and is not made once more."""
+    def _broken_sql(self, rule: Rule) -> str:
         column = rule.columns[0] if rule.castable_as else None
-        if column not in self.delivered or self.table.casting_rules[column] is not rule:
-            return ""
-        return f"({self.delivered_sql(column)} IS NOT NULL AND {identifier(column)} IS NULL)"
+        if column not in self.delivered:
+            return self.table.broken_by(rule)
+        if self.table.casting_rules[column] is rule:
+            # The cast was made already, and is not made once more: it lost what is NULL now.
+            return f"({self.delivered_sql(column)} IS NOT NULL AND {identifier(column)} IS NULL)"
+        return rule.predicate(self.delivered_sql)
 
     def judged(self) -> "Candidate":
         """Return the candidate with a column that holds a bit for each row rule, set where the row breaks it.

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.outcome import RuleResult
+from lakehouse.iceberg.quoting import counts
 from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.writing.audit import TOTAL, samples_of
 from lakehouse.iceberg.writing.candidate import Candidate
@@ -19,8 +20,8 @@ REFUSED = "__refused"
 def counted(candidate: Candidate, rules: Sequence[Rule]) -> dict[str, str]:
     """Return the aggregates that count, by name, the refused rows and those that break each rule."""
     return {
-        REFUSED: f"count_if({candidate.refused_predicate})",
-        **{rule.name: f"count_if({_breaks(candidate, rule)})" for rule in rules},
+        REFUSED: counts(candidate.refused_predicate),
+        **{rule.name: counts(_breaks(candidate, rule)) for rule in rules},
     }
 
 
