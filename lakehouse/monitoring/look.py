@@ -1,6 +1,8 @@
 """One look at all that may be broken; a part of it that cannot be looked at is told of too, and stops no other."""
 
 from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from traceback import extract_tb
 
 from lakehouse.monitoring.alert_state import AlertState
 from lakehouse.monitoring.incidents import Broke, Observed
@@ -46,6 +48,7 @@ def _or_blind(lookout: Lookout, state: AlertState, what: str, one: Callable[[], 
 def _blind(lookout: Lookout, state: AlertState, what: str, error: Exception) -> Broke:
     key = f"looking at {what}"
     known = state.open.get(key)
+    frame = extract_tb(error.__traceback__)[-1]
     return Broke(
         key,
         "looking",
@@ -53,7 +56,7 @@ def _blind(lookout: Lookout, state: AlertState, what: str, error: Exception) -> 
         "error",
         f"{what} cannot be looked at",
         (
-            f"{type(error).__name__}: {without_values(str(error))}",
+            f"{type(error).__name__}: {without_values(str(error))} ({Path(frame.filename).name}:{frame.lineno})",
             "Until that ends, nobody is told of what breaks there; nothing of it is lost.",
         ),
         commands=("lakehouse doctor",),

@@ -13,6 +13,7 @@ from lakehouse.resources.heartbeat import last_beat
 from lakehouse_tests.monitoring.receiver import Receiver
 from lakehouse_tests.monitoring.watch import Watch
 
+FRUITS = dg.AssetKey(["silver", "fruits"])
 WARNS, FAILS = "silver.fruits: check castable_id warns", "silver.fruits: check unique_fruit failed"
 
 
@@ -65,7 +66,7 @@ def test_checks_that_are_run_alone_count(watch: Watch) -> None:
 
 
 def test_an_evaluation_outside_of_runs_counts(watch: Watch) -> None:
-    evaluation = dg.AssetCheckEvaluation(dg.AssetKey(["silver", "fruits"]), "unique_fruit", False, {})
+    evaluation = dg.AssetCheckEvaluation(FRUITS, "unique_fruit", False, {})
     watch.instance.report_runless_asset_event(evaluation)
     assert watch.says() == [FAILS]
 
@@ -95,6 +96,16 @@ def test_a_failed_run_is_told_once_however_often_it_is_tried(watch: Watch) -> No
     watch.error = None
     watch.run()
     assert watch.says() == ["Over: silver.fruits: the run failed"]
+
+
+def test_a_run_whose_process_is_gone_is_told(watch: Watch) -> None:
+    run = watch.instance.create_run_for_job(
+        watch.definitions.resolve_implicit_global_asset_job_def(), asset_selection=frozenset({FRUITS})
+    )
+    watch.instance.report_run_failed(run, "The process of this run (pid 7) is gone.")
+    (alert,) = watch.look()
+    assert alert.title == "silver.fruits: the run failed"
+    assert alert.lines[0] == "The process of this run (pid 7) is gone."
 
 
 def test_an_error_that_may_quote_data_is_told_by_its_kind(watch: Watch) -> None:

@@ -57,7 +57,9 @@ def _of_run(lookout: Lookout, run: dg.DagsterRun) -> Iterator[Broke]:
             yield _failed(lookout, run, table or "", entry, failure.error)
     if not steps:
         for entry in entries:
-            yield _failed(lookout, run, "", entry, entry.dagster_event.job_failure_data.error)
+            # A run that is reported as failed by another process, since its own is gone, has no data of why.
+            data = entry.dagster_event.event_specific_data
+            yield _failed(lookout, run, "", entry, data.error if data else None)
 
 
 def _held(
