@@ -14,6 +14,7 @@ from lakehouse_tests.monitoring.receiver import Receiver
 from lakehouse_tests.monitoring.watch import Watch
 
 FRUITS = dg.AssetKey(["silver", "fruits"])
+GOLD = dg.AssetKey(["gold", "fruits"])
 WARNS, FAILS = "silver.fruits: check castable_id warns", "silver.fruits: check unique_fruit failed"
 
 
@@ -98,9 +99,9 @@ def test_a_failed_run_is_told_once_however_often_it_is_tried(watch: Watch) -> No
     assert watch.says() == ["Over: silver.fruits: the run failed"]
 
 
-def test_a_run_whose_process_is_gone_is_told(watch: Watch) -> None:
+def test_a_run_whose_process_is_gone_is_told_of_its_first_table(watch: Watch) -> None:
     run = watch.instance.create_run_for_job(
-        watch.definitions.resolve_implicit_global_asset_job_def(), asset_selection=frozenset({FRUITS})
+        watch.definitions.resolve_implicit_global_asset_job_def(), asset_selection=frozenset({GOLD, FRUITS})
     )
     watch.instance.report_run_failed(run, "The process of this run (pid 7) is gone.")
     (alert,) = watch.look()

@@ -127,7 +127,8 @@ def _ways_out(
 
 def _failed(lookout: Lookout, run: dg.DagsterRun, table: str, entry: Any, error: Any) -> Broke:
     feed = run.tags.get(FEED_TAG)
-    planned = sorted(map(table_name, run.asset_selection or ()))
+    selected = run.asset_selection or frozenset()
+    planned = [table_name(key) for key in lookout.graph.toposorted_asset_keys if key in selected]
     is_of_job = bool(feed) or not run.job_name.startswith("__") or not planned
     named = table or ("" if is_of_job else planned[0])
     what = f"the ingest of {feed}" if feed else f"job {run.job_name}"
