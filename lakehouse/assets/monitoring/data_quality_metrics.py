@@ -13,8 +13,8 @@ TABLE = IcebergTable(
             "metric",
             "string",
             "What was measured: record_count, daily_growth, nr_rows, scanned_files, scanned_total_files, "
-            "scanned_bytes, scanned_total_bytes; and by check or column failed_fraction.<check>, "
-            "null_fraction.<column>, distinct_count.<column>.",
+            "scanned_bytes, scanned_total_bytes; and by check or column failed_fraction.CHECK, "
+            "null_fraction.COLUMN, distinct_count.COLUMN.",
             required=True,
         ),
         Column("value", "double", "The number.", required=True),
