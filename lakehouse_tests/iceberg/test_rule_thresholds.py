@@ -119,7 +119,7 @@ def test_a_rule_says_what_it_looks_at() -> None:
         row_count_change(at_most=0.5, against=timedelta(days=7)),
     ]
     assert [rule.test for rule in rules] == [
-        "coalesce(`v` < 1 OR isnan(try_cast(`v` AS DOUBLE)), false)",
+        "coalesce(`v` < 1 OR (typeof(`v`) IN ('float', 'double') AND isnan(try_cast(`v` AS DOUBLE))), false)",
         "unique(v, w)",
         "(v) in silver.b (id)",
         "avg(v) at least 1 and at most 3",

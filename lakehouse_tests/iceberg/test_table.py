@@ -6,7 +6,7 @@ import pytest
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.rules.rows import castable, not_null
-from lakehouse.iceberg.table import Append, Column, Merge, OverwritePartitions
+from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge, OverwritePartitions
 from lakehouse_tests.iceberg.evolving import columns, declared
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
@@ -95,3 +95,20 @@ def test_a_quarantine_follows_the_renames_and_drops_of_its_table() -> None:
 
 def test_a_table_without_quarantining_rules_has_no_quarantine() -> None:
     assert declared(rules=[not_null("id", on_failure="block")]).quarantine is None
+
+
+def test_a_rule_that_says_how_a_column_is_read_is_broken_by_no_row_that_stands() -> None:
+    cast = castable("amount", "decimal(10,2)")
+    table = IcebergTable(
+        "silver.paid", "Paid.", [Column("amount", "decimal(10, 2)")], write=Merge(on=["amount"]), rules=[cast]
+    )
+    assert table.broken_by(cast) == "false"
+
+
+@pytest.mark.parametrize("column_type", ["string", "decimal(20,2)"])
+def test_a_value_of_a_wider_column_is_looked_at(column_type: str) -> None:
+    cast = castable("amount", "decimal(10,2)")
+    table = IcebergTable(
+        "silver.paid", "Paid.", [Column("amount", column_type)], write=Merge(on=["amount"]), rules=[cast]
+    )
+    assert table.broken_by(cast) == cast.predicate() != "false"
