@@ -1,6 +1,8 @@
 """What it costs to evaluate rules on 5 million rows: in one pass, by one query a rule, and by cuallee.
 
-Run as `python -m benchmarks.bench_rules`; `--rows` takes another number of rows.
+Run as `python -m benchmarks.bench_rules`; `--rows` takes another number of rows. The promise is of rows as a write is
+given them, which each query computes anew. Of a stored table a query reads only its rule's columns, and leaves out
+files and row groups by their statistics: there one pass saves less.
 """
 
 import argparse
@@ -23,6 +25,7 @@ from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.rules.tables import null_fraction, unique
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.iceberg.write import write
+from lakehouse.iceberg.writing.audit import audit
 from lakehouse.iceberg.writing.evaluation import evaluate
 from lakehouse.resources.engine import open_engine
 from lakehouse.settings import Settings
@@ -105,15 +108,32 @@ def by_cuallee(rows: DataFrame) -> list[int]:
     return [row["violations"] for row in sorted(check.validate(rows).collect(), key=lambda row: row["id"])]
 
 
-def against_queries(
-    engine: Engine, table: IcebergTable, rules: Sequence[Rule], rounds: int, at_most: float | None = None
-) -> list[Measured]:
-    """Compare one pass with a query a rule."""
+def newest(rows: DataFrame) -> DataFrame:
+    """Return the newest version of each order: all of them, which only a look at each tells."""
+    number = "row_number() OVER (PARTITION BY id ORDER BY created_at DESC) AS version"
+    return rows.selectExpr("*", number).where("version = 1").drop("version")
+
+
+def on_computed_rows(engine: Engine, table: IcebergTable, rounds: int) -> list[Measured]:
+    """Compare one pass with a query a rule on rows that are computed, as those are that a write is given."""
+    rules = tolerant(TWENTY_RULES)
+    rows = newest(read_main(engine, table.name))
+    return compare(
+        [
+            Way("one query a rule", lambda: [rows.where(rule.predicate()).count() for rule in rules]),
+            Way("one pass", lambda: [found.failed_rows for found in audit(engine, table, rows, rules).results], 1 / 6),
+        ],
+        rounds=rounds,
+    )
+
+
+def on_a_table(engine: Engine, table: IcebergTable, rules: Sequence[Rule], rounds: int) -> list[Measured]:
+    """Compare one pass with a query a rule on a table, where a query reads no more than the columns of its rule."""
     ruled = replace(table, rules=tolerant(rules))
     return compare(
         [
             Way("one query a rule", lambda: query_by_query(engine, ruled)),
-            Way("one pass", lambda: in_one_pass(engine, ruled), at_most=at_most),
+            Way("one pass", lambda: in_one_pass(engine, ruled)),
         ],
         rounds=rounds,
     )
@@ -124,8 +144,9 @@ def measure(engine: Engine, table: IcebergTable, rounds: int) -> dict[str, list[
     shared = replace(table, rules=tolerant(SHARED_RULES))
     rows = read_main(engine, table.name)
     return {
-        f"20 rules on {rows.count():,} rows": against_queries(engine, table, TWENTY_RULES, rounds, at_most=1 / 6),
-        "20 rules, some on long texts": against_queries(engine, table, WIDE_RULES, rounds),
+        f"20 rules on {rows.count():,} rows that are computed": on_computed_rows(engine, table, rounds),
+        "20 rules on a table": on_a_table(engine, table, TWENTY_RULES, rounds),
+        "20 rules on a table, some on long texts": on_a_table(engine, table, WIDE_RULES, rounds),
         f"{len(SHARED_RULES)} rules that cuallee has too": compare(
             [
                 Way("cuallee", lambda: by_cuallee(rows)),
