@@ -263,6 +263,8 @@ def _updated(engine: Engine, mode: str) -> Figure:
         row_level=mode,
         write=Merge(on=["customer_id"]),
         columns=[column for column in PROFILES.columns if column.name != "updated_at"],
+        # They reconcile the profiles with the transactions, which do not change here.
+        rules=(),
     )
     source = engine.spark.table(_name(engine, PROFILES.name)).drop("updated_at")
     write(engine, table, lambda: source)
