@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.outcome import Outcome, RuleResult
-from lakehouse.iceberg.quoting import among, identifier
+from lakehouse.iceberg.quoting import among, counts, identifier
 from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import IcebergTable, Merge
 from lakehouse.iceberg.writing import stage
@@ -108,9 +108,9 @@ def _aggregates(table: IcebergTable, mode: Merge, candidate: Candidate) -> dict[
         | figures(table, table.rules, counting)
         | measures(table, f"({counting})")
         | {
-            _INSERTED: f"count_if(NOT {refused} AND {_ACTION} = 'insert')",
-            _UPDATED: f"count_if(NOT {refused} AND {_ACTION} = 'update')",
-            _DELETED: f"count_if({_ACTION} = 'delete')",
+            _INSERTED: counts(f"NOT {refused} AND {_ACTION} = 'insert'"),
+            _UPDATED: counts(f"NOT {refused} AND {_ACTION} = 'update'"),
+            _DELETED: counts(f"{_ACTION} = 'delete'"),
             _KEYS: f"count(DISTINCT CASE WHEN NOT {refused} THEN {key} END)",
         }
     )

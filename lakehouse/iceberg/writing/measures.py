@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from lakehouse.iceberg.quoting import identifier
+from lakehouse.iceberg.quoting import counts, identifier
 from lakehouse.iceberg.table import IcebergTable
 
 ROWS = "measured_rows"
@@ -20,10 +20,10 @@ def measures(table: IcebergTable, where: str = "true") -> dict[str, str]:
     :param where: a SQL predicate on the rows to measure.
     """
     columns = table.measured_columns
-    counted = {f"{_OF}{ROWS}": f"count_if({where})"} if columns else {}
+    counted = {f"{_OF}{ROWS}": counts(where)} if columns else {}
     for name in columns:
         quoted = identifier(name)
-        counted[f"{_OF}{NULL_FRACTION}.{name}"] = f"count_if({where} AND {quoted} IS NULL)"
+        counted[f"{_OF}{NULL_FRACTION}.{name}"] = counts(f"{where} AND {quoted} IS NULL")
         counted[f"{_OF}{DISTINCT_COUNT}.{name}"] = f"approx_count_distinct(CASE WHEN {where} THEN {quoted} END)"
     return counted
 
