@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from pyspark.sql import DataFrame
 
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import read_history
@@ -12,6 +13,7 @@ from lakehouse.iceberg.rules.rows import castable
 from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.table import IcebergTable, Merge
 from lakehouse.iceberg.write import write
+from lakehouse.iceberg.writing import attempt_merge
 from lakehouse_tests.iceberg.declarations import (
     DELIVERED,
     PEOPLE,
@@ -104,6 +106,36 @@ def test_keeps_a_null_key_once(engine: Engine) -> None:
     land(engine, "b", ("2", None))
     merge(engine, lenient)
     assert content(engine, PEOPLE.name, "id", "name") == [(2, None)]
+
+
+@pytest.mark.parametrize("row_level", ["copy-on-write", "merge-on-read"])
+@pytest.mark.parametrize("is_few", [True, False], ids=["few", "many"])
+@pytest.mark.parametrize("new", [(), (("eve", 7, False),)], ids=["none is new", "one is new"])
+def test_few_rows_are_merged_as_many_are(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, row_level: str, new: tuple, *, is_few: bool
+) -> None:
+    """Few are looked for by a join that sends them to all processes, and many by another."""
+    if not is_few:
+        monkeypatch.setattr(attempt_merge, "FEW", 0)
+        monkeypatch.setattr(attempt_merge, "FEW_WHOLE", 0)
+    table = replace(PEOPLE, rules=(), row_level=row_level)
+
+    def rows(*given: tuple[str | None, int, bool]) -> DataFrame:
+        frame = engine.spark.createDataFrame(list(given), "name string, id bigint, _deleted boolean")
+        return frame.selectExpr("*", "map('n', 1) AS marks")
+
+    write(engine, table, lambda: rows(*((name, 1, False) for name in ("ann", "bob", "cy", None))))
+    done = write(
+        engine, table, lambda: rows(("ann", 1, False), ("bob", 5, False), ("cy", 1, True), (None, 6, False), *new)
+    )
+    assert isinstance(done, Published)
+    assert (done.inserted_rows, done.updated_rows, done.removed_rows) == (len(new), 2, 1)
+    assert content(engine, table.name, "name", "id") == [
+        ("ann", 1),
+        ("bob", 5),
+        *((name, number) for name, number, _ in new),
+        (None, 6),
+    ]
 
 
 def test_refuses_two_rows_of_one_key(engine: Engine) -> None:

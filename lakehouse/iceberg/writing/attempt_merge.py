@@ -1,8 +1,9 @@
 """One try at a merge: compare first, so that a row that would not change is not rewritten."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from lakehouse.iceberg.joins import FEW, FEW_WHOLE, having
 from lakehouse.iceberg.outcome import Outcome, RuleResult
 from lakehouse.iceberg.quoting import among, counts, identifier
 from lakehouse.iceberg.rules.rule import Rule
@@ -33,13 +34,13 @@ def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int
     The compared frame is kept by a local checkpoint for the counts, the quarantine and the merge: the rows that were
     audited are those that are written, and are computed once. A cached frame would not do: Spark 4.1 resolves the
     tables in a MERGE's source anew, and fails on those that are read incrementally (`No plan for TableReference`).
+    So is the frame before that, where it is compared with rows at all: how many it has tells how to look for them.
     """
-    candidate = prepare(attempt.table, frame).judged()
-    near = "true"
-    if mode.near and attempt.base.rows:
+    candidate, came = prepare(attempt.table, frame).judged(), _Came()
+    if attempt.base.rows:
         candidate = replace(candidate, frame=candidate.frame.localCheckpoint(eager=False))
-        near = _near(mode, candidate)
-    compared = _compare(attempt, mode, candidate, near).localCheckpoint(eager=False)
+        came = _came(mode, candidate)
+    compared = _compare(attempt, mode, candidate, came).localCheckpoint(eager=False)
     found = count(compared, _aggregates(attempt.table, mode, candidate))
     results = _results(attempt, mode, candidate, compared, found)
     refused = found[REFUSED]
@@ -59,7 +60,7 @@ def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int
             return refuse(attempt, results, quarantined, number, staged=False)
         return unchanged(attempt, results, quarantined, number)
     changed = candidate.accepted(compared.where(f"{_ACTION} <> 'same'"))
-    _stage(attempt, mode, changed, updated + deleted, near)
+    _stage(attempt, mode, changed, came, inserted, updated + deleted)
     results += _on_other_keys(attempt, mode, changed)
     results += judge_candidate(attempt)
     if any(result.blocks for result in results):
@@ -70,24 +71,39 @@ def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int
     )
 
 
-def _near(mode: Merge, candidate: Candidate) -> str:
-    """Return the predicate of the rows of the table, called `t`, that can have a key of the candidate's."""
-    found = candidate.frame.select(*map(identifier, mode.near)).distinct().limit(_FEW_VALUES + 1).collect()
+class _Came(NamedTuple):
+    """How many rows are merged, None where that is not known, and which rows of the table, as `t`, they can match."""
+
+    rows: int | None = None
+    near: str = "true"
+
+
+def _came(mode: Merge, candidate: Candidate) -> _Came:
+    if not mode.near:
+        return _Came(candidate.frame.count())
+    found = candidate.frame.groupBy(*map(identifier, mode.near)).count().limit(_FEW_VALUES + 1).collect()
     if len(found) > _FEW_VALUES:
-        return "true"
-    return " AND ".join(among(name, {row[name] for row in found}, "t") for name in mode.near)
+        return _Came()
+    predicates = (among(name, {row[name] for row in found}, "t") for name in mode.near)
+    return _Came(sum(row["count"] for row in found), " AND ".join(predicates))
 
 
-def _compare(attempt: Attempt, mode: Merge, candidate: Candidate, near: str) -> "DataFrame":
+def _compare(attempt: Attempt, mode: Merge, candidate: Candidate, came: _Came) -> "DataFrame":
     """Return the candidate's rows, each with what would become of it: insert, update or same."""
-    from pyspark.sql.functions import expr
+    from pyspark.sql.functions import broadcast, expr
 
     goes = identifier(DELETED) if candidate.deletes else "false"
     if attempt.base.rows == 0:
         return candidate.frame.selectExpr("*", f"if({goes}, 'same', 'insert') AS {_ACTION}")
     columns = written_columns(attempt.table)
-    standing = attempt.existing().alias("t").where(near).selectExpr(*map(identifier, columns), "true AS __standing")
+    standing = (
+        attempt.existing().alias("t").where(came.near).selectExpr(*map(identifier, columns), "true AS __standing")
+    )
     on = " AND ".join(f"s.{identifier(key)} <=> t.{identifier(key)}" for key in mode.on)
+    if came.rows is not None and came.rows < FEW:
+        keys = candidate.frame.select(*map(identifier, mode.on))
+        standing = having(standing.alias("t"), keys.alias("s"), expr(on), came.rows)
+        standing = broadcast(standing) if came.rows < FEW_WHOLE else standing
     joined = candidate.frame.alias("s").join(standing.alias("t"), expr(on), "left_outer")
     differs = [differs_sql(attempt.table, name, "s", "t") for name in columns if name not in mode.on]
     differ = " OR ".join(differs) or "false"
@@ -159,9 +175,10 @@ def _on_other_keys(attempt: Attempt, mode: Merge, changed: "DataFrame") -> list[
     return audit(attempt.engine, attempt.table, added, rules, existing, reader_of_others(attempt)).results
 
 
-def _stage(attempt: Attempt, mode: Merge, changed: "DataFrame", matched: int, near: str) -> None:
+def _stage(attempt: Attempt, mode: Merge, changed: "DataFrame", came: _Came, inserted: int, matched: int) -> None:
     if matched:
-        stage.merge(attempt, changed, mode, near)
+        is_few = came.rows is not None and came.rows < FEW_WHOLE
+        stage.merge(attempt, changed, mode, came.near, inserts=inserted > 0, is_few=is_few)
         return
     # Rows that are all new need no look at the table.
     stamped = [f"current_timestamp() AS {identifier(mode.stamp)}"] if mode.stamp else []

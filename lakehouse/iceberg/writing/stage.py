@@ -99,11 +99,15 @@ def overwrite(attempt: Attempt, rows: "DataFrame", predicate: str) -> None:
         append(attempt, rows)
 
 
-def merge(attempt: Attempt, rows: "DataFrame", mode: Merge, near: str = "true") -> None:
+def merge(attempt: Attempt, rows: "DataFrame", mode: Merge, near: str = "true", *, inserts: bool, is_few: bool) -> None:
     """Insert, update or delete rows by their key; each of them is known to be new, different, or to go.
 
     :param near: a SQL predicate on the table's rows, as `t`, that any of them can match.
+    :param inserts: whether any of them is new.
+    :param is_few: whether one process holds them with ease: where none is new, the table is not shuffled then.
     """
+    from pyspark.sql.functions import broadcast
+
     columns = [identifier(name) for name in written_columns(attempt.table)]
     values = {column: f"s.{column}" for column in columns}
     if mode.stamp:
@@ -112,14 +116,17 @@ def merge(attempt: Attempt, rows: "DataFrame", mode: Merge, near: str = "true") 
     on = " AND ".join(f"t.{identifier(key)} <=> s.{identifier(key)}" for key in mode.on)
     on = on if near == "true" else f"{on} AND {near}"
     delete = f"WHEN MATCHED AND s.{DELETED} THEN DELETE " if DELETED in rows.columns else ""
+    insert = f"WHEN NOT MATCHED THEN INSERT ({', '.join(values)}) VALUES ({', '.join(values.values())})"
     source = f"merge_source_{uuid4().hex}"
+    # Rows that may be new are kept by an outer join, and then cannot be sent to all processes.
+    rows = broadcast(rows) if is_few and not inserts else rows
     rows.createOrReplaceTempView(source)
     try:
         _stamped_sql(
             attempt,
             f"MERGE INTO {attempt.target} t USING {source} s ON {on} {delete}"
             f"WHEN MATCHED THEN UPDATE SET {', '.join(f't.{column} = {value}' for column, value in values.items())} "
-            f"WHEN NOT MATCHED THEN INSERT ({', '.join(values)}) VALUES ({', '.join(values.values())})",
+            f"{insert if inserts else ''}",
         )
     finally:
         attempt.engine.spark.catalog.dropTempView(source)
