@@ -14,7 +14,7 @@ from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import History, read_history
 from lakehouse.iceberg.inspecting.changed_partitions import changed_values
 from lakehouse.iceberg.outcome import Pin
-from lakehouse.iceberg.quoting import identifier
+from lakehouse.iceberg.quoting import between, identifier
 from lakehouse.iceberg.read import Input, pin_since, read, read_since
 from lakehouse.iceberg.run import Partitions
 from lakehouse.iceberg.stamp import Stamp
@@ -135,9 +135,14 @@ def _places(engine: Engine, table: IcebergTable, arrived_at: Pin, standing_at: P
 
 
 def _look_up_places(engine: Engine, table: IcebergTable, arrived_at: Pin, standing_at: Pin) -> frozenset[Any]:
-    arrived, standing = read(engine, arrived_at), read(engine, standing_at)
+    assert table.versions is not None
+    arrived, first = read(engine, arrived_at), table.versions.of[0]
     by = identifier(table.write.by)  # type: ignore[union-attr]
     keys = arrived.selectExpr(*key_terms(table, arrived)).distinct()
+    # Keys that grow with time lie close together; then few files can have any of them.
+    bounds = keys.selectExpr(f"min({identifier(first)})", f"max({identifier(first)})").first()
+    assert bounds is not None
+    standing = read(engine, standing_at, between(first, *bounds))
     places = whereabouts(table, standing, keys).select(by).distinct()
     return frozenset(row[0] for row in places.collect())
 

@@ -62,3 +62,16 @@ def among(column: str, values: Collection[object], alias: str = "") -> str:
     tests = [f"{name} IN {literals(sorted(known))}"] if known else []  # type: ignore[type-var]
     tests += [f"{name} IS NULL"] if None in values else []
     return f"({' OR '.join(tests)})" if tests else "false"
+
+
+def between(column: str, low: object, high: object) -> str:
+    """Write the predicate of the rows whose column lies between the least and the greatest of some values.
+
+    True of all rows where the bounds are floats, whose -0.0 lies below 0.0 where Iceberg leaves files out, or have no
+    literal. None is in no bounds: they are of no value at all.
+    """
+    if low is None:
+        return "false"
+    if not isinstance(low, (int, Decimal, str, date)):
+        return "true"
+    return f"({identifier(column)} >= {literal(low)} AND {identifier(column)} <= {literal(high)})"

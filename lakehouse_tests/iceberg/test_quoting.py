@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from pyspark.sql import SparkSession
 
-from lakehouse.iceberg.quoting import dotted, identifier, literal, literals
+from lakehouse.iceberg.quoting import between, dotted, identifier, literal, literals
 
 TEXTS = [
     "",
@@ -76,3 +76,10 @@ def test_values_stand_in_a_list() -> None:
 def test_a_value_without_a_literal_is_an_error() -> None:
     with pytest.raises(TypeError, match="no SQL literal for list"):
         literal([1])
+
+
+@pytest.mark.unit
+def test_bounds_are_of_values_that_have_some_and_left_out_where_they_could_lose_rows() -> None:
+    assert between("id", 1, 7) == "(`id` >= 1 AND `id` <= 7)"
+    assert between("id", None, None) == "false"
+    assert between("id", -0.0, 1.0) == "true"

@@ -2,18 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.iceberg.quoting import identifier, literal
+from lakehouse.iceberg.quoting import between, identifier, literal
 from lakehouse.iceberg.rules.rule import Rule
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-_LITERAL = (int, Decimal, str, date)
-"""Whose bounds are written: not of floats, whose -0.0 lies below 0.0 where Iceberg leaves files out."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +36,7 @@ class KeyRule:
         """Narrow the other rows to those whose key lies between the least and the greatest that is looked for."""
         if self.others is None:
             return self
-        low, high = found[f"__low_{self.rule.name}"], found[f"__high_{self.rule.name}"]
-        if low is not None and not isinstance(low, _LITERAL):
-            return self
-        key = identifier(self.other_columns[0])
-        within = "false" if low is None else f"{key} >= {literal(low)} AND {key} <= {literal(high)}"
+        within = between(self.other_columns[0], found[f"__low_{self.rule.name}"], found[f"__high_{self.rule.name}"])
         return replace(self, others=self.others.where(within))
 
     def counted(self, rows: "DataFrame") -> "DataFrame":
