@@ -1,11 +1,9 @@
 """What the assets downstream of a table owe, as the runs that do it: told by the tables alone."""
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import dagster as dg
 
@@ -15,6 +13,7 @@ from lakehouse.iceberg.owed_partitions import owed_values
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.resources.asset_inputs import inputs_of
 from lakehouse.resources.keys import asset_key, table_name
+from lakehouse.resources.partitions import keys_holding
 
 if TYPE_CHECKING:
     from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
@@ -107,7 +106,7 @@ class Downstream:
                 keys = node.partitions_def.get_partition_keys()
                 order |= {key: position for position, key in enumerate(keys)}
                 values = owed_values(engine, declared[table], inputs_of(node.metadata))
-                owed[table] = _keys_of(node.partitions_def, keys, values)
+                owed[table] = keys_holding(node.partitions_def, keys, values)
                 for parent in self.sources(table):
                     owed[table] |= owed.get(parent, set())
         owing = {key: frozenset(table for table in owed if key in owed[table]) for key in set().union(*owed.values())}
@@ -187,19 +186,3 @@ def neighbouring(owing: Mapping[str, frozenset[str]], order: Mapping[str, int]) 
         else:
             found.append([key])
     return found
-
-
-def _keys_of(definition: dg.PartitionsDefinition, keys: list[str], values: set[Any]) -> set[str]:
-    if not isinstance(definition, dg.TimeWindowPartitionsDefinition):
-        return {str(value) for value in values} & set(keys)
-    windows = [definition.time_window_for_partition_key(key) for key in keys]
-    if not windows:
-        return set()
-    starts, end = [window.start.date() for window in windows], windows[-1].end.date()
-    days = (_day(value) for value in values if value is not None)
-    placed = {keys[bisect_right(starts, day) - 1] for day in days if starts[0] <= day < end}
-    return placed or ({keys[-1]} if values else set())
-
-
-def _day(value: Any) -> date:
-    return value.date() if isinstance(value, datetime) else value

@@ -1,7 +1,9 @@
 """Partitions of a Dagster run as those of a table: bounds in the column that the table is partitioned by."""
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, time
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime, time
+from typing import Any
+from zoneinfo import ZoneInfo
 
 import dagster as dg
 
@@ -48,6 +50,30 @@ def partitions_of(
     if column_type != "string":
         raise _unfit(f"{type(definition).__name__}", column, column_type, "string, int or bigint")
     return Partitions(tuple(keys))
+
+
+def keys_holding(definition: dg.PartitionsDefinition, keys: Sequence[str], values: Iterable[Any]) -> set[str]:
+    """Return the keys of the partitions that hold some values of a table's column.
+
+    The newest stands for those that are in none, such as NULL or a day before the first, where no other is found.
+
+    :param keys: all keys of the definition, in order.
+    """
+    values = set(values)
+    if not isinstance(definition, dg.TimeWindowPartitionsDefinition):
+        return {str(value) for value in values} & set(keys)
+    if not keys:
+        return set()
+    begin, end = (definition.time_window_for_partition_key(key) for key in (keys[0], keys[-1]))
+    days = (value.date() if isinstance(value, datetime) else value for value in values if value is not None)
+    within = (day for day in days if begin.start.date() <= day < end.end.date())
+    found = {definition.get_partition_key_for_timestamp(_end_of(day, definition.timezone)) for day in within}
+    return found or ({keys[-1]} if values else set())
+
+
+def _end_of(day: date, time_zone: str) -> float:
+    """Return the moment at which a day is about to end: the window that begins on a day has the day."""
+    return datetime.combine(day, time.max, ZoneInfo(time_zone)).timestamp()
 
 
 def _all_of(definition: dg.TimeWindowPartitionsDefinition, column: str, column_type: str) -> tuple[Bound, Bound] | None:

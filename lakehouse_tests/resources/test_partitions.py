@@ -6,7 +6,7 @@ import dagster as dg
 import pytest
 
 from lakehouse.errors import DeclarationError
-from lakehouse.resources.partitions import partitions_of
+from lakehouse.resources.partitions import keys_holding, partitions_of
 
 KUALA_LUMPUR = dg.DailyPartitionsDefinition("2024-01-01", timezone="Asia/Kuala_Lumpur", end_offset=1)
 REGIONS = dg.StaticPartitionsDefinition(["north", "south"])
@@ -78,3 +78,29 @@ def test_days_of_a_string_column_are_its_values():
 def test_partitions_that_a_column_cannot_hold_are_refused(definition, key, column_type, said):
     with pytest.raises(DeclarationError, match=said):
         partitions_of(definition, [key], column="c", column_type=column_type)
+
+
+@pytest.mark.parametrize(
+    ("definition", "expected"),
+    [
+        (KUALA_LUMPUR, {"2024-03-01", "2024-03-03"}),
+        (dg.MonthlyPartitionsDefinition("2024-01-01"), {"2024-03-01"}),
+        (dg.WeeklyPartitionsDefinition("2024-01-07", hour_offset=5), {"2024-02-25", "2024-03-03"}),
+    ],
+    ids=["days", "months", "weeks that begin on Sunday at 5"],
+)
+def test_days_lie_in_the_window_that_they_begin_in(definition: dg.PartitionsDefinition, expected: set[str]) -> None:
+    days = [date(2024, 3, 1), date(2024, 3, 3), date(2023, 12, 31), None]
+
+    assert keys_holding(definition, definition.get_partition_keys(), days) == expected
+
+
+def test_what_lies_in_no_window_goes_with_the_newest() -> None:
+    keys = KUALA_LUMPUR.get_partition_keys()
+
+    assert keys_holding(KUALA_LUMPUR, keys, [None, date(2023, 12, 31)]) == {keys[-1]}
+    assert keys_holding(KUALA_LUMPUR, keys, []) == set()
+
+
+def test_values_without_a_static_partition_are_in_none() -> None:
+    assert keys_holding(REGIONS, REGIONS.get_partition_keys(), ["north", "west", None]) == {"north"}
