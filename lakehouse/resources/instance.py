@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakehouse.resources.files import replace_text
+from lakehouse.resources.kept_open import kept_open
 from lakehouse.settings import Settings
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def open_instance(settings: Settings) -> "Iterator[dg.DagsterInstance]":
     """Open the instance of this home, whatever `DAGSTER_HOME` says."""
     from dagster import DagsterInstance
 
+    folder = dagster_home(settings)
     # `local_temp` is the public way to a persistent instance in a given folder.
-    with DagsterInstance.local_temp(str(dagster_home(settings)), overrides=_OVERRIDES) as instance:
+    with kept_open(folder), DagsterInstance.local_temp(str(folder), overrides=_OVERRIDES) as instance:
         yield instance
