@@ -15,6 +15,7 @@ from urllib.error import URLError
 
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.ingestion.feed import Feed
+from lakehouse.ingestion.names import file_format
 from lakehouse.resources.object_store import LocalObjectStore, ObjectStore, StoredObject
 from lakehouse.resources.s3_store import S3ObjectStore, open_bucket
 from lakehouse.settings import Settings
@@ -90,6 +91,8 @@ class GivenStore:
 def copied(settings: Settings, feed: Feed, path: str) -> Iterator[Path]:
     """Copy what a path names into a folder, which is removed at the end; what is copied stays as it is.
 
+    Of a folder, files that are of none of the feed's formats are left alone; a file that is named is taken in any case.
+
     :param path: a file or a folder, an `s3://`, `https://` or `file://` address, or a key of the deployment's bucket.
     :raises UsageError: when nothing is there.
     """
@@ -97,10 +100,11 @@ def copied(settings: Settings, feed: Feed, path: str) -> Iterator[Path]:
     with TemporaryDirectory(prefix=".given-", dir=settings.home) as name:
         inbox = Path(name) / feed.inbox
         inbox.mkdir(parents=True)
-        _copy(settings, path, inbox)
+        _copy(settings, feed, path, inbox)
         if not LocalObjectStore(Path(name)).objects(feed.inbox):
             raise UsageError(
-                f"There is no file at {path!r}; expected a file, a folder or an address that holds some.",
+                f"There is no file at {path!r} for the feed {feed.name}; expected one, or a folder or an address that "
+                f"holds some in its formats: {', '.join(f'.{end}' for end in feed.formats)}.",
                 next_step="Hidden and unfinished files do not count; give the path of one file to be sure.",
             )
         yield Path(name)
@@ -113,32 +117,34 @@ def given_store(base: ObjectStore, feed: Feed, folder: str | None) -> ObjectStor
     return GivenStore(base, LocalObjectStore(Path(folder), settle_seconds=0), feed.inbox)
 
 
-def _copy(settings: Settings, path: str, inbox: Path) -> None:
+def _copy(settings: Settings, feed: Feed, path: str, inbox: Path) -> None:
     address = urllib.parse.urlsplit(path)
     local = Path(urllib.request.url2pathname(address.path) if address.scheme == "file" else path).expanduser()
     if address.scheme in ("http", "https"):
         _download(path, inbox / (PurePosixPath(urllib.parse.unquote(address.path)).name or "file"))
     elif address.scheme in ("s3", "s3a"):
         bucket = open_bucket(replace(settings, bucket=address.netloc))
-        _copy_objects(bucket, address.path.removeprefix("/"), inbox)
+        _copy_objects(bucket, feed, address.path.removeprefix("/"), inbox)
     elif local.exists():
-        _copy_files(local, inbox)
+        _copy_files(feed, local, inbox)
     elif settings.deployment == "aws":
-        _copy_objects(open_bucket(settings), path, inbox)
+        _copy_objects(open_bucket(settings), feed, path, inbox)
 
 
-def _copy_files(path: Path, inbox: Path) -> None:
-    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-        if file.is_file():
+def _copy_files(feed: Feed, path: Path, inbox: Path) -> None:
+    found = sorted(path.rglob("*")) if path.is_dir() else [path]
+    for file in found:
+        if file.is_file() and (file == path or file_format(feed, file.name)):
             target = inbox / (file.relative_to(path) if path.is_dir() else file.name)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(file, target)
 
 
-def _copy_objects(bucket: S3ObjectStore, key: str, inbox: Path) -> None:
+def _copy_objects(bucket: S3ObjectStore, feed: Feed, key: str, inbox: Path) -> None:
     one = bucket.stat(key) if key and not key.endswith("/") else None
     prefix = f"{PurePosixPath(key).parent}/" if one else f"{key.rstrip('/')}/" if key else ""
-    for item in [one] if one else bucket.objects(prefix):
+    found = (item for item in bucket.objects(prefix) if file_format(feed, item.key))
+    for item in [one] if one else found:
         target = inbox / (PurePosixPath(key).name if one else item.key.removeprefix(prefix))
         target.parent.mkdir(parents=True, exist_ok=True)
         bucket.client.download_file(bucket.bucket, item.key, str(target))

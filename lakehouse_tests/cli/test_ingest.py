@@ -90,15 +90,18 @@ def test_files_that_a_path_names_are_ingested_and_stay(lakehouse, home, tmp_path
     given.mkdir()
     (given / "a.csv").write_text("id,fruit,berry\n1,Apple,false\n")
     (given / "b.csv").write_text("id,fruit\n1,Apple\n")
+    (given / "notes.txt").write_text("of another kind, and of no concern while only its folder is named")
     ran = lakehouse("ingest", "fruits", "--path", str(given))
     assert ran.code == 1
     assert ran.out[0] == "Feed fruits: 1 file (a.csv), nr_rows 1"
     assert ran.err[0].startswith("lakehouse: b.csv was rejected: ")
-    assert sorted(path.name for path in given.iterdir()) == ["a.csv", "b.csv"]
+    assert len(ran.err) == 1
+    assert sorted(path.name for path in given.iterdir()) == ["a.csv", "b.csv", "notes.txt"]
     assert len(list((home / "archive" / "fruits").rglob("a.*.csv"))) == 1
     assert len(list((home / "rejected" / "fruits").glob("b.*.csv"))) == 1
     again = lakehouse("ingest", "fruits", "--path", str(given / "a.csv"))
     assert again.code == 0
     assert "all of it ingested before" in again.out[0]
+    assert "notes.txt was rejected" in lakehouse("ingest", "fruits", "--path", str(given / "notes.txt")).err[0]
     assert lakehouse("ingest", "fruits", "--path", str(given / "none")).code == 2
     assert "--path is of one feed" in lakehouse("ingest", "--path", str(given)).err[0]

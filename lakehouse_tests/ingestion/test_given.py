@@ -73,14 +73,14 @@ def test_an_address_that_does_not_answer_is_named(settings: Settings, served: st
 
 def test_a_key_a_prefix_and_an_s3_address_are_taken(aws_settings: Settings) -> None:
     store = open_store(aws_settings)
-    for key in ("elsewhere/a.csv", "elsewhere/deeper/b.csv", "elsewhere2/c.csv"):
+    for key in ("elsewhere/a.csv", "elsewhere/deeper/b.csv", "elsewhere/notes.txt", "elsewhere2/c.csv"):
         store.write_text(key, ROW)
     both = ["a.csv", "deeper/b.csv"]
     assert names(aws_settings, "elsewhere/a.csv") == ["a.csv"]
     assert names(aws_settings, "elsewhere") == both
     assert names(aws_settings, "s3://lake/elsewhere/") == both
     assert names(aws_settings, "s3://lake/elsewhere/deeper/b.csv") == ["b.csv"]
-    assert len(store.objects("elsewhere/")) == 2
+    assert len(store.objects("elsewhere/")) == 3
 
 
 def test_nothing_at_a_path_is_told(settings: Settings, folder: Path) -> None:
