@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 FEW = 1_000_000
 """Rows of a key and a few numbers that one process holds with ease."""
 FEW_WHOLE = 10_000
-"""Rows of all columns that it does."""
+"""Rows of all columns that one process holds with ease."""
 
 
 def having(rows: "DataFrame", keys: "DataFrame", on: "list[str] | Column", count: int) -> "DataFrame":

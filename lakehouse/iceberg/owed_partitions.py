@@ -14,7 +14,7 @@ from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import History, read_history
 from lakehouse.iceberg.inspecting.changed_partitions import changed_values
 from lakehouse.iceberg.outcome import Pin
-from lakehouse.iceberg.quoting import between, identifier
+from lakehouse.iceberg.quoting import between, identifier, with_zone
 from lakehouse.iceberg.read import Input, pin_since, read, read_since
 from lakehouse.iceberg.run import Partitions
 from lakehouse.iceberg.stamp import Stamp
@@ -144,7 +144,7 @@ def _look_up_places(engine: Engine, table: IcebergTable, arrived_at: Pin, standi
     assert bounds is not None
     standing = read(engine, standing_at, between(first, *bounds))
     places = whereabouts(table, standing, keys).select(by).distinct()
-    return frozenset(row[0] for row in places.collect())
+    return frozenset(with_zone(row[0]) for row in places.collect())
 
 
 def _stamps_since(target: History, source: str, floor: int | None) -> Iterator[Stamp]:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import Any
 
 
 def identifier(*parts: str) -> str:
@@ -64,14 +65,22 @@ def among(column: str, values: Collection[object], alias: str = "") -> str:
     return f"({' OR '.join(tests)})" if tests else "false"
 
 
+def with_zone(value: Any) -> Any:
+    """Return a moment in UTC; one without a zone is in that of this machine, as PySpark gives them to Python."""
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
+
+
 def between(column: str, low: object, high: object) -> str:
     """Write the predicate of the rows whose column lies between the least and the greatest of some values.
 
     True of all rows where the bounds are floats, whose -0.0 lies below 0.0 where Iceberg leaves files out, or have no
     literal. None is in no bounds: they are of no value at all.
+
+    :param low: as Spark gave it to Python, see `with_zone`.
     """
     if low is None:
         return "false"
     if not isinstance(low, (int, Decimal, str, date)):
         return "true"
+    low, high = with_zone(low), with_zone(high)
     return f"({identifier(column)} >= {literal(low)} AND {identifier(column)} <= {literal(high)})"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.joins import having
-from lakehouse.iceberg.quoting import among, identifier
+from lakehouse.iceberg.quoting import among, identifier, with_zone
 from lakehouse.iceberg.table import IcebergTable, Versions
 from lakehouse.iceberg.writing.candidate import SOURCE_COLUMNS, Candidate, prepare
 
@@ -81,7 +81,7 @@ def _versions_of(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "
     if by is None:
         return rows.join(keys, of, "left_semi")
     met = whereabouts(table, rows, keys).localCheckpoint()
-    places = {row[0]: row[1] for row in met.groupBy(identifier(by)).count().collect()}
+    places = {with_zone(row[0]): row[1] for row in met.groupBy(identifier(by)).count().collect()}
     return having(rows.where(among(by, places)), met.select(*map(identifier, of)), of, sum(places.values()))
 
 

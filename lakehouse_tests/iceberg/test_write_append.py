@@ -1,6 +1,10 @@
 """Appends: rows are added once, and what a re-run would add again is left out."""
 
+import time
+from collections.abc import Iterator
+
 import pytest
+from pyspark.sql import DataFrame
 
 from lakehouse.errors import FrameMismatch
 from lakehouse.iceberg.engine import Engine
@@ -107,6 +111,33 @@ def test_finds_a_key_that_the_table_already_has(engine: Engine) -> None:
     assert [(r.rule.name, r.failed_rows, list(r.sample)) for r in done.reasons] == [
         ("unique_id", 1, [{"id": 2, "rows": 2}])
     ]
+
+
+@pytest.fixture
+def far_east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the clock of this machine be eight hours ahead of UTC: PySpark gives moments in it, and without a zone."""
+    with monkeypatch.context() as patched:
+        patched.setenv("TZ", "Asia/Kuala_Lumpur")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("far_east")
+def test_finds_a_moment_that_the_table_already_has_wherever_the_machine_stands(embedded_engine: Engine) -> None:
+    moments = IcebergTable(
+        name="bronze.moments",
+        comment="Moments.",
+        columns=[Column("moment", "timestamp")],
+        write=Append(once_by=()),
+        rules=[unique("moment", on_failure="block")],
+    )
+
+    def rows() -> DataFrame:
+        return embedded_engine.spark.sql("SELECT TIMESTAMP '2026-03-01 12:00:00' AS moment")
+
+    assert isinstance(write(embedded_engine, moments, rows), Published)
+    assert isinstance(write(embedded_engine, moments, rows), Refused)
 
 
 def test_warns_and_publishes(engine: Engine) -> None:

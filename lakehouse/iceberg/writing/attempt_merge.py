@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lakehouse.iceberg.joins import FEW, FEW_WHOLE, having
 from lakehouse.iceberg.outcome import Outcome, RuleResult
-from lakehouse.iceberg.quoting import among, counts, identifier
+from lakehouse.iceberg.quoting import among, counts, identifier, with_zone
 from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import IcebergTable, Merge
 from lakehouse.iceberg.writing import stage
@@ -84,7 +84,7 @@ def _came(mode: Merge, candidate: Candidate) -> _Came:
     found = candidate.frame.groupBy(*map(identifier, mode.near)).count().limit(_FEW_VALUES + 1).collect()
     if len(found) > _FEW_VALUES:
         return _Came()
-    predicates = (among(name, {row[name] for row in found}, "t") for name in mode.near)
+    predicates = (among(name, {with_zone(row[name]) for row in found}, "t") for name in mode.near)
     return _Came(sum(row["count"] for row in found), " AND ".join(predicates))
 
 

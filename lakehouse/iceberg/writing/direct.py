@@ -13,6 +13,7 @@ from lakehouse.errors import DeclarationError, WriteConflict
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.evolving.creation import ensure_directly
 from lakehouse.iceberg.history import MAIN, history_of
+from lakehouse.iceberg.quoting import with_zone
 from lakehouse.iceberg.stamp import Stamp
 from lakehouse.iceberg.table import Append, IcebergTable
 from lakehouse.iceberg.writing.branch import new_write_id
@@ -88,12 +89,8 @@ def _append(loaded: "Table", table: IcebergTable, rows: Sequence[Mapping[str, An
 
     stamp = Stamp("write", new_write_id(), run_id, declaration=table.declaration_hash)
     schema = loaded.schema().as_arrow()
-    given = [{name: _with_zone(row.get(name)) for name in schema.names} for row in rows]
+    given = [{name: with_zone(row.get(name)) for name in schema.names} for row in rows]
     loaded.append(pa.Table.from_pylist(given, schema), snapshot_properties=stamp.to_summary(), branch=MAIN)
     written = loaded.current_snapshot()
     assert written is not None
     return written.snapshot_id
-
-
-def _with_zone(value: Any) -> Any:
-    return value.astimezone(UTC) if isinstance(value, datetime) else value
