@@ -79,6 +79,8 @@ def _embedded(settings: Settings) -> dict[str, str]:
         # The default asks for a Hive metastore, which writes into the working directory.
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": f"file://{settings.home / 'spark'}",
+        # The default keeps 100 classes. A late file needs 240, so that each came anew to the compilers of Java.
+        "spark.sql.codegen.cache.maxEntries": "2000",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
