@@ -28,6 +28,7 @@ class Catalog:
     name: str
     spark: Mapping[str, str]
     pyiceberg: Mapping[str, str] = field(default_factory=dict)
+    _read: dict[str, "Table"] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, settings: Settings, name: str = CATALOG_NAME) -> "Catalog":
@@ -54,14 +55,19 @@ class Catalog:
         return load_catalog(self.name, **self.pyiceberg)
 
     def load(self, table: str) -> "Table":
-        """Read a table's current metadata.
+        """Read a table's current metadata; a file of it, which no commit changes, is parsed once.
 
         :raises TableNotFound: when the catalog has none of this name.
         """
         from pyiceberg.exceptions import NoSuchTableError
+        from pyiceberg.table import Table
 
         try:
-            return self.client.load_table(table)
+            read = self._read.get(table)
+            if read is None or read.metadata_location != self._metadata_location(table):
+                read = self._read[table] = self.client.load_table(table)
+            # Another object each time, since a commit through one moves it to the metadata that it wrote.
+            return Table(read.name(), read.metadata, read.metadata_location, read.io, self.client, read.config)
         except NoSuchTableError as error:
             raise TableNotFound(
                 f"There is no table {table} in the catalog {self.name}.",
@@ -70,7 +76,25 @@ class Catalog:
 
     def has(self, table: str) -> bool:
         """Whether the table is there."""
-        return bool(self.client.table_exists(table))
+        read = self._read.get(table)
+        is_as_read = read is not None and read.metadata_location == self._metadata_location(table)
+        return is_as_read or bool(self.client.table_exists(table))
+
+    def _metadata_location(self, table: str) -> str | None:
+        """Ask where a table's metadata is now, of a catalog that tells it without reading it; None of others."""
+        from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+        from sqlalchemy import select
+
+        if not isinstance(self.client, SqlCatalog):
+            return None
+        namespace, _, name = table.rpartition(".")
+        pointer = select(IcebergTables.metadata_location).where(
+            IcebergTables.catalog_name == self.client.name,
+            IcebergTables.table_namespace == namespace,
+            IcebergTables.table_name == name,
+        )
+        with self.client.engine.connect() as connection:
+            return connection.scalar(pointer)
 
     def tables(self) -> list[str]:
         """Names of all tables, sorted."""

@@ -1,0 +1,65 @@
+"""What the catalog says of its tables, while others commit to them."""
+
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
+
+from lakehouse.errors import TableNotFound
+from lakehouse.iceberg.catalog import Catalog
+from lakehouse.settings import Settings
+
+pytestmark = pytest.mark.unit
+
+NAME = "silver.fruits"
+
+
+@pytest.fixture
+def catalog(settings: Settings) -> Catalog:
+    made = Catalog.of(settings)
+    made.client.create_namespace("silver")
+    create(made)
+    return made
+
+
+def create(catalog: Catalog) -> None:
+    catalog.client.create_table(NAME, Schema(NestedField(1, "id", LongType())))
+
+
+def colour(catalog: Catalog, value: str) -> None:
+    """Commit to the table."""
+    with catalog.client.load_table(NAME).transaction() as change:
+        change.set_properties(colour=value)
+
+
+def test_metadata_is_parsed_once_for_as_long_as_nobody_commits(catalog: Catalog) -> None:
+    assert catalog.load(NAME).metadata is catalog.load(NAME).metadata
+
+
+def test_a_commit_of_another_process_is_seen_at_once(catalog: Catalog, settings: Settings) -> None:
+    other = Catalog.of(settings)
+    for value in ("red", "green"):
+        colour(other, value)
+        assert catalog.load(NAME).properties["colour"] == value
+    assert catalog.load(NAME).metadata_location == other.load(NAME).metadata_location
+
+
+def test_a_commit_through_a_loaded_table_changes_no_other(catalog: Catalog) -> None:
+    before, writing = catalog.load(NAME), catalog.load(NAME)
+    with writing.transaction() as change:
+        change.set_properties(colour="red")
+    assert "colour" not in before.properties
+    assert catalog.load(NAME).properties["colour"] == "red"
+
+
+def test_a_table_that_was_dropped_is_gone_and_another_of_its_name_is_another(
+    catalog: Catalog, settings: Settings
+) -> None:
+    first = catalog.load(NAME)
+    other = Catalog.of(settings)
+    other.client.drop_table(NAME)
+    assert not catalog.has(NAME)
+    with pytest.raises(TableNotFound):
+        catalog.load(NAME)
+    create(other)
+    assert catalog.has(NAME)
+    assert catalog.load(NAME).metadata.table_uuid != first.metadata.table_uuid
