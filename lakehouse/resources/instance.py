@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import yaml
 
 from lakehouse.resources.files import replace_text
 from lakehouse.resources.kept_open import kept_open
@@ -17,6 +19,8 @@ _TEMPLATE = Path(__file__).with_name("dagster.yaml")
 _OVERRIDES = {
     "compute_logs": {"module": "dagster._core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}
 }
+
+_STORAGES = {"storage", "event_log_storage"}
 
 
 def dagster_home(settings: Settings) -> Path:
@@ -38,5 +42,18 @@ def open_instance(settings: Settings) -> "Iterator[dg.DagsterInstance]":
 
     folder = dagster_home(settings)
     # `local_temp` is the public way to a persistent instance in a given folder.
-    with kept_open(folder), DagsterInstance.local_temp(str(folder), overrides=_OVERRIDES) as instance:
+    with kept_open(folder), DagsterInstance.local_temp(str(folder), overrides=_overrides(folder)) as instance:
         yield instance
+
+
+def _overrides(folder: Path) -> dict[str, Any]:
+    """Return what differs in commands from what the folder's `dagster.yaml` says; a storage that it names is kept."""
+    configured = yaml.safe_load((folder / "dagster.yaml").read_text(encoding="utf-8")) or {}
+    if _STORAGES & set(configured):
+        return _OVERRIDES
+    events = {
+        "module": "lakehouse.resources.event_log",
+        "class": "EventLog",
+        "config": {"base_dir": str(folder / "history" / "runs")},
+    }
+    return {**_OVERRIDES, "event_log_storage": events}

@@ -2,6 +2,9 @@
 
 SQLite writes its log into the database, and removes it, whenever the last connection is closed
 (https://sqlite.org/wal.html, "Checkpointing"). One more connection that stays open leaves that to the end.
+
+Nor is the disk waited for at each commit: what a process wrote outlives it, and only where the machine loses its power
+may the last of it be missing, and nothing be damaged (https://sqlite.org/pragma.html#pragma_synchronous).
 """
 
 import sqlite3
@@ -43,13 +46,15 @@ class _Kept:
         if not path or not Path(path).resolve().is_relative_to(self._folder):
             return
         with self._lock:
-            if path in self._connections:
-                self._connections.move_to_end(path)
-            # Before the file has a log there is nothing to spare.
-            elif opened.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+            if path not in self._connections:
+                # Before the file has a log there is nothing to spare.
+                if opened.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                    return
                 self._connections[path] = _reading(path)
                 if len(self._connections) > _MOST:
                     self._connections.popitem(last=False)[1].close()
+            self._connections.move_to_end(path)
+        opened.execute("PRAGMA synchronous=NORMAL")
 
     def close(self) -> None:
         with self._lock:

@@ -53,3 +53,17 @@ def test_few_of_many_files_are_kept_open(tmp_path: Path) -> None:
             write(file, 2)
         assert [file for file in files if log(file).exists()] == files[-8:]
     assert [values(file) for file in files] == [[1, 2]] * 20
+
+
+def test_only_inside_the_disk_is_not_waited_for_at_each_commit(tmp_path: Path) -> None:
+    file = tmp_path / "in.db"
+    write(file, 1)
+
+    def waits() -> int:
+        with create_engine(f"sqlite:///{file}", poolclass=NullPool).connect() as connection:
+            return connection.execute(text("PRAGMA synchronous")).scalar_one()
+
+    normal, full = 1, 2
+    with kept_open(tmp_path):
+        assert waits() == normal
+    assert waits() == full
