@@ -2,9 +2,12 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from threading import Event
+from typing import TypeVar
 
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.archive import put_away, sha256_of
@@ -16,6 +19,10 @@ from lakehouse.ingestion.names import judge_name, rejected_key
 from lakehouse.ingestion.staging import StagedFile, stage
 from lakehouse.resources.object_store import ObjectStore, StoredObject
 from lakehouse.resources.rejections import reason_key
+
+T = TypeVar("T")
+_AT_ONCE = 4
+"""Files that are read at once: one thread seldom fills a core with a file of a few megabytes."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +62,13 @@ def take(store: ObjectStore, ingest: Ingest, *, progress: Callable[[int], None] 
     A rejected file does not stop those behind it. An error of the system does (a full disk, an unreadable folder):
     the files stay in the inbox, and the next ingest begins with the same.
 
-    :param progress: told the number of bytes read, again and again.
+    :param progress: told the number of bytes read, again and again, by any of some threads.
     """
     feed = ingest.feed
     found = waiting(feed, store)
     batch = found.files[: feed.max_files_per_run]
-    taken = [_take_one(store, ingest, item, number, progress) for number, item in enumerate(batch)]
+    judged = _judged(store, ingest, batch, progress)
+    taken = [_taken(store, feed, item, verdict) for item, verdict in zip(batch, judged, strict=True)]
     changed = [item.key for item, file in zip(batch, taken, strict=True) if file is None]
     return Delivery(
         ingest,
@@ -71,30 +79,63 @@ def take(store: ObjectStore, ingest: Ingest, *, progress: Callable[[int], None] 
     )
 
 
-def _take_one(
-    store: ObjectStore, ingest: Ingest, item: StoredObject, number: int, progress: Callable[[int], None]
+def _judged(
+    store: ObjectStore, ingest: Ingest, batch: Sequence[StoredObject], progress: Callable[[int], None]
+) -> list[StagedFile | FileRejected | None]:
+    """Read files, some at once; an error of one, or Ctrl-C, ends the others where they are."""
+    is_over = Event()
+
+    def tell(count: int) -> None:
+        if is_over.is_set():
+            raise InterruptedError("Another file of the delivery could not be read.")
+        progress(count)
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        reading = [pool.submit(_judge, store, ingest, number, item, tell) for number, item in enumerate(batch)]
+        try:
+            for one in wait(reading, return_when=FIRST_EXCEPTION).done:
+                one.result()
+        except BaseException:
+            is_over.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [one.result() for one in reading]
+
+
+def _judge(
+    store: ObjectStore, ingest: Ingest, number: int, item: StoredObject, progress: Callable[[int], None]
+) -> StagedFile | FileRejected | None:
+    """Stage a file, or return why it is refused; None where it changed or went while it was read."""
+
+    def staged() -> StagedFile | FileRejected:
+        try:
+            judge_name(ingest.feed, item.key.removeprefix(ingest.feed.inbox))
+            return stage(ingest.feed, store, item, ingest.staging, number, ingest.began_at, progress)
+        except FileRejected as why:
+            return why
+
+    verdict = _unless_gone(store, item, staged)
+    if isinstance(verdict, StagedFile) and store.stat(item.key) != item:
+        verdict.path.unlink()
+        return None
+    return verdict
+
+
+def _taken(
+    store: ObjectStore, feed: Feed, item: StoredObject, verdict: StagedFile | FileRejected | None
 ) -> StagedFile | RejectedFile | None:
-    """Return what became of a file; None where it changed or went while it was read."""
+    if isinstance(verdict, FileRejected):
+        return _unless_gone(store, item, lambda: _reject(store, feed, item, verdict))
+    return verdict
+
+
+def _unless_gone(store: ObjectStore, item: StoredObject, do: Callable[[], T]) -> T | None:
     try:
-        staged = _stage_or_reject(store, ingest, item, number, progress)
+        return do()
     except FileNotFoundError:
         if store.exists(item.key):
             raise
         return None
-    if not isinstance(staged, StagedFile) or store.stat(item.key) == item:
-        return staged
-    staged.path.unlink()
-    return None
-
-
-def _stage_or_reject(
-    store: ObjectStore, ingest: Ingest, item: StoredObject, number: int, progress: Callable[[int], None]
-) -> StagedFile | RejectedFile | None:
-    try:
-        judge_name(ingest.feed, item.key.removeprefix(ingest.feed.inbox))
-        return stage(ingest.feed, store, item, ingest.staging, number, ingest.began_at, progress)
-    except FileRejected as why:
-        return _reject(store, ingest.feed, item, why)
 
 
 def _reject(store: ObjectStore, feed: Feed, item: StoredObject, why: FileRejected) -> RejectedFile | None:

@@ -179,3 +179,24 @@ def test_a_delivery_counts_its_rows_and_bytes(inbox) -> None:
 
     assert delivery.rows == 3
     assert delivery.size_bytes == 2 * len(ROW) + len("2,Kiwi,true\n")
+
+
+def test_an_interrupt_ends_what_is_read_at_once_and_leaves_the_inbox_as_it_was(inbox) -> None:
+    big = "id,fruit,berry\n" + "1,Apple,false\n" * 5_000_000
+    inbox.put("big.csv", big, second=1)
+    inbox.put("small.csv", ROW, second=2)
+    counts = []
+
+    def interrupt(count: int) -> None:
+        counts.append(count)
+        # Whoever comes second: by then both are being read.
+        if len(counts) == 2:
+            raise KeyboardInterrupt
+
+    with exclusive(inbox.feed, inbox.store.root) as ingest:
+        with pytest.raises(KeyboardInterrupt):
+            take(inbox.store, ingest, progress=interrupt)
+        assert [path for path in ingest.staging.rglob("*") if path.is_file()] == []
+
+    assert sum(counts) < len(big) / 2
+    assert inbox.names() == ["big.csv", "small.csv"]
