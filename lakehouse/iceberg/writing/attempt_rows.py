@@ -122,10 +122,16 @@ _ANY = Rule("__rows", "counts the rows", (), "warn", violated_by="false")
 def _split(
     attempt: Attempt, candidate: Candidate, kept: "DataFrame", write: Write, rules: Sequence[Rule]
 ) -> tuple[list[RuleResult], Quarantined | None]:
-    """Count the rows that break row rules, in one query, and publish those that are refused to the quarantine."""
+    """Count the rows that break row rules, in one query, and publish those that are refused to the quarantine.
+
+    The refused ones are kept too, so that samples and quarantine need one look for them at all rows.
+    """
     found = count(kept, counted(candidate, rules))
-    results = judged(attempt, candidate, kept, rules, found)
-    return results, quarantine(attempt.engine, candidate, attempt.run, write, found[REFUSED], kept)
+    refused = kept.where(candidate.refused_predicate)
+    refused = refused.localCheckpoint(eager=False) if found[REFUSED] else refused
+    refuses_all = not any(found[rule.name] for rule in rules if rule.on_failure != "quarantine")
+    results = judged(attempt, candidate, refused if refuses_all else kept, rules, found)
+    return results, quarantine(attempt.engine, candidate, attempt.run, write, found[REFUSED], kept, refused)
 
 
 def _overwritten(attempt: Attempt) -> str:

@@ -19,11 +19,21 @@ Write = Callable[..., Outcome]
 
 
 def quarantine(
-    engine: Engine, candidate: Candidate, run: Run, write: Write, rows: int, frame: "DataFrame | None" = None
+    engine: Engine,
+    candidate: Candidate,
+    run: Run,
+    write: Write,
+    rows: int,
+    frame: "DataFrame",
+    refused: "DataFrame | None" = None,
 ) -> Quarantined | None:
     """Merge the refused rows into the quarantine table, idempotently by their source; None where there are none.
 
     Rows that stand in it, and that an accepted version corrects, leave it in the same commit.
+
+    :param rows: how many rows are refused.
+    :param frame: the candidate's rows, kept.
+    :param refused: those of them that are refused, where they are kept beside all.
     """
     target = candidate.table.quarantine
     if target is None:
@@ -33,9 +43,9 @@ def quarantine(
         return None
 
     def changes() -> "DataFrame":
-        refused = candidate.quarantine_rows(frame).selectExpr("*", f"false AS {DELETED}")
+        held = candidate.quarantine_rows(frame if refused is None else refused).selectExpr("*", f"false AS {DELETED}")
         corrected = _corrected(engine, candidate, frame) if _standing_rows(engine, candidate.table) else None
-        return refused if corrected is None else refused.unionByName(corrected)
+        return held if corrected is None else held.unionByName(corrected)
 
     outcome = write(engine, target, changes, run=Run(run.run_id))
     new_rows = outcome.inserted_rows if isinstance(outcome, Published) else 0
@@ -50,7 +60,7 @@ def _standing_rows(engine: Engine, table: IcebergTable) -> int:
     return main.rows if main else 0
 
 
-def _corrected(engine: Engine, candidate: Candidate, frame: "DataFrame | None") -> "DataFrame":
+def _corrected(engine: Engine, candidate: Candidate, frame: "DataFrame") -> "DataFrame":
     """Return the quarantine's rows of which an accepted version, at least as new, is among the candidate's."""
     from pyspark.sql.functions import expr
 
