@@ -55,8 +55,10 @@ def worker_of(instance: "DagsterInstance", run_id: str) -> Process | None:
 
 
 def _is_of_one_host(instance: "DagsterInstance") -> bool:
+    from dagster._core.storage.event_log import SqliteEventLogStorage
+
     # Dagster's own runs name no host; a folder of SQLite files is of one, a database server is not.
-    return instance.get_ref().storage_data.class_name == "DagsterSqliteStorage"
+    return isinstance(instance.event_log_storage, SqliteEventLogStorage)
 
 
 def _message(pid: int) -> str:

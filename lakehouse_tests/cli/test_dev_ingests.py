@@ -27,10 +27,10 @@ def test_a_killed_run_and_a_killed_spark_lose_nothing(settings: Settings, starte
     child = live.start()
     live.drop(tmp_path, "1.csv", "1,Apple,false", "2,Pear,false")
     live.wait_for_fruits(2)
+    wait_for(lambda: live.worker() is None, "the end of the first run", SECONDS)
 
     live.drop(tmp_path, "2.csv", "3,Plum,false", "4,Pear,true")
-    wait_for(lambda: live.worker() is not None, "a run", SECONDS)
-    os.kill(live.worker(), signal.SIGKILL)
+    os.kill(live.wait_for_worker(), signal.SIGKILL)
     live.wait_for_fruits(3)
 
     live.drop(tmp_path, "3.csv", "5,Fig,false")
