@@ -11,10 +11,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lakehouse.iceberg.engine import Engine
 
+T = TypeVar("T")
 ROOT = Path(__file__).parent.parent
 KILLED = -signal.SIGKILL
 _UNTIL_ENDED_SECONDS = 600
@@ -97,12 +98,13 @@ def engine_of_process(home: str | None = None, lock_dir: str | None = None) -> E
     return replace(engine, lock_dir=Path(lock_dir)) if lock_dir else engine
 
 
-def wait_for(happened: Callable[[], bool], what: str, timeout_seconds: float = 120) -> None:
-    """Wait until something has happened."""
+def wait_for(happened: Callable[[], T], what: str, timeout_seconds: float = 120) -> T:
+    """Wait until something has happened, and return what tells it."""
     deadline = time.monotonic() + timeout_seconds
-    while not happened():
+    while not (found := happened()):
         assert time.monotonic() < deadline, f"{what} did not happen within {timeout_seconds} s"
         time.sleep(0.05)
+    return found
 
 
 def meet(folder: Path, parties: int) -> None:

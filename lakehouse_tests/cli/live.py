@@ -71,17 +71,9 @@ class Live:
                     return found.pid
         return None
 
-    def wait_for_worker(self) -> int:
-        """The process of a run that goes on, once one does."""
-        seen: list[int | None] = []
-
-        def goes_on() -> bool:
-            seen.append(self.worker())
-            return seen[-1] is not None
-
-        wait_for(goes_on, "a run", SECONDS)
-        assert seen[-1] is not None
-        return seen[-1]
+    def wait_for_runs(self) -> None:
+        """Wait until no run goes on."""
+        wait_for(lambda: not {"QUEUED", "STARTING", "STARTED"} & set(self.statuses()), "the end of all runs", SECONDS)
 
     def statuses(self) -> list[str]:
         """What became of the runs, the first one first."""

@@ -30,7 +30,7 @@ def test_a_killed_run_and_a_killed_spark_lose_nothing(settings: Settings, starte
     wait_for(lambda: live.worker() is None, "the end of the first run", SECONDS)
 
     live.drop(tmp_path, "2.csv", "3,Plum,false", "4,Pear,true")
-    os.kill(live.wait_for_worker(), signal.SIGKILL)
+    os.kill(wait_for(live.worker, "a run", SECONDS), signal.SIGKILL)
     live.wait_for_fruits(3)
 
     live.drop(tmp_path, "3.csv", "5,Fig,false")
@@ -59,7 +59,7 @@ def test_each_row_is_there_once_whoever_ingests(settings: Settings, started, tmp
     assert command.status() == 0, command.said
     live.wait_for_fruits(FILES + 1)
     wait_for(lambda: not list((settings.home / "inbox/fruits").iterdir()), "an empty inbox", SECONDS)
-    wait_for(lambda: not {"QUEUED", "STARTING", "STARTED"} & set(live.statuses()), "the end of all runs", SECONDS)
+    live.wait_for_runs()
     assert set(live.statuses()) == {"SUCCESS"}
     assert len(live.statuses()) >= AT_LEAST
     landed = live.rows("bronze.raw_fruits", "_source_file", "_source_row")
