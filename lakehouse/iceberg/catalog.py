@@ -76,9 +76,11 @@ class Catalog:
 
     def has(self, table: str) -> bool:
         """Whether the table is there."""
-        read = self._read.get(table)
-        is_as_read = read is not None and read.metadata_location == self._metadata_location(table)
-        return is_as_read or bool(self.client.table_exists(table))
+        try:
+            self.load(table)
+        except TableNotFound:
+            return False
+        return True
 
     def _metadata_location(self, table: str) -> str | None:
         """Ask where a table's metadata is now, of a catalog that tells it without reading it; None of others."""

@@ -10,14 +10,12 @@ from contextlib import AbstractContextManager, contextmanager
 from threading import RLock
 from typing import Any
 
-from dagster._core.storage.event_log import SqliteEventLogStorage
+from dagster._core.storage.event_log.sqlite.sqlite_event_log import INDEX_SHARD_NAME, SqliteEventLogStorage
+from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS
 from sqlalchemy import Connection, Engine, create_engine
 
-_INDEX = "index"
-"""The file that all runs share; each has one of its own beside it."""
 _MOST = 4
 """Engines that are kept: a command is at one run at a time."""
-_BUSY_SECONDS = 30
 
 
 class EventLog(SqliteEventLogStorage):
@@ -39,16 +37,16 @@ class EventLog(SqliteEventLogStorage):
 
     def index_connection(self) -> AbstractContextManager[Connection]:
         """Connect to what is kept of all runs."""
-        return self._connected(_INDEX)
+        return self._connected(INDEX_SHARD_NAME)
 
     def wipe(self) -> None:
         """Delete all events, with their files."""
-        self._forget(*list(self._engines))
+        self._forget(*self._engines)
         super().wipe()
 
     def dispose(self) -> None:
         """Close the files."""
-        self._forget(*list(self._engines))
+        self._forget(*self._engines)
         super().dispose()
 
     @contextmanager
@@ -60,18 +58,16 @@ class EventLog(SqliteEventLogStorage):
         if file in self._engines:
             self._engines.move_to_end(file)
             return self._engines[file]
-        with super().index_connection() if file == _INDEX else super().run_connection(file):
+        with super().run_connection(file):
             # The tables are there now.
             pass
-        engine = create_engine(self.conn_string_for_shard(file), connect_args={"timeout": _BUSY_SECONDS})
+        engine = create_engine(self.conn_string_for_shard(file), connect_args={"timeout": SQLITE_BUSY_TIMEOUT_SECONDS})
         self._engines[file] = engine
         if len(self._engines) > _MOST:
-            oldest = next(name for name in self._engines if name != _INDEX)
-            self._forget(oldest)
+            self._forget(next(name for name in self._engines if name != INDEX_SHARD_NAME))
         return engine
 
     def _forget(self, *files: str) -> None:
         with self._using:
             for file in files:
-                if file in self._engines:
-                    self._engines.pop(file).dispose()
+                self._engines.pop(file).dispose()

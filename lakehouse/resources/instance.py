@@ -5,8 +5,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from lakehouse.resources.files import replace_text
 from lakehouse.resources.kept_open import kept_open
 from lakehouse.settings import Settings
@@ -48,6 +46,8 @@ def open_instance(settings: Settings) -> "Iterator[dg.DagsterInstance]":
 
 def _overrides(folder: Path) -> dict[str, Any]:
     """Return what differs in commands from what the folder's `dagster.yaml` says; a storage that it names is kept."""
+    import yaml
+
     configured = yaml.safe_load((folder / "dagster.yaml").read_text(encoding="utf-8")) or {}
     if _STORAGES & set(configured):
         return _OVERRIDES

@@ -17,7 +17,7 @@ from lakehouse.iceberg.writing.measures import measured, measures
 from lakehouse.iceberg.writing.quarantine import Write, quarantine
 from lakehouse.iceberg.writing.settle import publish, refuse, unchanged, with_counts
 from lakehouse.iceberg.writing.stage import Attempt
-from lakehouse.iceberg.writing.verdict import REFUSED, counted, judged
+from lakehouse.iceberg.writing.verdict import REFUSED, counted, judged, refused_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,10 +42,10 @@ def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int
         came = _came(mode, candidate)
     compared = _compare(attempt, mode, candidate, came).localCheckpoint(eager=False)
     found = count(compared, _aggregates(attempt.table, mode, candidate))
-    results = _results(attempt, mode, candidate, compared, found)
-    refused = found[REFUSED]
-    quarantined = quarantine(attempt.engine, candidate, attempt.run, write, refused, compared)
-    repeated = found[TOTAL] - refused - found[_KEYS]
+    refused = refused_rows(candidate, compared, found)
+    results = _results(attempt, mode, candidate, compared, refused, found)
+    quarantined = quarantine(attempt.engine, candidate, attempt.run, write, found[REFUSED], compared, refused)
+    repeated = found[TOTAL] - found[REFUSED] - found[_KEYS]
     if repeated:
         return refuse(
             attempt,
@@ -133,10 +133,10 @@ def _aggregates(table: IcebergTable, mode: Merge, candidate: Candidate) -> dict[
 
 
 def _results(
-    attempt: Attempt, mode: Merge, candidate: Candidate, compared: "DataFrame", found: dict
+    attempt: Attempt, mode: Merge, candidate: Candidate, compared: "DataFrame", refused: "DataFrame", found: dict
 ) -> list[RuleResult]:
     accepted_rows = found[TOTAL] - found[REFUSED]
-    results = judged(attempt, candidate, compared, attempt.table.row_rules, found)
+    results = judged(attempt, candidate, compared, refused, attempt.table.row_rules, found)
     bounded = [rule for rule in attempt.table.rules if rule.kind == "figures"]
     results += [RuleResult(rule, 0, accepted_rows, value=found[rule.name]) for rule in bounded]
     return results + [RuleResult(rule, 0, accepted_rows) for rule in attempt.table.rules if _is_key(rule, mode)]

@@ -16,7 +16,7 @@ from lakehouse.iceberg.writing.evaluation import judge_candidate, reader_of_othe
 from lakehouse.iceberg.writing.quarantine import Write, quarantine
 from lakehouse.iceberg.writing.settle import publish, refuse, unchanged, with_counts
 from lakehouse.iceberg.writing.stage import Attempt
-from lakehouse.iceberg.writing.verdict import REFUSED, counted, judged
+from lakehouse.iceberg.writing.verdict import REFUSED, counted, judged, refused_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -122,15 +122,10 @@ _ANY = Rule("__rows", "counts the rows", (), "warn", violated_by="false")
 def _split(
     attempt: Attempt, candidate: Candidate, kept: "DataFrame", write: Write, rules: Sequence[Rule]
 ) -> tuple[list[RuleResult], Quarantined | None]:
-    """Count the rows that break row rules, in one query, and publish those that are refused to the quarantine.
-
-    The refused ones are kept too, so that samples and quarantine need one look for them at all rows.
-    """
+    """Count the rows that break row rules, in one query, and publish those that are refused to the quarantine."""
     found = count(kept, counted(candidate, rules))
-    refused = kept.where(candidate.refused_predicate)
-    refused = refused.localCheckpoint(eager=False) if found[REFUSED] else refused
-    refuses_all = not any(found[rule.name] for rule in rules if rule.on_failure != "quarantine")
-    results = judged(attempt, candidate, refused if refuses_all else kept, rules, found)
+    refused = refused_rows(candidate, kept, found)
+    results = judged(attempt, candidate, kept, refused, rules, found)
     return results, quarantine(attempt.engine, candidate, attempt.run, write, found[REFUSED], kept, refused)
 
 

@@ -113,9 +113,8 @@ class Candidate:
         present = [name for name in frame.columns if name in {*self.table.column_names, *SOURCE_COLUMNS}]
         return [f"{self.delivered_sql(name)} AS {identifier(name)}" for name in present]
 
-    def quarantine_rows(self, frame: "DataFrame | None" = None) -> "DataFrame":
-        """Return the refused rows as the quarantine table holds them."""
-        refused = (self.frame if frame is None else frame).where(self.refused_predicate)
+    def quarantine_rows(self, refused: "DataFrame") -> "DataFrame":
+        """Return rows that are refused as the quarantine table holds them."""
         assert self.table.quarantine is not None
         delivered = [name for name in self.table.quarantine.column_names if name in self.table.column_names]
         texts = [f"{self._text_sql(name)} AS {identifier(name)}" for name in delivered if name not in SOURCE_COLUMNS]

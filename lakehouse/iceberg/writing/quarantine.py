@@ -25,7 +25,7 @@ def quarantine(
     write: Write,
     rows: int,
     frame: "DataFrame",
-    refused: "DataFrame | None" = None,
+    refused: "DataFrame",
 ) -> Quarantined | None:
     """Merge the refused rows into the quarantine table, idempotently by their source; None where there are none.
 
@@ -33,7 +33,7 @@ def quarantine(
 
     :param rows: how many rows are refused.
     :param frame: the candidate's rows, kept.
-    :param refused: those of them that are refused, where they are kept beside all.
+    :param refused: those of them that are refused.
     """
     target = candidate.table.quarantine
     if target is None:
@@ -43,7 +43,7 @@ def quarantine(
         return None
 
     def changes() -> "DataFrame":
-        held = candidate.quarantine_rows(frame if refused is None else refused).selectExpr("*", f"false AS {DELETED}")
+        held = candidate.quarantine_rows(refused).selectExpr("*", f"false AS {DELETED}")
         corrected = _corrected(engine, candidate, frame) if _standing_rows(engine, candidate.table) else None
         return held if corrected is None else held.unionByName(corrected)
 

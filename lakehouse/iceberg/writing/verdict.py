@@ -25,18 +25,32 @@ def counted(candidate: Candidate, rules: Sequence[Rule]) -> dict[str, str]:
     }
 
 
+def refused_rows(candidate: Candidate, rows: "DataFrame", found: Mapping[str, Any]) -> "DataFrame":
+    """Return the rows that go to the quarantine; kept, so that it and the samples need one look at all rows."""
+    refused = rows.where(candidate.refused_predicate)
+    return refused.localCheckpoint(eager=False) if found[REFUSED] else refused
+
+
 def judged(
-    attempt: Attempt, candidate: Candidate, rows: "DataFrame", rules: Sequence[Rule], found: Mapping[str, Any]
+    attempt: Attempt,
+    candidate: Candidate,
+    rows: "DataFrame",
+    refused: "DataFrame",
+    rules: Sequence[Rule],
+    found: Mapping[str, Any],
 ) -> list[RuleResult]:
     """Return what each rule found, in rows that were counted, with samples of those that break it.
 
     A rule that quarantines looks at all rows, and the others at those that go on.
+
+    :param refused: those of the rows that go to the quarantine.
     """
     looked_at = {True: found[TOTAL], False: found[TOTAL] - found[REFUSED]}
     results = [RuleResult(rule, found[rule.name], looked_at[rule.on_failure == "quarantine"]) for rule in rules]
     shown = [result.rule for result in results if result.failed_rows and _is_shown(result)]
     broken = {rule.name: _breaks(candidate, rule) for rule in shown}
-    samples = samples_of(attempt.engine, attempt.table, rows, broken, found, candidate.shown_terms(rows))
+    shown_rows = refused if all(rule.on_failure == "quarantine" for rule in shown) else rows
+    samples = samples_of(attempt.engine, attempt.table, shown_rows, broken, found, candidate.shown_terms(rows))
     return [replace(result, sample=samples.get(result.rule.name, ())) for result in results]
 
 
