@@ -11,6 +11,7 @@ from dagster._utils.error import SerializableErrorInfo
 from lakehouse_tests.monitoring.watch import Watch
 
 NAME = "fruits_files"
+FAILED = SerializableErrorInfo("lakehouse.errors.SetupError: No Java.\n", [], "SetupError", None, None)
 
 
 class Sensor:
@@ -25,9 +26,8 @@ class Sensor:
         instance.add_instigator_state(InstigatorState(self.origin, InstigatorType.SENSOR, status))
         self.count = 0
 
-    def tick(self, status: TickStatus) -> None:
+    def tick(self, status: TickStatus, error: SerializableErrorInfo = FAILED) -> None:
         self.count += 1
-        error = SerializableErrorInfo("lakehouse.errors.SetupError: No Java.\n", [], "SetupError", None, None)
         self.instance.create_tick(
             TickData(
                 self.origin.get_id(),
@@ -58,6 +58,27 @@ def test_a_sensor_that_fails_is_told_once_and_when_it_works_again(watch: Watch) 
     assert watch.says(names=[NAME]) == []
     sensor.tick(TickStatus.SKIPPED)
     assert watch.says(names=[NAME]) == ["Over: sensor fruits_files fails"]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Could not reach user code server. gRPC Error code: UNAVAILABLE", []),
+        ("The sensor tick timed out due to taking longer than 60 seconds", ["sensor fruits_files fails"]),
+    ],
+)
+def test_a_tick_that_reached_no_code_is_passed_over_and_one_that_took_too_long_is_not(
+    watch: Watch, said: str, told: list[str]
+) -> None:
+    sensor = Sensor(watch.instance)
+    sensor.tick(TickStatus.SKIPPED)
+    sensor.tick(TickStatus.FAILURE, _unreachable("Unable to reach the user code server.", _unreachable(said)))
+    assert watch.says(names=[NAME]) == told
+
+
+def _unreachable(said: str, cause: SerializableErrorInfo | None = None) -> SerializableErrorInfo:
+    kind = "DagsterUserCodeUnreachableError"
+    return SerializableErrorInfo(f"dagster._core.errors.{kind}: {said}\n", [], kind, cause, None)
 
 
 @pytest.mark.parametrize(("status", "names"), [(InstigatorStatus.STOPPED, [NAME]), (InstigatorStatus.RUNNING, [])])

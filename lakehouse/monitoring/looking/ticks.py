@@ -1,4 +1,8 @@
-"""Sensors and schedules whose last tick failed; one that was switched off is left alone."""
+"""Sensors and schedules whose last tick failed; one that was switched off is left alone.
+
+A tick that did not reach Dagster's server of user code is passed over: whoever looks now is answered by that server. So
+end the ticks that go on while `lakehouse dev` is killed; where the server is gone for long, no sign of life is left.
+"""
 
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
@@ -12,6 +16,8 @@ from lakehouse.monitoring.looking.reasons import reason_of
 
 _LOOKED_AT = 5
 _FAILURE, _STARTED = "FAILURE", "STARTED"
+# What Dagster says too where the server is there, and takes too long, is another text.
+_UNREACHED = ("DagsterUserCodeUnreachableError", "Could not reach user code server")
 
 
 def look_at_ticks(lookout: Lookout, names: Collection[str]) -> Observed:
@@ -26,7 +32,7 @@ def look_at_ticks(lookout: Lookout, names: Collection[str]) -> Observed:
 
 def _failing(lookout: Lookout, state: Any) -> Iterator[Broke]:
     ticks = lookout.instance.get_ticks(state.instigator_origin_id, state.selector_id, limit=_LOOKED_AT)
-    ended = [tick for tick in ticks if tick.status.value != _STARTED]
+    ended = [tick for tick in ticks if tick.status.value != _STARTED and not _reached_nobody(tick.error)]
     if not ended or ended[0].status.value != _FAILURE:
         return
     kind, name = state.instigator_type.value.lower(), state.instigator_name
@@ -47,6 +53,15 @@ def _failing(lookout: Lookout, state: Any) -> Iterator[Broke]:
         table,
         lookout.owner(table),
     )
+
+
+def _reached_nobody(error: Any) -> bool:
+    kind, text = _UNREACHED
+    while error is not None:
+        if error.cls_name == kind and text in error.message:
+            return True
+        error = error.cause
+    return False
 
 
 def _while_it_lasts(lookout: Lookout, feed: WatchedFeed) -> list[str]:
