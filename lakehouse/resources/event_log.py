@@ -1,21 +1,29 @@
 """Dagster's SQLite event log, with a file's engine kept from one event to the next.
 
 Dagster's own makes an engine for each connection, and with it loses what SQLAlchemy keeps in one: the statements that
-it compiled, and the connection.
+it compiled, and the connection. It makes the tables of each run's file one by one, and notes their revision by Alembic;
+here the second file is a copy of the first as it was then. And it asks for each check which materialization it speaks
+of; here the checks of one are told by one answer.
 """
 
+import sqlite3
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
+from pathlib import Path
 from threading import RLock
 from typing import Any
+from uuid import uuid4
 
+from dagster import AssetKey, AssetRecordsFilter, DagsterEventType, EventLogEntry, EventRecordsResult
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import INDEX_SHARD_NAME, SqliteEventLogStorage
 from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS
 from sqlalchemy import Connection, Engine, create_engine
 
 _MOST = 4
 """Engines that are kept: a command is at one run at a time."""
+_REMEMBERED_SECONDS = 1.0
 
 
 class EventLog(SqliteEventLogStorage):
@@ -24,6 +32,8 @@ class EventLog(SqliteEventLogStorage):
     def __init__(self, base_dir: str, inst_data: Any = None) -> None:
         self._engines: OrderedDict[str, Engine] = OrderedDict()
         self._using = RLock()
+        self._empty: bytes | None = None
+        self._told: tuple[float, tuple, EventRecordsResult] | None = None
         super().__init__(base_dir, inst_data)
 
     @classmethod
@@ -38,6 +48,27 @@ class EventLog(SqliteEventLogStorage):
     def index_connection(self) -> AbstractContextManager[Connection]:
         """Connect to what is kept of all runs."""
         return self._connected(INDEX_SHARD_NAME)
+
+    def store_event(self, event: EventLogEntry) -> None:
+        """Store an event; after any but that of a check, a materialization may be newer than the one told last."""
+        if event.dagster_event_type != DagsterEventType.ASSET_CHECK_EVALUATION:
+            self._told = None
+        super().store_event(event)
+
+    def fetch_materializations(
+        self,
+        records_filter: AssetKey | AssetRecordsFilter,
+        limit: int,
+        cursor: str | None = None,
+        ascending: bool = False,
+    ) -> EventRecordsResult:
+        """Return materializations; for the checks of one in a row, those that were told for the first of them."""
+        asked, now = (records_filter, limit, cursor, ascending), time.monotonic()
+        if self._told and self._told[1] == asked and now - self._told[0] < _REMEMBERED_SECONDS:
+            return self._told[2]
+        found = super().fetch_materializations(records_filter, limit, cursor, ascending)
+        self._told = (now, asked, found)
+        return found
 
     def wipe(self) -> None:
         """Delete all events, with their files."""
@@ -58,16 +89,41 @@ class EventLog(SqliteEventLogStorage):
         if file in self._engines:
             self._engines.move_to_end(file)
             return self._engines[file]
-        with super().run_connection(file):
-            # The tables are there now.
-            pass
+        self._make_tables(file)
         engine = create_engine(self.conn_string_for_shard(file), connect_args={"timeout": SQLITE_BUSY_TIMEOUT_SECONDS})
         self._engines[file] = engine
         if len(self._engines) > _MOST:
             self._forget(next(name for name in self._engines if name != INDEX_SHARD_NAME))
         return engine
 
+    def _make_tables(self, file: str) -> None:
+        path = Path(self.path_for_shard(file))
+        if self._empty and _put(path, self._empty):
+            return
+        is_new = not path.exists()
+        with super().run_connection(file):
+            pass
+        if is_new and file != INDEX_SHARD_NAME:
+            with closing(sqlite3.connect(path)) as connection:
+                if connection.execute("SELECT count(*) FROM event_logs").fetchone() == (0,):
+                    self._empty = connection.serialize()
+
     def _forget(self, *files: str) -> None:
         with self._using:
             for file in files:
                 self._engines.pop(file).dispose()
+
+
+def _put(path: Path, content: bytes) -> bool:
+    """Let a file appear whole; False where there is one, or where files cannot be linked."""
+    if path.exists():
+        return False
+    whole = path.with_name(f"{uuid4().hex}.new")
+    try:
+        whole.write_bytes(content)
+        path.hardlink_to(whole)
+    except OSError:
+        return False
+    finally:
+        whole.unlink(missing_ok=True)
+    return True

@@ -1,6 +1,9 @@
 """The event log of commands: Dagster's own, in the same files, read by either of the two."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -11,6 +14,7 @@ from lakehouse.settings import Settings
 
 pytestmark = pytest.mark.unit
 
+KINDS = dg.StaticPartitionsDefinition(["a", "b"])
 CHECKS = [dg.AssetCheckSpec(name, asset="fruit") for name in ("ripe", "round")]
 
 
@@ -22,6 +26,14 @@ def fruit() -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
     )
 
 
+@dg.asset(check_specs=[dg.AssetCheckSpec(spec.name, asset="kilos") for spec in CHECKS], partitions_def=KINDS)
+def kilos() -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
+    yield dg.MaterializeResult(
+        check_results=[dg.AssetCheckResult(check_name=spec.name, passed=True) for spec in CHECKS]
+    )
+
+
+PARTITIONED = dg.Definitions(assets=[kilos]).resolve_implicit_global_asset_job_def()
 JOB = dg.Definitions(assets=[fruit]).resolve_implicit_global_asset_job_def()
 
 
@@ -74,6 +86,35 @@ def test_of_many_runs_each_keeps_its_events_and_few_files_are_open(settings: Set
         counts = {len(said(instance, run_id)) for run_id in runs}
         assert len(counts) == 1
         assert len(instance.event_log_storage._engines) == 4
+
+
+def test_the_file_of_a_later_run_is_as_that_of_the_first(settings: Settings) -> None:
+    with open_instance(settings) as instance:
+        paths = [
+            instance.event_log_storage.path_for_shard(JOB.execute_in_process(instance=instance).run_id)
+            for _ in range(2)
+        ]
+        assert instance.event_log_storage._empty
+    assert not list(Path(paths[0]).parent.glob("*.new"))
+    first, second = (shape_of(path) for path in paths)
+    assert first == second and ("wal",) in first
+
+
+def shape_of(path: str) -> list[tuple]:
+    """The tables and indexes of a file, how it keeps its journal, and its revision."""
+    with closing(sqlite3.connect(path)) as connection:
+        asked = ("SELECT sql FROM sqlite_master ORDER BY name", "PRAGMA journal_mode", "SELECT * FROM alembic_version")
+        return [row for statement in asked for row in connection.execute(statement)]
+
+
+def test_each_check_speaks_of_the_materialization_of_its_run(settings: Settings) -> None:
+    with open_instance(settings) as instance:
+        for _ in range(2):
+            run_id = PARTITIONED.execute_in_process(instance=instance, partition_key="a").run_id
+            events = instance.get_records_for_run(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION).records
+            told = [record.event_log_entry.dagster_event.event_specific_data for record in events]
+            assert len(told) == len(CHECKS)
+            assert {one.target_materialization_data.run_id for one in told} == {run_id}
 
 
 def test_a_run_that_is_deleted_is_gone_and_the_others_stay(settings: Settings) -> None:
