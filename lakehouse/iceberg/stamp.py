@@ -31,12 +31,10 @@ class Stamp:
     spans: tuple[tuple[str, str], ...] = ()
 
     def to_summary(self) -> dict[str, str]:
-        """Return the stamp as snapshot properties; snapshot ids are text, since they exceed 2^53."""
-        ranged = {
-            f"{PREFIX}read": _pins_text(self.read),
-            f"{PREFIX}since": _pins_text(self.since),
-            f"{PREFIX}spans": json.dumps(self.spans),
-        }
+        """Return the stamp as snapshot properties; snapshot ids are text, since they exceed 2^53.
+
+        All of them each time: those that a commit is given replace what Spark's session has for the commit beside it.
+        """
         return {
             f"{PREFIX}kind": self.kind,
             f"{PREFIX}write-id": self.write_id,
@@ -44,7 +42,9 @@ class Stamp:
             f"{PREFIX}partitions": json.dumps(list(self.partitions)),
             f"{PREFIX}inputs": _pins_text(self.inputs),
             f"{PREFIX}declaration": self.declaration,
-            **(ranged if self.read else {}),
+            f"{PREFIX}read": _pins_text(self.read),
+            f"{PREFIX}since": _pins_text(self.since),
+            f"{PREFIX}spans": json.dumps(self.spans),
         }
 
     @classmethod

@@ -1,6 +1,6 @@
 """One try at an append or an overwrite."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import UsageError
@@ -11,6 +11,7 @@ from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import Append, OverwritePartitions
 from lakehouse.iceberg.writing import stage
 from lakehouse.iceberg.writing.audit import audit, count, sample_of
+from lakehouse.iceberg.writing.beside import beside
 from lakehouse.iceberg.writing.candidate import Candidate, prepare
 from lakehouse.iceberg.writing.evaluation import judge_candidate, reader_of_others
 from lakehouse.iceberg.writing.quarantine import Write, quarantine
@@ -63,7 +64,8 @@ def _append(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[
     if total == _added(attempt) and all(rule in rules for rule in casting):
         return [RuleResult(rule, 0, total) for rule in rules], None
     judged_now = [*attempt.table.quarantining_rules, *casting]
-    split, quarantined = _split(attempt, candidate, candidate.frame, write, judged_now)
+    split, publish_refused = _split(attempt, candidate, candidate.frame, write, judged_now)
+    quarantined = publish_refused()
     refused = quarantined.rows if quarantined else 0
     if total - refused > _added(attempt):
         # They belong to the candidate that is refused for them.
@@ -88,9 +90,10 @@ def _overwrite(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[li
         return [], None
     candidate = candidate.judged()
     kept = candidate.frame.localCheckpoint(eager=False)
-    split, quarantined = _split(attempt, candidate, kept, write, attempt.table.row_rules)
-    stage.overwrite(attempt, candidate.accepted(kept), _overwritten(attempt))
-    return split, quarantined
+    split, publish_refused = _split(attempt, candidate, kept, write, attempt.table.row_rules)
+    with beside(attempt.engine.spark, publish_refused) as quarantined:
+        stage.overwrite(attempt, candidate.accepted(kept), _overwritten(attempt))
+    return split, quarantined.result()
 
 
 def _settle(
@@ -104,11 +107,15 @@ def _settle(
         changed = _changed_rows(attempt, head)
         existing = attempt.existing() if isinstance(attempt.table.write, Append) and attempt.base.rows else None
         read_other = reader_of_others(attempt)
-        found, measured = audit(
-            attempt.engine, attempt.table, changed, [_ANY, *rules], existing, read_other, measure=True
-        )
+        with beside(attempt.engine.spark, lambda: judge_candidate(attempt)) as other:
+            found, measured = audit(
+                attempt.engine, attempt.table, changed, [_ANY, *rules], existing, read_other, measure=True
+            )
+        judged_otherwise = other.result()
+    else:
+        judged_otherwise = judge_candidate(attempt)
     standing = found[0].total_rows if found else 0
-    results = [*split, *found[1:], *judge_candidate(attempt), *_outside(attempt, head, standing)]
+    results = [*split, *found[1:], *judged_otherwise, *_outside(attempt, head, standing)]
     if any(result.blocks for result in results):
         return refuse(attempt, results, quarantined, number)
     published = publish(attempt, results, quarantined, number)
@@ -121,12 +128,12 @@ _ANY = Rule("__rows", "counts the rows", (), "warn", violated_by="false")
 
 def _split(
     attempt: Attempt, candidate: Candidate, kept: "DataFrame", write: Write, rules: Sequence[Rule]
-) -> tuple[list[RuleResult], Quarantined | None]:
-    """Count the rows that break row rules, in one query, and publish those that are refused to the quarantine."""
+) -> tuple[list[RuleResult], Callable[[], Quarantined | None]]:
+    """Count the rows that break row rules, in one query; what is returned publishes the refused to the quarantine."""
     found = count(kept, counted(candidate, rules))
     refused = refused_rows(candidate, kept, found)
     results = judged(attempt, candidate, kept, refused, rules, found)
-    return results, quarantine(attempt.engine, candidate, attempt.run, write, found[REFUSED], kept, refused)
+    return results, lambda: quarantine(attempt.engine, candidate, attempt.run, write, found[REFUSED], kept, refused)
 
 
 def _overwritten(attempt: Attempt) -> str:

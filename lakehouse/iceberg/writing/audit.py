@@ -13,6 +13,7 @@ from lakehouse.iceberg.read import read_main
 from lakehouse.iceberg.rules.measures import Aggregate
 from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import IcebergTable
+from lakehouse.iceberg.writing.beside import beside
 from lakehouse.iceberg.writing.key_rules import KeyRule, count_broken, key_bounds
 from lakehouse.iceberg.writing.measures import measured, measures
 from lakehouse.iceberg.writing.one_job import planned_once
@@ -47,7 +48,8 @@ def audit(
     """Evaluate rules on typed rows, with a sample of at most 20 rows for each rule that does not hold.
 
     One query, a single Spark job, answers all that rows tell by themselves, and one more what others must tell: whether
-    a key stands elsewhere, or has no partner.
+    a key stands elsewhere, or has no partner. Both run at once, unless the second looks only near the keys that the
+    first finds.
 
     :param rules: those of other kinds, which rows do not answer, are passed over.
     :param existing: rows already in the table, that new ones must be unique among as well; only those whose key can be
@@ -64,12 +66,17 @@ def audit(
     if measure:
         asked |= measures(table)
     with planned_once(engine.spark):
-        found = count(rows, asked)
-        near = [key.near(found) for key in keyed]
-        repeated = count_broken(rows, near)
+        if bounds:
+            found = count(rows, asked)
+            keyed = [key.near(found) for key in keyed]
+            repeated = count_broken(rows, keyed)
+        else:
+            with beside(engine.spark, lambda: count_broken(rows, keyed)) as other:
+                found = count(rows, asked)
+            repeated = other.result()
     broken = {rule.name: found[rule.name] for rule in rules if rule.is_row_rule} | repeated
     results = [_result(rule, broken, found) for rule in rules]
-    return Audited(_sampled(engine, table, rows, results, {key.rule.name: key for key in near}), measured(found))
+    return Audited(_sampled(engine, table, rows, results, {key.rule.name: key for key in keyed}), measured(found))
 
 
 def _result(rule: Rule, broken: Mapping[str, int], found: Mapping[str, Any]) -> RuleResult:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriterV2, SparkSession
 
 _SESSION_PROPERTY = "spark.sql.iceberg.snapshot-property."
+_session_properties = Lock()
+"""A session has one set of properties for all threads; a commit that is given its own has none of them."""
 _PARTLY_MATCHING_FILE = "some, but not all, rows match"
 
 
@@ -149,13 +152,14 @@ def _stamped_sql(attempt: Attempt, statement: str) -> None:
 def with_properties(spark: "SparkSession", properties: Mapping[str, str]) -> Iterator[None]:
     """Let the commits of SQL statements have these snapshot properties."""
     named = {f"{_SESSION_PROPERTY}{key}": value for key, value in properties.items()}
-    try:
-        for key, value in named.items():
-            spark.conf.set(key, value)
-        yield
-    finally:
-        for key in named:
-            spark.conf.unset(key)
+    with _session_properties:
+        try:
+            for key, value in named.items():
+                spark.conf.set(key, value)
+            yield
+        finally:
+            for key in named:
+                spark.conf.unset(key)
 
 
 def _commit(attempt: Attempt, action) -> None:  # noqa: ANN001

@@ -1,0 +1,35 @@
+"""Work of Spark beside other work: while one query is planned, or has few tasks, another has the cores."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T = TypeVar("T")
+_INTERRUPTED_AGAIN_SECONDS = 0.2
+
+
+@contextmanager
+def beside(spark: "SparkSession", function: Callable[[], T]) -> Iterator["Future[T]"]:
+    """Run a function in a thread for as long as the block takes, and longer where it does: it ends before this does.
+
+    An error of the function is raised at the end, unless the block raises one. Where the block is interrupted, as by
+    Ctrl-C, so is all that the session does.
+    """
+    from pyspark import inheritable_thread_target
+
+    with ThreadPoolExecutor(1, thread_name_prefix="beside") as pool:
+        done = pool.submit(inheritable_thread_target(spark)(function))
+        try:
+            yield done
+        except Exception:
+            raise
+        except BaseException:
+            # Between two jobs there is nothing to interrupt.
+            while wait([done], _INTERRUPTED_AGAIN_SECONDS).not_done:
+                spark.interruptAll()
+            raise
+        done.result()
