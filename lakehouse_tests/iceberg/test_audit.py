@@ -33,9 +33,9 @@ ROWS = [(1, "a", 0.5), (1, "b", 11.0), (2, None, -1.0), (3, "c", NAN), (4, "it's
 
 
 @pytest.fixture
-def loose(engine: Engine) -> Engine:
-    write(engine, LOOSE, rows_of(engine, "id bigint, kind string, v double", ROWS))
-    return engine
+def loose(embedded_engine: Engine) -> Engine:
+    write(embedded_engine, LOOSE, rows_of(embedded_engine, "id bigint, kind string, v double", ROWS))
+    return embedded_engine
 
 
 def table() -> IcebergTable:

@@ -41,16 +41,16 @@ def run(engine: Engine, *statements: str) -> None:
 
 
 @pytest.fixture
-def sold(engine: Engine) -> Engine:
+def sold(embedded_engine: Engine) -> Engine:
     """A table of four rows in two partitions, each a file."""
-    engine.sql(f"CREATE NAMESPACE {engine.catalog.name}.t")
+    embedded_engine.sql(f"CREATE NAMESPACE {embedded_engine.catalog.name}.t")
     run(
-        engine,
+        embedded_engine,
         "CREATE TABLE SOLD (id bigint, v int, d date) PARTITIONED BY (days(d))",
         "INSERT INTO SOLD VALUES (1, 10, DATE '2024-01-01'), (2, 20, DATE '2024-01-01'), "
         "(3, 30, DATE '2024-01-02'), (4, 40, DATE '2024-01-02')",
     )
-    return engine
+    return embedded_engine
 
 
 def test_an_append_adds_its_rows(sold):
@@ -62,10 +62,17 @@ def test_the_first_snapshot_adds_all_rows(sold):
     assert [row[:2] for row in changes(sold)] == [("added", 1), ("added", 2), ("added", 3), ("added", 4)]
 
 
-def test_a_partition_computed_again_shows_only_the_rows_that_differ(engine):
-    write(engine, DAYS, days(engine, (MONDAY, 1, 1), (MONDAY, 2, 2), (TUESDAY, 3, 3)), run=run_of(MONDAY, TUESDAY))
-    write(engine, DAYS, days(engine, (MONDAY, 1, 1), (MONDAY, 9, 2), (MONDAY, 4, 4)), run=run_of(MONDAY))
-    assert changes(engine, table=DAYS.name, key=declared_key(DAYS)) == [
+def test_a_partition_computed_again_shows_only_the_rows_that_differ(embedded_engine):
+    write(
+        embedded_engine,
+        DAYS,
+        days(embedded_engine, (MONDAY, 1, 1), (MONDAY, 2, 2), (TUESDAY, 3, 3)),
+        run=run_of(MONDAY, TUESDAY),
+    )
+    write(
+        embedded_engine, DAYS, days(embedded_engine, (MONDAY, 1, 1), (MONDAY, 9, 2), (MONDAY, 4, 4)), run=run_of(MONDAY)
+    )
+    assert changes(embedded_engine, table=DAYS.name, key=declared_key(DAYS)) == [
         ("before", MONDAY, 2, 2),
         ("after", MONDAY, 9, 2),
         ("added", MONDAY, 4, 4),
@@ -78,7 +85,7 @@ def test_a_row_that_moves_to_another_partition_is_changed(sold):
 
 
 @pytest.mark.parametrize("row_level", ["copy-on-write", "merge-on-read"])
-def test_a_merge_shows_what_it_changed(engine, row_level):
+def test_a_merge_shows_what_it_changed(embedded_engine, row_level):
     table = IcebergTable(
         name="silver.stock",
         comment="",
@@ -87,9 +94,13 @@ def test_a_merge_shows_what_it_changed(engine, row_level):
         row_level=row_level,
     )
     row = "id bigint, v int, m map<string,int>"
-    write(engine, table, rows_of(engine, row, [(at, at, {"a": 1, "b": 2}) for at in range(9)]))
-    write(engine, table, rows_of(engine, row, [(3, 99, {"b": 2, "a": 1}), (4, 4, {"b": 2, "a": 1}), (77, 7, {"a": 1})]))
-    assert changes(engine, table=table.name, key=declared_key(table)) == [
+    write(embedded_engine, table, rows_of(embedded_engine, row, [(at, at, {"a": 1, "b": 2}) for at in range(9)]))
+    write(
+        embedded_engine,
+        table,
+        rows_of(embedded_engine, row, [(3, 99, {"b": 2, "a": 1}), (4, 4, {"b": 2, "a": 1}), (77, 7, {"a": 1})]),
+    )
+    assert changes(embedded_engine, table=table.name, key=declared_key(table)) == [
         ("before", 3, 3, {"a": 1, "b": 2}),
         ("after", 3, 99, {"a": 1, "b": 2}),
         ("added", 77, 7, {"a": 1}),
@@ -175,17 +186,17 @@ def test_a_dropped_column_is_shown_as_it_was(sold):
     assert changes(sold)[:2] == [("before", 1, MONDAY, None, 10), ("after", 1, MONDAY, "x", None)]
 
 
-def test_fields_of_a_struct_are_followed_too(engine):
-    engine.sql(f"CREATE NAMESPACE {engine.catalog.name}.t")
+def test_fields_of_a_struct_are_followed_too(embedded_engine):
+    embedded_engine.sql(f"CREATE NAMESPACE {embedded_engine.catalog.name}.t")
     run(
-        engine,
+        embedded_engine,
         "CREATE TABLE SOLD (id bigint, s struct<a: int, b: array<struct<c: int>>>)",
         "INSERT INTO SOLD SELECT id, named_struct('a', 1, 'b', array(named_struct('c', 1))) FROM range(1, 3)",
         "ALTER TABLE SOLD RENAME COLUMN s.a TO first",
         "ALTER TABLE SOLD ADD COLUMN s.b.element.d string",
         "UPDATE SOLD SET s.first = 2 WHERE id = 1",
     )
-    found = [(row[0], row[1], row[2].asDict(recursive=True)) for row in changes(engine)]
+    found = [(row[0], row[1], row[2].asDict(recursive=True)) for row in changes(embedded_engine)]
     assert found == [
         ("before", 1, {"first": 1, "b": [{"c": 1, "d": None}]}),
         ("after", 1, {"first": 2, "b": [{"c": 1, "d": None}]}),

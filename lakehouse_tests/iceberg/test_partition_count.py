@@ -115,22 +115,22 @@ def fill(engine: Engine, table: IcebergTable, rows: int) -> None:
 
 
 @pytest.mark.spark
-def test_plan_warns_before_a_spec_is_applied_and_while_it_stands(engine: Engine) -> None:
-    fill(engine, declared(columns=COLUMNS), 150)
+def test_plan_warns_before_a_spec_is_applied_and_while_it_stands(embedded_engine: Engine) -> None:
+    fill(embedded_engine, declared(columns=COLUMNS), 150)
     after = declared(columns=COLUMNS, partitioning=["id"])
-    (before,) = plan_now(engine, after).warnings
+    (before,) = plan_now(embedded_engine, after).warnings
     assert "partitioning by id makes about 150 partitions of its 150 rows, with 1 kB each" in before
-    assert apply(engine, after).warnings == (before,)
-    name = engine.catalog.sql_name(NAME)
-    engine.sql(f"INSERT OVERWRITE {name} SELECT * FROM {name}")
-    (standing,) = plan_now(engine, after).warnings
+    assert apply(embedded_engine, after).warnings == (before,)
+    name = embedded_engine.catalog.sql_name(NAME)
+    embedded_engine.sql(f"INSERT OVERWRITE {name} SELECT * FROM {name}")
+    (standing,) = plan_now(embedded_engine, after).warnings
     assert "partitioning by id makes 150 partitions" in standing
 
 
 @pytest.mark.spark
-def test_the_extent_is_what_the_table_holds(engine: Engine) -> None:
-    fill(engine, declared(columns=COLUMNS, partitioning=["bucket(2, id)"]), 48)
-    found = read_extent(engine.catalog.load(NAME))
+def test_the_extent_is_what_the_table_holds(embedded_engine: Engine) -> None:
+    fill(embedded_engine, declared(columns=COLUMNS, partitioning=["bucket(2, id)"]), 48)
+    found = read_extent(embedded_engine.catalog.load(NAME))
     assert (found.rows, len(found.partitions)) == (48, 2)
     assert {name: found.bounds[name] for name in ("id", "amount", "d")} == {
         "id": (0, 47),

@@ -15,9 +15,9 @@ QUARANTINE = "silver.people_quarantine"
 
 
 @pytest.fixture
-def delivered(engine: Engine) -> Engine:
-    write(engine, DELIVERED, delivery(engine, "a", [("1", "ann"), ("two", "bob"), ("x", None)]))
-    return engine
+def delivered(embedded_engine: Engine) -> Engine:
+    write(embedded_engine, DELIVERED, delivery(embedded_engine, "a", [("1", "ann"), ("two", "bob"), ("x", None)]))
+    return embedded_engine
 
 
 def test_holds_what_was_delivered_and_why_it_was_refused(delivered: Engine) -> None:
@@ -55,21 +55,21 @@ READINGS = IcebergTable(
 )
 
 
-def test_takes_what_an_append_refuses(engine: Engine) -> None:
-    done = write(engine, READINGS, rows_of(engine, "v int", [(1,), (99,), (2,)]))
+def test_takes_what_an_append_refuses(embedded_engine: Engine) -> None:
+    done = write(embedded_engine, READINGS, rows_of(embedded_engine, "v int", [(1,), (99,), (2,)]))
     assert isinstance(done, Published) and done.quarantined is not None
     assert (done.added_rows, done.quarantined.rows) == (2, 1)
     assert [(r.rule.name, r.failed_rows, r.total_rows) for r in done.results] == [("between_v", 1, 3)]
-    assert content(engine, "bronze.readings_quarantine", "v", "_reasons") == [("99", ["between_v"])]
+    assert content(embedded_engine, "bronze.readings_quarantine", "v", "_reasons") == [("99", ["between_v"])]
 
 
-def test_of_an_append_that_is_all_refused_is_all_there_is(engine: Engine) -> None:
-    done = write(engine, READINGS, rows_of(engine, "v int", [(99,)]))
+def test_of_an_append_that_is_all_refused_is_all_there_is(embedded_engine: Engine) -> None:
+    done = write(embedded_engine, READINGS, rows_of(embedded_engine, "v int", [(99,)]))
     assert isinstance(done, Unchanged) and done.quarantined is not None and done.quarantined.rows == 1
 
 
-def test_stays_empty_where_an_append_is_clean(engine: Engine) -> None:
-    done = write(engine, READINGS, rows_of(engine, "v int", [(1,)]))
+def test_stays_empty_where_an_append_is_clean(embedded_engine: Engine) -> None:
+    done = write(embedded_engine, READINGS, rows_of(embedded_engine, "v int", [(1,)]))
     assert isinstance(done, Published) and done.quarantined is None
     assert [(r.failed_rows, r.total_rows) for r in done.results] == [(0, 1)]
-    assert content(engine, "bronze.readings_quarantine") == []
+    assert content(embedded_engine, "bronze.readings_quarantine") == []

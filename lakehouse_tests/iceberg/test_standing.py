@@ -29,11 +29,11 @@ INPUTS = {"came": incremental(RAW.name, by="d"), "stand": standing(DAYS.name, by
 
 
 @pytest.fixture
-def first(engine: Engine) -> Engine:
+def first(embedded_engine: Engine) -> Engine:
     """Two days, each with a row that came and was computed."""
-    come(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2))
-    compute(engine, MONDAY, TUESDAY)
-    return engine
+    come(embedded_engine, (MONDAY, 1, 1), (TUESDAY, 2, 2))
+    compute(embedded_engine, MONDAY, TUESDAY)
+    return embedded_engine
 
 
 def come(engine: Engine, *rows: tuple[date, int, int]) -> None:
@@ -58,9 +58,9 @@ def test_what_came_is_added_to_what_stands(first: Engine) -> None:
     assert content(first, DAYS.name, "id") == [(1,), (2,), (3,)]
 
 
-def test_the_first_time_all_came_and_nothing_stands(engine: Engine) -> None:
-    come(engine, (MONDAY, 1, 1))
-    assert compute(engine, MONDAY) == (1, 0)
+def test_the_first_time_all_came_and_nothing_stands(embedded_engine: Engine) -> None:
+    come(embedded_engine, (MONDAY, 1, 1))
+    assert compute(embedded_engine, MONDAY) == (1, 0)
 
 
 def test_by_hand_a_day_is_computed_from_all_that_ever_came(first: Engine) -> None:
