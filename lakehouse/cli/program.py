@@ -64,14 +64,29 @@ def run(arguments: Sequence[str], program: str = "lakehouse") -> int:
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        complain("stopped. What was published stays; the next run does what is left.")
-        return INTERRUPTED
+        return _stopped()
     except Exception as error:
+        if _was_interrupted(error):
+            return _stopped()
         if state.verbose:
             traceback.print_exc()
         complain(_one_line(error))
         return error.exit_code if isinstance(error, LakehouseError) else 1
     return code or 0
+
+
+def _stopped() -> int:
+    complain("stopped. What was published stays; the next run does what is left.")
+    return INTERRUPTED
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether an error came of Ctrl-C: PySpark calls the JVM once more on the way out, which may be cut by then."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _one_line(error: Exception) -> str:

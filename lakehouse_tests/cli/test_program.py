@@ -3,6 +3,7 @@
 import pytest
 
 from lakehouse.cli import program
+from lakehouse.errors import LakehouseError
 from lakehouse_tests.cli.outcomes import imported_by
 
 pytestmark = pytest.mark.unit
@@ -70,3 +71,20 @@ def test_every_command_says_in_a_line_what_it_does(lakehouse):
     listed = ran.out[ran.out.index("Commands:") + 1 :]
     assert len(listed) == len(program.lakehouse.commands)
     assert not any(line.endswith("...") for line in listed)
+
+
+def test_an_error_that_came_of_ctrl_c_is_no_error(monkeypatch, capsys) -> None:
+    """PySpark calls the JVM on the way out of an interrupted call, and its error hides the interrupt."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        try:
+            try:
+                raise KeyboardInterrupt
+            finally:
+                raise OSError("Answer from Java side is empty")
+        except OSError as error:
+            raise LakehouseError("Answer from Java side is empty") from error
+
+    monkeypatch.setattr(program.lakehouse, "main", interrupted)
+    assert program.run(["status"]) == program.INTERRUPTED
+    assert capsys.readouterr().err.startswith("lakehouse: stopped.")
