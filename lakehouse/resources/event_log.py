@@ -14,12 +14,13 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import Any
-from uuid import uuid4
 
 from dagster import AssetKey, AssetRecordsFilter, DagsterEventType, EventLogEntry, EventRecordsResult
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import INDEX_SHARD_NAME, SqliteEventLogStorage
 from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS
 from sqlalchemy import Connection, Engine, create_engine
+
+from lakehouse.resources.files import create_bytes
 
 _MOST = 4
 """Engines that are kept: a command is at one run at a time."""
@@ -32,7 +33,7 @@ class EventLog(SqliteEventLogStorage):
     def __init__(self, base_dir: str, inst_data: Any = None) -> None:
         self._engines: OrderedDict[str, Engine] = OrderedDict()
         self._using = RLock()
-        self._empty: bytes | None = None
+        self._empty, self._empty_mode = b"", 0
         self._told: tuple[float, tuple, EventRecordsResult] | None = None
         super().__init__(base_dir, inst_data)
 
@@ -98,32 +99,17 @@ class EventLog(SqliteEventLogStorage):
 
     def _make_tables(self, file: str) -> None:
         path = Path(self.path_for_shard(file))
-        if self._empty and _put(path, self._empty):
-            return
         is_new = not path.exists()
+        if self._empty and is_new and create_bytes(path, self._empty, mode=self._empty_mode):
+            return
         with super().run_connection(file):
             pass
         if is_new and file != INDEX_SHARD_NAME:
             with closing(sqlite3.connect(path)) as connection:
                 if connection.execute("SELECT count(*) FROM event_logs").fetchone() == (0,):
-                    self._empty = connection.serialize()
+                    self._empty, self._empty_mode = connection.serialize(), path.stat().st_mode & 0o777
 
     def _forget(self, *files: str) -> None:
         with self._using:
             for file in files:
                 self._engines.pop(file).dispose()
-
-
-def _put(path: Path, content: bytes) -> bool:
-    """Let a file appear whole; False where there is one, or where files cannot be linked."""
-    if path.exists():
-        return False
-    whole = path.with_name(f"{uuid4().hex}.new")
-    try:
-        whole.write_bytes(content)
-        path.hardlink_to(whole)
-    except OSError:
-        return False
-    finally:
-        whole.unlink(missing_ok=True)
-    return True

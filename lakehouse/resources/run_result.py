@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import dagster as dg
 
+from lakehouse.resources.causes import causes
 from lakehouse.resources.keys import table_name
 
 Status = Literal["published", "unchanged", "failed", "not run"]
@@ -122,9 +123,8 @@ def _failed_by_itself(event: dg.DagsterEvent) -> bool:
 
 
 def _text(error: Any) -> str:
-    while error.cause is not None:
-        error = error.cause
-    return error.message.strip().removeprefix("lakehouse.errors.")
+    *_, first = causes(error)
+    return first.message.strip().removeprefix("lakehouse.errors.")
 
 
 def _plain(metadata: Mapping[str, dg.MetadataValue]) -> dict[str, Any]:

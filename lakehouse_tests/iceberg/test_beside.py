@@ -12,8 +12,7 @@ from lakehouse.iceberg.write import write
 from lakehouse.iceberg.writing.beside import beside
 from lakehouse.iceberg.writing.one_job import planned_once
 from lakehouse.iceberg.writing.stage import with_properties
-from lakehouse_tests.iceberg.declarations import rows_of
-from lakehouse_tests.iceberg.test_quarantine import READINGS
+from lakehouse_tests.iceberg.declarations import EVENTS, rows_of
 
 pytestmark = pytest.mark.spark
 ADAPTIVE = "spark.sql.adaptive.enabled"
@@ -74,9 +73,9 @@ def test_a_session_is_as_it_was_when_the_last_thread_has_planned_once(spark: Spa
 
 
 def test_a_commit_has_its_own_stamp_and_none_of_a_statement_beside_it(embedded_engine: Engine) -> None:
-    write(embedded_engine, READINGS, rows_of(embedded_engine, "v int", [(1,)]))
+    write(embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v int", [(1, 1)]))
     other = {"lakehouse.read": '{"silver.other": "7"}', "lakehouse.spans": '[["a", "b"]]', "lakehouse.run-id": "other"}
     with with_properties(embedded_engine.spark, other):
-        write(embedded_engine, READINGS, rows_of(embedded_engine, "v int", [(2,)]))
-    main = read_history(embedded_engine, READINGS.name).main
+        write(embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v int", [(2, 2)]))
+    main = read_history(embedded_engine, EVENTS.name).main
     assert main and main.stamp and (main.stamp.read, main.stamp.spans, main.stamp.run_id) == ({}, (), "")

@@ -95,7 +95,7 @@ def test_the_file_of_a_later_run_is_as_that_of_the_first(settings: Settings) -> 
             for _ in range(2)
         ]
         assert instance.event_log_storage._empty
-    assert not list(Path(paths[0]).parent.glob("*.new"))
+    assert not list(Path(paths[0]).parent.glob(".*")), "nothing half-written is left"
     first, second = (shape_of(path) for path in paths)
     assert first == second and ("wal",) in first
 

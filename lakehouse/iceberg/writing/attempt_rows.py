@@ -103,19 +103,16 @@ def _settle(
     rules = [rule for rule in attempt.table.rules if rule.on_failure != "quarantine" and rule.name not in known]
     found: list[RuleResult] = []
     measured: dict[str, float] = {}
-    if any(rule.asks_rows for rule in rules) or attempt.table.measured_columns or attempt.table.overwritten_by:
-        changed = _changed_rows(attempt, head)
-        existing = attempt.existing() if isinstance(attempt.table.write, Append) and attempt.base.rows else None
-        read_other = reader_of_others(attempt)
-        with beside(attempt.engine.spark, lambda: judge_candidate(attempt)) as other:
+    with beside(attempt.engine.spark, lambda: judge_candidate(attempt)) as other:
+        if any(rule.asks_rows for rule in rules) or attempt.table.measured_columns or attempt.table.overwritten_by:
+            changed = _changed_rows(attempt, head)
+            existing = attempt.existing() if isinstance(attempt.table.write, Append) and attempt.base.rows else None
+            read_other = reader_of_others(attempt)
             found, measured = audit(
                 attempt.engine, attempt.table, changed, [_ANY, *rules], existing, read_other, measure=True
             )
-        judged_otherwise = other.result()
-    else:
-        judged_otherwise = judge_candidate(attempt)
     standing = found[0].total_rows if found else 0
-    results = [*split, *found[1:], *judged_otherwise, *_outside(attempt, head, standing)]
+    results = [*split, *found[1:], *other.result(), *_outside(attempt, head, standing)]
     if any(result.blocks for result in results):
         return refuse(attempt, results, quarantined, number)
     published = publish(attempt, results, quarantined, number)

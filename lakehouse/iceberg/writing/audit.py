@@ -66,7 +66,7 @@ def audit(
     if measure:
         asked |= measures(table)
     with planned_once(engine.spark):
-        if bounds:
+        if bounds or not keyed:
             found = count(rows, asked)
             keyed = [key.near(found) for key in keyed]
             repeated = count_broken(rows, keyed)

@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 from lakehouse.iceberg.table import IcebergTable
+from lakehouse.resources.causes import causes
 
 _OURS = "lakehouse.errors."
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|‘[^’]*’|“[^”]*”")
@@ -25,8 +26,7 @@ def reason_of(error: Any, table: IcebergTable | None) -> str:
     """
     if error is None:
         return ""
-    while error.cause is not None:
-        error = error.cause
+    *_, error = causes(error)
     first = next(iter(error.message.strip().splitlines()), "")
     if first.startswith(_OURS):
         return first.removeprefix(_OURS)[: 2 * _LONGEST]

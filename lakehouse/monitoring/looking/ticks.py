@@ -13,6 +13,7 @@ import dagster as dg
 from lakehouse.monitoring.incidents import Broke, Observed
 from lakehouse.monitoring.looking.lookout import Lookout, WatchedFeed
 from lakehouse.monitoring.looking.reasons import reason_of
+from lakehouse.resources.causes import causes
 
 _LOOKED_AT = 5
 _FAILURE, _STARTED = "FAILURE", "STARTED"
@@ -57,11 +58,7 @@ def _failing(lookout: Lookout, state: Any) -> Iterator[Broke]:
 
 def _reached_nobody(error: Any) -> bool:
     kind, text = _UNREACHED
-    while error is not None:
-        if error.cls_name == kind and text in error.message:
-            return True
-        error = error.cause
-    return False
+    return any(cause.cls_name == kind and text in cause.message for cause in causes(error))
 
 
 def _while_it_lasts(lookout: Lookout, feed: WatchedFeed) -> list[str]:
