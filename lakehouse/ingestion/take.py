@@ -39,11 +39,12 @@ class Waiting:
 
 
 def waiting(feed: Feed, store: ObjectStore) -> Waiting:
-    """Look into a feed's inbox; where a file was modified just now, look again after `settle_seconds`."""
-    seen = arrived(feed, store)
-    if not any(_is_young(item, store.settle_seconds) for item in seen):
+    """Look into a feed's inbox; where a file was modified just now, look again once all are `settle_seconds` old."""
+    seen, now = arrived(feed, store), datetime.now(UTC)
+    missing = max((store.settle_seconds - _age(item, now) for item in seen), default=0.0)
+    if missing <= 0:
         return Waiting(tuple(seen))
-    time.sleep(store.settle_seconds)
+    time.sleep(missing)
     return plan_waiting(seen, arrived(feed, store))
 
 
@@ -176,6 +177,7 @@ def reason_text(file: RejectedFile) -> str:
     return json.dumps(said, indent=2) + "\n"
 
 
-def _is_young(item: StoredObject, seconds: float) -> bool:
+def _age(item: StoredObject, now: datetime) -> float:
+    """Return the seconds since a file was modified."""
     # A clock that runs ahead elsewhere makes files that are young in the other direction.
-    return abs((datetime.now(UTC) - item.modified_at).total_seconds()) < seconds
+    return abs((now - item.modified_at).total_seconds())

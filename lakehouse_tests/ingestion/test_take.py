@@ -112,6 +112,16 @@ def test_old_files_are_not_waited_for(home) -> None:
     assert time.monotonic() - began < 10
 
 
+def test_a_young_file_is_waited_for_until_it_is_old_enough(home, monkeypatch: pytest.MonkeyPatch) -> None:
+    inbox = Inbox(LocalObjectStore(home, settle_seconds=30), FRUITS)
+    os.utime(inbox.put("young.csv", ROW), (time.time() - 20,) * 2)
+    slept: list[float] = []
+    monkeypatch.setattr("lakehouse.ingestion.take.time.sleep", slept.append)
+
+    assert len(waiting(FRUITS, inbox.store).files) == 1
+    assert [round(seconds / 5) for seconds in slept] == [2]
+
+
 class _Meddling(LocalObjectStore):
     """A folder where somebody writes to each file while it is read."""
 
