@@ -5,15 +5,16 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.inspecting.manifest_entries import read_manifests
 from lakehouse.iceberg.masking import mask_row
 from lakehouse.iceberg.table import IcebergTable
 
 if TYPE_CHECKING:
-    from pyiceberg.table import DataScan
+    from pyiceberg.table import DataScan, FileScanTask, Table
 
 
 def first_rows(engine: Engine, table: IcebergTable, snapshot_id: int | None, limit: int) -> list[Mapping[str, Any]]:
-    """Return the first rows of a snapshot that are come by, personal values masked; starts no JVM.
+    """Return some rows of a snapshot, those that it added before others; personal values masked, no JVM.
 
     It reads no more files than it takes, most often one. Only declared columns are read: of others nobody knows whether
     they identify a person.
@@ -21,16 +22,41 @@ def first_rows(engine: Engine, table: IcebergTable, snapshot_id: int | None, lim
     loaded = engine.catalog.load(table.name)
     there = {field.name for field in loaded.schema().fields}
     columns = tuple(name for name in table.column_names if name in there)
-    found = islice(_rows(loaded.scan(snapshot_id=snapshot_id, selected_fields=columns, limit=limit)), limit)
+    found = islice(_rows(loaded, loaded.scan(snapshot_id=snapshot_id, selected_fields=columns, limit=limit)), limit)
     return [mask_row(engine.masking_key, row, table.personal_columns) for row in found]
 
 
-def _rows(scan: "DataScan") -> Iterator[dict[str, Any]]:
+def _rows(table: "Table", scan: "DataScan") -> Iterator[dict[str, Any]]:
     """Yield rows file by file: the scan itself begins with all files at once, whatever its limit is."""
     from pyiceberg.io.pyarrow import ArrowScan
 
     reader = ArrowScan(
         scan.table_metadata, scan.io, scan.projection(), scan.row_filter, scan.case_sensitive, scan.limit
     )
-    for file in scan.plan_files():
-        yield from reader.to_table([file]).to_pylist()
+    added = _added(table, scan)
+    for task in added:
+        yield from reader.to_table([task]).to_pylist()
+    read = {task.file.file_path for task in added}
+    for task in scan.plan_files():
+        if task.file.file_path not in read:
+            yield from reader.to_table([task]).to_pylist()
+
+
+def _added(table: "Table", scan: "DataScan") -> "list[FileScanTask]":
+    """Return the data files that a snapshot itself added, of which it deleted no row.
+
+    Of its manifests only its own are read: each earlier commit may have left one.
+    """
+    from pyiceberg.manifest import ManifestContent, ManifestEntryStatus
+    from pyiceberg.table import FileScanTask
+
+    snapshot = scan.snapshot()
+    found = read_manifests(table, snapshot.snapshot_id) if snapshot else []
+    own = (manifest for manifest in found if snapshot and manifest.added_snapshot_id == snapshot.snapshot_id)
+    entries = (
+        entry
+        for manifest in own
+        if manifest.content is ManifestContent.DATA
+        for entry in manifest.fetch_manifest_entry(table.io)
+    )
+    return [FileScanTask(entry.data_file) for entry in entries if entry.status is ManifestEntryStatus.ADDED]
