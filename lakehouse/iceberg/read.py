@@ -201,9 +201,9 @@ def _read_keys(engine: Engine, given: Input, pinned: Pin, target: str) -> "DataF
     keys = [identifier(name) for name in given.keys]
     now = read(engine, replace(pinned, since_snapshot_id=None, rows=None))
     if pinned.is_empty or pinned.snapshot_id is None:
-        return now.where("false").select(*keys)
+        return now.where("false").selectExpr(*keys)
     if pinned.since_snapshot_id is None:
-        return now.select(*keys).unionAll(read_main(engine, target).select(*keys)).distinct()
+        return now.selectExpr(*keys).unionAll(read_main(engine, target).selectExpr(*keys)).distinct()
     assert given.by is not None
     history, loaded = read_history(engine, given.table), engine.catalog.load(given.table)
     touched = changed_values(loaded, history, pinned.since_snapshot_id, pinned.snapshot_id, given.by)

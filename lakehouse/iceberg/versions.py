@@ -65,10 +65,10 @@ def newest_accepted(
         known = mine.known(standing).selectExpr("*", f"false AS {_REFUSED}", f"{_STANDING} AS {_ROLE}")
         judged = judged.unionByName(known, allowMissingColumns=True)
     if elsewhere is not None:
-        relevant = _versions_of(table, elsewhere, mine.frame.select(*map(identifier, versions.of)).distinct())
+        relevant = _versions_of(table, elsewhere, mine.frame.selectExpr(*map(identifier, versions.of)).distinct())
         seen = relevant.selectExpr(*order, f"false AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}")
         judged = judged.unionByName(seen, allowMissingColumns=True)
-    return _newest(versions, judged).select(*map(identifier, mine.frame.columns))
+    return _newest(versions, judged).selectExpr(*map(identifier, mine.frame.columns))
 
 
 def _versions_of(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "DataFrame":
@@ -82,19 +82,21 @@ def _versions_of(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "
         return rows.join(keys, of, "left_semi")
     met = whereabouts(table, rows, keys).localCheckpoint()
     places = {with_zone(row[0]): row[1] for row in met.groupBy(identifier(by)).count().collect()}
-    return having(rows.where(among(by, places)), met.select(*map(identifier, of)), of, sum(places.values()))
+    return having(rows.where(among(by, places)), met.selectExpr(*map(identifier, of)), of, sum(places.values()))
 
 
 def whereabouts(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "DataFrame":
     """Return key and partition column of a partitioned table's rows that have any of some keys; reads no more."""
     assert table.overwritten_by is not None
     of = list(_versions(table).of)
-    return rows.select(*map(identifier, dict.fromkeys((*of, table.overwritten_by)))).join(keys, of, "left_semi")
+    return rows.selectExpr(*map(identifier, dict.fromkeys((*of, table.overwritten_by)))).join(keys, of, "left_semi")
 
 
 def _candidate(table: IcebergTable, delivered: "DataFrame") -> Candidate:
     known = {*table.column_names, *SOURCE_COLUMNS}
-    return prepare(table, delivered.select(*(identifier(name) for name in delivered.columns if name in known))).judged()
+    return prepare(
+        table, delivered.selectExpr(*(identifier(name) for name in delivered.columns if name in known))
+    ).judged()
 
 
 def _newest(versions: Versions, judged: "DataFrame") -> "DataFrame":

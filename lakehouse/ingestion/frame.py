@@ -26,7 +26,7 @@ def frame(spark: "SparkSession", delivery: Delivery, *, added: Sequence[str] = (
     # Without a given schema Spark would guess that some hashes in the paths are numbers.
     schema = ", ".join(f"{identifier(column.name)} {column.type}" for column in columns)
     staged = spark.read.schema(schema).parquet(f"file://{delivery.ingest.staging / 'rows'}")
-    return staged.select(*(identifier(column.name) for column in columns))
+    return staged.selectExpr(*(identifier(column.name) for column in columns))
 
 
 def landing_table(

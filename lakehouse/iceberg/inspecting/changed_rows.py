@@ -33,7 +33,7 @@ def keys_of_changed_rows(
         _counted(before, names, types_now, is_nested, keys, -1),
     ]
     counted = sides[0].unionAll(sides[1]).groupBy(*map(identifier, keys), _HASH).agg({_COUNTED: "sum"})
-    return counted.where(f"`sum({_COUNTED})` <> 0").select(*map(identifier, keys)).distinct()
+    return counted.where(f"`sum({_COUNTED})` <> 0").selectExpr(*map(identifier, keys)).distinct()
 
 
 def _counted(
