@@ -1,13 +1,16 @@
 """Refused rows stand in the quarantine as they were delivered, once, with their reasons."""
 
+from dataclasses import replace
+
 import pytest
 
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.outcome import Published, Unchanged
 from lakehouse.iceberg.read import incremental, latest
-from lakehouse.iceberg.rules.rows import between
+from lakehouse.iceberg.rules.rows import between, castable, excluded, not_null
 from lakehouse.iceberg.table import Append, Column, IcebergTable
 from lakehouse.iceberg.write import write
+from lakehouse.iceberg.writing import verdict
 from lakehouse_tests.iceberg.declarations import DELIVERED, PEOPLE, content, delivery, people, rows_of, snapshot_id
 
 pytestmark = pytest.mark.spark
@@ -36,6 +39,20 @@ def test_counts_each_rules_rows_with_a_sample(delivered: Engine) -> None:
     assert found["castable_id"] == (2, 3) and found["not_null_name"] == (1, 3)
     sample = next(result.sample for result in done.results if result.rule.name == "castable_id")
     assert {row["id"] for row in sample} == {"two", "x"}
+
+
+@pytest.mark.parametrize("is_few", [True, False], ids=["few", "many"])
+def test_shows_the_rows_that_are_warned_of_beside_the_refused(
+    delivered: Engine, monkeypatch: pytest.MonkeyPatch, *, is_few: bool
+) -> None:
+    """Of few rows all are looked at once for samples; of many, the refused by themselves."""
+    if not is_few:
+        monkeypatch.setattr(verdict, "FEW", 0)
+    warning = excluded("name", ["ann", "bob"], on_failure="warn")
+    warned = replace(PEOPLE, rules=[castable("id", "bigint"), not_null("name"), warning])
+    done = write(delivered, warned, people, {"delivered": incremental(DELIVERED.name)})
+    shown = {result.rule.name: [row["id"] for row in result.sample] for result in done.results if result.sample}
+    assert shown == {"castable_id": ["two", "x"], "not_null_name": ["x"], "excluded_name": ["1"]}
 
 
 def test_takes_the_same_row_once(delivered: Engine) -> None:

@@ -114,27 +114,27 @@ def test_keeps_a_null_key_once(engine: Engine) -> None:
 def test_few_rows_are_merged_as_many_are(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, row_level: str, new: tuple, *, is_few: bool
 ) -> None:
-    """Few are looked for by a join that sends them to all processes, and many by another."""
+    """Few are looked for by a join that sends them to all processes, and compared without what is nested at first."""
     if not is_few:
         monkeypatch.setattr(attempt_merge, "FEW", 0)
         monkeypatch.setattr(attempt_merge, "FEW_WHOLE", 0)
     table = replace(PEOPLE, rules=(), row_level=row_level)
 
-    def rows(*given: tuple[str | None, int, bool]) -> DataFrame:
+    def rows(*given: tuple[str | None, int, bool], mark: int = 1) -> DataFrame:
         frame = engine.spark.createDataFrame(list(given), "name string, id bigint, _deleted boolean")
-        return frame.selectExpr("*", "map('n', 1) AS marks")
+        return frame.selectExpr("*", f"map('n', if(name = 'dan', {mark}, 1)) AS marks")
 
-    write(engine, table, lambda: rows(*((name, 1, False) for name in ("ann", "bob", "cy", None))))
-    done = write(
-        engine, table, lambda: rows(("ann", 1, False), ("bob", 5, False), ("cy", 1, True), (None, 6, False), *new)
-    )
+    write(engine, table, lambda: rows(*((name, 1, False) for name in ("ann", "bob", "cy", "dan", None))))
+    changes = [("ann", 1, False), ("bob", 5, False), ("cy", 1, True), ("dan", 1, False), (None, 6, False), *new]
+    done = write(engine, table, lambda: rows(*changes, mark=2))
     assert isinstance(done, Published)
-    assert (done.inserted_rows, done.updated_rows, done.removed_rows) == (len(new), 2, 1)
-    assert content(engine, table.name, "name", "id") == [
-        ("ann", 1),
-        ("bob", 5),
-        *((name, number) for name, number, _ in new),
-        (None, 6),
+    assert (done.inserted_rows, done.updated_rows, done.removed_rows) == (len(new), 3, 1)
+    assert content(engine, table.name, "name", "id", "marks['n']") == [
+        ("ann", 1, 1),
+        ("bob", 5, 1),
+        ("dan", 1, 2),
+        *((name, number, 1) for name, number, _ in new),
+        (None, 6, 1),
     ]
 
 

@@ -203,6 +203,11 @@ def widens(found: ColumnType, wanted: ColumnType) -> bool:
     return (str(found), str(wanted)) in {("int", "bigint"), ("float", "double")}
 
 
+def is_nested(column_type: ColumnType) -> bool:
+    """Whether a type has parts: a struct, an array or a map."""
+    return isinstance(column_type, (Struct, Array, Map))
+
+
 def has_map(column_type: ColumnType) -> bool:
     """Whether a map is part of the type; Spark compares no maps."""
     if isinstance(column_type, Map):

@@ -1,7 +1,8 @@
 """One try at a merge: compare first, so that a row that would not change is not rewritten."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakehouse.iceberg.joins import FEW, FEW_WHOLE, having
 from lakehouse.iceberg.outcome import Outcome, RuleResult
@@ -9,15 +10,15 @@ from lakehouse.iceberg.quoting import among, counts, identifier, with_zone
 from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import IcebergTable, Merge
 from lakehouse.iceberg.writing import stage
-from lakehouse.iceberg.writing.audit import TOTAL, audit, count, figures, sample_of
-from lakehouse.iceberg.writing.candidate import DELETED, Candidate, differs_sql, prepare, written_columns
+from lakehouse.iceberg.writing.audit import audit, count, figures, sample_of
+from lakehouse.iceberg.writing.candidate import DELETED, Candidate, differs_sql, is_nested, prepare, written_columns
 from lakehouse.iceberg.writing.evaluation import judge_candidate, reader_of_others
 from lakehouse.iceberg.writing.key_rules import KeyRule
 from lakehouse.iceberg.writing.measures import measured, measures
 from lakehouse.iceberg.writing.quarantine import Write, quarantine
 from lakehouse.iceberg.writing.settle import publish, refuse, unchanged, with_counts
 from lakehouse.iceberg.writing.stage import Attempt
-from lakehouse.iceberg.writing.verdict import REFUSED, counted, judged, refused_rows
+from lakehouse.iceberg.writing.verdict import Split, counted, judged, split_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _ACTION = "__action"
 _FEW_VALUES = 1000
 """Values that files are pruned by; a predicate of more of them takes longer to plan than files to read."""
-_INSERTED, _UPDATED, _DELETED, _KEYS = "__inserted", "__updated", "__deleted", "__keys"
+_INSERTED, _UPDATED, _DELETED, _SAME, _KEYS = "__inserted", "__updated", "__deleted", "__same", "__keys"
 
 
 def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int, write: Write) -> Outcome:
@@ -40,12 +41,11 @@ def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int
     if attempt.base.rows:
         candidate = replace(candidate, frame=candidate.frame.localCheckpoint(eager=False))
         came = _came(mode, candidate)
-    compared = _compare(attempt, mode, candidate, came).localCheckpoint(eager=False)
-    found = count(compared, _aggregates(attempt.table, mode, candidate))
-    refused = refused_rows(candidate, compared, found)
-    results = _results(attempt, mode, candidate, compared, refused, found)
-    quarantined = quarantine(attempt.engine, candidate, attempt.run, write, found[REFUSED], compared, refused)
-    repeated = found[TOTAL] - found[REFUSED] - found[_KEYS]
+    compared, found = _compared(attempt, mode, candidate, came)
+    given = split_rows(candidate, compared, found)
+    results = _results(attempt, mode, candidate, given, found)
+    quarantined = quarantine(attempt.engine, candidate, attempt.run, write, given)
+    repeated = given.count - given.refused_count - found[_KEYS]
     if repeated:
         return refuse(
             attempt,
@@ -77,6 +77,11 @@ class _Came(NamedTuple):
     rows: int | None = None
     near: str = "true"
 
+    @property
+    def is_few(self) -> bool:
+        """Whether one process holds them with ease, as they are."""
+        return self.rows is not None and self.rows < FEW_WHOLE
+
 
 def _came(mode: Merge, candidate: Candidate) -> _Came:
     if not mode.near:
@@ -88,22 +93,44 @@ def _came(mode: Merge, candidate: Candidate) -> _Came:
     return _Came(sum(row["count"] for row in found), " AND ".join(predicates))
 
 
-def _compare(attempt: Attempt, mode: Merge, candidate: Candidate, came: _Came) -> "DataFrame":
-    """Return the candidate's rows, each with what would become of it: insert, update or same."""
+def _compared(attempt: Attempt, mode: Merge, candidate: Candidate, came: _Came) -> "tuple[DataFrame, dict[str, Any]]":
+    """Return the candidate's rows, kept, each with what would become of it; and what one query counts of them.
+
+    Iceberg reads rows one by one where a nested column is among them, and many at once where none is. So few rows are
+    compared without these first, and with them only where they are the same in all else.
+    """
+    columns = written_columns(attempt.table)
+    left = {name for name in columns if came.is_few and is_nested(attempt.table, name)} - {*mode.on}
+    first = [name for name in columns if name not in left]
+    aggregates = _aggregates(attempt.table, mode, candidate)
+    compared = _compare(attempt, mode, candidate, came, first).localCheckpoint(eager=False)
+    found = count(compared, aggregates)
+    if left and found[_SAME]:
+        alike = replace(candidate, frame=compared.where(f"{_ACTION} = 'same'").drop(_ACTION))
+        others = compared.where(f"{_ACTION} <> 'same'")
+        compared = others.unionByName(_compare(attempt, mode, alike, came, columns)).localCheckpoint(eager=False)
+        found = count(compared, aggregates)
+    return compared, found
+
+
+def _compare(attempt: Attempt, mode: Merge, candidate: Candidate, came: _Came, columns: Sequence[str]) -> "DataFrame":
+    """Return the candidate's rows, each with what would become of it: insert, update, delete or same.
+
+    :param columns: those that are compared, the keys among them.
+    """
     from pyspark.sql.functions import broadcast, expr
 
     goes = identifier(DELETED) if candidate.deletes else "false"
     if attempt.base.rows == 0:
         return candidate.frame.selectExpr("*", f"if({goes}, 'same', 'insert') AS {_ACTION}")
-    columns = written_columns(attempt.table)
     standing = (
         attempt.existing().alias("t").where(came.near).selectExpr(*map(identifier, columns), "true AS __standing")
     )
     on = " AND ".join(f"s.{identifier(key)} <=> t.{identifier(key)}" for key in mode.on)
     if came.rows is not None and came.rows < FEW:
-        keys = candidate.frame.select(*map(identifier, mode.on))
+        keys = candidate.frame.selectExpr(*map(identifier, mode.on))
         standing = having(standing.alias("t"), keys.alias("s"), expr(on), came.rows)
-        standing = broadcast(standing) if came.rows < FEW_WHOLE else standing
+        standing = broadcast(standing) if came.is_few else standing
     joined = candidate.frame.alias("s").join(standing.alias("t"), expr(on), "left_outer")
     differs = [differs_sql(attempt.table, name, "s", "t") for name in columns if name not in mode.on]
     differ = " OR ".join(differs) or "false"
@@ -115,7 +142,7 @@ def _compare(attempt: Attempt, mode: Merge, candidate: Candidate, came: _Came) -
 
 
 def _aggregates(table: IcebergTable, mode: Merge, candidate: Candidate) -> dict[str, str]:
-    """Return what one query counts: broken rules, refused rows, inserts, updates, deletes, and distinct keys."""
+    """Return what one query counts: broken rules, refused rows, what becomes of the others, and distinct keys."""
     refused = candidate.refused_predicate
     key = f"struct({', '.join(map(identifier, mode.on))})"
     counting = f"NOT {refused} AND NOT {DELETED}" if candidate.deletes else f"NOT {refused}"
@@ -127,16 +154,17 @@ def _aggregates(table: IcebergTable, mode: Merge, candidate: Candidate) -> dict[
             _INSERTED: counts(f"NOT {refused} AND {_ACTION} = 'insert'"),
             _UPDATED: counts(f"NOT {refused} AND {_ACTION} = 'update'"),
             _DELETED: counts(f"{_ACTION} = 'delete'"),
+            _SAME: counts(f"{_ACTION} = 'same'"),
             _KEYS: f"count(DISTINCT CASE WHEN NOT {refused} THEN {key} END)",
         }
     )
 
 
 def _results(
-    attempt: Attempt, mode: Merge, candidate: Candidate, compared: "DataFrame", refused: "DataFrame", found: dict
+    attempt: Attempt, mode: Merge, candidate: Candidate, given: Split, found: dict[str, Any]
 ) -> list[RuleResult]:
-    accepted_rows = found[TOTAL] - found[REFUSED]
-    results = judged(attempt, candidate, compared, refused, attempt.table.row_rules, found)
+    accepted_rows = given.count - given.refused_count
+    results = judged(attempt, candidate, given, attempt.table.row_rules, found)
     bounded = [rule for rule in attempt.table.rules if rule.kind == "figures"]
     results += [RuleResult(rule, 0, accepted_rows, value=found[rule.name]) for rule in bounded]
     return results + [RuleResult(rule, 0, accepted_rows) for rule in attempt.table.rules if _is_key(rule, mode)]
@@ -169,7 +197,7 @@ def _on_other_keys(attempt: Attempt, mode: Merge, changed: "DataFrame") -> list[
     if not rules:
         return []
     keys = [identifier(key) for key in mode.on]
-    staying = attempt.existing().join(changed.select(*keys), list(mode.on), "left_anti")
+    staying = attempt.existing().join(changed.selectExpr(*keys), list(mode.on), "left_anti")
     added = changed.where(f"NOT {DELETED}") if DELETED in changed.columns else changed
     existing = staying if attempt.base.rows else None
     return audit(attempt.engine, attempt.table, added, rules, existing, reader_of_others(attempt)).results
@@ -177,8 +205,7 @@ def _on_other_keys(attempt: Attempt, mode: Merge, changed: "DataFrame") -> list[
 
 def _stage(attempt: Attempt, mode: Merge, changed: "DataFrame", came: _Came, inserted: int, matched: int) -> None:
     if matched:
-        is_few = came.rows is not None and came.rows < FEW_WHOLE
-        stage.merge(attempt, changed, mode, came.near, inserts=inserted > 0, is_few=is_few)
+        stage.merge(attempt, changed, mode, came.near, inserts=inserted > 0, is_few=came.is_few)
         return
     # Rows that are all new need no look at the table.
     stamped = [f"current_timestamp() AS {identifier(mode.stamp)}"] if mode.stamp else []

@@ -1,7 +1,7 @@
 """One try at an append or an overwrite."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.history import Snapshot
@@ -17,7 +17,7 @@ from lakehouse.iceberg.writing.evaluation import judge_candidate, reader_of_othe
 from lakehouse.iceberg.writing.quarantine import Write, quarantine
 from lakehouse.iceberg.writing.settle import publish, refuse, unchanged, with_counts
 from lakehouse.iceberg.writing.stage import Attempt
-from lakehouse.iceberg.writing.verdict import REFUSED, counted, judged, refused_rows
+from lakehouse.iceberg.writing.verdict import counted, judged, split_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,15 +37,14 @@ def rows_attempt(
             return unchanged(attempt, (), None, number)
         frame = left
     candidate = prepare(attempt.table, frame)
-    stage_it = _append if isinstance(attempt.table.write, Append) else _overwrite
-    split, quarantined = stage_it(attempt, candidate, write)
-    head = attempt.history().head(attempt.branch)
-    assert head is not None
-    if isinstance(attempt.table.write, Append) and head.rows == attempt.base.rows:
+    if not isinstance(attempt.table.write, Append):
+        return _settle(attempt, *_overwrite(attempt, candidate, write), number)
+    split, quarantined = _append(attempt, candidate, write)
+    if not _added(attempt):
         if any(result.blocks for result in split):
             return refuse(attempt, split, quarantined, number)
         return unchanged(attempt, split, quarantined, number)
-    return _settle(attempt, head, split, quarantined, number)
+    return _settle(attempt, _audited(attempt, split), quarantined, number)
 
 
 def _append(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[RuleResult], Quarantined | None]:
@@ -75,30 +74,52 @@ def _append(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[
 
 def _added(attempt: Attempt) -> int:
     """Return how many rows an append has staged."""
+    return _head(attempt).rows - attempt.base.rows
+
+
+def _head(attempt: Attempt) -> Snapshot:
     head = attempt.history().head(attempt.branch)
     assert head is not None
-    return head.rows - attempt.base.rows
+    return head
 
 
-def _overwrite(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[RuleResult], Quarantined | None]:
-    """Split the rows and stage the accepted ones; the frame, often dear to compute, is computed once for both.
+class _Audited(NamedTuple):
+    """What the rules found in a staged write, what was measured of its rows, and how many these are."""
 
-    It is kept by a local checkpoint: rows as they are take a third less time than the columns of a cache.
+    results: list[RuleResult]
+    measured: dict[str, float]
+    standing: int
+
+
+def _overwrite(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[_Audited, Quarantined | None]:
+    """Split the rows, stage the accepted ones and audit them; the refused ones are published beside that.
+
+    The frame, often dear to compute, is computed once for both, and kept by a local checkpoint: rows as they are take a
+    third less time than the columns of a cache.
     """
     if not attempt.table.quarantining_rules and not attempt.table.casting_rules:
         stage.overwrite(attempt, candidate.accepted(), _overwritten(attempt))
-        return [], None
+        return _audited(attempt, []), None
     candidate = candidate.judged()
     kept = candidate.frame.localCheckpoint(eager=False)
     split, publish_refused = _split(attempt, candidate, kept, write, attempt.table.row_rules)
     with beside(attempt.engine.spark, publish_refused) as quarantined:
         stage.overwrite(attempt, candidate.accepted(kept), _overwritten(attempt))
-    return split, quarantined.result()
+        audited = _audited(attempt, split)
+    return audited, quarantined.result()
 
 
-def _settle(
-    attempt: Attempt, head: Snapshot, split: list[RuleResult], quarantined: Quarantined | None, number: int
-) -> Outcome:
+def _settle(attempt: Attempt, audited: _Audited, quarantined: Quarantined | None, number: int) -> Outcome:
+    if any(result.blocks for result in audited.results):
+        return refuse(attempt, audited.results, quarantined, number)
+    published = publish(attempt, audited.results, quarantined, number)
+    rows = audited.standing if attempt.run.partitions else None
+    return with_counts(published, measured=audited.measured, partition_row_count=rows)
+
+
+def _audited(attempt: Attempt, split: list[RuleResult]) -> _Audited:
+    """Evaluate the rules on what is staged, but for those that the rows were split by."""
+    head = _head(attempt)
     known = {result.rule.name for result in split}
     rules = [rule for rule in attempt.table.rules if rule.on_failure != "quarantine" and rule.name not in known]
     found: list[RuleResult] = []
@@ -112,11 +133,7 @@ def _settle(
                 attempt.engine, attempt.table, changed, [_ANY, *rules], existing, read_other, measure=True
             )
     standing = found[0].total_rows if found else 0
-    results = [*split, *found[1:], *other.result(), *_outside(attempt, head, standing)]
-    if any(result.blocks for result in results):
-        return refuse(attempt, results, quarantined, number)
-    published = publish(attempt, results, quarantined, number)
-    return with_counts(published, measured=measured, partition_row_count=standing if attempt.run.partitions else None)
+    return _Audited([*split, *found[1:], *other.result(), *_outside(attempt, head, standing)], measured, standing)
 
 
 # Every audit counts the rows that it looked at, also where no rule asks for them.
@@ -128,9 +145,9 @@ def _split(
 ) -> tuple[list[RuleResult], Callable[[], Quarantined | None]]:
     """Count the rows that break row rules, in one query; what is returned publishes the refused to the quarantine."""
     found = count(kept, counted(candidate, rules))
-    refused = refused_rows(candidate, kept, found)
-    results = judged(attempt, candidate, kept, refused, rules, found)
-    return results, lambda: quarantine(attempt.engine, candidate, attempt.run, write, found[REFUSED], kept, refused)
+    given = split_rows(candidate, kept, found)
+    results = judged(attempt, candidate, given, rules, found)
+    return results, lambda: quarantine(attempt.engine, candidate, attempt.run, write, given)
 
 
 def _overwritten(attempt: Attempt) -> str:
@@ -184,7 +201,7 @@ def _not_landed(attempt: Attempt, frame: "DataFrame", arriving: Sequence[tuple[A
     if attempt.base.rows == 0:
         return None if arriving is not None and not arriving else frame
     if arriving is None:
-        there = attempt.existing().select(*map(identifier, keys)).distinct()
+        there = attempt.existing().selectExpr(*map(identifier, keys)).distinct()
         on = " AND ".join(f"s.{identifier(key)} <=> t.{identifier(key)}" for key in keys)
         from pyspark.sql.functions import expr
 
@@ -205,5 +222,5 @@ def _landed(attempt: Attempt, keys: Sequence[str], arriving: Sequence[tuple[Any,
     among = " AND ".join(
         f"{identifier(key)} IN {literals(sorted({values[at] for values in arriving}))}" for at, key in enumerate(keys)
     )
-    rows = attempt.existing().where(among).select(*map(identifier, keys)).distinct().collect()
+    rows = attempt.existing().where(among).selectExpr(*map(identifier, keys)).distinct().collect()
     return {tuple(row) for row in rows} & set(arriving)

@@ -106,7 +106,7 @@ class Candidate:
         """Return the rows that go on, in the declared columns, and `DELETED` where the frame has it."""
         rows = (self.frame if frame is None else frame).where(f"NOT {self.refused_predicate}")
         columns = [*written_columns(self.table), *([DELETED] if self.deletes else [])]
-        return rows.select(*map(identifier, columns))
+        return rows.selectExpr(*map(identifier, columns))
 
     def shown_terms(self, frame: "DataFrame") -> list[str]:
         """Return what to select of rows that break a rule, for people: what was delivered in place of the cast."""
@@ -144,8 +144,8 @@ class Candidate:
             return "CAST(NULL AS STRING)"
         if column in self.delivered:
             return f"CAST({identifier(self.delivered[column])} AS STRING)"
-        nested = isinstance(types.parse(self.table.column(column).type), (types.Struct, types.Array, types.Map))
-        return f"to_json({identifier(column)})" if nested else f"CAST({identifier(column)} AS STRING)"
+        as_text = "to_json({})" if is_nested(self.table, column) else "CAST({} AS STRING)"
+        return as_text.format(identifier(column))
 
 
 _SOURCE_TYPES = {"_source_file": "STRING", "_source_sha256": "STRING", "_source_row": "BIGINT"}
@@ -220,6 +220,11 @@ def _check_names(table: IcebergTable, found: list[str]) -> None:
             f"{table.name}: the frame {' and '.join(part for part in parts if part)}; expected {', '.join(wanted)}.",
             next_step="Select the declared columns in the asset, or declare the new ones.",
         )
+
+
+def is_nested(table: IcebergTable, column: str) -> bool:
+    """Whether a column has parts, in the type that it is declared with."""
+    return types.is_nested(types.parse(table.column(column).type))
 
 
 def differs_sql(table: IcebergTable, column: str, left: str, right: str) -> str:

@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import read_history
+from lakehouse.iceberg.joins import FEW_WHOLE, having
 from lakehouse.iceberg.outcome import Outcome, Published, Quarantined
 from lakehouse.iceberg.quoting import identifier
 from lakehouse.iceberg.read import read_main
 from lakehouse.iceberg.run import Run
 from lakehouse.iceberg.table import IcebergTable, Merge
 from lakehouse.iceberg.writing.candidate import DELETED, Candidate, written_columns
+from lakehouse.iceberg.writing.verdict import Split
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -18,38 +20,28 @@ if TYPE_CHECKING:
 Write = Callable[..., Outcome]
 
 
-def quarantine(
-    engine: Engine,
-    candidate: Candidate,
-    run: Run,
-    write: Write,
-    rows: int,
-    frame: "DataFrame",
-    refused: "DataFrame",
-) -> Quarantined | None:
+def quarantine(engine: Engine, candidate: Candidate, run: Run, write: Write, given: Split) -> Quarantined | None:
     """Merge the refused rows into the quarantine table, idempotently by their source; None where there are none.
 
     Rows that stand in it, and that an accepted version corrects, leave it in the same commit.
-
-    :param rows: how many rows are refused.
-    :param frame: the candidate's rows, kept.
-    :param refused: those of them that are refused.
     """
     target = candidate.table.quarantine
     if target is None:
         return None
     standing = _standing_rows(engine, candidate.table)
-    if not rows and not standing:
+    if not given.refused_count and not standing:
         return None
 
     def changes() -> "DataFrame":
+        # Few rows in one partition need no shuffle to tell the equal ones apart.
+        refused = given.refused.coalesce(1) if given.refused_count < FEW_WHOLE else given.refused
         held = candidate.quarantine_rows(refused).selectExpr("*", f"false AS {DELETED}")
-        corrected = _corrected(engine, candidate, frame) if _standing_rows(engine, candidate.table) else None
+        corrected = _corrected(engine, candidate, given) if _standing_rows(engine, candidate.table) else None
         return held if corrected is None else held.unionByName(corrected)
 
     outcome = write(engine, target, changes, run=Run(run.run_id))
     new_rows = outcome.inserted_rows if isinstance(outcome, Published) else 0
-    return Quarantined(target.name, rows, new_rows or 0, outcome.snapshot_id)
+    return Quarantined(target.name, given.refused_count, new_rows or 0, outcome.snapshot_id)
 
 
 def _standing_rows(engine: Engine, table: IcebergTable) -> int:
@@ -60,19 +52,19 @@ def _standing_rows(engine: Engine, table: IcebergTable) -> int:
     return main.rows if main else 0
 
 
-def _corrected(engine: Engine, candidate: Candidate, frame: "DataFrame") -> "DataFrame":
-    """Return the quarantine's rows of which an accepted version, at least as new, is among the candidate's."""
+def _corrected(engine: Engine, candidate: Candidate, given: Split) -> "DataFrame":
+    """Return the quarantine's rows of which an accepted version, at least as new, is among those that go on."""
     from pyspark.sql.functions import expr
 
     table = candidate.table
     assert table.versions is not None
     assert table.quarantine is not None
     first = table.versions.newest[0]
-    accepted = candidate.accepted(frame).select(*map(identifier, (*table.versions.of, first)))
+    accepted = candidate.accepted(given.rows).selectExpr(*map(identifier, (*table.versions.of, first)))
     held = read_main(engine, table.quarantine.name)
     same = " AND ".join(f"{_typed(table, name)} = a.{identifier(name)}" for name in table.versions.of)
     newer = f"coalesce({_typed(table, first)} <= a.{identifier(first)}, true)"
-    leaving = held.alias("q").join(accepted.alias("a"), expr(f"{same} AND {newer}"), "left_semi")
+    leaving = having(held.alias("q"), accepted.alias("a"), expr(f"{same} AND {newer}"), given.count)
     # A row that goes is known by these; the others need not be read.
     mode = table.quarantine.write
     assert isinstance(mode, Merge)

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lakehouse.iceberg.joins import FEW
 from lakehouse.iceberg.outcome import RuleResult
 from lakehouse.iceberg.quoting import counts
 from lakehouse.iceberg.rules.rule import Rule
@@ -25,33 +26,50 @@ def counted(candidate: Candidate, rules: Sequence[Rule]) -> dict[str, str]:
     }
 
 
-def refused_rows(candidate: Candidate, rows: "DataFrame", found: Mapping[str, Any]) -> "DataFrame":
-    """Return the rows that go to the quarantine; kept, so that it and the samples need one look at all rows."""
+class Split(NamedTuple):
+    """The rows that a write was given, kept, and those of them that go to the quarantine; with how many each are."""
+
+    rows: "DataFrame"
+    count: int
+    refused: "DataFrame"
+    refused_count: int
+
+
+def split_rows(candidate: Candidate, rows: "DataFrame", found: Mapping[str, Any]) -> Split:
+    """Split rows that were counted; the refused are kept, so that they and the samples need one look at all rows."""
     refused = rows.where(candidate.refused_predicate)
-    return refused.localCheckpoint(eager=False) if found[REFUSED] else refused
+    kept = refused.localCheckpoint(eager=False) if found[REFUSED] else refused
+    return Split(rows, found[TOTAL], kept, found[REFUSED])
 
 
 def judged(
-    attempt: Attempt,
-    candidate: Candidate,
-    rows: "DataFrame",
-    refused: "DataFrame",
-    rules: Sequence[Rule],
-    found: Mapping[str, Any],
+    attempt: Attempt, candidate: Candidate, given: Split, rules: Sequence[Rule], found: Mapping[str, Any]
 ) -> list[RuleResult]:
     """Return what each rule found, in rows that were counted, with samples of those that break it.
 
     A rule that quarantines looks at all rows, and the others at those that go on.
-
-    :param refused: those of the rows that go to the quarantine.
     """
-    looked_at = {True: found[TOTAL], False: found[TOTAL] - found[REFUSED]}
+    looked_at = {True: given.count, False: given.count - given.refused_count}
     results = [RuleResult(rule, found[rule.name], looked_at[rule.on_failure == "quarantine"]) for rule in rules]
     shown = [result.rule for result in results if result.failed_rows and _is_shown(result)]
-    broken = {rule.name: _breaks(candidate, rule) for rule in shown}
-    shown_rows = refused if all(rule.on_failure == "quarantine" for rule in shown) else rows
-    samples = samples_of(attempt.engine, attempt.table, shown_rows, broken, found, candidate.shown_terms(rows))
+    terms = candidate.shown_terms(given.rows)
+    samples: dict[str, tuple[Mapping[str, Any], ...]] = {}
+    for rows, looked_for in _looks(given, shown):
+        broken = {rule.name: _breaks(candidate, rule) for rule in looked_for}
+        samples |= samples_of(attempt.engine, attempt.table, rows, broken, found, terms)
     return [replace(result, sample=samples.get(result.rule.name, ())) for result in results]
+
+
+def _looks(given: Split, shown: Sequence[Rule]) -> "list[tuple[DataFrame, list[Rule]]]":
+    """Return the rows in which to look for samples of some rules: few all at once, of many the refused by themselves.
+
+    What is rare is looked for in all rows, and most often it is the refused that some rule has few of.
+    """
+    refusing = [rule for rule in shown if rule.on_failure == "quarantine"]
+    others = [rule for rule in shown if rule.on_failure != "quarantine"]
+    if others and given.count < FEW:
+        return [(given.rows, list(shown))]
+    return [(given.refused, refusing), (given.rows, others)]
 
 
 def _is_shown(result: RuleResult) -> bool:
