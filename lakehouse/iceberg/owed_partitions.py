@@ -20,7 +20,6 @@ from lakehouse.iceberg.run import Partitions
 from lakehouse.iceberg.stamp import Stamp
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.iceberg.versions import key_terms, whereabouts
-from lakehouse.iceberg.writing.one_job import planned_once
 
 _REMEMBERED = 16
 _known_places: dict[tuple[Pin, Pin], frozenset[Any]] = {}
@@ -141,12 +140,11 @@ def _look_up_places(engine: Engine, table: IcebergTable, arrived_at: Pin, standi
     by = identifier(table.write.by)  # type: ignore[union-attr]
     keys = arrived.selectExpr(*key_terms(table, arrived)).distinct()
     # Keys that grow with time lie close together; then few files can have any of them.
-    with planned_once(engine.spark):
-        bounds = keys.selectExpr(f"min({identifier(first)})", f"max({identifier(first)})").first()
-        assert bounds is not None
-        standing = read(engine, standing_at, between(first, *bounds))
-        places = whereabouts(table, standing, keys).select(by).distinct().collect()
-    return frozenset(with_zone(row[0]) for row in places)
+    bounds = keys.selectExpr(f"min({identifier(first)})", f"max({identifier(first)})").first()
+    assert bounds is not None
+    standing = read(engine, standing_at, between(first, *bounds))
+    places = whereabouts(table, standing, keys).select(by).distinct()
+    return frozenset(with_zone(row[0]) for row in places.collect())
 
 
 def _stamps_since(target: History, source: str, floor: int | None) -> Iterator[Stamp]:

@@ -94,9 +94,8 @@ def whereabouts(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "D
 
 def _candidate(table: IcebergTable, delivered: "DataFrame") -> Candidate:
     known = {*table.column_names, *SOURCE_COLUMNS}
-    return prepare(
-        table, delivered.selectExpr(*(identifier(name) for name in delivered.columns if name in known))
-    ).judged()
+    names = (identifier(name) for name in delivered.columns if name in known)
+    return prepare(table, delivered.selectExpr(*names)).judged()
 
 
 def _newest(versions: Versions, judged: "DataFrame") -> "DataFrame":

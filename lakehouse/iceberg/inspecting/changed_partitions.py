@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.history import History
-from lakehouse.iceberg.inspecting.manifest_entries import partition_values, read_manifests
+from lakehouse.iceberg.inspecting.manifest_entries import own_manifests, partition_values, read_manifests
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import ManifestFile
@@ -27,12 +27,8 @@ def changed_values(table: "Table", history: History, since: int | None, until: i
     if between is None:
         return set(_values(table, read_manifests(table, until), column))
     changing = [snapshot.snapshot_id for snapshot in between if snapshot.operation != "replace"]
-    return {value for snapshot_id in changing for value in _touched(table, snapshot_id, column)}
-
-
-def _touched(table: "Table", snapshot_id: int, column: str) -> Iterator[Any]:
-    found = read_manifests(table, snapshot_id)
-    return _values(table, (one for one in found if one.added_snapshot_id == snapshot_id), column, by_commit=True)
+    written = (manifest for snapshot_id in changing for manifest in own_manifests(table, snapshot_id))
+    return set(_values(table, written, column, by_commit=True))
 
 
 def _values(

@@ -51,6 +51,11 @@ def read_manifests(table: "Table", snapshot_id: int | None = None) -> "list[Mani
     return snapshot.manifests(table.io) if snapshot else []
 
 
+def own_manifests(table: "Table", snapshot_id: int) -> "list[ManifestFile]":
+    """Return the manifests that a snapshot's own commit wrote; each earlier commit may have left one more."""
+    return [found for found in read_manifests(table, snapshot_id) if found.added_snapshot_id == snapshot_id]
+
+
 def _file(entry: "ManifestEntry", spec_id: int, partition: Mapping[str, Any]) -> TableFile:
     found = entry.data_file
     return TableFile(

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.inspecting.manifest_entries import read_manifests
+from lakehouse.iceberg.inspecting.manifest_entries import own_manifests
 from lakehouse.iceberg.masking import mask_row
 from lakehouse.iceberg.table import IcebergTable
 
@@ -33,30 +33,27 @@ def _rows(table: "Table", scan: "DataScan") -> Iterator[dict[str, Any]]:
     reader = ArrowScan(
         scan.table_metadata, scan.io, scan.projection(), scan.row_filter, scan.case_sensitive, scan.limit
     )
-    added = _added(table, scan)
-    for task in added:
+    for task in _tasks(table, scan):
         yield from reader.to_table([task]).to_pylist()
-    read = {task.file.file_path for task in added}
+
+
+def _tasks(table: "Table", scan: "DataScan") -> "Iterator[FileScanTask]":
+    """Yield what the snapshot itself added, and then the rest; only for that all manifests are read."""
+    added = _added(table, scan)
+    yield from added
+    known = {task.file.file_path for task in added}
     for task in scan.plan_files():
-        if task.file.file_path not in read:
-            yield from reader.to_table([task]).to_pylist()
+        if task.file.file_path not in known:
+            yield task
 
 
 def _added(table: "Table", scan: "DataScan") -> "list[FileScanTask]":
-    """Return the data files that a snapshot itself added, of which it deleted no row.
-
-    Of its manifests only its own are read: each earlier commit may have left one.
-    """
+    """Return the data files that a snapshot itself added, of which it deleted no row."""
     from pyiceberg.manifest import ManifestContent, ManifestEntryStatus
     from pyiceberg.table import FileScanTask
 
     snapshot = scan.snapshot()
-    found = read_manifests(table, snapshot.snapshot_id) if snapshot else []
-    own = (manifest for manifest in found if snapshot and manifest.added_snapshot_id == snapshot.snapshot_id)
-    entries = (
-        entry
-        for manifest in own
-        if manifest.content is ManifestContent.DATA
-        for entry in manifest.fetch_manifest_entry(table.io)
-    )
+    own = own_manifests(table, snapshot.snapshot_id) if snapshot else []
+    manifests = (manifest for manifest in own if manifest.content is ManifestContent.DATA)
+    entries = (entry for manifest in manifests for entry in manifest.fetch_manifest_entry(table.io))
     return [FileScanTask(entry.data_file) for entry in entries if entry.status is ManifestEntryStatus.ADDED]

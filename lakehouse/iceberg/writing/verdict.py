@@ -1,8 +1,8 @@
 """What a table's row rules say of the rows that a write was given: counted in one query, samples in one more."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.joins import FEW
 from lakehouse.iceberg.outcome import RuleResult
@@ -26,7 +26,8 @@ def counted(candidate: Candidate, rules: Sequence[Rule]) -> dict[str, str]:
     }
 
 
-class Split(NamedTuple):
+@dataclass(frozen=True)
+class Split:
     """The rows that a write was given, kept, and those of them that go to the quarantine; with how many each are."""
 
     rows: "DataFrame"
