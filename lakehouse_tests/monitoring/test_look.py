@@ -99,6 +99,14 @@ def test_a_failed_run_is_told_once_however_often_it_is_tried(watch: Watch) -> No
     assert watch.says() == ["Over: silver.fruits: the run failed"]
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), dg.DagsterExecutionInterruptedError()])
+def test_a_run_that_a_person_stopped_is_not_told(watch: Watch, error: BaseException) -> None:
+    watch.error = error
+    watch.run()
+    assert watch.instance.get_runs(limit=1)[0].status is dg.DagsterRunStatus.FAILURE
+    assert watch.says() == []
+
+
 def test_a_run_whose_process_is_gone_is_told_of_its_first_table(watch: Watch) -> None:
     run = watch.instance.create_run_for_job(
         watch.definitions.resolve_implicit_global_asset_job_def(), asset_selection=frozenset({GOLD, FRUITS})

@@ -1,4 +1,4 @@
-"""What ends that a table is held back: a publish of the partitions that were refused, or what a person published."""
+"""What ends that a table is held back or that its run failed: a publish of these partitions, or by a person."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -8,6 +8,7 @@ import pytest
 from lakehouse.monitoring.incidents import Broke, Incident
 from lakehouse.monitoring.looking.lookout import Lookout
 from lakehouse.monitoring.looking.mending import look_for_mends
+from lakehouse.monitoring.looking.runs import look_at_runs
 from lakehouse.resources.instance import open_instance
 from lakehouse.settings import Settings
 
@@ -56,6 +57,24 @@ def test_each_day_that_is_published_is_held_no_more(lookout: Lookout) -> None:
     publish(lookout, DAYS[0])
     publish(lookout, DAYS[2])
     assert after(held(), lookout) is None
+
+
+def test_days_that_somebody_asked_for_and_that_failed_are_over_once_they_are_published(lookout: Lookout) -> None:
+    tags = {"dagster/asset_partition_range_start": DAYS[0], "dagster/asset_partition_range_end": DAYS[1]}
+    run = lookout.instance.create_run_for_job(
+        dg.Definitions([days]).resolve_implicit_global_asset_job_def(),
+        asset_selection=frozenset({dg.AssetKey(["gold", "days"])}),
+        tags=tags,
+    )
+    lookout.instance.report_run_failed(run, "The process of this run (pid 7) is gone.")
+    (broke,) = look_at_runs(lookout, {}).facts
+    assert broke.commands[0] == f"lakehouse backfill {TABLE} --from {DAYS[0]} --to {DAYS[1]}"
+    publish(lookout, DAYS[1])
+    left = after(Incident.of(broke), lookout)
+    assert left is not None
+    assert left.extent == {DAYS[0]}
+    publish(lookout, DAYS[0])
+    assert after(Incident.of(broke), lookout) is None
 
 
 def test_a_publish_of_no_day_ends_nothing(lookout: Lookout) -> None:

@@ -42,7 +42,7 @@ class Watch:
     settings: Settings
     instance: dg.DagsterInstance
     failing: set[str] = field(default_factory=set)
-    error: Exception | None = None
+    error: BaseException | None = None
     table: IcebergTable = TABLE
     known: int = 0
 

@@ -1,7 +1,8 @@
 """Runs that failed, and tables that a run refused and so held back.
 
-A run that a check stopped is not told again: the check is. Of a refused table one thing is told, that it is held back,
-with what its rules said; that it ends is a matter of a later publish, see `mending`.
+A run that a check stopped is not told again: the check is. One that a person stopped is not told either. Of a refused
+table one thing is told, that it is held back, with what its rules said; that it ends is a matter of a later publish,
+see `mending`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,12 +17,14 @@ from lakehouse.monitoring.looking.checks import by_how_much, rows_of
 from lakehouse.monitoring.looking.lookout import Lookout, shown_rows
 from lakehouse.monitoring.looking.reasons import reason_of
 from lakehouse.resources.keys import FEED_TAG, asset_key, table_name
+from lakehouse.resources.partitions import range_of
 
 CURSOR = "runs"
 _FIRST_LOOK = timedelta(days=7)
 # Runs are seen by when they ended, on clocks that may differ and in transactions that may be slow.
 _OVERLAP = timedelta(minutes=5)
-_STOPPED_BY_CHECK = "DagsterAssetCheckFailedError"
+_KNOWN = {"DagsterAssetCheckFailedError", "DagsterExecutionInterruptedError", "KeyboardInterrupt"}
+"""Errors of steps that somebody knows of: a check tells itself, and who pressed Ctrl-C needs no message."""
 _TYPE = dg.DagsterEventType
 
 
@@ -48,7 +51,7 @@ def _of_run(lookout: Lookout, run: dg.DagsterRun) -> Iterator[Broke]:
     for entry in steps:
         table = lookout.tables_of_steps.get(entry.step_key or "")
         failure = entry.dagster_event.step_failure_data
-        if failure.error and failure.error.cls_name == _STOPPED_BY_CHECK:
+        if _is_known(failure.error):
             continue
         said = failure.user_failure_data
         if table and said and "iceberg/refused_branch" in said.metadata:
@@ -59,7 +62,13 @@ def _of_run(lookout: Lookout, run: dg.DagsterRun) -> Iterator[Broke]:
         for entry in entries:
             # A run that is reported as failed by another process, since its own is gone, has no data of why.
             data = entry.dagster_event.event_specific_data
-            yield _failed(lookout, run, "", entry, data.error if data else None)
+            error = data.error if data else None
+            if not _is_known(error):
+                yield _failed(lookout, run, "", entry, error)
+
+
+def _is_known(error: Any) -> bool:
+    return error is not None and error.cls_name in _KNOWN
 
 
 def _held(
@@ -144,13 +153,23 @@ def _failed(lookout: Lookout, run: dg.DagsterRun, table: str, entry: Any, error:
         lookout.links(run_id=run.run_id, table=of_table),
         (
             *([f"lakehouse ingest {feed}"] if feed else []),
-            *([f"lakehouse retry {named}"] if named else []),
+            *_again(lookout, run, named),
             "lakehouse doctor",
         ),
         of_table,
         lookout.owner(of_table),
         run.run_id,
+        lookout.keys_of(named, run) if named else frozenset(),
     )
+
+
+def _again(lookout: Lookout, run: dg.DagsterRun, table: str) -> Iterator[str]:
+    bounds = range_of(run.tags) if table and lookout.keys_of(table, run) else None
+    if bounds and FEED_TAG not in run.tags:
+        # Nothing is owed for partitions that somebody asked for, so that a retry would not compute them.
+        yield f"lakehouse backfill {table} --from {bounds[0]} --to {bounds[1]}"
+    elif table:
+        yield f"lakehouse retry {table}"
 
 
 def _first_line(text: str | None) -> str:
