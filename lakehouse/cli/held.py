@@ -64,19 +64,26 @@ def publish(state: State, name: str, run_id: str, why: str, by: str) -> None:
 def reject(state: State, file: str, feed_name: str | None, why: str, by: str) -> None:
     """Take a delivered file's rows out of bronze again.
 
-    FILE is its name in the inbox, as `_source_file` has it; it is put with the rejected ones. A table that merges
-    keeps what it had already merged of it.
+    FILE is its name in the inbox, as `_source_file` has it; it is put with the rejected ones. Rows of it that were
+    refused leave the quarantines too. A table that merges keeps what it had already merged of it.
     """
+    from lakehouse.definitions import definitions
     from lakehouse.ingestion.overruling import reject as take_out
+    from lakehouse.resources.owed_runs import Downstream
 
     if feed_name is None and len(state.feeds) != 1:
         raise UsageError(f"Which feed? Expected --feed with one of {', '.join(sorted(state.feeds))}.")
     feed = state.feed(feed_name or next(iter(state.feeds)))
-    table = state.declared_table(feed.table)
+    following = Downstream(definitions().resolve_asset_graph(), feed.table).tables
+    found = (state.declared[name].quarantine for name in following if name in state.declared)
+    quarantines = [table.name for table in found if table]
     with state.progress(f"Rejecting {file}"):
-        done = take_out(state.settings, state.engine, feed, table, file, by=by, why=why)
+        done = take_out(state.settings, state.engine, feed, quarantines, file, by=by, why=why)
+    for name in quarantines:
+        if done.rows[name]:
+            click.echo(f"{name}: {count(done.rows[name], 'row')} of {file} taken out.")
     click.echo(
-        f"{feed.table}: {count(done.rows, 'row')} of {file} taken out. "
+        f"{feed.table}: {count(done.rows[feed.table], 'row')} of {file} taken out. "
         f"{f'The file is kept as {done.key}' if done.key else 'The file itself was not found in the archive'}. "
         "The next ingest computes what follows."
     )

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -35,9 +36,9 @@ _HASH = re.compile(r"\.([0-9a-f]{12}|[0-9a-f]{64})(?:\.|$)(?!.*\.(?:[0-9a-f]{12}
 
 @dataclass(frozen=True)
 class TakenOut:
-    """How many rows of a file bronze had, and where the file is now; None where it was not in the archive."""
+    """How many rows of a file each table had, bronze first; and where the file is, None where no archive had it."""
 
-    rows: int
+    rows: Mapping[str, int]
     key: str | None
 
 
@@ -65,37 +66,49 @@ def publish(settings: Settings, engine: Engine, table: IcebergTable, run_id: str
 
 
 def reject(
-    settings: Settings, engine: Engine, feed: Feed, table: IcebergTable, source_file: str, *, by: str, why: str
+    settings: Settings,
+    engine: Engine,
+    feed: Feed,
+    quarantines: Iterable[str],
+    source_file: str,
+    *,
+    by: str,
+    why: str,
 ) -> TakenOut:
-    """Take the rows of a file out of bronze, then move the file from the archive to the rejected ones.
+    """Take the rows of a file out of bronze and of quarantines, then move it from the archive to the rejected ones.
 
     Killed in between, it is done again: rows that are gone are no error while the file is still in the archive.
 
+    :param quarantines: where its rows are that were refused since.
     :param source_file: its key in the feed's inbox.
     :raises UsageError: when neither bronze nor the archive knows such a file.
     """
     store = open_store(settings)
-    with exclusive(feed, settings.home), table_lock(engine, table.name):
-        rows = _delivered(engine, table, source_file)
+    said = {f"{PREFIX}rejected-file": source_file, f"{PREFIX}rejected-by": by, f"{PREFIX}rejected-for": why}
+    with exclusive(feed, settings.home):
         archived = _archived(store, feed, source_file)
-        if not rows and not archived:
+        rows = {feed.table: _take_out(engine, feed.table, source_file, said)}
+        if not any(rows.values()) and not archived:
             raise UsageError(
-                f"{table.name} has no row of a file {source_file!r}, and {feed.archive} no such file.",
-                next_step=f'Names are those of: lakehouse sql "SELECT DISTINCT _source_file FROM {table.name}"',
+                f"{feed.table} has no row of a file {source_file!r}, and {feed.archive} no such file.",
+                next_step=f'Names are those of: lakehouse sql "SELECT DISTINCT _source_file FROM {feed.table}"',
             )
-        if rows:
-            said = {f"{PREFIX}rejected-file": source_file, f"{PREFIX}rejected-by": by, f"{PREFIX}rejected-for": why}
-            name = engine.catalog.sql_name(table.name)
-            with with_properties(engine.spark, said):
-                engine.sql(f"DELETE FROM {name} WHERE _source_file = {literal(source_file)}")
+        rows |= {name: _take_out(engine, name, source_file, said) for name in quarantines}
         keys = [_put_away(store, feed, source_file, found, sha256, by, why) for found, sha256 in archived]
         return TakenOut(rows, keys[-1] if keys else None)
 
 
-def _delivered(engine: Engine, table: IcebergTable, source_file: str) -> int:
-    if not engine.catalog.has(table.name):
+def _take_out(engine: Engine, table: str, source_file: str, said: Mapping[str, str]) -> int:
+    """Delete the rows of a file from a table, and return how many it had."""
+    if not engine.catalog.has(table):
         return 0
-    return read_main(engine, table.name).where(f"_source_file = {literal(source_file)}").count()
+    its = f"_source_file = {literal(source_file)}"
+    with table_lock(engine, table):
+        rows = read_main(engine, table).where(its).count()
+        if rows:
+            with with_properties(engine.spark, said):
+                engine.sql(f"DELETE FROM {engine.catalog.sql_name(table)} WHERE {its}")
+    return rows
 
 
 def _archived(store: ObjectStore, feed: Feed, source_file: str) -> list[tuple[StoredObject, str]]:
