@@ -1,6 +1,7 @@
 """Every setting of the lakehouse, typed and checked; the only reader of the environment."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,11 @@ from typing import Literal, get_args
 from lakehouse.errors import SettingsError
 
 Deployment = Literal["local", "aws"]
+_MEMORY = (r"[1-9]\d*[kmgtKMGT]", "a number and its unit, such as 512m or 4g")
+_MASTER = (
+    r"local(\[.+\])?|local-cluster\[.+\]|spark://.+|k8s://.+|yarn",
+    "a master of Spark, such as local[*], local[2], spark://host:7077, k8s://… or yarn",
+)
 
 
 @dataclass(frozen=True)
@@ -79,8 +85,12 @@ class Settings:
             region=env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or None,
             endpoint_url=env.get("AWS_ENDPOINT_URL") or None,
             spark_remote=remote,
-            spark_master=env.get("LAKEHOUSE_SPARK_MASTER") or "local[*]",
-            spark_memory=env.get("LAKEHOUSE_SPARK_MEMORY") or "2g",
+            spark_master=_of_form(
+                "LAKEHOUSE_SPARK_MASTER", env.get("LAKEHOUSE_SPARK_MASTER"), _MASTER, cls.spark_master
+            ),
+            spark_memory=_of_form(
+                "LAKEHOUSE_SPARK_MEMORY", env.get("LAKEHOUSE_SPARK_MEMORY"), _MEMORY, cls.spark_memory
+            ),
             java_home=Path(java_home) if java_home else None,
             search_path=env.get("PATH", ""),
             cache_dir=Path(env.get("LAKEHOUSE_CACHE") or f"{cache_root}/lakehouse").expanduser().absolute(),
@@ -108,6 +118,15 @@ class Settings:
     def dagster_home(self) -> Path:
         """Folder of Dagster's instance: runs, checks, ticks."""
         return self.home / "dagster"
+
+
+def _of_form(name: str, given: str | None, form: tuple[str, str], default: str) -> str:
+    pattern, expected = form
+    if given and not re.fullmatch(pattern, given):
+        raise SettingsError(
+            f"{name} is {given!r}; expected {expected}.", next_step=f"Correct it, or unset it for {default}."
+        )
+    return given or default
 
 
 def _path(given: str | None) -> Path | None:

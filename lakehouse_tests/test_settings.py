@@ -50,6 +50,8 @@ def test_on_aws_tables_are_in_the_bucket():
         ({"LAKEHOUSE_DEPLOYMENT": "moon"}, "LAKEHOUSE_DEPLOYMENT is 'moon'", "expected one of local, aws"),
         ({"LAKEHOUSE_DEPLOYMENT": "aws"}, "LAKEHOUSE_BUCKET is not set", "expected the name of a bucket"),
         ({"SPARK_REMOTE": "localhost:15002"}, "SPARK_REMOTE is 'localhost:15002'", "starts with 'sc://'"),
+        ({"LAKEHOUSE_SPARK_MEMORY": "plenty"}, "LAKEHOUSE_SPARK_MEMORY is 'plenty'", "such as 512m or 4g"),
+        ({"LAKEHOUSE_SPARK_MASTER": "here"}, "LAKEHOUSE_SPARK_MASTER is 'here'", "such as local[*]"),
         ({"LAKEHOUSE_ALERT_URLS": "json://here/ slack"}, "LAKEHOUSE_ALERT_URLS: entry 2 of 2", "expected such as"),
         ({"LAKEHOUSE_HEARTBEAT_URL": "ping.example"}, "LAKEHOUSE_HEARTBEAT_URL does not", "the address of a web page"),
     ],

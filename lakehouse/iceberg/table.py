@@ -41,7 +41,10 @@ class Column:
         object.__setattr__(
             self, "formerly", (self.formerly,) if isinstance(self.formerly, str) else tuple(self.formerly)
         )
-        object.__setattr__(self, "type", str(types.parse(self.type)))
+        try:
+            object.__setattr__(self, "type", str(types.parse(self.type)))
+        except DeclarationError as error:
+            raise DeclarationError(f"Column {self.name}: {error}") from None
 
 
 @dataclass(frozen=True)

@@ -81,12 +81,12 @@ def test_what_spark_says_goes_to_its_log_and_not_to_the_terminal(home):
 
 
 def test_a_jvm_that_does_not_start_is_heard(home):
-    done = start(home, LAKEHOUSE_SPARK_MEMORY="plenty")
+    done = start(home, LAKEHOUSE_SPARK_MEMORY="999999999t")
 
     assert done.returncode != 0
     said = done.stderr.splitlines()[-1]
     assert said.startswith("lakehouse.errors.SetupError: The JVM of Spark did not start: ")
-    assert "Xmxplenty" in said
+    assert "Xmx999999999t" in said
     assert f"all of what it said is in {home / 'logs' / 'spark.log'}" in said
 
 
