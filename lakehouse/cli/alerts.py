@@ -131,8 +131,11 @@ def _list(state: State, last: int, form: str, *, only_open: bool) -> None:
         click.echo(json_array(columns, [[*_record(one, open_now).values()] for one in shown]))
         return
     click.echo(_table(shown, open_now))
+    if known.is_first:
+        click.echo("Nobody looked yet for what is broken; `lakehouse dev` does.")
     if known.undelivered:
-        click.echo(f"{count(known.undelivered, 'message')} not yet delivered; `lakehouse dev` goes on trying.")
+        waiting = count(known.undelivered, "message")
+        click.echo(f"{waiting} on the way, to a service that failed or in the next summary; `lakehouse dev` sends.")
     for line in _mutes(holding(read_mutes(state.settings), datetime.now(UTC))):
         click.echo(line)
 

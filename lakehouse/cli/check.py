@@ -36,7 +36,7 @@ def check(state: State, names: tuple[str, ...]) -> None:
         if not found.passed and found.severity == "ERROR"
     ]
     said = failed or ([] if run.success else run.messages)
-    conclude(_lines(run.checks), said, success=run.success and not failed)
+    conclude(_lines(tables, run.checks), said, success=run.success and not failed)
 
 
 def _there(state: State, names: tuple[str, ...]) -> list[str]:
@@ -53,7 +53,7 @@ def _there(state: State, names: tuple[str, ...]) -> list[str]:
     return asked
 
 
-def _lines(checks: "Iterable[CheckResult]") -> Iterator[str]:
+def _lines(tables: "Iterable[str]", checks: "Iterable[CheckResult]") -> Iterator[str]:
     of_tables: dict[str, list[CheckResult]] = {}
     for found in checks:
         of_tables.setdefault(found.table, []).append(found)
@@ -62,3 +62,4 @@ def _lines(checks: "Iterable[CheckResult]") -> Iterator[str]:
         held = len(found) - len(failed)
         yield f"{table}: {held} of {count(len(found), 'check')} {'holds' if held == 1 else 'hold'}"
         yield from (f"  {one.severity} {one.name}: {one.description}" for one in failed)
+    yield from (f"{table}: no checks" for table in tables if table not in of_tables)

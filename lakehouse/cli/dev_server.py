@@ -97,7 +97,13 @@ def _free_port(host: str, port: int, *, is_fixed: bool) -> int:
 
 def _is_taken(host: str, port: int) -> bool:
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        return probe.connect_ex((host, port)) == 0
+        try:
+            return probe.connect_ex((host, port)) == 0
+        except socket.gaierror as error:
+            raise UsageError(
+                f"--host is {host!r}, which this machine cannot look up; expected a name or an address of its own.",
+                next_step="Leave it out to listen on this machine alone.",
+            ) from error
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import click
 
 from lakehouse.cli.output import FORMATS, Format, count, render, table
 from lakehouse.cli.spark_errors import one_line
-from lakehouse.cli.state import State, command, plain_name
+from lakehouse.cli.state import State, command, full_name
 from lakehouse.cli.values import Column, column, json_value
 from lakehouse.errors import LakehouseError
 
@@ -49,10 +49,10 @@ def diff(
     """
     from lakehouse.iceberg.inspecting.diff_plan import plan_diff
 
-    full_name = plain_name(name)
+    named = full_name(name)
     with state.progress("Reading the table's metadata"):
-        given = [part.strip() for part in key.split(",")] if key else _declared_key(state, full_name)
-        planned = plan_diff(state.engine, full_name, since, until, given)
+        given = [part.strip() for part in key.split(",")] if key else _declared_key(state, named)
+        planned = plan_diff(state.engine, named, since, until, given)
     if limit is None and form == "table":
         limit = TABLE_ROWS
     _print(planned, _found(state, planned, 0 if summary else limit), form, summary)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakehouse.cli.output import FORMATS, Format, render, table
-from lakehouse.cli.state import State, command, plain_name
+from lakehouse.cli.state import State, command, full_name
 from lakehouse.cli.values import Column, plain_json
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def history(state: State, name: str, schema: bool, form: Format) -> None:
     file among them; `lakehouse diff` tells those that changed. Times are in UTC.
     """
     with state.progress("Reading the table's metadata"):
-        records = _schema_records(state, plain_name(name)) if schema else _snapshot_records(state, plain_name(name))
+        records = _schema_records(state, full_name(name)) if schema else _snapshot_records(state, full_name(name))
     noun = "change" if schema else "snapshot"
     click.echo(_table(records, noun) if form == "table" else _listed(form, records))
 

@@ -44,7 +44,9 @@ def doctor(state: State) -> None:
 
 @command("dev")
 @click.option("--host", default=UI_HOST, show_default=True, help="Address to listen on.")
-@click.option("--port", type=int, help=f"Port to listen on.  [default: {UI_PORT}, or the next free one]")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), help=f"Port to listen on.  [default: {UI_PORT}, or the next free one]"
+)
 def dev(state: State, host: str, port: int | None) -> None:
     """Open the Dagster UI on this home, and keep a Spark warm for it.
 

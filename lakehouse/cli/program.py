@@ -37,7 +37,7 @@ class _Group(click.Group):
 def lakehouse() -> None:
     """Iceberg tables as Dagster assets, on Spark.
 
-    Exit codes: 0 done, 1 the work failed, 2 the command is wrong.
+    Exit codes: 0 done, 1 the work failed, 2 the command is wrong, 130 stopped by Ctrl-C.
     """
 
 
@@ -70,13 +70,13 @@ def run(arguments: Sequence[str], program: str = "lakehouse") -> int:
             return _stopped()
         if state.verbose:
             traceback.print_exc()
-        complain(_one_line(error))
+        complain(_one_line(error, state))
         return error.exit_code if isinstance(error, LakehouseError) else 1
     return code or 0
 
 
 def _stopped() -> int:
-    complain("stopped. What was published stays; the next run does what is left.")
+    complain("stopped. What was published stays; the same command again does what is left.")
     return INTERRUPTED
 
 
@@ -89,8 +89,9 @@ def _was_interrupted(error: BaseException | None) -> bool:
     return False
 
 
-def _one_line(error: Exception) -> str:
+def _one_line(error: Exception, state: State) -> str:
     text = " ".join(str(error).split())
     if isinstance(error, LakehouseError):
         return text
-    return f"{type(error).__name__}: {text} Run it again with --verbose for the traceback."
+    hint = "" if state.verbose else " Run it again with --verbose for the traceback."
+    return f"{type(error).__name__}: {text.rstrip('.')}.{hint}"

@@ -66,8 +66,9 @@ def _table(assets: "list[AssetResult]") -> str:
         return f"{table}: unchanged, {total}"
     words = {"iceberg/inserted_rows": "inserted", "iceberg/updated_rows": "updated"}
     merged = any(words.keys() <= asset.metadata.keys() for asset in assets)
-    shown = words if merged else {"iceberg/added_rows": "added"}
-    changes = [f"{_sum(assets, key):,} {word}" for key, word in shown.items()]
+    replaced = 0 if merged else _sum(assets, "iceberg/deleted_rows")
+    written = {"iceberg/added_rows": f"written in place of {replaced:,}" if replaced else "added"}
+    changes = [f"{_sum(assets, key):,} {word}" for key, word in (words if merged else written).items()]
     removed = _sum(assets, "iceberg/removed_rows")
     changes += [f"{removed:,} removed"] if removed else []
     runs = f" in {len(assets)} runs" if len(assets) > 1 else ""

@@ -81,6 +81,20 @@ def plain_name(name: str) -> str:
     return ".".join(parts[1:] if len(parts) == 3 and parts[0] == CATALOG_NAME else parts)
 
 
+def full_name(name: str) -> str:
+    """Return `silver.fruits` for `lakehouse.silver.fruits` too, of a table that need not be declared.
+
+    :raises UsageError: when it has no layer.
+    """
+    plain = plain_name(name)
+    if not all(plain.partition(".")):
+        raise UsageError(
+            f"{name!r} is not the name of a table; expected its layer too, such as silver.fruits.",
+            next_step="`lakehouse status` lists the tables.",
+        )
+    return plain
+
+
 def command(name: str, **options: Any) -> Callable[[Callable[..., None]], click.Command]:
     """Make a command whose function is given the `State` first; `--verbose` is understood behind its name too."""
 

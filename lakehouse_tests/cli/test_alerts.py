@@ -121,6 +121,10 @@ def test_what_was_told_is_listed(held, home: Path) -> None:
     assert (record["title"], record["is_open"], record["table"]) == (HELD, True, "silver.fruits")
 
 
+def test_where_nobody_looked_nothing_is_said_to_be_whole(lakehouse) -> None:
+    assert lakehouse("alerts").out[-1] == "Nobody looked yet for what is broken; `lakehouse dev` does."
+
+
 def test_a_file_that_is_rejected_is_told(lakehouse, home: Path) -> None:
     look(home)
     inbox = home / "inbox" / "fruits"

@@ -108,7 +108,7 @@ def test_ctrl_c_ends_a_query_with_one_line_and_leaves_no_process(home, started):
     child.process.send_signal(signal.SIGINT)
     assert child.status(60) == 130
     said = [line for line in child.said.splitlines() if line and not line.endswith(" …")]
-    assert said == ["lakehouse: stopped. What was published stays; the next run does what is left."]
+    assert said == ["lakehouse: stopped. What was published stays; the same command again does what is left."]
     wait_for(lambda: not any(is_alive(pid) for pid in java), "the end of the JVM")
 
 
@@ -118,7 +118,7 @@ def test_ctrl_c_ends_an_ingest_with_one_line_and_the_next_one_does_it_all(home, 
     child.process.send_signal(signal.SIGINT)
     assert child.status(60) == 130, child.said
     said = [line for line in child.said.splitlines() if line and not line.endswith(" …")]
-    assert said[-1] == "lakehouse: stopped. What was published stays; the next run does what is left."
+    assert said[-1] == "lakehouse: stopped. What was published stays; the same command again does what is left."
     assert "Traceback" not in child.said
 
     again = started("demo")

@@ -56,12 +56,37 @@ def test_an_error_that_nobody_foresaw_is_one_line_too(lakehouse, failing):
     assert "--verbose" in ran.err[0]
 
 
+def test_who_sees_the_traceback_is_not_told_how_to(lakehouse, failing):
+    failing(RuntimeError("It is full."))
+    assert lakehouse("status").err == [
+        "lakehouse: RuntimeError: It is full. Run it again with --verbose for the traceback."
+    ]
+    assert lakehouse("status", "--verbose").err[-1] == "lakehouse: RuntimeError: It is full."
+
+
+@pytest.mark.parametrize("command", ["history", "files", "diff"])
+def test_a_name_without_its_layer_is_said_to_be_none(lakehouse, command):
+    ran = lakehouse(command, "fruits")
+    assert ran.code == 2
+    assert ran.err[-1].startswith("lakehouse: 'fruits' is not the name of a table; expected its layer too, such as")
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "said"),
+    [("--port", "99999", "not in the range 1<=x<=65535"), ("--host", "nowhere.invalid", "cannot look up")],
+)
+def test_dev_names_an_address_that_cannot_be(lakehouse, option, given, said):
+    ran = lakehouse("dev", option, given)
+    assert ran.code == 2
+    assert said in ran.err[-1]
+
+
 def test_ctrl_c_is_one_line_and_130(lakehouse, failing):
     failing(KeyboardInterrupt())
     ran = lakehouse("status")
     assert (ran.code, ran.out) == (130, [])
     assert [line for line in ran.err if line] == [
-        "lakehouse: stopped. What was published stays; the next run does what is left."
+        "lakehouse: stopped. What was published stays; the same command again does what is left."
     ]
 
 
