@@ -143,6 +143,7 @@ def _failed(lookout: Lookout, run: dg.DagsterRun, table: str, entry: Any, error:
     what = f"the ingest of {feed}" if feed else f"job {run.job_name}"
     reads = next((one.table for one in lookout.feeds if one.name == feed), "")
     of_table = named or reads
+    keys = lookout.keys_of(named, run) if named else frozenset()
     return Broke(
         f"failed {named}" if named else f"failed feed {feed}" if feed else f"failed job {run.job_name}",
         "failed",
@@ -153,18 +154,18 @@ def _failed(lookout: Lookout, run: dg.DagsterRun, table: str, entry: Any, error:
         lookout.links(run_id=run.run_id, table=of_table),
         (
             *([f"lakehouse ingest {feed}"] if feed else []),
-            *_again(lookout, run, named),
+            *_again(run, named, keys),
             "lakehouse doctor",
         ),
         of_table,
         lookout.owner(of_table),
         run.run_id,
-        lookout.keys_of(named, run) if named else frozenset(),
+        keys,
     )
 
 
-def _again(lookout: Lookout, run: dg.DagsterRun, table: str) -> Iterator[str]:
-    bounds = range_of(run.tags) if table and lookout.keys_of(table, run) else None
+def _again(run: dg.DagsterRun, table: str, keys: frozenset[str]) -> Iterator[str]:
+    bounds = range_of(run.tags) if keys else None
     if bounds and FEED_TAG not in run.tags:
         # Nothing is owed for partitions that somebody asked for, so that a retry would not compute them.
         yield f"lakehouse backfill {table} --from {bounds[0]} --to {bounds[1]}"
