@@ -109,6 +109,23 @@ class Settings:
         # Hadoop takes a URI as it stands: %20 would be a folder of that name.
         return f"file://{self.home / 'warehouse'}"
 
+    def make_home(self) -> None:
+        """Make the home's folder, unless it is there.
+
+        :raises SettingsError: when it cannot be made, or this user cannot write in it.
+        """
+        try:
+            self.home.mkdir(parents=True, exist_ok=True)
+            denied = "" if os.access(self.home, os.W_OK | os.X_OK) else "Permission denied"
+        except OSError as error:
+            denied = error.strerror or str(error)
+        if denied:
+            raise SettingsError(
+                f"LAKEHOUSE_HOME is {str(self.home)!r} ({denied}); expected a folder that this user can write, or a "
+                "place where one can be made.",
+                next_step="Set it to another folder, or unset it for '.lakehouse' in the working directory.",
+            )
+
     @property
     def lock_dir(self) -> Path:
         """Folder of the file locks, one for each table."""

@@ -73,3 +73,20 @@ def test_addresses_that_may_hold_a_secret_are_not_shown():
     with pytest.raises(SettingsError) as raised:
         Settings.from_env({"LAKEHOUSE_ALERT_URLS": "T0ken"})
     assert "T0ken" not in str(raised.value)
+
+
+def test_a_home_that_cannot_be_made_is_named_with_why(tmp_path):
+    in_the_way = tmp_path / "file"
+    in_the_way.touch()
+
+    for home in (in_the_way, in_the_way / "below"):
+        with pytest.raises(SettingsError, match=f"LAKEHOUSE_HOME is '{home}' .+; expected a folder") as failed:
+            Settings.from_env({"LAKEHOUSE_HOME": str(home)}).make_home()
+        assert "Set it to another folder" in str(failed.value)
+
+
+def test_a_home_is_made_once(tmp_path):
+    settings = Settings.from_env({"LAKEHOUSE_HOME": str(tmp_path / "new" / "home")})
+    settings.make_home()
+    settings.make_home()
+    assert settings.home.is_dir()

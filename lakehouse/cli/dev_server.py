@@ -67,7 +67,7 @@ def _dagster(host: str, port: int) -> list[str]:
 
 @contextmanager
 def _alone(settings: Settings) -> Iterator[None]:
-    settings.home.mkdir(parents=True, exist_ok=True)
+    settings.make_home()
     lock = FileLock(settings.home / "dev.lock")
     try:
         lock.acquire(blocking=False)

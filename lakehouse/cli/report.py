@@ -7,7 +7,7 @@ from lakehouse.cli.output import count
 from lakehouse.quality.metrics.values import NO_ANOMALY
 
 if TYPE_CHECKING:
-    from lakehouse.ingestion.catch_up import IngestResult
+    from lakehouse.ingestion.catch_up import IngestResult, RejectedReason
     from lakehouse.resources.run_result import AssetResult
 
 _MANY = 6
@@ -27,10 +27,12 @@ def summary(result: "IngestResult") -> list[str]:
 
 def complaints(result: "IngestResult") -> list[str]:
     """Say what failed: one line for each rejected file, and one for each table that was not published."""
-    return [
-        *(f"{file.file} was rejected: {file.reason} It is kept as {file.kept_as}." for file in result.rejected),
-        *result.messages,
-    ]
+    return [*rejected(result.rejected), *result.messages]
+
+
+def rejected(files: "Iterable[RejectedReason]") -> list[str]:
+    """Say of each rejected file why, and where it is now."""
+    return [f"{file.file} was rejected: {file.reason} It is kept as {file.kept_as}." for file in files]
 
 
 def _delivery(result: "IngestResult") -> str:

@@ -1,11 +1,11 @@
 """`lakehouse demo` and `lakehouse ingest`: delivered files through Dagster into the tables."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import click
 
 from lakehouse.cli.output import complain, table
-from lakehouse.cli.report import complaints, summary
+from lakehouse.cli.report import complaints, rejected, summary
 from lakehouse.cli.state import State, command
 from lakehouse.cli.values import Column
 from lakehouse.errors import UsageError
@@ -92,9 +92,17 @@ def _ingest(state: State, name: str, path: str | None = None) -> bool:
     """Ingest one feed, and say what became of it; whether all of it went through."""
     from lakehouse.definitions import TABLES, definitions
     from lakehouse.ingestion.catch_up import ingest as ingest_feed
+    from lakehouse.ingestion.catch_up import refused_since
 
-    with state.progress(f"Ingesting {name}"):
-        result = ingest_feed(definitions, TABLES, state.settings, state.feeds[name], path=path)
+    feed, began_at = state.feeds[name], datetime.now(UTC)
+    try:
+        with state.progress(f"Ingesting {name}"):
+            result = ingest_feed(definitions, TABLES, state.settings, feed, path=path)
+    except KeyboardInterrupt:
+        # They are in the inbox no more: the next ingest would not name them.
+        for line in rejected(refused_since(state.settings, feed, began_at)):
+            complain(line)
+        raise
     for line in summary(result):
         click.echo(line)
     for line in complaints(result):

@@ -106,7 +106,7 @@ class Catalog:
 
 def _embedded(settings: Settings, name: str) -> Catalog:
     # The file must have a folder before either client opens it.
-    settings.home.mkdir(parents=True, exist_ok=True)
+    settings.make_home()
     file = settings.home / "catalog.db"
     return Catalog(
         name,

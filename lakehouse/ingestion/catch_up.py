@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from lakehouse.iceberg.table import IcebergTable
@@ -14,6 +15,7 @@ from lakehouse.resources.engine import open_engine
 from lakehouse.resources.instance import open_instance
 from lakehouse.resources.keys import FEED_TAG
 from lakehouse.resources.owed_runs import CATCH_UP, Downstream, OwedRun
+from lakehouse.resources.rejections import rejected_since
 from lakehouse.resources.run_result import AssetResult, RunResult
 from lakehouse.resources.runs import OnEvent, Project, materialize
 from lakehouse.resources.stores import open_store
@@ -34,12 +36,14 @@ class IngestResult:
     """What an ingest did; no `runs` where nothing was owed, and then no Spark was started.
 
     The first run lands the files; tables that are computed by days follow in one for each range of neighbouring days.
-    `unsettled` are the files that are still being written; the next ingest takes them.
+    `unsettled` are the files that are still being written; the next ingest takes them. `refused` are those rejected by
+    a run that failed before it could say so.
     """
 
     feed: Feed
     runs: tuple[RunResult, ...] = ()
     unsettled: tuple[str, ...] = ()
+    refused: tuple[RejectedReason, ...] = ()
 
     @property
     def success(self) -> bool:
@@ -59,7 +63,8 @@ class IngestResult:
     @property
     def rejected(self) -> tuple[RejectedReason, ...]:
         """The files that were refused as a whole."""
-        return tuple(RejectedReason(**row) for landing in self._landings for row in landing.get("rejected", ()))
+        told = [RejectedReason(**row) for landing in self._landings for row in landing.get("rejected", ())]
+        return (*told, *(one for one in self.refused if one not in told))
 
     @property
     def assets(self) -> tuple[AssetResult, ...]:
@@ -116,6 +121,7 @@ def _ingest(
     tags: Mapping[str, str],
     on_event: OnEvent | None,
 ) -> IngestResult:
+    began_at = datetime.now(UTC)
     here, engine = project(lambda: settings), open_engine(settings)
     with open_instance(settings) as instance:
         fail_dead_runs(instance)
@@ -127,7 +133,16 @@ def _ingest(
             said = {FEED_TAG: feed.name, **CATCH_UP, **tags}
             return materialize(here, instance, owed.selection, partition=owed.partitions, tags=said, on_event=on_event)
 
-        return IngestResult(feed, tuple(_do(stages, run, lambda done: _left_waiting(done, feed))), found.unsettled)
+        runs = tuple(_do(stages, run, lambda done: _left_waiting(done, feed)))
+    landings = [run.asset(feed.table) for run in runs]
+    is_untold = any(landing is not None and landing.status == "failed" for landing in landings)
+    return IngestResult(feed, runs, found.unsettled, refused_since(settings, feed, began_at) if is_untold else ())
+
+
+def refused_since(settings: Settings, feed: Feed, moment: datetime) -> tuple[RejectedReason, ...]:
+    """Return the files of a feed that were rejected since a moment: what an ingest did that could not say so itself."""
+    found = rejected_since(open_store(settings), feed.rejected, moment)
+    return tuple(RejectedReason(one.source_file, f"{one.why} {one.next_step}".strip(), one.key) for one in found)
 
 
 def retry(

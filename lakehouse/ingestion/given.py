@@ -96,7 +96,7 @@ def copied(settings: Settings, feed: Feed, path: str) -> Iterator[Path]:
     :param path: a file or a folder, an `s3://`, `https://` or `file://` address, or a key of the deployment's bucket.
     :raises UsageError: when nothing is there.
     """
-    settings.home.mkdir(parents=True, exist_ok=True)
+    settings.make_home()
     with TemporaryDirectory(prefix=".given-", dir=settings.home) as name:
         inbox = Path(name) / feed.inbox
         inbox.mkdir(parents=True)

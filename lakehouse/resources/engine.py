@@ -41,13 +41,13 @@ def masking_key(settings: Settings) -> bytes:
         return settings.masking_key.encode()
     file = settings.home / "masking.key"
     if not file.exists():
+        settings.make_home()
         _make_once(file, secrets.token_hex(32))
     return file.read_text(encoding="utf-8").encode()
 
 
 def _make_once(file: Path, text: str) -> None:
     """Write a file whole, unless another process was first: two keys would give one value two masks."""
-    file.parent.mkdir(parents=True, exist_ok=True)
     own = file.with_name(f".{file.name}-{secrets.token_hex(4)}")
     try:
         own.touch(mode=0o600)

@@ -26,8 +26,9 @@ def dagster_home(settings: Settings) -> Path:
 
     `dagster dev` and `dagster-webserver` are given this as `DAGSTER_HOME`.
     """
+    settings.make_home()
     home = settings.dagster_home
-    home.mkdir(parents=True, exist_ok=True)
+    home.mkdir(exist_ok=True)
     if not (home / "dagster.yaml").exists():
         replace_text(home / "dagster.yaml", _TEMPLATE.read_text(encoding="utf-8"))
     return home

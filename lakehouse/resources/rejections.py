@@ -3,13 +3,15 @@
 import json
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from lakehouse.resources.object_store import ObjectStore
 
 REASON_ENDING = ".reason.json"
 BY_A_PERSON = "rejected by a person"
 """The reason where nothing broke, and somebody took a file out again."""
+# Of this machine and the store.
+_CLOCKS_DIFFER_BY = timedelta(minutes=5)
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,17 @@ def rejected_keys(store: ObjectStore, prefix: str) -> list[str]:
     """Return the keys of the rejected files below a prefix that have their reason beside them."""
     found = {item.key for item in store.objects(prefix)}
     return sorted(key for key in found if reason_key(key) in found)
+
+
+def rejected_since(store: ObjectStore, prefix: str, moment: datetime) -> list[Rejection]:
+    """Return what was rejected below a prefix since a moment, by whatever process; files that a person took out are not.
+
+    Only reasons that were written since then are read.
+    """
+    fresh = {item.key for item in store.objects(prefix) if item.modified_at >= moment - _CLOCKS_DIFFER_BY}
+    keys = [key for key in rejected_keys(store, prefix) if reason_key(key) in fresh]
+    found = read_rejections(store, keys, ())
+    return [one for one in found if one.rejected_at >= moment and not one.is_by_a_person]
 
 
 def read_rejections(store: ObjectStore, keys: list[str], known: Container[str]) -> Iterator[Rejection]:
