@@ -38,7 +38,7 @@ def rejected_keys(store: ObjectStore, prefix: str) -> list[str]:
 
 
 def rejected_since(store: ObjectStore, prefix: str, moment: datetime) -> list[Rejection]:
-    """Return what was rejected below a prefix since a moment, by whatever process; files that a person took out are not.
+    """Return what was rejected below a prefix since a moment, by whatever process, but for what a person took out.
 
     Only reasons that were written since then are read.
     """
