@@ -31,19 +31,19 @@ def reason_key(rejected: str) -> str:
     return f"{rejected}{REASON_ENDING}"
 
 
-def rejected_keys(store: ObjectStore, prefix: str) -> list[str]:
-    """Return the keys of the rejected files below a prefix that have their reason beside them."""
-    found = {item.key for item in store.objects(prefix)}
-    return sorted(key for key in found if reason_key(key) in found)
+def rejected_keys(store: ObjectStore, prefix: str, since: datetime | None = None) -> list[str]:
+    """Return the keys of the rejected files below a prefix that have their reason beside them.
+
+    :param since: leave out those whose reason is older.
+    """
+    found = {item.key: item.modified_at for item in store.objects(prefix)}
+    reasons = {key for key, modified_at in found.items() if since is None or modified_at >= since}
+    return sorted(key for key in found if reason_key(key) in reasons)
 
 
 def rejected_since(store: ObjectStore, prefix: str, moment: datetime) -> list[Rejection]:
-    """Return what was rejected below a prefix since a moment, by whatever process, but for what a person took out.
-
-    Only reasons that were written since then are read.
-    """
-    fresh = {item.key for item in store.objects(prefix) if item.modified_at >= moment - _CLOCKS_DIFFER_BY}
-    keys = [key for key in rejected_keys(store, prefix) if reason_key(key) in fresh]
+    """Return what was rejected below a prefix since a moment, by whatever process, but for what a person took out."""
+    keys = rejected_keys(store, prefix, since=moment - _CLOCKS_DIFFER_BY)
     found = read_rejections(store, keys, ())
     return [one for one in found if one.rejected_at >= moment and not one.is_by_a_person]
 
