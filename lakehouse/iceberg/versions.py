@@ -18,6 +18,7 @@ _ROLE = "__role"
 _RIVAL, _STANDING, _DELIVERY = 0, 1, 2
 """What a version may be here; of two that are equal, a row that stands and came again, the one just judged counts."""
 _NEWEST = "__newest"
+_NONE_ACCEPTED = "__none_accepted"
 
 
 def first_accepted(table: IcebergTable, frame: "DataFrame", *, key: Sequence[str], order: Sequence[str]) -> "DataFrame":
@@ -99,16 +100,25 @@ def _candidate(table: IcebergTable, delivered: "DataFrame") -> Candidate:
 
 
 def _newest(versions: Versions, judged: "DataFrame") -> "DataFrame":
-    version = f"struct({', '.join(map(identifier, versions.newest))}, {_ROLE})"
+    """Keep the rows that rank first of their key, accepted before refused and newest first, and the refused that stay.
+
+    An order takes less to shuffle than the greatest version of each key would, which is made of each row before that.
+    """
+    order = [f"{identifier(name)} DESC" for name in versions.newest]
     key = ", ".join(map(identifier, versions.of))
-    newest = f"max(CASE WHEN NOT {_REFUSED} THEN {version} END) OVER (PARTITION BY {key})"
+    within = f"PARTITION BY {key} ORDER BY {_REFUSED}, {', '.join(order)}, {_ROLE} DESC"
     first = identifier(versions.newest[0])
-    is_newest = f"(NOT {_REFUSED} AND {version} = {_NEWEST})"
+    ranked = judged.selectExpr(
+        "*",
+        f"rank() OVER ({within}) AS {_RANK}",
+        f"first_value({_REFUSED}) OVER ({within}) AS {_NONE_ACCEPTED}",
+        f"first_value({first}) OVER ({within}) AS {_NEWEST}",
+    )
+    is_newest = f"(NOT {_REFUSED} AND {_RANK} = 1)"
     has_no_key = " OR ".join(f"{identifier(name)} IS NULL" for name in versions.of)
-    is_newer = f"coalesce({first} > {_NEWEST}.{first}, false)"
-    is_uncorrected = f"({_REFUSED} AND ({has_no_key} OR {_NEWEST} IS NULL OR {is_newer}))"
-    with_newest = judged.selectExpr("*", f"{newest} AS {_NEWEST}")
-    return with_newest.where(f"{_ROLE} <> {_RIVAL} AND ({is_newest} OR {is_uncorrected})")
+    is_newer = f"coalesce({first} > {_NEWEST}, false)"
+    is_uncorrected = f"({_REFUSED} AND ({has_no_key} OR {_NONE_ACCEPTED} OR {is_newer}))"
+    return ranked.where(f"{_ROLE} <> {_RIVAL} AND ({is_newest} OR {is_uncorrected})")
 
 
 def key_terms(table: IcebergTable, frame: "DataFrame") -> list[str]:
