@@ -92,8 +92,10 @@ def _in_this_process(settings: Settings) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         # Read where they are; `spark.jars` would copy 130 MB at each start, and take 1.5 s longer.
         "spark.driver.extraClassPath": ":".join(str(jars.path(settings, jar)) for jar in jars.JARS),
-        # An upper bound: adaptive execution joins small ones.
+        # An upper bound: adaptive execution joins small ones, of less than a megabyte. By itself it joins others too,
+        # until one is left for each core or a few more: of three on two cores, the last has a core to itself.
         "spark.sql.shuffle.partitions": "8",
+        "spark.sql.adaptive.coalescePartitions.minPartitionNum": "8",
     }
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _ACTION = "__action"
 _FEW_VALUES = 1000
 """Values that files are pruned by; a predicate of more of them takes longer to plan than files to read."""
+_ROWS_OF_A_FILE = 100_000
+"""New rows that a file should have at least; of the small files of a table each reader opens every one."""
 _INSERTED, _UPDATED, _DELETED, _SAME, _KEYS = "__inserted", "__updated", "__deleted", "__same", "__keys"
 
 
@@ -207,7 +209,8 @@ def _stage(attempt: Attempt, mode: Merge, changed: "DataFrame", came: _Came, ins
     if matched:
         stage.merge(attempt, changed, mode, came.near, inserts=inserted > 0, is_few=came.is_few)
         return
-    # Rows that are all new need no look at the table.
+    # Rows that are all new need no look at the table. Each of the tasks writes a file.
+    changed = changed.coalesce(max(1, inserted // _ROWS_OF_A_FILE))
     stamped = [f"current_timestamp() AS {identifier(mode.stamp)}"] if mode.stamp else []
     columns = map(identifier, written_columns(attempt.table))
     stage.append(attempt, changed.selectExpr(*columns, *stamped))
