@@ -21,6 +21,8 @@ from lakehouse.resources.object_store import ObjectStore, StoredObject
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_DICTIONARY_BYTES = 65_536
+
 
 @dataclass(frozen=True)
 class StagedFile:
@@ -90,8 +92,15 @@ def _write(target: Path, origin: "_Origin", batches: "Iterator[pa.RecordBatch]")
     from pyarrow import parquet
 
     rows = 0
-    # Statistics would be read by nobody: each row of a staged file is landed.
-    with parquet.ParquetWriter(target, origin.schema, compression="zstd", write_statistics=False) as writer:
+    # Statistics would be read by nobody: each row of a staged file is landed. It is read once and removed, so that what
+    # is fast counts more than what is small; the dictionary of a column with many values would be given up late.
+    with parquet.ParquetWriter(
+        target,
+        origin.schema,
+        compression="snappy",
+        dictionary_pagesize_limit=_DICTIONARY_BYTES,
+        write_statistics=False,
+    ) as writer:
         for batch in batches:
             writer.write_batch(origin.stamped(batch, first_row=rows + 1))
             rows += batch.num_rows
