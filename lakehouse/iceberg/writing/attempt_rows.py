@@ -44,7 +44,7 @@ def rows_attempt(
         if any(result.blocks for result in split):
             return refuse(attempt, split, quarantined, number)
         return unchanged(attempt, split, quarantined, number)
-    return _settle(attempt, _audited(attempt, split), quarantined, number)
+    return _settle(attempt, _audited(attempt, [result.rule for result in split]).with_split(split), quarantined, number)
 
 
 def _append(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[RuleResult], Quarantined | None]:
@@ -63,8 +63,7 @@ def _append(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[
     if total == _added(attempt) and all(rule in rules for rule in casting):
         return [RuleResult(rule, 0, total) for rule in rules], None
     judged_now = [*attempt.table.quarantining_rules, *casting]
-    split, publish_refused = _split(attempt, candidate, candidate.frame, write, judged_now)
-    quarantined = publish_refused()
+    split, quarantined = _split(attempt, candidate, candidate.frame, write, judged_now)()
     refused = quarantined.rows if quarantined else 0
     if total - refused > _added(attempt):
         # They belong to the candidate that is refused for them.
@@ -90,23 +89,28 @@ class _Audited(NamedTuple):
     measured: dict[str, float]
     standing: int
 
+    def with_split(self, split: Sequence[RuleResult]) -> "_Audited":
+        """Return it with what the rules found that the rows were split by."""
+        return self._replace(results=[*split, *self.results])
+
 
 def _overwrite(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[_Audited, Quarantined | None]:
-    """Split the rows, stage the accepted ones and audit them; the refused ones are published beside that.
+    """Split the rows, stage the accepted ones and audit them; beside that, the refused ones are shown and published.
 
     The frame, often dear to compute, is computed once for both, and kept by a local checkpoint: rows as they are take a
     third less time than the columns of a cache.
     """
     if not attempt.table.quarantining_rules and not attempt.table.casting_rules:
         stage.overwrite(attempt, candidate.accepted(), _overwritten(attempt))
-        return _audited(attempt, []), None
+        return _audited(attempt), None
     candidate = candidate.judged()
     kept = candidate.frame.localCheckpoint(eager=False)
-    split, publish_refused = _split(attempt, candidate, kept, write, attempt.table.row_rules)
-    with beside(attempt.engine.spark, publish_refused) as quarantined:
+    refuse_some = _split(attempt, candidate, kept, write, attempt.table.row_rules)
+    with beside(attempt.engine.spark, refuse_some) as other:
         stage.overwrite(attempt, candidate.accepted(kept), _overwritten(attempt))
-        audited = _audited(attempt, split)
-    return audited, quarantined.result()
+        audited = _audited(attempt, attempt.table.row_rules)
+    split, quarantined = other.result()
+    return audited.with_split(split), quarantined
 
 
 def _settle(attempt: Attempt, audited: _Audited, quarantined: Quarantined | None, number: int) -> Outcome:
@@ -117,10 +121,10 @@ def _settle(attempt: Attempt, audited: _Audited, quarantined: Quarantined | None
     return with_counts(published, measured=audited.measured, partition_row_count=rows)
 
 
-def _audited(attempt: Attempt, split: list[RuleResult]) -> _Audited:
+def _audited(attempt: Attempt, split_by: Sequence[Rule] = ()) -> _Audited:
     """Evaluate the rules on what is staged, but for those that the rows were split by."""
     head = _head(attempt)
-    known = {result.rule.name for result in split}
+    known = {rule.name for rule in split_by}
     rules = [rule for rule in attempt.table.rules if rule.on_failure != "quarantine" and rule.name not in known]
     found: list[RuleResult] = []
     measured: dict[str, float] = {}
@@ -133,7 +137,7 @@ def _audited(attempt: Attempt, split: list[RuleResult]) -> _Audited:
                 attempt.engine, attempt.table, changed, [_ANY, *rules], existing, read_other, measure=True
             )
     standing = found[0].total_rows if found else 0
-    return _Audited([*split, *found[1:], *other.result(), *_outside(attempt, head, standing)], measured, standing)
+    return _Audited([*found[1:], *other.result(), *_outside(attempt, head, standing)], measured, standing)
 
 
 # Every audit counts the rows that it looked at, also where no rule asks for them.
@@ -142,12 +146,19 @@ _ANY = Rule("__rows", "counts the rows", (), "warn", violated_by="false")
 
 def _split(
     attempt: Attempt, candidate: Candidate, kept: "DataFrame", write: Write, rules: Sequence[Rule]
-) -> tuple[list[RuleResult], Callable[[], Quarantined | None]]:
-    """Count the rows that break row rules, in one query; what is returned publishes the refused to the quarantine."""
+) -> Callable[[], tuple[list[RuleResult], Quarantined | None]]:
+    """Count the rows that break row rules, in one query.
+
+    :returns: what tells of each rule, with a sample of those rows, and publishes the refused to the quarantine.
+    """
     found = count(kept, counted(candidate, rules))
     given = split_rows(candidate, kept, found)
-    results = judged(attempt, candidate, given, rules, found)
-    return results, lambda: quarantine(attempt.engine, candidate, attempt.run, write, given)
+
+    def refuse_some() -> tuple[list[RuleResult], Quarantined | None]:
+        results = judged(attempt, candidate, given, rules, found)
+        return results, quarantine(attempt.engine, candidate, attempt.run, write, given)
+
+    return refuse_some
 
 
 def _overwritten(attempt: Attempt) -> str:
