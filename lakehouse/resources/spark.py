@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 _LOG_LIMIT_BYTES = 10_000_000
+_SHUFFLE_PARTITIONS = "8"
 _opening = RLock()
 _sessions: dict[tuple[str, str], "SparkSession"] = {}
 
@@ -94,8 +95,8 @@ def _in_this_process(settings: Settings) -> dict[str, str]:
         "spark.driver.extraClassPath": ":".join(str(jars.path(settings, jar)) for jar in jars.JARS),
         # An upper bound: adaptive execution joins small ones, of less than a megabyte. By itself it joins others too,
         # until one is left for each core or a few more: of three on two cores, the last has a core to itself.
-        "spark.sql.shuffle.partitions": "8",
-        "spark.sql.adaptive.coalescePartitions.minPartitionNum": "8",
+        "spark.sql.shuffle.partitions": _SHUFFLE_PARTITIONS,
+        "spark.sql.adaptive.coalescePartitions.minPartitionNum": _SHUFFLE_PARTITIONS,
     }
 
 
