@@ -43,7 +43,7 @@ test: setup ## Set up, and run all tests; ARGS="-k merge" passes options on to p
 	@$(PYTEST) $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-unit
-test-unit: setup ## Run the tests that start no JVM: seconds
+test-unit: setup ## Run the tests that start no JVM: a minute or two
 	@$(PYTEST) -m unit $(ARGS)
 
 .PHONY: test-spark
