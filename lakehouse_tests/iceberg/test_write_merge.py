@@ -47,6 +47,35 @@ def test_inserts_and_updates_by_key(engine: Engine) -> None:
     assert content(engine, PEOPLE.name, "id", "name") == [(1, "ann"), (3, "bob"), (4, "eve")]
 
 
+@pytest.mark.parametrize("row_level", ["copy-on-write", "merge-on-read"])
+def test_of_few_changed_rows_does_not_shuffle_the_table(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, row_level: str
+) -> None:
+    table = replace(PEOPLE, row_level=row_level)
+    land(engine, "a", ("1", "ann"), ("2", "bob"))
+    merge(engine, table)
+    land(engine, "b", ("3", "bob"))
+    plans: list[str] = []
+    sql = Engine.sql
+
+    def explained(engine: Engine, statement: str) -> DataFrame:
+        if statement.startswith("MERGE"):
+            plans.append(sql(engine, f"EXPLAIN {statement}").collect()[0][0])
+        return sql(engine, statement)
+
+    monkeypatch.setattr(Engine, "sql", explained)
+    # So little that what Spark takes a kept frame for is more, and a row that it knows of is not.
+    engine.spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "500")
+    try:
+        done = merge(engine, table)
+    finally:
+        engine.spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+    assert isinstance(done, Published) and done.updated_rows == 1
+    assert content(engine, PEOPLE.name, "id", "name") == [(1, "ann"), (3, "bob")]
+    (plan,) = plans
+    assert "BroadcastHashJoin" in plan and "SortMergeJoin" not in plan
+
+
 def test_stamps_only_the_rows_that_change(engine: Engine) -> None:
     land(engine, "a", ("1", "ann"), ("2", "bob"))
     merge(engine)

@@ -207,7 +207,7 @@ def _on_other_keys(attempt: Attempt, mode: Merge, changed: "DataFrame") -> list[
 
 def _stage(attempt: Attempt, mode: Merge, changed: "DataFrame", came: _Came, inserted: int, matched: int) -> None:
     if matched:
-        stage.merge(attempt, changed, mode, came.near, inserts=inserted > 0, is_few=came.is_few)
+        stage.merge(attempt, changed, mode, came.near, count=inserted + matched, inserts=inserted > 0)
         return
     # Rows that are all new need no look at the table. Each of the tasks writes a file.
     changed = changed.coalesce(max(1, inserted // _ROWS_OF_A_FILE))

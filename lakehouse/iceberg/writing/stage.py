@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import History, Snapshot, read_history
+from lakehouse.iceberg.joins import FEW_WHOLE
 from lakehouse.iceberg.outcome import Pin
 from lakehouse.iceberg.quoting import identifier
 from lakehouse.iceberg.run import Run, text
@@ -102,15 +103,13 @@ def overwrite(attempt: Attempt, rows: "DataFrame", predicate: str) -> None:
         append(attempt, rows)
 
 
-def merge(attempt: Attempt, rows: "DataFrame", mode: Merge, near: str = "true", *, inserts: bool, is_few: bool) -> None:
+def merge(attempt: Attempt, rows: "DataFrame", mode: Merge, near: str = "true", *, count: int, inserts: bool) -> None:
     """Insert, update or delete rows by their key; each of them is known to be new, different, or to go.
 
     :param near: a SQL predicate on the table's rows, as `t`, that any of them can match.
+    :param count: how many rows these are, exactly.
     :param inserts: whether any of them is new.
-    :param is_few: whether one process holds them with ease: where none is new, the table is not shuffled then.
     """
-    from pyspark.sql.functions import broadcast
-
     columns = [identifier(name) for name in written_columns(attempt.table)]
     values = {column: f"s.{column}" for column in columns}
     if mode.stamp:
@@ -121,8 +120,9 @@ def merge(attempt: Attempt, rows: "DataFrame", mode: Merge, near: str = "true", 
     delete = f"WHEN MATCHED AND s.{DELETED} THEN DELETE " if DELETED in rows.columns else ""
     insert = f"WHEN NOT MATCHED THEN INSERT ({', '.join(values)}) VALUES ({', '.join(values.values())})"
     source = f"merge_source_{uuid4().hex}"
-    # Rows that may be new are kept by an outer join, and then cannot be sent to all processes.
-    rows = broadcast(rows) if is_few and not inserts else rows
+    # Few rows are sent to all processes, and the table is not shuffled. Spark takes no hint for that in a MERGE; it
+    # goes by the size, which a limit tells. Rows that may be new are kept by an outer join, which cannot be done so.
+    rows = rows.coalesce(1).limit(count) if count < FEW_WHOLE and not inserts else rows
     rows.createOrReplaceTempView(source)
     try:
         _stamped_sql(
