@@ -2,8 +2,8 @@
 
 Dagster's own makes an engine for each connection, and with it loses what SQLAlchemy keeps in one: the statements that
 it compiled, and the connection. It makes the tables of each run's file one by one, and notes their revision by Alembic;
-here the second file is a copy of the first as it was then. And it asks for each check which materialization it speaks
-of; here the checks of one are told by one answer.
+here the second file is a copy of the first as it was then. And it asks for each check whether there is a table for it,
+and which materialization it speaks of; here the checks of one are told by one answer.
 """
 
 import sqlite3
@@ -25,6 +25,8 @@ from lakehouse.resources.files import create_bytes
 _MOST = 4
 """Engines that are kept: a command is at one run at a time."""
 _REMEMBERED_SECONDS = 1.0
+_OF_CHECKS = (DagsterEventType.ASSET_CHECK_EVALUATION, DagsterEventType.STEP_OUTPUT)
+"""Events that a check leaves: what it found, and that its step has handed it on."""
 
 
 class EventLog(SqliteEventLogStorage):
@@ -35,6 +37,7 @@ class EventLog(SqliteEventLogStorage):
         self._using = RLock()
         self._empty, self._empty_mode = b"", 0
         self._told: tuple[float, tuple, EventRecordsResult] | None = None
+        self._has_checks = False
         super().__init__(base_dir, inst_data)
 
     @classmethod
@@ -50,9 +53,15 @@ class EventLog(SqliteEventLogStorage):
         """Connect to what is kept of all runs."""
         return self._connected(INDEX_SHARD_NAME)
 
+    @property
+    def supports_asset_checks(self) -> bool:
+        """Whether there is a table for checks; Dagster asks for each event of one, and a table that is there stays."""
+        self._has_checks = self._has_checks or super().supports_asset_checks
+        return self._has_checks
+
     def store_event(self, event: EventLogEntry) -> None:
-        """Store an event; after any but that of a check, a materialization may be newer than the one told last."""
-        if event.dagster_event_type != DagsterEventType.ASSET_CHECK_EVALUATION:
+        """Store an event; after any but those of a check, a materialization may be newer than the one told last."""
+        if event.dagster_event_type not in _OF_CHECKS:
             self._told = None
         super().store_event(event)
 

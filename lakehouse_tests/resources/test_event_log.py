@@ -7,6 +7,7 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._core.storage.event_log import SqliteEventLogStorage
 
 from lakehouse.resources.event_log import EventLog
 from lakehouse.resources.instance import dagster_home, open_instance
@@ -115,6 +116,24 @@ def test_each_check_speaks_of_the_materialization_of_its_run(settings: Settings)
             told = [record.event_log_entry.dagster_event.event_specific_data for record in events]
             assert len(told) == len(CHECKS)
             assert {one.target_materialization_data.run_id for one in told} == {run_id}
+
+
+def test_what_dagster_asks_for_each_check_is_answered_once(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def counted(name: str) -> None:
+        ask = getattr(SqliteEventLogStorage, name)
+        monkeypatch.setattr(SqliteEventLogStorage, name, lambda log, *of: (asked.append(of[0]), ask(log, *of))[1])
+
+    counted("has_table")
+    counted("fetch_materializations")
+    with open_instance(settings) as instance:
+        PARTITIONED.execute_in_process(instance=instance, partition_key="a")
+    assert len(CHECKS) > 1
+    assert asked.count("asset_check_executions") == 1
+    assert sum(isinstance(of, dg.AssetRecordsFilter) for of in asked) == 1
 
 
 def test_a_run_that_is_deleted_is_gone_and_the_others_stay(settings: Settings) -> None:
