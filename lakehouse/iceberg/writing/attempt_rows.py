@@ -1,6 +1,6 @@
 """One try at an append or an overwrite."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakehouse.errors import UsageError
@@ -17,7 +17,7 @@ from lakehouse.iceberg.writing.evaluation import judge_candidate, reader_of_othe
 from lakehouse.iceberg.writing.quarantine import Write, quarantine
 from lakehouse.iceberg.writing.settle import publish, refuse, unchanged, with_counts
 from lakehouse.iceberg.writing.stage import Attempt
-from lakehouse.iceberg.writing.verdict import counted, judged, split_rows
+from lakehouse.iceberg.writing.verdict import Split, counted, judged, split_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -63,7 +63,9 @@ def _append(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[
     if total == _added(attempt) and all(rule in rules for rule in casting):
         return [RuleResult(rule, 0, total) for rule in rules], None
     judged_now = [*attempt.table.quarantining_rules, *casting]
-    split, quarantined = _split(attempt, candidate, candidate.frame, write, judged_now)()
+    found, given = _split(candidate, candidate.frame, judged_now)
+    split = judged(attempt, candidate, given, judged_now, found)
+    quarantined = quarantine(attempt.engine, candidate, attempt.run, write, given)
     refused = quarantined.rows if quarantined else 0
     if total - refused > _added(attempt):
         # They belong to the candidate that is refused for them.
@@ -95,7 +97,7 @@ class _Audited(NamedTuple):
 
 
 def _overwrite(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[_Audited, Quarantined | None]:
-    """Split the rows, stage the accepted ones and audit them; beside that, the refused ones are shown and published.
+    """Split the rows, stage the accepted ones and audit them; beside that, the refused ones are published, and shown.
 
     The frame, often dear to compute, is computed once for both, and kept by a local checkpoint: rows as they are take a
     third less time than the columns of a cache.
@@ -105,12 +107,15 @@ def _overwrite(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[_A
         return _audited(attempt), None
     candidate = candidate.judged()
     kept = candidate.frame.localCheckpoint(eager=False)
-    refuse_some = _split(attempt, candidate, kept, write, attempt.table.row_rules)
-    with beside(attempt.engine.spark, refuse_some) as other:
+    rules, spark = attempt.table.row_rules, attempt.engine.spark
+    found, given = _split(candidate, kept, rules)
+    with (
+        beside(spark, lambda: quarantine(attempt.engine, candidate, attempt.run, write, given)) as quarantined,
+        beside(spark, lambda: judged(attempt, candidate, given, rules, found)) as split,
+    ):
         stage.overwrite(attempt, candidate.accepted(kept), _overwritten(attempt))
-        audited = _audited(attempt, attempt.table.row_rules)
-    split, quarantined = other.result()
-    return audited.with_split(split), quarantined
+        audited = _audited(attempt, rules)
+    return audited.with_split(split.result()), quarantined.result()
 
 
 def _settle(attempt: Attempt, audited: _Audited, quarantined: Quarantined | None, number: int) -> Outcome:
@@ -144,21 +149,10 @@ def _audited(attempt: Attempt, split_by: Sequence[Rule] = ()) -> _Audited:
 _ANY = Rule("__rows", "counts the rows", (), "warn", violated_by="false")
 
 
-def _split(
-    attempt: Attempt, candidate: Candidate, kept: "DataFrame", write: Write, rules: Sequence[Rule]
-) -> Callable[[], tuple[list[RuleResult], Quarantined | None]]:
-    """Count the rows that break row rules, in one query.
-
-    :returns: what tells of each rule, with a sample of those rows, and publishes the refused to the quarantine.
-    """
-    found = count(kept, counted(candidate, rules))
-    given = split_rows(candidate, kept, found)
-
-    def refuse_some() -> tuple[list[RuleResult], Quarantined | None]:
-        results = judged(attempt, candidate, given, rules, found)
-        return results, quarantine(attempt.engine, candidate, attempt.run, write, given)
-
-    return refuse_some
+def _split(candidate: Candidate, rows: "DataFrame", rules: Sequence[Rule]) -> tuple[dict[str, Any], Split]:
+    """Count the rows that break row rules, in one query, and return that with the rows that are refused."""
+    found = count(rows, counted(candidate, rules))
+    return found, split_rows(candidate, rows, found)
 
 
 def _overwritten(attempt: Attempt) -> str:
