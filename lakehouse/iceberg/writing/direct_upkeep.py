@@ -1,6 +1,7 @@
 """What keeps a table quick that a small file is appended to each run; without Spark, in the table's lock.
 
-Measured: with 600 files and snapshots an append took 0.6 s and a read of them 1.4 s, growing by each.
+Measured: with 600 files and snapshots an append took 0.6 s and a read of them 1.4 s, growing by each. Over 130 runs, an
+append and a read took 0.22 s together where at most 64 files are left apart, 0.12 s with 16 or 8, joins included.
 """
 
 from datetime import datetime
@@ -14,7 +15,7 @@ from lakehouse.iceberg.writing.branch import new_write_id
 if TYPE_CHECKING:
     from pyiceberg.table import Table
 
-MOST_FILES = 64
+MOST_FILES = 16
 KEPT_SNAPSHOTS = 16
 """Snapshots that are kept when files are joined; the rows of those that go stand in the ones that stay."""
 
