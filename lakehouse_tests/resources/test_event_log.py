@@ -118,9 +118,7 @@ def test_each_check_speaks_of_the_materialization_of_its_run(settings: Settings)
             assert {one.target_materialization_data.run_id for one in told} == {run_id}
 
 
-def test_what_dagster_asks_for_each_check_is_answered_once(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_dagster_asks_for_each_check_is_answered_once(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
 
     def counted(name: str) -> None:
