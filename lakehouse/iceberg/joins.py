@@ -19,3 +19,13 @@ def having(rows: "DataFrame", keys: "DataFrame", on: "list[str] | Column", count
     from pyspark.sql.functions import broadcast
 
     return rows.join(broadcast(keys) if count < FEW else keys, on, "left_semi")
+
+
+def sized(rows: "DataFrame", count: int) -> "DataFrame":
+    """Return rows as they are, but few ones so that Spark knows how few, and shuffles nothing to join them.
+
+    For a join that takes no hint, such as that of a MERGE: there Spark goes by the size, which a limit tells.
+
+    :param count: how many rows there are, exactly.
+    """
+    return rows.coalesce(1).limit(count) if count < FEW_WHOLE else rows

@@ -45,7 +45,7 @@ def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int
         came = _came(mode, candidate)
     compared, found = _compared(attempt, mode, candidate, came)
     given = split_rows(candidate, compared, found)
-    results = _results(attempt, mode, candidate, given, found)
+    results = _results(attempt, mode, candidate, given)
     quarantined = quarantine(attempt.engine, candidate, attempt.run, write, given)
     repeated = given.count - given.refused_count - found[_KEYS]
     if repeated:
@@ -162,13 +162,11 @@ def _aggregates(table: IcebergTable, mode: Merge, candidate: Candidate) -> dict[
     )
 
 
-def _results(
-    attempt: Attempt, mode: Merge, candidate: Candidate, given: Split, found: dict[str, Any]
-) -> list[RuleResult]:
+def _results(attempt: Attempt, mode: Merge, candidate: Candidate, given: Split) -> list[RuleResult]:
     accepted_rows = given.count - given.refused_count
-    results = judged(attempt, candidate, given, attempt.table.row_rules, found)
+    results = judged(attempt, candidate, given, attempt.table.row_rules)
     bounded = [rule for rule in attempt.table.rules if rule.kind == "figures"]
-    results += [RuleResult(rule, 0, accepted_rows, value=found[rule.name]) for rule in bounded]
+    results += [RuleResult(rule, 0, accepted_rows, value=given.found[rule.name]) for rule in bounded]
     return results + [RuleResult(rule, 0, accepted_rows) for rule in attempt.table.rules if _is_key(rule, mode)]
 
 

@@ -17,7 +17,7 @@ from lakehouse.iceberg.writing.evaluation import judge_candidate, reader_of_othe
 from lakehouse.iceberg.writing.quarantine import Write, quarantine
 from lakehouse.iceberg.writing.settle import publish, refuse, unchanged, with_counts
 from lakehouse.iceberg.writing.stage import Attempt
-from lakehouse.iceberg.writing.verdict import Split, counted, judged, split_rows
+from lakehouse.iceberg.writing.verdict import counted, judged, split_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -63,8 +63,8 @@ def _append(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[
     if total == _added(attempt) and all(rule in rules for rule in casting):
         return [RuleResult(rule, 0, total) for rule in rules], None
     judged_now = [*attempt.table.quarantining_rules, *casting]
-    found, given = _split(candidate, candidate.frame, judged_now)
-    split = judged(attempt, candidate, given, judged_now, found)
+    given = split_rows(candidate, candidate.frame, count(candidate.frame, counted(candidate, judged_now)))
+    split = judged(attempt, candidate, given, judged_now)
     quarantined = quarantine(attempt.engine, candidate, attempt.run, write, given)
     refused = quarantined.rows if quarantined else 0
     if total - refused > _added(attempt):
@@ -108,10 +108,10 @@ def _overwrite(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[_A
     candidate = candidate.judged()
     kept = candidate.frame.localCheckpoint(eager=False)
     rules, spark = attempt.table.row_rules, attempt.engine.spark
-    found, given = _split(candidate, kept, rules)
+    given = split_rows(candidate, kept, count(kept, counted(candidate, rules)))
     with (
         beside(spark, lambda: quarantine(attempt.engine, candidate, attempt.run, write, given)) as quarantined,
-        beside(spark, lambda: judged(attempt, candidate, given, rules, found)) as split,
+        beside(spark, lambda: judged(attempt, candidate, given, rules)) as split,
     ):
         stage.overwrite(attempt, candidate.accepted(kept), _overwritten(attempt))
         audited = _audited(attempt, rules)
@@ -147,12 +147,6 @@ def _audited(attempt: Attempt, split_by: Sequence[Rule] = ()) -> _Audited:
 
 # Every audit counts the rows that it looked at, also where no rule asks for them.
 _ANY = Rule("__rows", "counts the rows", (), "warn", violated_by="false")
-
-
-def _split(candidate: Candidate, rows: "DataFrame", rules: Sequence[Rule]) -> tuple[dict[str, Any], Split]:
-    """Count the rows that break row rules, in one query, and return that with the rows that are refused."""
-    found = count(rows, counted(candidate, rules))
-    return found, split_rows(candidate, rows, found)
 
 
 def _overwritten(attempt: Attempt) -> str:

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import History, Snapshot, read_history
-from lakehouse.iceberg.joins import FEW_WHOLE
+from lakehouse.iceberg.joins import sized
 from lakehouse.iceberg.outcome import Pin
 from lakehouse.iceberg.quoting import identifier
 from lakehouse.iceberg.run import Run, text
@@ -120,9 +120,8 @@ def merge(attempt: Attempt, rows: "DataFrame", mode: Merge, near: str = "true", 
     delete = f"WHEN MATCHED AND s.{DELETED} THEN DELETE " if DELETED in rows.columns else ""
     insert = f"WHEN NOT MATCHED THEN INSERT ({', '.join(values)}) VALUES ({', '.join(values.values())})"
     source = f"merge_source_{uuid4().hex}"
-    # Few rows are sent to all processes, and the table is not shuffled. Spark takes no hint for that in a MERGE; it
-    # goes by the size, which a limit tells. Rows that may be new are kept by an outer join, which cannot be done so.
-    rows = rows.coalesce(1).limit(count) if count < FEW_WHOLE and not inserts else rows
+    # Rows that may be new are kept by an outer join, for which the table is shuffled however few they are.
+    rows = rows if inserts else sized(rows, count)
     rows.createOrReplaceTempView(source)
     try:
         _stamped_sql(

@@ -28,36 +28,44 @@ def counted(candidate: Candidate, rules: Sequence[Rule]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Split:
-    """The rows that a write was given, kept, and those of them that go to the quarantine; with how many each are."""
+    """The rows that a write was given, kept, and those of them that go to the quarantine; with what was counted."""
 
     rows: "DataFrame"
-    count: int
     refused: "DataFrame"
-    refused_count: int
+    found: Mapping[str, Any]
+    """By name, what one query counted of all rows: those of `counted`, and what else the write asked."""
+
+    @property
+    def count(self) -> int:
+        """How many rows were given."""
+        return self.found[TOTAL]
+
+    @property
+    def refused_count(self) -> int:
+        """How many of them go to the quarantine."""
+        return self.found[REFUSED]
 
 
 def split_rows(candidate: Candidate, rows: "DataFrame", found: Mapping[str, Any]) -> Split:
     """Split rows that were counted; the refused are kept, so that they and the samples need one look at all rows."""
     refused = rows.where(candidate.refused_predicate)
     kept = refused.localCheckpoint(eager=False) if found[REFUSED] else refused
-    return Split(rows, found[TOTAL], kept, found[REFUSED])
+    return Split(rows, kept, found)
 
 
-def judged(
-    attempt: Attempt, candidate: Candidate, given: Split, rules: Sequence[Rule], found: Mapping[str, Any]
-) -> list[RuleResult]:
+def judged(attempt: Attempt, candidate: Candidate, given: Split, rules: Sequence[Rule]) -> list[RuleResult]:
     """Return what each rule found, in rows that were counted, with samples of those that break it.
 
     A rule that quarantines looks at all rows, and the others at those that go on.
     """
     looked_at = {True: given.count, False: given.count - given.refused_count}
-    results = [RuleResult(rule, found[rule.name], looked_at[rule.on_failure == "quarantine"]) for rule in rules]
+    results = [RuleResult(rule, given.found[rule.name], looked_at[rule.on_failure == "quarantine"]) for rule in rules]
     shown = [result.rule for result in results if result.failed_rows and _is_shown(result)]
     terms = candidate.shown_terms(given.rows)
     samples: dict[str, tuple[Mapping[str, Any], ...]] = {}
     for rows, looked_for in _looks(given, shown):
         broken = {rule.name: _breaks(candidate, rule) for rule in looked_for}
-        samples |= samples_of(attempt.engine, attempt.table, rows, broken, found, terms)
+        samples |= samples_of(attempt.engine, attempt.table, rows, broken, given.found, terms)
     return [replace(result, sample=samples.get(result.rule.name, ())) for result in results]
 
 
