@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from lakehouse.resources.alert import Severity
 
-Kind = Literal["check", "held", "failed", "late", "rejected", "automation", "looking"]
+Kind = Literal["check", "held", "failed", "late", "rejected", "automation", "looking", "reported"]
 
 
 def moment_text(at: datetime) -> str:

@@ -12,6 +12,7 @@ from lakehouse.monitoring.looking.lookout import Lookout
 from lakehouse.monitoring.looking.mending import look_for_mends
 from lakehouse.monitoring.looking.reasons import without_values
 from lakehouse.monitoring.looking.rejected import look_at_rejected
+from lakehouse.monitoring.looking.reported import look_at_reports
 from lakehouse.monitoring.looking.runs import look_at_runs
 from lakehouse.monitoring.looking.ticks import look_at_ticks
 
@@ -28,6 +29,7 @@ def look(lookout: Lookout, state: AlertState, names: Collection[str]) -> Observe
         "freshness": lambda: look_for_late(lookout),
         "rejected files": lambda: look_at_rejected(lookout, state.cursors, open_now),
         "sensors and schedules": lambda: look_at_ticks(lookout, names),
+        "reports": lambda: look_at_reports(lookout, state.cursors),
     }
     seen = Observed(complete=frozenset({"looking"}))
     for what, one in looks.items():
