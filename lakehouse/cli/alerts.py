@@ -1,13 +1,14 @@
 """`lakehouse alerts` and `lakehouse mute`: what people were told, whether it arrives, and silence for a while."""
 
-import getpass
 import logging
+import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from lakehouse.cli.decided import by_option, why_option
 from lakehouse.cli.output import count, json_array, table
 from lakehouse.cli.state import State, command, plain_name, verbose_option
 from lakehouse.cli.values import Column, plain_json
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from lakehouse.resources.alert import Alert
 
 _SHOWN = 20
+_WHILE = re.compile(r"([1-9]\d{0,4})([mhd])")
+_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 _COLUMNS = ("at", "severity", "told", "what", "owner", "alert")
 
 
@@ -71,9 +74,9 @@ alerts.add_command(test)
 
 @command("mute")
 @click.argument("name", metavar="TABLE")
-@click.option("--until", metavar="MOMENT", help="When it ends, such as 2026-12-01T08:00+08:00.")
-@click.option("--why", default="", metavar="TEXT", help="Why; it is shown with the alerts.")
-@click.option("--by", metavar="NAME", default=getpass.getuser, help="Who decided it; you, where it is left out.")
+@click.option("--until", metavar="MOMENT", help="When it ends: 2h, or 2026-12-01T08:00+08:00.")
+@why_option("Why; it is shown with the alerts.", required=False)
+@by_option
 @click.option("--off", is_flag=True, help="End it now.")
 def mute(state: State, name: str, until: str | None, why: str, by: str, off: bool) -> None:
     """Tell nobody of a table until a moment.
@@ -103,7 +106,10 @@ def _muted_tables(state: State, name: str) -> str:
 
 
 def _moment(text: str, now: datetime) -> datetime:
-    example = "expected such as 2026-12-01T08:00+08:00"
+    example = "expected such as 2026-12-01T08:00+08:00, or a while such as 30m, 2h or 3d"
+    while_ = _WHILE.fullmatch(text.strip())
+    if while_:
+        return now + int(while_[1]) * _UNITS[while_[2]]
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

@@ -1,16 +1,14 @@
 """`lakehouse retry`, `publish` and `reject`: the ways out for a person where a rule holds a table back."""
 
-import getpass
-
 import click
 
+from lakehouse.cli.decided import by_option, why_option
 from lakehouse.cli.output import conclude, count
 from lakehouse.cli.report import tables
 from lakehouse.cli.state import State, command
 from lakehouse.errors import UsageError
 
-_BY = click.option("--by", metavar="NAME", default=getpass.getuser, help="Who decided it; you, where it is left out.")
-_WHY = click.option("--why", required=True, metavar="TEXT", help="Why; it is kept with the table.")
+_WHY = why_option("Why; it is kept with the table.")
 
 
 @command("retry")
@@ -39,7 +37,7 @@ def retry(state: State, name: str) -> None:
 @click.argument("name", metavar="TABLE")
 @click.option("--run", "run_id", required=True, metavar="ID", help="The run that was refused, or how its id begins.")
 @_WHY
-@_BY
+@by_option
 def publish(state: State, name: str, run_id: str, why: str, by: str) -> None:
     """Publish what a rule refused, all the same.
 
@@ -60,7 +58,7 @@ def publish(state: State, name: str, run_id: str, why: str, by: str) -> None:
 @click.argument("file")
 @click.option("--feed", "feed_name", metavar="FEED", help="The feed that it was delivered to.")
 @_WHY
-@_BY
+@by_option
 def reject(state: State, file: str, feed_name: str | None, why: str, by: str) -> None:
     """Take a delivered file's rows out of bronze again.
 

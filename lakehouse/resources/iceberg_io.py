@@ -69,7 +69,7 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         table = self.declared.get(name) or self._inferred(context, name, frame)
         outcome = self.write(table, lambda: frame, run=_run(context, table))
         if isinstance(outcome, Refused):
-            raise refusal(outcome)
+            raise refusal(outcome, context.run_id)
         context.add_output_metadata(written_metadata(self.engine.catalog, table, outcome))
         if outcome.snapshot_id:
             context.step_context.set_data_version(context.asset_key, dg.DataVersion(str(outcome.snapshot_id)))

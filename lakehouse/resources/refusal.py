@@ -10,7 +10,7 @@ import dagster as dg
 from lakehouse.iceberg.outcome import Refused, RuleResult
 
 
-def refusal(outcome: Refused, metadata: Mapping[str, Any] = MappingProxyType({})) -> dg.Failure:
+def refusal(outcome: Refused, run_id: str, metadata: Mapping[str, Any] = MappingProxyType({})) -> dg.Failure:
     """Return the failure of a refused write; running the same again would be refused again, so it is not retried.
 
     :param metadata: what else there is to show of the run.
@@ -18,9 +18,9 @@ def refusal(outcome: Refused, metadata: Mapping[str, Any] = MappingProxyType({})
     reasons = "; ".join(_reason(result) for result in outcome.reasons)
     main = f"is as it was, at snapshot {outcome.snapshot_id}" if outcome.snapshot_id else "is empty, as it was"
     return dg.Failure(
-        f"{outcome.table} was not published: {reasons}. "
-        f"The table {main}; the refused rows are kept on its branch {outcome.branch} for seven days. "
-        f"Correct the rule, or these rows in {_sources(outcome)}, and run this again.",
+        f"{outcome.table} was not published: {reasons}. The table {main}; {_kept(outcome)}. "
+        f"Correct the rule, or these rows in {_sources(outcome)}, and run `lakehouse retry {outcome.table}`"
+        f"{_publish_all_the_same(outcome, run_id)}.",
         metadata={
             "iceberg/refused_branch": outcome.branch,
             "iceberg/refused_snapshot_id": str(outcome.candidate_snapshot_id),
@@ -30,6 +30,19 @@ def refusal(outcome: Refused, metadata: Mapping[str, Any] = MappingProxyType({})
         },
         allow_retries=False,
     )
+
+
+def _kept(outcome: Refused) -> str:
+    # What rules say of metadata or of the rows of a merge may be known before anything is written.
+    if not outcome.branch:
+        return "nothing was written that could be looked at"
+    return f"the refused rows are kept on its branch {outcome.branch} for seven days"
+
+
+def _publish_all_the_same(outcome: Refused, run_id: str) -> str:
+    if not outcome.branch or not run_id:
+        return ""
+    return f"; or publish them all the same with `lakehouse publish {outcome.table} --run {run_id[:8]} --why …`"
 
 
 def _sources(outcome: Refused) -> str:

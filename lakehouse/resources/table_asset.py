@@ -104,7 +104,7 @@ def _events(
     if isinstance(outcome, Refused):
         hold(context.instance, context.run.run_id, table, keys, written.read)
         yield from checks
-        raise refusal(outcome, written.metadata)
+        raise refusal(outcome, context.run.run_id, written.metadata)
     yield dg.MaterializeResult(
         asset_key=asset_key(table.name),
         metadata={

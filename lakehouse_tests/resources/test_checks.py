@@ -76,5 +76,5 @@ def test_a_check_blocks_where_its_rule_can() -> None:
 def test_a_refusal_says_what_was_measured() -> None:
     result = RuleResult(row_count(10), 0, 3, value=3)
     assert "rule row_count (the table has at least 10 rows) does not hold: found 3. " in str(
-        refusal(Refused("silver.t", "w", 1, results=[result])).description
+        refusal(Refused("silver.t", "w", 1, results=[result]), "").description
     )

@@ -99,7 +99,7 @@ def test_a_refusal_names_the_rule_the_rows_and_one_of_them_masked(project):
 
 
 def test_a_refusal_is_not_retried():
-    assert refusal(Refused("silver.people", "w", None)).allow_retries is False
+    assert refusal(Refused("silver.people", "w", None), "").allow_retries is False
 
 
 def test_a_quarantined_row_warns_and_lets_the_rest_go_on(project):
