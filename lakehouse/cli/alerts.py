@@ -1,14 +1,14 @@
 """`lakehouse alerts` and `lakehouse mute`: what people were told, whether it arrives, and silence for a while."""
 
 import logging
-import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lakehouse.cli.decided import by_option, why_option
+from lakehouse.cli.moments import coming_moment
 from lakehouse.cli.output import count, json_array, table
 from lakehouse.cli.state import State, command, plain_name, verbose_option
 from lakehouse.cli.values import Column, plain_json
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from lakehouse.resources.alert import Alert
 
 _SHOWN = 20
-_WHILE = re.compile(r"([1-9]\d{0,4})([mhd])")
-_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 _COLUMNS = ("at", "severity", "told", "what", "owner", "alert")
 
 
@@ -90,7 +88,7 @@ def mute(state: State, name: str, until: str | None, why: str, by: str, off: boo
     named = _muted_tables(state, name)
     if off == (until is not None):
         raise UsageError("Until when? Expected --until with a moment, or --off.")
-    ends = now if off else _moment(until or "", now)
+    ends = now if off else coming_moment("--until", until or "", now)
     add_mute(state.settings, Mute(named, ends, by, why, now))
     click.echo(f"{named} is muted no more." if off else f"{named} is muted until {_utc(ends)}; it ends by itself.")
 
@@ -103,22 +101,6 @@ def _muted_tables(state: State, name: str) -> str:
     if not any(fnmatchcase(known, plain_name(name)) for known in state.declared):
         raise UsageError(f"{name} is the pattern of no table; expected such as 'silver.*'.")
     return plain_name(name)
-
-
-def _moment(text: str, now: datetime) -> datetime:
-    example = "expected such as 2026-12-01T08:00+08:00, or a while such as 30m, 2h or 3d"
-    while_ = _WHILE.fullmatch(text.strip())
-    if while_:
-        return now + int(while_[1]) * _UNITS[while_[2]]
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"--until is {text!r}; {example}.") from None
-    if found.tzinfo is None:
-        raise UsageError(f"--until is {text!r}, without its offset from UTC; {example}, or with a Z at the end.")
-    if found <= now:
-        raise UsageError(f"--until is {text!r}, which is past; expected a moment to come.")
-    return found.astimezone(UTC)
 
 
 def _list(state: State, last: int, form: str, *, only_open: bool) -> None:

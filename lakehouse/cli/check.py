@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lakehouse.cli.output import conclude, count
-from lakehouse.cli.state import State, command
-from lakehouse.errors import TableNotFound
+from lakehouse.cli.state import State, command, not_there_yet
 
 if TYPE_CHECKING:
     from lakehouse.resources.run_result import CheckResult
@@ -47,9 +46,7 @@ def _there(state: State, names: tuple[str, ...]) -> list[str]:
     asked = [state.declared_table(name).name for name in dict.fromkeys(names)]
     for name in asked:
         if not catalog.has(name):
-            raise TableNotFound(
-                f"{name} is declared, and not there yet.", next_step="`lakehouse ingest` makes the tables of a feed."
-            )
+            raise not_there_yet(name)
     return asked
 
 

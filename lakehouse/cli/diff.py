@@ -8,7 +8,7 @@ import click
 
 from lakehouse.cli.output import FORMATS, Format, count, render, table
 from lakehouse.cli.spark_errors import one_line
-from lakehouse.cli.state import State, command, full_name
+from lakehouse.cli.state import State, command
 from lakehouse.cli.values import Column, column, json_value
 from lakehouse.errors import LakehouseError
 
@@ -49,7 +49,7 @@ def diff(
     """
     from lakehouse.iceberg.inspecting.diff_plan import plan_diff
 
-    named = full_name(name)
+    named = state.table_there(name)
     with state.progress("Reading the table's metadata"):
         given = [part.strip() for part in key.split(",")] if key else _declared_key(state, named)
         planned = plan_diff(state.engine, named, since, until, given)

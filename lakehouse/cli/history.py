@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakehouse.cli.output import FORMATS, Format, render, table
-from lakehouse.cli.state import State, command, full_name
+from lakehouse.cli.state import State, command
 from lakehouse.cli.values import Column, plain_json
 
 if TYPE_CHECKING:
@@ -27,12 +27,13 @@ _RUN_DIGITS = 8
 def history(state: State, name: str, schema: bool, form: Format) -> None:
     """List a table's snapshots, oldest first.
 
-    Shown is when readers first saw each, what made it (what the lakehouse did, or nothing where something else wrote),
-    in which run, and its rows. Added and deleted rows are as Iceberg counts them, rows that were carried into another
-    file among them; `lakehouse diff` tells those that changed. Times are in UTC.
+    Shown is when readers first saw each (a rollback lists none again), what made it (what the lakehouse did, or nothing
+    where something else wrote), in which run, and its rows. Added and deleted rows are as Iceberg counts them, rows
+    that were carried into another file among them; `lakehouse diff` tells those that changed. Times are in UTC.
     """
     with state.progress("Reading the table's metadata"):
-        records = _schema_records(state, full_name(name)) if schema else _snapshot_records(state, full_name(name))
+        there = state.table_there(name)
+        records = _schema_records(state, there) if schema else _snapshot_records(state, there)
     noun = "change" if schema else "snapshot"
     click.echo(_table(records, noun) if form == "table" else _listed(form, records))
 
@@ -49,9 +50,12 @@ def _snapshot_records(state: State, name: str) -> list[dict[str, Any]]:
 
 
 def _published(found: "History") -> "Iterator[tuple[datetime | None, Snapshot]]":
-    """Yield what main was, and when; before each the steps that were published with it, which nobody saw alone."""
+    """Yield what main was, and when first; before each the steps that were published with it, which nobody saw alone.
+
+    A rollback makes an old snapshot current again, and the log of the table has it twice; here it stands once.
+    """
     told = {snapshot_id for _, snapshot_id in found.log}
-    for at, snapshot_id in found.log:
+    for at, snapshot_id in _first_times(found.log):
         if snapshot_id not in found.snapshots:
             continue
         steps = []
@@ -62,6 +66,13 @@ def _published(found: "History") -> "Iterator[tuple[datetime | None, Snapshot]]"
         told |= {step.snapshot_id for step in steps}
         yield from ((None, step) for step in reversed(steps))
         yield at, found.snapshots[snapshot_id]
+
+
+def _first_times(log: "Sequence[tuple[datetime, int]]") -> "list[tuple[datetime, int]]":
+    firsts: dict[int, datetime] = {}
+    for at, snapshot_id in log:
+        firsts.setdefault(snapshot_id, at)
+    return [(at, snapshot_id) for snapshot_id, at in firsts.items()]
 
 
 def _record(at: datetime | None, one: "Snapshot", refs: Mapping[int, list[str]], is_ancestor: bool) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakehouse.cli.output import count, json_array, size, table
-from lakehouse.cli.state import State, command, full_name
+from lakehouse.cli.state import State, command
 from lakehouse.cli.values import Column, as_text, plain_json
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ def files(state: State, name: str, form: str) -> None:
     from lakehouse.iceberg.inspecting.metadata_files import metadata_files
 
     with state.progress("Reading the table's metadata"):
-        held = table_files(state.engine, full_name(name))
-        kept = metadata_files(state.engine, full_name(name))
+        there = state.table_there(name)
+        held, kept = table_files(state.engine, there), metadata_files(state.engine, there)
     records = [*(_file_record(file) for file in held), *(_metadata_record(file) for file in kept)]
     if form == "json":
         _print_json(records)

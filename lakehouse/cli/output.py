@@ -1,9 +1,9 @@
 """What is printed: rows as an aligned table for people, as CSV and JSON for programs, and what failed in one line."""
 
 import csv
-import io
 import json
 from collections.abc import Callable, Iterable, Sequence
+from types import SimpleNamespace
 from typing import Any, Literal, get_args
 
 import click
@@ -16,6 +16,7 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 
 Rows = Sequence[Sequence[Any]]
 """Rows of JSON values, in the order of their columns."""
+_CSV_END = "\r\n"
 
 
 def render(form: Format, columns: Sequence[Column], rows: Rows) -> str:
@@ -46,12 +47,16 @@ def table(columns: Sequence[Column], rows: Rows, *, noun: str = "row", footer: s
 
 
 def csv_text(columns: Sequence[Column], rows: Rows) -> str:
-    """Write CSV as of RFC 4180: a header, line ends of two characters, NULL as nothing between the commas."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\r\n")
+    """Write CSV: a header, each row on a line that ends as those of other programs do, NULL as nothing between commas.
+
+    Line ends within a value are quoted, and stay as they are.
+    """
+    lines: list[str] = []
+    # With this line end, a value that holds either character of it is quoted.
+    writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator=_CSV_END)
     writer.writerow([column.name for column in columns])
     writer.writerows([["" if value is None else as_text(value) for value in row] for row in rows])
-    return text.getvalue().removesuffix("\r\n")
+    return "\n".join(line.removesuffix(_CSV_END) for line in lines)
 
 
 def json_array(columns: Sequence[Column], rows: Rows) -> str:
@@ -67,7 +72,12 @@ def json_array(columns: Sequence[Column], rows: Rows) -> str:
             next_step="Give them names of their own with AS.",
         )
     lines = [json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) for row in rows]
-    return "[\n " + ",\n ".join(lines) + "\n]" if lines else "[]"
+    return json_list(lines)
+
+
+def json_list(items: Sequence[str]) -> str:
+    """Write one JSON array of things that are JSON already, each on a line of its own."""
+    return "[\n " + ",\n ".join(items) + "\n]" if items else "[]"
 
 
 def count(number: int, noun: str) -> str:
@@ -87,13 +97,16 @@ def size(number_bytes: int) -> str:
 
 def complain(text: str) -> None:
     """Say in one line on standard error what failed."""
-    click.echo(f"lakehouse: {' '.join(text.split())}", err=True)
+    click.echo(f"lakehouse: {printable(' '.join(text.split()))}", err=True)
+
+
+def printable(text: str) -> str:
+    """Return a text in one line; a line end would break a table, and an escape sequence speak to the terminal."""
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
 
 
 def _shown(value: Any) -> str:
-    text = "NULL" if value is None else as_text(value)
-    # A line end would break the table, and an escape sequence would speak to the terminal.
-    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
+    return printable("NULL" if value is None else as_text(value))
 
 
 def _width(text: str) -> int:

@@ -1,19 +1,20 @@
 """`lakehouse sql`: any Spark SQL on the catalog, one statement or several, in one JVM."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import click
 
 from lakehouse.cli.effects import effect, watch
-from lakehouse.cli.output import FORMATS, Format, render
-from lakehouse.cli.spark_errors import one_line
-from lakehouse.cli.state import State, command
+from lakehouse.cli.output import FORMATS, Format, json_list, render
+from lakehouse.cli.spark_errors import missing_table, one_line
+from lakehouse.cli.state import State, command, plain_name
 from lakehouse.cli.statements import declared_targets, split, targets
 from lakehouse.cli.values import column, json_value
 from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.iceberg.near_names import near_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,7 +28,7 @@ def sql(state: State, statements: str, form: Format, write: bool) -> None:
     """Run Spark SQL on the tables.
 
     Such as lakehouse sql "SELECT * FROM silver.fruits". Several statements are separated by semicolons; `-` reads them
-    from standard input. Times are in UTC.
+    from standard input; in JSON, those of several that have rows are one array of arrays. Times are in UTC.
     """
     parts = split(sys.stdin.read() if statements == "-" else statements)
     if not parts:
@@ -40,14 +41,35 @@ def sql(state: State, statements: str, form: Format, write: bool) -> None:
         )
     with state.progress("Starting Spark"):
         spark = state.engine.spark
-    with _locked(state, declared):
+    with _locked(state, declared), _printing(form, len(parts)) as show:
         for number, statement in enumerate(parts, start=1):
-            with _explained(number, len(parts)), state.progress("Running SQL"):
+            with _explained(state, number, len(parts)), state.progress("Running SQL"):
                 text, is_result = _run(state, spark, statement, form)
-            # What is not a row stays out of what a program reads.
-            click.echo(text, err=form != "table" and not is_result)
+            show(text, is_result)
     for table in declared:
         click.echo(f"{table} is computed from its declaration: the next run may recompute these rows.", err=True)
+
+
+@contextmanager
+def _printing(form: Format, statements: int) -> Iterator[Callable[[str, bool], None]]:
+    """Print each result as it comes; those of several statements in JSON as one array, also where one fails."""
+    is_array = form == "json" and statements > 1
+    results: list[str] = []
+
+    def show(text: str, is_result: bool) -> None:
+        # What is not a row stays out of what a program reads.
+        if not is_result:
+            click.echo(text, err=form != "table")
+        elif is_array:
+            results.append(text)
+        else:
+            click.echo(text)
+
+    try:
+        yield show
+    finally:
+        if is_array:
+            click.echo(json_list(results))
 
 
 def _declared_targets(state: State, parts: Sequence[str]) -> list[str]:
@@ -85,7 +107,7 @@ def _rendered(frame: "DataFrame", form: Format) -> str:
 
 
 @contextmanager
-def _explained(number: int, total: int) -> Iterator[None]:
+def _explained(state: State, number: int, total: int) -> Iterator[None]:
     """Turn an error of Spark into one line, with the number of the statement where there are several."""
     try:
         yield
@@ -93,4 +115,15 @@ def _explained(number: int, total: int) -> Iterator[None]:
         raise
     except Exception as error:
         which = f"statement {number} of {total}: " if total > 1 else ""
-        raise LakehouseError(f"{which}{one_line(error)}") from error
+        raise LakehouseError(f"{which}{_no_table(state, error) or one_line(error)}") from error
+
+
+def _no_table(state: State, error: Exception) -> str | None:
+    """Return the line for a table that is not there, with the near name; None where the error is another."""
+    missing = missing_table(error)
+    if missing is None:
+        return None
+    name = plain_name(missing.name)
+    near = near_name(name, state.known_tables())
+    meant = f"did you mean {near}?" if near else "`lakehouse status` lists the tables."
+    return f"There is no table or view {name}{missing.place}; {meant}"

@@ -1,6 +1,7 @@
 """An error of Spark in one readable line: its message, without the Java stack, the plan and the query."""
 
 import re
+from dataclasses import dataclass
 
 # The embedded Spark says `org.….ValidationException: …`, Spark Connect `(org.….ValidationException) …`.
 _JAVA_CLASS = re.compile(r"^\(?(?:[a-z_][\w$]*\.)+[A-Z][\w$]*(?:Exception|Error)(?:: |\) )")
@@ -8,14 +9,40 @@ _PY4J = re.compile(r"^An error occurred while calling [\w.]+\.\s*:?\s*", re.DOTA
 # Where the message ends and the query, the plan or the stack begins.
 _REST = re.compile(r"\n\s*== |;\n|\n\s*'?\w+ .*\n\s*\+- |\n\s*at [\w.$/]+\(|\nJVM stacktrace:|\n\tat ")
 _SQLSTATE = re.compile(r"\s*SQLSTATE: \w{5}\b")
+_NO_TABLE = re.compile(r"TABLE_OR_VIEW_NOT_FOUND\] The table or view ((?:`[^`]*`\.?)+) cannot be found")
+_PLACE = re.compile(r"line (\d+),? pos (\d+)")
 _POSITION = re.compile(r"== SQL \(line (\d+), position (\d+)\)")
 
 
 def one_line(error: BaseException) -> str:
     """Return the message of an error in one line, with the place in the query where Spark tells it."""
     text = _PY4J.sub("", str(error)).strip()
-    position = _POSITION.search(text)
     message = _REST.split(text, maxsplit=1)[0]
     message = _SQLSTATE.sub("", _JAVA_CLASS.sub("", message.strip()))
     line = " ".join(message.split()) or type(error).__name__
-    return f"{line} (line {position[1]}, position {position[2]})" if position else line
+    return f"{line}{place(error)}"
+
+
+def place(error: BaseException) -> str:
+    """Return where in the query an error is, as ` (line 1, position 15)`; nothing where Spark does not tell."""
+    found = _POSITION.search(str(error))
+    return f" (line {found[1]}, position {found[2]})" if found else ""
+
+
+@dataclass(frozen=True)
+class MissingTable:
+    """A table that a query names and that is not there, and where in the query."""
+
+    name: str
+    place: str
+
+
+def missing_table(error: BaseException) -> MissingTable | None:
+    """Return the table that an error says is not there; None where it says something else."""
+    found = _NO_TABLE.search(str(error))
+    if found is None:
+        return None
+    at = _PLACE.search(str(error))
+    # Spark counts columns from 0 here.
+    where = f" (line {at[1]}, position {int(at[2]) + 1})" if at else ""
+    return MissingTable(found[1].replace("`", ""), where)

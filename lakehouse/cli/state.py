@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakehouse.cli.progress import Progress
-from lakehouse.errors import UsageError
+from lakehouse.errors import LakehouseError, TableNotFound, UsageError
+from lakehouse.iceberg.near_names import meant_name, near_name
 from lakehouse.settings import Settings
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.engine import Engine
     from lakehouse.iceberg.table import IcebergTable
     from lakehouse.ingestion.feed import Feed
+
+
+_LISTED = "`lakehouse status` lists the tables."
 
 
 @dataclass
@@ -56,21 +60,57 @@ class State:
     def feed(self, name: str) -> "Feed":
         """Return a feed by name.
 
-        :raises UsageError: when none is called so; lists those that are.
+        :raises UsageError: when none is called so; names the near one, or those that there are.
         """
         if name not in self.feeds:
-            raise UsageError(f"There is no feed {name}; expected one of {', '.join(sorted(self.feeds))}.")
+            raise UsageError(f"There is no feed {name!r}; {meant_name(name, self.feeds)}")
         return self.feeds[name]
 
     def declared_table(self, name: str) -> "IcebergTable":
         """Return a declared table by name.
 
-        :raises UsageError: when none is called so; lists those that are.
+        :raises UsageError: when none is called so; names the near one, or those that there are.
         """
         found = self.declared.get(plain_name(name))
         if found is None:
-            raise UsageError(f"{name} is not a declared table; expected one of {', '.join(sorted(self.declared))}.")
+            raise UsageError(f"{name!r} is not a declared table; {meant_name(plain_name(name), self.declared)}")
         return found
+
+    def table_there(self, name: str) -> str:
+        """Return the name of a table that the catalog has, declared or not.
+
+        :raises UsageError: when nothing is called so; names the near one.
+        :raises TableNotFound: when it is declared, and no run has made it yet.
+        """
+        plain = plain_name(name)
+        if all(plain.partition(".")) and self.engine.catalog.has(plain):
+            return plain
+        if plain in self._declared_names():
+            raise not_there_yet(plain)
+        if not all(plain.partition(".")):
+            near = near_name(plain, self.known_tables())
+            example = f"did you mean {near}?" if near else "expected its layer too, such as silver.fruits."
+            raise UsageError(f"{name!r} is not the name of a table; {example}", next_step=_LISTED)
+        near = near_name(plain, self.known_tables())
+        raise UsageError(f"There is no table {plain}{f'; did you mean {near}?' if near else '.'}", next_step=_LISTED)
+
+    def known_tables(self) -> set[str]:
+        """Names of the tables that are there or declared; without the latter where a declaration is wrong."""
+        return {*self.engine.catalog.tables(), *self._declared_names()}
+
+    def _declared_names(self) -> set[str]:
+        try:
+            return set(self.declared)
+        except LakehouseError:
+            # To look at a table, no declaration is needed; a command that needs them says what is wrong.
+            return set()
+
+
+def not_there_yet(name: str) -> TableNotFound:
+    """Return the error for a declared table that no run has made."""
+    return TableNotFound(
+        f"{name} is declared, and not there yet.", next_step="`lakehouse ingest` makes the tables of a feed."
+    )
 
 
 def plain_name(name: str) -> str:
@@ -79,20 +119,6 @@ def plain_name(name: str) -> str:
 
     parts = name.replace("`", "").split(".")
     return ".".join(parts[1:] if len(parts) == 3 and parts[0] == CATALOG_NAME else parts)
-
-
-def full_name(name: str) -> str:
-    """Return `silver.fruits` for `lakehouse.silver.fruits` too, of a table that need not be declared.
-
-    :raises UsageError: when it has no layer.
-    """
-    plain = plain_name(name)
-    if not all(plain.partition(".")):
-        raise UsageError(
-            f"{name!r} is not the name of a table; expected its layer too, such as silver.fruits.",
-            next_step="`lakehouse status` lists the tables.",
-        )
-    return plain
 
 
 def command(name: str, **options: Any) -> Callable[[Callable[..., None]], click.Command]:

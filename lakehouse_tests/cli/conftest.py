@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from lakehouse.cli.program import run
+from lakehouse.iceberg.catalog import Catalog
+from lakehouse.settings import Settings
 from lakehouse_tests.cli.commands import LAKEHOUSE
 from lakehouse_tests.processes import Child, start_command
 
@@ -51,6 +53,18 @@ def started(home: Path) -> Iterator[Callable[..., Child]]:
     yield start
     for child in children:
         child.kill()
+
+
+@pytest.fixture
+def table_there(settings: Settings) -> str:
+    """The name of an empty table that nobody declared, made without a JVM."""
+    from pyiceberg.schema import Schema
+    from pyiceberg.types import LongType, NestedField
+
+    client = Catalog.of(settings).client
+    client.create_namespace("t")
+    client.create_table("t.there", Schema(NestedField(1, "id", LongType(), required=False)))
+    return "t.there"
 
 
 @pytest.fixture

@@ -75,14 +75,6 @@ def test_files_lists_data_deletes_and_metadata_with_their_total(lakehouse, fruit
 
 
 @pytest.mark.unit
-def test_files_of_a_table_that_is_not_there(lakehouse):
-    ran = lakehouse("files", "t.nothing")
-    assert ran.code == 1
-    assert len(ran.err) == 1
-    assert "There is no table t.nothing" in ran.err[0]
-
-
-@pytest.mark.unit
 def test_checks_that_never_ran_have_no_result(settings):
     from lakehouse.resources.instance import open_instance
 

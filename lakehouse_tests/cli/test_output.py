@@ -48,7 +48,11 @@ def test_csv_reads_back_as_it_was() -> None:
         ["1", 'a "quoted", value', "true"],
         ["2", "two\r\nlines", ""],
     ]
-    assert text.count("\r\n") == 3
+
+
+def test_lines_of_csv_end_alike_and_those_within_a_value_stay() -> None:
+    text = csv_text(COLUMNS, [[1, "two\r\nlines", True], [2, "old\rmac", None], [3, "unix\n", False]]) + "\n"
+    assert text == 'id,fruit,berry\n1,"two\r\nlines",true\n2,"old\rmac",\n3,"unix\n",false\n'
 
 
 def test_json_is_one_array() -> None:

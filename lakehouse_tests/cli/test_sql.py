@@ -116,6 +116,18 @@ def test_what_is_no_row_stays_out_of_csv(lakehouse, fruits):
     assert (ran.out, ran.err) == (["n", "2"], ["ok, 1 row deleted"])
 
 
+def test_results_of_several_statements_are_one_json_document(lakehouse, fruits):
+    script = "SELECT 1 AS one; DELETE FROM t.fruits WHERE id = 1; SELECT count(*) AS n FROM t.fruits"
+    ran = lakehouse("sql", "--format", "json", script)
+    assert json.loads("\n".join(ran.out)) == [[{"one": 1}], [{"n": 2}]]
+    assert ran.err == ["ok, 1 row deleted"]
+
+
+def test_a_statement_that_fails_leaves_valid_json(lakehouse):
+    ran = lakehouse("sql", "--format", "json", "SELECT 1 AS one; SELEC 2")
+    assert (ran.code, json.loads("\n".join(ran.out))) == (1, [[{"one": 1}]])
+
+
 def test_a_write_to_a_declared_table_needs_leave_before_anything_runs(lakehouse):
     ran = lakehouse("sql", "CREATE NAMESPACE t; DELETE FROM silver.fruits")
     assert ran.code == 2
@@ -159,7 +171,9 @@ def test_statements_are_read_from_standard_input(lakehouse, monkeypatch):
     ("statement", "said"),
     [
         ("SELEC 1", "Syntax error at or near 'SELEC'. (line 1, pos 0)"),
-        ("SELECT * FROM t.nothing", "The table or view `t`.`nothing` cannot be found."),
+        ("SELECT * FROM lakehouse.t.friuts", "no table or view t.friuts (line 1, position 15); did you mean t.fruits?"),
+        ("INSERT INTO t.friuts VALUES (1)", "no table or view t.friuts (line 1, position 13); did you mean t.fruits?"),
+        ("DESCRIBE friuts", "did you mean t.fruits?"),
         ("SELECT nope FROM VALUES (1) AS v(one)", "name `nope` cannot be resolved"),
         ("SELECT 1 / 0", "Division by zero."),
         ("SELECT CAST('12a' AS int)", "cannot be cast to"),

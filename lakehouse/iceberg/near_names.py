@@ -1,0 +1,31 @@
+"""The name that somebody probably meant, for errors that say that there is none of that name."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+_MOST_LISTED = 20
+
+
+def near_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most like a name, `silver.fruits` for `silver.fruit` or `fruits`; None if none is.
+
+    A name without its layer is compared with the names of all layers without theirs.
+    """
+    whole = {one.lower(): one for one in known}
+    found = get_close_matches(name.lower(), whole, n=1)
+    if not found and "." not in name:
+        last = {one.rpartition(".")[2]: one for one in whole}
+        found = [last[match] for match in get_close_matches(name.lower(), last, n=1)]
+    return whole[found[0]] if found else None
+
+
+def meant_name(name: str, known: Iterable[str]) -> str:
+    """Return what an error says after the name that is not there: the near one, or those that there are."""
+    names = sorted(known)
+    near = near_name(name, names)
+    if near:
+        return f"did you mean {near}?"
+    if not names:
+        return "there is none yet."
+    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
+    return f"expected one of {', '.join(names[:_MOST_LISTED])}{more}."
