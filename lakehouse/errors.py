@@ -5,6 +5,8 @@
     │   └── SettingsError       a setting in the environment is wrong
     ├── DeclarationError        a table, rule or feed is declared in a way that cannot work
     ├── SetupError              Java, the jars or the home are missing or damaged
+    ├── CatalogDamaged          the catalog is missing beside its tables, or cannot be read
+    ├── TableDamaged            a file that a table needs is missing, or cannot be read
     ├── TableNotFound           the catalog has no such table
     ├── SnapshotNotFound        the table has no such snapshot, tag, branch or moment
     ├── FrameMismatch           a frame does not have the columns that its table declares
@@ -49,6 +51,14 @@ class DeclarationError(LakehouseError):
 
 class SetupError(LakehouseError):
     """Java, the jars or the home are missing or damaged."""
+
+
+class CatalogDamaged(LakehouseError):
+    """The catalog is missing beside its tables, or cannot be read."""
+
+
+class TableDamaged(LakehouseError):
+    """A file that a table needs is missing, or cannot be read."""
 
 
 class TableNotFound(LakehouseError):

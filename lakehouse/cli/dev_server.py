@@ -15,6 +15,7 @@ from lakehouse.cli.progress import Progress
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.resources import spark_server
 from lakehouse.resources.dead_runs import fail_dead_runs
+from lakehouse.resources.dev_note import leave_note, remove_note
 from lakehouse.resources.instance import open_instance
 from lakehouse.settings import Settings
 
@@ -38,12 +39,15 @@ def serve(settings: Settings, host: str, port: int, progress: Progress, *, is_fi
         os.environ["DAGSTER_HOME"] = str(settings.dagster_home)
         os.environ["LAKEHOUSE_HOME"] = str(settings.home)
         # Links in alerts lead to this UI, unless people reach it by another address.
-        os.environ["LAKEHOUSE_UI_URL"] = settings.ui_url or f"http://{host}:{found}"
+        url = settings.ui_url or f"http://{host}:{found}"
+        os.environ["LAKEHOUSE_UI_URL"] = url
         try:
+            leave_note(settings, url)
             children.start("Dagster", _dagster(host, found))
             click.echo(f"The Dagster UI opens at http://{host}:{found}, on {settings.home}. Ctrl-C ends it.", err=True)
             name, code = children.wait()
         finally:
+            remove_note(settings)
             if server:
                 spark_server.forget(settings, server)
     raise LakehouseError(

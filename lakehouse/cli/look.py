@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakehouse.cli.output import count, json_array, size, table
+from lakehouse.cli.output import conclude, count, json_array, size, table
 from lakehouse.cli.state import State, command
 from lakehouse.cli.values import Column, as_text, plain_json
 
@@ -35,6 +35,7 @@ def status(state: State, form: str) -> None:
         _print_json([_status_record(one) for one in found])
     else:
         click.echo(_status_table(found))
+    conclude((), [one.damage for one in found if one.damage], success=not any(one.damage for one in found))
 
 
 @command("files")
@@ -85,25 +86,29 @@ def _status_record(one: "TableStatus") -> dict[str, Any]:
         "checks_warned": list(one.checks.warned),
         "checks_failed": list(one.checks.failed),
         "pending": list(one.pending),
+        "damage": one.damage or None,
     }
 
 
 def _status_table(found: "list[TableStatus]") -> str:
     numbers = ("rows", "snapshots", "files")
     names = ("table", "declared", *numbers, "size", "last write", "kind", "checks", "pending")
-    rows = [
-        [
-            one.table,
-            "yes" if one.declared else "no",
-            *([one.rows, one.snapshots, one.files, size(one.size_bytes)] if one.exists else ["", "", "", ""]),
-            one.written_at.strftime("%Y-%m-%d %H:%M:%SZ") if one.written_at else "never",
-            one.kind or "",
-            str(one.checks),
-            "; ".join(one.pending),
-        ]
-        for one in found
-    ]
+    rows = [_status_row(one) for one in found]
     return table([Column(name, is_number=name in (*numbers, "size")) for name in names], rows, noun="table")
+
+
+def _status_row(one: "TableStatus") -> list[Any]:
+    is_read = one.exists and not one.damage
+    never = "" if one.damage else "never"
+    return [
+        one.table,
+        "yes" if one.declared else "no",
+        *([one.rows, one.snapshots, one.files, size(one.size_bytes)] if is_read else ["", "", "", ""]),
+        one.written_at.strftime("%Y-%m-%d %H:%M:%SZ") if one.written_at else never,
+        one.kind or "",
+        str(one.checks),
+        "; ".join(one.pending),
+    ]
 
 
 def _file_record(file: "TableFile") -> dict[str, Any]:

@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from lakehouse.errors import TableDamaged
 from lakehouse.iceberg.evolving.evolution import Plan, plan
 from lakehouse.iceberg.evolving.state import state_of
 from lakehouse.iceberg.history import History, Snapshot, history_of
 
 if TYPE_CHECKING:
     from dagster import AssetCheckEvaluation, AssetCheckKey, DagsterInstance
+    from pyiceberg.table import Table
 
     from lakehouse.iceberg.catalog import Catalog
     from lakehouse.iceberg.table import IcebergTable
@@ -56,6 +58,8 @@ class TableStatus:
     checks: Checks = Checks()
     pending: Sequence[str] = ()
     """What its declaration has and the table has not."""
+    damage: str = ""
+    """Why it cannot be read, where it cannot."""
 
 
 def table_statuses(
@@ -93,7 +97,15 @@ def _and(so_far: Checks, name: str, evaluation: "AssetCheckEvaluation | None") -
 def _status(catalog: "Catalog", name: str, table: "IcebergTable | None", exists: bool, checks: Checks) -> TableStatus:
     if not exists:
         return TableStatus(name, declared=True, exists=False, pending=_pending(plan(table, None) if table else None))
-    loaded = catalog.load(name)
+    try:
+        return _known(name, table, catalog.load(name), checks)
+    except TableDamaged as error:
+        # The others are wanted all the same.
+        is_declared, damage = table is not None, str(error)
+        return TableStatus(name, is_declared, exists=True, kind="damaged", checks=checks, damage=damage)
+
+
+def _known(name: str, table: "IcebergTable | None", loaded: "Table", checks: Checks) -> TableStatus:
     history = history_of(name, loaded)
     main = history.main
     return TableStatus(

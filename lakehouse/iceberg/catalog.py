@@ -6,6 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import TableNotFound
+from lakehouse.iceberg.catalog_file import require_catalog_file
+from lakehouse.iceberg.damage import explain_catalog, explain_table
 from lakehouse.iceberg.quoting import identifier
 from lakehouse.settings import Settings
 
@@ -32,7 +34,10 @@ class Catalog:
 
     @classmethod
     def of(cls, settings: Settings, name: str = CATALOG_NAME) -> "Catalog":
-        """Describe the catalog of a deployment: SQLite in the home, or Glue and S3."""
+        """Describe the catalog of a deployment: SQLite in the home, or Glue and S3.
+
+        :raises CatalogDamaged: when the file in the home is no database, or missing beside tables.
+        """
         return _glue(settings, name) if settings.deployment == "aws" else _embedded(settings, name)
 
     @property
@@ -52,27 +57,29 @@ class Catalog:
         """PyIceberg's view of the catalog."""
         from pyiceberg.catalog import load_catalog
 
-        return load_catalog(self.name, **self.pyiceberg)
+        with explain_catalog(self.place):
+            return load_catalog(self.name, **self.pyiceberg)
+
+    @property
+    def place(self) -> str:
+        """Where the catalog is, in words for people."""
+        return self.pyiceberg.get("uri", "AWS Glue").removeprefix("sqlite:///")
 
     def load(self, table: str) -> "Table":
         """Read a table's current metadata; a file of it, which no commit changes, is parsed once.
 
         :raises TableNotFound: when the catalog has none of this name.
+        :raises TableDamaged: when its metadata file is missing, or cannot be read.
+        :raises CatalogDamaged: when the catalog itself cannot be read.
         """
-        from pyiceberg.exceptions import NoSuchTableError
         from pyiceberg.table import Table
 
-        try:
+        with explain_catalog(self.place), explain_table(table):
             read = self._read.get(table)
             if read is None or read.metadata_location != self._metadata_location(table):
                 read = self._read[table] = self.client.load_table(table)
             # Another object each time, since a commit through one moves it to the metadata that it wrote.
             return Table(read.name(), read.metadata, read.metadata_location, read.io, self.client, read.config)
-        except NoSuchTableError as error:
-            raise TableNotFound(
-                f"There is no table {table} in the catalog {self.name}.",
-                next_step="`lakehouse status` lists the tables; a declared table is created by its first run.",
-            ) from error
 
     def has(self, table: str) -> bool:
         """Whether the table is there."""
@@ -100,14 +107,16 @@ class Catalog:
 
     def tables(self) -> list[str]:
         """Names of all tables, sorted."""
-        namespaces = self.client.list_namespaces()
-        return sorted(".".join(name) for namespace in namespaces for name in self.client.list_tables(namespace))
+        with explain_catalog(self.place):
+            namespaces = self.client.list_namespaces()
+            return sorted(".".join(name) for namespace in namespaces for name in self.client.list_tables(namespace))
 
 
 def _embedded(settings: Settings, name: str) -> Catalog:
     # The file must have a folder before either client opens it.
     settings.make_home()
     file = settings.home / "catalog.db"
+    require_catalog_file(file, settings.home / "warehouse")
     return Catalog(
         name,
         spark={

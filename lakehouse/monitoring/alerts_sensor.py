@@ -65,7 +65,7 @@ def look_and_tell(lookout: Lookout, names: Collection[str], logger: logging.Logg
             state = _round(lookout, names, logger)
     except Timeout:
         return None
-    problem = beat(settings, lookout.now, len(state.open), state.undelivered)
+    problem = beat(settings, lookout.now, len(state.open), state.undelivered, state.queues)
     if problem:
         logger.warning(problem)
     return state

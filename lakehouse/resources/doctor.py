@@ -12,16 +12,26 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, TableDamaged
 from lakehouse.iceberg.catalog import CATALOG_NAME, Catalog
+from lakehouse.iceberg.catalog_file import check_catalog_file, require_catalog_file
+from lakehouse.iceberg.inspecting.missing_files import missing_files
 from lakehouse.resources import jars, jvm
-from lakehouse.resources.heartbeat import last_beat
-from lakehouse.resources.routes import read_routes
-from lakehouse.resources.sinks import FILE_NAME, check_url
+from lakehouse.resources.dev_note import DevNote, running_dev
+from lakehouse.resources.heartbeat import last_beat, told_places
+from lakehouse.resources.routes import name_of, read_routes
+from lakehouse.resources.sinks import FILE, FILE_NAME, LOG, check_url
 from lakehouse.settings import Settings
 
 PYTHON_VERSIONS = ((3, 11), (3, 14))
 """From the first, up to and without the second."""
+_LATE = timedelta(minutes=5)
+"""A last look that is older is none: one is taken every ten seconds."""
+_NAMES = {LOG: "the log", FILE: FILE_NAME}
+_LOOK_AGAIN = (
+    "What breaks is told to nobody: stop `lakehouse dev` where it runs, and start it again; its last words are in "
+    "its terminal and in logs/."
+)
 NEEDED_BYTES = 2_000_000_000
 _CONNECT_PORT = 15002
 
@@ -46,6 +56,7 @@ def findings(settings: Settings) -> list[Finding]:
         ("deployment", _deployment),
         ("home", _home),
         ("catalog", _catalog),
+        ("tables", _table_files),
         ("disk", _disk),
         ("alerts", _alerts),
     ]
@@ -154,21 +165,60 @@ def _metadata_files(catalog_file: Path) -> dict[str, Path]:
     if not catalog_file.exists():
         return {}
     query = "SELECT table_namespace || '.' || table_name, metadata_location FROM iceberg_tables WHERE catalog_name = ?"
-    with closing(sqlite3.connect(f"{catalog_file.as_uri()}?mode=ro", uri=True)) as connection:
-        has_tables = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'iceberg_tables'").fetchone()
-        rows = connection.execute(query, (CATALOG_NAME,)).fetchall() if has_tables else []
+    try:
+        with closing(sqlite3.connect(f"{catalog_file.as_uri()}?mode=ro", uri=True)) as connection:
+            rows = connection.execute(query, (CATALOG_NAME,)).fetchall()
+    except sqlite3.DatabaseError:
+        # Without tables yet, or damaged, which the line of the catalog says.
+        return {}
     # Iceberg writes `file:/x` as well as `file:///x`.
     return {table: Path("/" + location.removeprefix("file:").lstrip("/")) for table, location in rows if location}
 
 
 def _catalog(settings: Settings) -> Finding:
-    if settings.deployment == "local" and not (settings.home / "catalog.db").exists():
+    file = settings.home / "catalog.db"
+    catalog = _opened(settings)
+    if catalog is None:
         return Finding("catalog", ok=True, found="none yet; made by the first run")
-    kind = "Glue" if settings.deployment == "aws" else str(settings.home / "catalog.db")
+    if settings.deployment == "local":
+        check_catalog_file(file)
+    kind = "Glue" if settings.deployment == "aws" else str(file)
+    return Finding("catalog", ok=True, found=f"{_tables(len(catalog.tables()))} ({kind})")
+
+
+def _opened(settings: Settings) -> Catalog | None:
+    """Return the catalog; None where there is none and no table. Looking makes no home, and no catalog."""
+    if settings.deployment == "local" and not (settings.home / "catalog.db").exists():
+        require_catalog_file(settings.home / "catalog.db", settings.home / "warehouse")
+        return None
     described = Catalog.of(settings)
     # It asks ten times otherwise, for half a minute, where nothing answers; PyIceberg hands on the number as it stands.
-    catalog = replace(described, pyiceberg={**described.pyiceberg, "glue.max-retries": 2})
-    return Finding("catalog", ok=True, found=f"{_tables(len(catalog.tables()))} ({kind})")
+    return replace(described, pyiceberg={**described.pyiceberg, "glue.max-retries": 2})
+
+
+def _table_files(settings: Settings) -> Finding:
+    try:
+        catalog = _opened(settings)
+        names = catalog.tables() if catalog else []
+    except Exception:
+        # The line of the catalog says why.
+        return Finding("tables", ok=False, found="cannot be told as long as the catalog cannot be read")
+    damaged = {name: found for name in names if catalog and (found := _damage(catalog, name))}
+    if not damaged:
+        found = f"all files of {_tables(len(names))} are there" if names else "none yet"
+        return Finding("tables", ok=True, found=found)
+    step = "Put the files back from a backup; `lakehouse status` shows the other tables."
+    return Finding("tables", ok=False, found=" ".join(damaged.values()), next_step=step)
+
+
+def _damage(catalog: Catalog, table: str) -> str:
+    try:
+        missing = missing_files(catalog, table)
+    except TableDamaged as error:
+        return str(error.args[0])
+    if not missing:
+        return ""
+    return f"{table} misses {len(missing)} of its files, such as {missing[0]}."
 
 
 def _disk(settings: Settings) -> Finding:
@@ -182,10 +232,21 @@ def _alerts(settings: Settings) -> Finding:
     routes = read_routes(settings)
     for url in routes.urls:
         check_url(settings, url)
-    at = last_beat(settings)
-    looked = f"last look {_ago(datetime.now(UTC) - at)} ago" if at else "nobody looked yet; `lakehouse dev` does"
-    places = f"{len(routes.urls)} places beside the log and {FILE_NAME}"
-    return Finding("alerts", ok=True, found=f"{looked}; {places}")
+    dev, at, now = running_dev(settings), last_beat(settings), datetime.now(UTC)
+    # What `dev` tells is by its own environment, and not by that of this command.
+    places = told_places(settings) if dev and at else [FILE, LOG, *map(name_of, routes.urls)]
+    named = ", ".join(_NAMES.get(place, place) for place in places)
+    found = f"{_looked(dev, at, now)}; told are: {named}"
+    since = max(filter(None, (at, dev.started_at if dev else None)), default=now)
+    is_late = bool(dev or settings.heartbeat_url) and now - since > _LATE
+    return Finding("alerts", ok=not is_late, found=found, next_step=_LOOK_AGAIN if is_late else "")
+
+
+def _looked(dev: DevNote | None, at: datetime | None, now: datetime) -> str:
+    last = f"last look {_ago(now - at)} ago" if at else "nobody looked yet"
+    if dev:
+        return f"{last}, by `lakehouse dev` at {dev.url}"
+    return f"{last}, and nobody looks now; `lakehouse dev` does" if at else f"{last}; `lakehouse dev` does"
 
 
 def _ago(span: timedelta) -> str:

@@ -3,8 +3,10 @@
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from lakehouse.resources.files import replace_text
 from lakehouse.settings import Settings
@@ -18,13 +20,14 @@ def heartbeat_file(settings: Settings) -> Path:
     return settings.home / FILE
 
 
-def beat(settings: Settings, at: datetime, broken: int, undelivered: int) -> str:
+def beat(settings: Settings, at: datetime, broken: int, undelivered: int, places: Iterable[str] = ()) -> str:
     """Leave a sign of life, and make the call that the settings ask for; return why that failed, where it did.
 
     :param broken: how many things are broken now.
     :param undelivered: how many messages wait for a sink.
+    :param places: the names of the sinks that are told; another process may be told of others by its environment.
     """
-    said = {"at": at.isoformat(), "broken": broken, "undelivered": undelivered}
+    said = {"at": at.isoformat(), "broken": broken, "undelivered": undelivered, "places": sorted(places)}
     replace_text(heartbeat_file(settings), json.dumps(said) + "\n")
     if not settings.heartbeat_url:
         return ""
@@ -39,7 +42,15 @@ def beat(settings: Settings, at: datetime, broken: int, undelivered: int) -> str
 
 def last_beat(settings: Settings) -> datetime | None:
     """Return when the last sign of life was left; None where there is none."""
+    said = _read(settings)
+    return datetime.fromisoformat(said["at"]) if said else None
+
+
+def told_places(settings: Settings) -> list[str]:
+    """Return the names of the sinks that whoever looked last tells of what is broken."""
+    return list(_read(settings).get("places", ()))
+
+
+def _read(settings: Settings) -> dict[str, Any]:
     file = heartbeat_file(settings)
-    if not file.is_file():
-        return None
-    return datetime.fromisoformat(json.loads(file.read_text(encoding="utf-8"))["at"])
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}

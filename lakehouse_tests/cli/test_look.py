@@ -1,10 +1,16 @@
 """`lakehouse status` and `files`: what there is, told without a JVM."""
 
+import json
+
 import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
 
 from lakehouse.cli.status import last_checks
 from lakehouse.definitions import TABLES, defs
+from lakehouse.iceberg.catalog import Catalog
 from lakehouse_tests.cli.outcomes import records
+from lakehouse_tests.conftest import settings_at
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -80,3 +86,21 @@ def test_checks_that_never_ran_have_no_result(settings):
 
     with open_instance(settings) as instance:
         assert last_checks(instance, defs.resolve_asset_graph().asset_check_keys) == {}
+
+
+def test_a_damaged_table_does_not_hide_the_others(lakehouse, home):
+    client = Catalog.of(settings_at(home)).client
+    client.create_namespace("silver")
+    for name in ("fruits", "others"):
+        client.create_table(f"silver.{name}", Schema(NestedField(1, "id", LongType())))
+    (metadata,) = (home / "warehouse/silver/fruits").glob("metadata/*.metadata.json")
+    metadata.unlink()
+
+    ran = lakehouse("status", "--format", "json")
+    found = {one["table"]: one for one in json.loads("\n".join(ran.out))}
+    assert ran.code == 1
+    assert found["silver.others"]["snapshots"] == 0
+    assert found["silver.others"]["damage"] is None
+    assert str(metadata) in found["silver.fruits"]["damage"]
+    assert ran.err == [f"lakehouse: {found['silver.fruits']['damage']}"]
+    assert any("silver.fruits" in line and "damaged" in line for line in lakehouse("status").out)

@@ -2,9 +2,14 @@
 
 import shutil
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
+from lakehouse.iceberg.catalog import Catalog
 from lakehouse.resources import jars
+from lakehouse.resources.dev_note import DevNote, leave_note
 from lakehouse.resources.doctor import findings
+from lakehouse.resources.heartbeat import beat
+from lakehouse.resources.spark import open_session
 
 
 def line(settings, name):
@@ -16,7 +21,7 @@ def test_on_a_machine_that_is_set_up_all_is_well(settings):
 
     assert [finding.name for finding in found if not finding.ok] == []
     assert [finding.name for finding in found] == [
-        "python", "java", "jars", "spark", "deployment", "home", "catalog", "disk", "alerts",
+        "python", "java", "jars", "spark", "deployment", "home", "catalog", "tables", "disk", "alerts",
     ]  # fmt: skip
 
 
@@ -93,9 +98,6 @@ def test_a_catalog_that_does_not_answer_is_named(aws_settings):
 
 
 def test_a_home_that_was_moved_is_told_from_one_that_was_not(spark, settings, tmp_path):
-    from lakehouse.iceberg.catalog import Catalog
-    from lakehouse.resources.spark import open_session
-
     session = open_session(settings, Catalog.of(settings))
     session.sql("CREATE NAMESPACE silver")
     session.sql("CREATE TABLE silver.fruits (id BIGINT) USING iceberg")
@@ -117,4 +119,77 @@ def test_a_catalog_that_cannot_be_opened_does_not_hide_the_other_lines(settings)
 
     found = {finding.name: finding for finding in findings(settings)}
     assert not found["catalog"].ok
+    assert "backup" in found["catalog"].next_step
+    assert not found["tables"].ok
+    assert found["home"].ok
     assert found["disk"].ok
+
+
+def test_a_catalog_that_is_gone_beside_its_tables_fails_and_none_is_made(settings):
+    metadata = settings.home / "warehouse" / "silver" / "fruits-2e00ebe171564d1ca6add1552b2df56a" / "metadata"
+    metadata.mkdir(parents=True)
+    (metadata / "00000-a.metadata.json").touch()
+
+    found = line(settings, "catalog")
+    assert not found.ok
+    assert "catalog.db is missing" in found.found
+    assert not (settings.home / "catalog.db").exists()
+
+
+def test_files_that_are_gone_are_named_with_their_table(spark, settings):
+    session = open_session(settings, Catalog.of(settings))
+    session.sql("CREATE NAMESPACE silver")
+    for name in ("whole", "data_gone", "metadata_gone", "list_gone"):
+        session.sql(f"CREATE TABLE silver.{name} USING iceberg AS SELECT 1 AS id")
+    assert line(settings, "tables").found == "all files of 4 tables are there"
+
+    folder = settings.home / "warehouse" / "silver"
+    gone = {
+        "data_gone": next(folder.glob("data_gone-*/data/*.parquet")),
+        "metadata_gone": next(folder.glob("metadata_gone-*/metadata/*.metadata.json")),
+        "list_gone": next(folder.glob("list_gone-*/metadata/snap-*.avro")),
+    }
+    for file in gone.values():
+        file.unlink()
+    found = line(settings, "tables")
+    assert not found.ok
+    assert "whole" not in found.found
+    for name, file in gone.items():
+        assert f"silver.{name} " in found.found
+        assert str(file) in found.found
+
+
+NOW = datetime.now(UTC)
+
+
+def test_without_dev_nobody_is_said_to_look(settings):
+    assert line(settings, "alerts").found.startswith("nobody looked yet; `lakehouse dev` does; told are: ")
+    beat(settings, NOW - timedelta(hours=3), 0, 0)
+    found = line(settings, "alerts")
+    assert found.ok
+    assert found.found.startswith("last look 3 h ago, and nobody looks now")
+
+
+def test_a_last_look_that_is_old_fails_where_somebody_is_to_look(settings):
+    beat(settings, NOW - timedelta(minutes=6), 0, 0)
+    expecting = replace(settings, heartbeat_url="http://127.0.0.1:1/ping")
+    found = line(expecting, "alerts")
+    assert not found.ok
+    assert "start it again" in found.next_step
+    beat(settings, NOW, 0, 0)
+    assert line(expecting, "alerts").ok
+
+
+def test_the_look_of_a_dev_that_runs_fails_once_it_is_old(settings, monkeypatch):
+    beat(settings, NOW - timedelta(minutes=6), 0, 0)
+    leave_note(settings, "http://127.0.0.1:3000")
+    assert line(settings, "alerts").ok, "it has just been started"
+    monkeypatch.setattr(DevNote, "started_at", NOW - timedelta(minutes=6))
+    assert not line(settings, "alerts").ok
+
+
+def test_the_places_are_those_that_dev_tells_and_not_those_of_this_command(settings):
+    leave_note(settings, "http://127.0.0.1:3000")
+    beat(settings, NOW, 0, 0, ["log", "file", "slack-1a2b3c4d"])
+    found = line(settings, "alerts").found
+    assert "by `lakehouse dev` at http://127.0.0.1:3000; told are: alerts.jsonl, the log, slack-1a2b3c4d" in found
