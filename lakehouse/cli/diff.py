@@ -119,7 +119,7 @@ def _masked(state: State, planned: "Diff") -> set[str]:
     declared = state.declared.get(planned.table)
     if declared is None:
         return set()
-    open_to_all = set(declared.column_names) - declared.personal_columns
+    open_to_all = set(declared.column_names) - declared.masked_columns
     return {shared.name for shared in planned.columns if shared.name not in open_to_all}
 
 

@@ -3,8 +3,6 @@
 import hashlib
 import hmac
 import unicodedata
-from collections.abc import Collection, Mapping
-from typing import Any
 
 _SIGNS = {"@": "@", ".": "dot", ",": "comma", "-": "hyphen", "_": "underscore", "/": "slash", ":": "colon", "+": "plus"}
 _KINDS = {"L": "letters", "M": "letters", "N": "digits", "Z": "spaces", "C": "control characters"}
@@ -17,11 +15,6 @@ def mask(key: bytes, value: object) -> str | None:
     if value is None:
         return None
     return "masked:" + hmac.new(key, str(value).encode(), hashlib.sha256).hexdigest()[:12]
-
-
-def mask_row(key: bytes, row: Mapping[str, Any], personal: Collection[str]) -> dict[str, Any]:
-    """Return a row with its personal values masked."""
-    return {name: mask(key, value) if name in personal else value for name, value in row.items()}
 
 
 def shape(value: object) -> str:

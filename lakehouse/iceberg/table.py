@@ -242,8 +242,18 @@ class IcebergTable:
 
     @cached_property
     def personal_columns(self) -> frozenset[str]:
-        """What is masked wherever rows are shown."""
+        """What identifies a person directly."""
         return frozenset(column.name for column in self.columns if column.personal)
+
+    @cached_property
+    def masked_columns(self) -> frozenset[str]:
+        """What is masked wherever rows are shown: what identifies a person, or stands for one."""
+        return self.personal_columns | ({self.subject} if self.subject else set())
+
+    @property
+    def holds_personal_data(self) -> bool:
+        """Whether its rows are about people, so that not all of what stands in them may be shown."""
+        return bool(self.masked_columns)
 
     @cached_property
     def once_by(self) -> tuple[str, ...]:

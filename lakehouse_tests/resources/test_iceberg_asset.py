@@ -94,7 +94,7 @@ def test_a_refusal_names_the_rule_the_rows_and_one_of_them_masked(project):
     assert message.startswith(
         "silver.people was not published: rule excluded_name (name is none of nobody) is broken by 1 of 2 rows, "
     )
-    assert '"name": "nobody", "email": "masked:' in message
+    assert '"name": "6 characters: letters", "email": "masked:' in message
     assert "nobody@example.org" not in message
 
 

@@ -59,6 +59,7 @@ def _check_partitions(table: "IcebergTable") -> None:
                 f"({', '.join(table.partitioning) or 'none'}).",
                 next_step=f"Add {by}, or a transform of it, to partitioning.",
             )
+    _check_subject_is_no_partition(table)
     for column in partitioned:
         if column in table.personal_columns:
             raise DeclarationError(
@@ -66,3 +67,15 @@ def _check_partitions(table: "IcebergTable") -> None:
                 "and metadata, where erasure cannot reach them.",
                 next_step="Partition by another column.",
             )
+
+
+def _check_subject_is_no_partition(table: "IcebergTable") -> None:
+    """Check that no value that stands for a person is the name of a partition; a bucket tells of none."""
+    plain = {part.column for part in table.partition_fields if part.transform != "bucket"}
+    if table.subject is None or table.subject not in {*plain, table.overwritten_by}:
+        return
+    raise DeclarationError(
+        f"{table.name} is partitioned by {table.subject}, which stands for a person: its values would stand in paths, "
+        "partition keys and tags of runs.",
+        next_step=f"Partition by another column, or by bucket(16, {table.subject}).",
+    )

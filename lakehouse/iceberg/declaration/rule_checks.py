@@ -41,8 +41,9 @@ def _check_figure(table: "IcebergTable", rule: Rule, column: str) -> None:
         raise DeclarationError(
             f"{table.name}: rule {rule.name} is about {column}, which is {column_type}; expected a column of numbers."
         )
-    if column in table.personal_columns:
+    if column in table.masked_columns:
+        what = "is personal" if column in table.personal_columns else "stands for a person"
         raise DeclarationError(
-            f"{table.name}: rule {rule.name} is about {column}, which is personal: of few rows it tells them.",
+            f"{table.name}: rule {rule.name} is about {column}, which {what}: of few rows it tells them.",
             next_step="Say what must hold of each value, with between(…).",
         )

@@ -1,12 +1,11 @@
 """Some rows of a table, to see what it holds."""
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.inspecting.manifest_entries import own_manifests
-from lakehouse.iceberg.masking import mask_row
+from lakehouse.iceberg.redaction import COUNTED_ROWS, redacted
 from lakehouse.iceberg.table import IcebergTable
 
 if TYPE_CHECKING:
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def first_rows(engine: Engine, table: IcebergTable, snapshot_id: int | None, limit: int) -> list[Mapping[str, Any]]:
-    """Return some rows of a snapshot, those that it added before others; personal values masked, no JVM.
+    """Return some rows of a snapshot, those that it added before others; redacted, no JVM.
 
     It reads no more files than it takes, most often one. Only declared columns are read: of others nobody knows whether
     they identify a person.
@@ -22,19 +21,24 @@ def first_rows(engine: Engine, table: IcebergTable, snapshot_id: int | None, lim
     loaded = engine.catalog.load(table.name)
     there = {field.name for field in loaded.schema().fields}
     columns = tuple(name for name in table.column_names if name in there)
-    found = islice(_rows(loaded, loaded.scan(snapshot_id=snapshot_id, selected_fields=columns, limit=limit)), limit)
-    return [mask_row(engine.masking_key, row, table.personal_columns) for row in found]
+    looked_at = COUNTED_ROWS if table.holds_personal_data else limit
+    found: list[dict[str, Any]] = []
+    for rows in _rows(loaded, loaded.scan(snapshot_id=snapshot_id, selected_fields=columns, limit=looked_at)):
+        found += rows
+        if len(found) >= limit:
+            break
+    return redacted(engine.masking_key, table, found[:limit], found[:looked_at])
 
 
-def _rows(table: "Table", scan: "DataScan") -> Iterator[dict[str, Any]]:
-    """Yield rows file by file: the scan itself begins with all files at once, whatever its limit is."""
+def _rows(table: "Table", scan: "DataScan") -> Iterator[list[dict[str, Any]]]:
+    """Yield the rows of each file: the scan itself begins with all files at once, whatever its limit is."""
     from pyiceberg.io.pyarrow import ArrowScan
 
     reader = ArrowScan(
         scan.table_metadata, scan.io, scan.projection(), scan.row_filter, scan.case_sensitive, scan.limit
     )
     for task in _tasks(table, scan):
-        yield from reader.to_table([task]).to_pylist()
+        yield reader.to_table([task]).to_pylist()
 
 
 def _tasks(table: "Table", scan: "DataScan") -> "Iterator[FileScanTask]":

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakehouse.iceberg.declaration.types import WHOLE_NUMBERS
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.masking import mask_row
 from lakehouse.iceberg.outcome import RuleResult
 from lakehouse.iceberg.quoting import counts, identifier, literal
 from lakehouse.iceberg.read import read_main
+from lakehouse.iceberg.redaction import COUNTED_ROWS, redacted
 from lakehouse.iceberg.rules.measures import Aggregate
 from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import IcebergTable
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 SAMPLE_ROWS = 20
 TOTAL = "__total"
-_COMMON_ROWS = 1000
 _OF = "__of"
 _RANK = "__rank"
 
@@ -157,13 +156,14 @@ def samples_of(
     if not broken:
         return {}
     found: dict[str, list] = {}
-    for row in _met(rows, broken, terms).limit(_COMMON_ROWS).collect():
+    for row in _met(rows, broken, terms).limit(COUNTED_ROWS).collect():
         for name in row[_OF]:
             found.setdefault(name, []).append(row)
     rare = {name: test for name, test in broken.items() if len(found.get(name, ())) < min(SAMPLE_ROWS, failed[name])}
     if rare:
         found |= _rare(_met(rows, rare, terms))
-    return {name: _shown(engine, table, some[:SAMPLE_ROWS]) for name, some in found.items()}
+    looked_at = [row for some in found.values() for row in some]
+    return {name: _shown(engine, table, some[:SAMPLE_ROWS], looked_at) for name, some in found.items()}
 
 
 def _met(rows: "DataFrame", broken: Mapping[str, str], terms: Sequence[str]) -> "DataFrame":
@@ -189,14 +189,22 @@ def _explode(column: str) -> "Column":
 
 
 def sample_of(engine: Engine, table: IcebergTable, broken: "DataFrame") -> tuple[Mapping[str, Any], ...]:
-    """Return at most 20 of some rows as plain values, personal ones masked."""
-    return _shown(engine, table, broken.limit(SAMPLE_ROWS).collect())
+    """Return at most 20 of some rows as plain values, redacted."""
+    found = broken.limit(COUNTED_ROWS if table.holds_personal_data else SAMPLE_ROWS).collect()
+    return _shown(engine, table, found[:SAMPLE_ROWS], found)
 
 
-def _shown(engine: Engine, table: IcebergTable, found: "Sequence[Row]") -> tuple[Mapping[str, Any], ...]:
-    rows = ({name: value for name, value in row.asDict(recursive=True).items() if name != _OF} for row in found)
-    plain = ({name: _plain(value) for name, value in row.items()} for row in rows)
-    return tuple(mask_row(engine.masking_key, row, table.personal_columns) for row in plain)
+def _shown(
+    engine: Engine, table: IcebergTable, found: "Sequence[Row]", looked_at: "Sequence[Row]"
+) -> tuple[Mapping[str, Any], ...]:
+    rows = redacted(engine.masking_key, table, _values(found), _values(looked_at))
+    return tuple({name: _plain(value) for name, value in row.items()} for row in rows)
+
+
+def _values(rows: "Sequence[Row]") -> list[dict[str, Any]]:
+    """Return rows by the names of their columns."""
+    found = (row.asDict(recursive=True) for row in rows)
+    return [{name: value for name, value in row.items() if name != _OF} for row in found]
 
 
 def _plain(value: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lakehouse.errors import FrameMismatch
 from lakehouse.iceberg.declaration import types
 from lakehouse.iceberg.quoting import identifier, literal
+from lakehouse.iceberg.redaction import READABLE
 from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import IcebergTable, Merge
 
@@ -111,7 +112,14 @@ class Candidate:
     def shown_terms(self, frame: "DataFrame") -> list[str]:
         """Return what to select of rows that break a rule, for people: what was delivered in place of the cast."""
         present = [name for name in frame.columns if name in {*self.table.column_names, *SOURCE_COLUMNS}]
-        return [f"{self.delivered_sql(name)} AS {identifier(name)}" for name in present]
+        shown = [f"{self.delivered_sql(name)} AS {identifier(name)}" for name in present]
+        return [*shown, f"{self._readable_sql()} AS {READABLE}"] if self.table.holds_personal_data else shown
+
+    def _readable_sql(self) -> str:
+        """Return the SQL of the names of those columns whose delivered text can be read as no more than their type."""
+        typed = (name for name in self.delivered if not _is_text(self.table, name))
+        named = ", ".join(f"CASE WHEN {identifier(name)} IS NOT NULL THEN {literal(name)} END" for name in typed)
+        return f"array_compact(array({named}))" if named else "CAST(array() AS array<string>)"
 
     def quarantine_rows(self, refused: "DataFrame") -> "DataFrame":
         """Return rows that are refused as the quarantine table holds them."""
@@ -225,6 +233,11 @@ def _check_names(table: IcebergTable, found: list[str]) -> None:
 def is_nested(table: IcebergTable, column: str) -> bool:
     """Whether a column has parts, in the type that it is declared with."""
     return types.is_nested(types.parse(table.column(column).type))
+
+
+def _is_text(table: IcebergTable, column: str) -> bool:
+    """Whether a column can hold any text, or bytes."""
+    return is_nested(table, column) or table.column(column).type in ("string", "binary")
 
 
 def differs_sql(table: IcebergTable, column: str, left: str, right: str) -> str:

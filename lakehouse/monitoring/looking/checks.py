@@ -109,7 +109,7 @@ def _broke(
     table = table_name(key.asset_key)
     declared = lookout.declared.get(table)
     is_error = evaluation.severity == dg.AssetCheckSeverity.ERROR
-    personal = declared.personal_columns if declared else frozenset()
+    personal = declared.masked_columns if declared else frozenset()
     return Broke(
         key_of(key),
         "check",

@@ -33,7 +33,7 @@ def reason_of(error: Any, table: IcebergTable | None) -> str:
     kind = error.cls_name or "An error"
     text = first.removeprefix(f"{kind}: ").rpartition(f"{kind}: ")[2]
     condition = _CONDITION.match(text)
-    is_personal = table is None or bool(table.personal_columns) or table.subject is not None
+    is_personal = table is None or table.holds_personal_data
     if is_personal:
         return f"{kind}{f' [{condition[1]}]' if condition else ''}; its text may quote data, the run has it."
     return f"{kind}: {without_values(text)}"

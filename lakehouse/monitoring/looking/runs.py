@@ -76,7 +76,7 @@ def _held(
 ) -> Broke:
     broken = _broken_checks(lookout, run, table)
     declared = lookout.declared.get(table)
-    personal = declared.personal_columns if declared else frozenset()
+    personal = declared.masked_columns if declared else frozenset()
     rows = [row for found in broken for row in rows_of(found)]
     snapshot = str(said["iceberg/snapshot_id"].value)
     good = f"is as it was, at snapshot {snapshot}" if snapshot != "None" else "is empty, as it was"
