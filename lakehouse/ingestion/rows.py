@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING, TypeVar
 
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.feed import Feed
-from lakehouse.ingestion.header import expected_header, plan_header
-from lakehouse.ingestion.source import ParsedBytes, Readable, read_head
+from lakehouse.ingestion.first_row import header_names
+from lakehouse.ingestion.header import plan_header
+from lakehouse.ingestion.source import ParsedBytes, Readable, ReadAhead, read_head
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import csv
 
 T = TypeVar("T")
-BLOCK_BYTES = 16 << 20
-"""What is parsed at once, and so the size that a row may have."""
-_BOM = b"\xef\xbb\xbf"
-_REPLACED = "\ufffd"
+BLOCK_BYTES = 4 << 20
+"""What is parsed at once: few megabytes of empty fields take a hundred as rows."""
+LONGEST_ROW_BYTES = 16 << 20
+"""What is parsed at once where one thread reads, and so the size that a row may have."""
 _CORRECT = "Correct the file and put it back."
 _SAVE_AS_UTF8 = "Save it as UTF-8 and put it back."
 # Arrow's handler of invalid rows fails on a row that is not UTF-8; its messages begin with all that is needed.
@@ -35,7 +36,9 @@ _NOT_UTF8 = re.compile(r"In CSV column #(?P<column>\d+): (?:Row #(?P<row>\d+): )
 
 
 class RowReader:
-    """One file's header and rows; `use_threads=False` is half as fast, and knows the number of a row that it refuses.
+    """One file's header and rows.
+
+    `use_threads=False` is half as fast, knows the number of a row that it refuses, and reads longer rows.
 
     :raises FileRejected: from the constructor for what is wrong with the header, from `batches` for the rows.
     """
@@ -44,6 +47,7 @@ class RowReader:
         self._feed = feed
         self._text = text
         self._use_threads = use_threads
+        self._block_bytes = BLOCK_BYTES if use_threads else LONGEST_ROW_BYTES
         self._head = guarded(lambda: read_head(text))
         self.header = plan_header(feed, header_names(feed, self._head))
 
@@ -62,24 +66,33 @@ class RowReader:
             yield held.slice(0, held.num_rows - 1)
 
     def _parsed(self, mark: str) -> "Iterator[pa.RecordBatch]":
-        reader = self._call(lambda: self._open(mark))
+        ahead = ReadAhead()
+        reader = self._call(lambda: self._open(mark, ahead))
         try:
-            while (batch := self._call(lambda: next(reader, None))) is not None:
+            while (batch := self._call(lambda: self._read(reader, ahead))) is not None:
                 if batch.num_rows:
                     yield batch
         finally:
+            ahead.close()
             # Waits for what Arrow reads ahead, so that the file under it can be closed.
             reader.close()
 
-    def _open(self, mark: str) -> "csv.CSVStreamingReader":
+    def _read(self, reader: "csv.CSVStreamingReader", ahead: ReadAhead) -> "pa.RecordBatch | None":
+        ahead.begin()
+        try:
+            return next(reader, None)
+        finally:
+            ahead.end()
+
+    def _open(self, mark: str, ahead: ReadAhead) -> "csv.CSVStreamingReader":
         import pyarrow as pa
         from pyarrow import csv
 
         tail = "\n" + ",".join([mark] * len(self.header.names)) + "\n"
-        parsed = ParsedBytes(self._head, self._text, tail.encode())
+        parsed = ParsedBytes(self._head, self._text, tail.encode(), ahead)
         return csv.open_csv(
             pa.PythonFile(parsed, mode="r"),
-            read_options=csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=self._use_threads),
+            read_options=csv.ReadOptions(block_size=self._block_bytes, use_threads=self._use_threads),
             parse_options=csv.ParseOptions(newlines_in_values=True),
             convert_options=csv.ConvertOptions(
                 column_types=dict.fromkeys(self.header.names, pa.string()),
@@ -109,39 +122,9 @@ class RowReader:
             shown = f"in column {column} " if column in self._feed.column_names else ""
             return _rejected("not UTF-8", f"other bytes {shown}{_row(match['row'])}", "UTF-8 text", _SAVE_AS_UTF8)
         if "straddl" in said:
-            found = f"a row of more than {BLOCK_BYTES >> 20} MB, which may be a quote that is never closed"
+            found = f"a row of more than {self._block_bytes >> 20} MB, which may be a quote that is never closed"
             return _rejected("a row too long", found, "shorter rows")
         return _rejected("not a CSV file", "text that cannot be parsed", "comma-separated rows with double quotes")
-
-
-def header_names(feed: Feed, head: bytes) -> tuple[str, ...]:
-    """Return the names in the first row of a file's first megabyte.
-
-    :raises FileRejected: the file is empty, or its first row cannot be read.
-    """
-    import pyarrow as pa
-    from pyarrow import csv
-
-    if not head.removeprefix(_BOM).strip():
-        raise _rejected("an empty file", "no text in it", f"a header with {expected_header(feed)}")
-    text = head.decode("utf-8", "replace")
-    block = f"{text}\n".encode()
-    try:
-        reader = csv.open_csv(
-            pa.BufferReader(block),
-            read_options=csv.ReadOptions(block_size=len(block), use_threads=False),
-            # The head may end anywhere in a row; which rows are ragged is judged later.
-            parse_options=csv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda _: "skip"),
-        )
-        names = tuple(reader.schema.names)
-    except pa.ArrowInvalid:
-        names = ()
-    if _REPLACED in "".join(names) or (not names and _REPLACED in text):
-        raise _rejected("not UTF-8", "other bytes in the header", "UTF-8 text", _SAVE_AS_UTF8)
-    if not names:
-        found = "a first row without an end, which may be a quote that is never closed"
-        raise _rejected("no header", found, expected_header(feed))
-    return names
 
 
 def guarded(read: Callable[[], T]) -> T:

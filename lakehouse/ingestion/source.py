@@ -3,9 +3,13 @@
 import gzip
 import hashlib
 from collections.abc import Callable
+from threading import Condition
 from typing import BinaryIO, Protocol
 
 HEAD_BYTES = 1 << 20
+_BLOCKS_AHEAD = 4
+"""Blocks of a file that are read and not yet given on: one is parsed, one awaits its last row, and as many again."""
+_LOOK_SECONDS = 0.5
 
 
 class Readable(Protocol):
@@ -37,18 +41,62 @@ class HashedBytes:
         return self._hash.hexdigest()
 
 
+class ReadAhead:
+    """How far the parser may read ahead of the rows that were taken of it: Arrow by itself reads 36 blocks.
+
+    `begin` and `end` are called by the thread that takes the rows, `wait` by the one of Arrow's that reads.
+    """
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._blocks = 0
+        self._is_wanted = True
+        self._is_over = False
+
+    def begin(self) -> None:
+        """Rows are asked for, and nobody goes on without them."""
+        with self._changed:
+            self._is_wanted = True
+
+    def end(self) -> None:
+        """Rows of one block came."""
+        with self._changed:
+            self._blocks -= 1
+            self._is_wanted = False
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Nothing is taken any more."""
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+
+    def wait(self) -> bool:
+        """Wait until another block may be read; False where nobody wants it."""
+        with self._changed:
+            while self._blocks >= _BLOCKS_AHEAD and not self._is_over:
+                # Arrow passes over blocks without a row, and tells nobody: who waits for rows gets another block.
+                if not self._changed.wait(_LOOK_SECONDS) and self._is_wanted:
+                    self._blocks = _BLOCKS_AHEAD - 1
+            self._blocks += 1
+            return not self._is_over
+
+
 class ParsedBytes:
     """The text that the parser reads: a head that was looked at before, the rest, and a tail of our own."""
 
     closed = False
 
-    def __init__(self, head: bytes, rest: Readable, tail: bytes) -> None:
+    def __init__(self, head: bytes, rest: Readable, tail: bytes, ahead: ReadAhead) -> None:
         self._head = head
         self._rest = rest
         self._tail = tail
+        self._ahead = ahead
 
     def read(self, size: int, /) -> bytes:
         """Return exactly `size` bytes, fewer only at the end: Arrow takes what it gets for a block."""
+        if not self._ahead.wait():
+            return b""
         parts = []
         while size and (part := self._next(size)):
             parts.append(part)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import FileRejected
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _DICTIONARY_BYTES = 65_536
+_WRITTEN_VALUES = 1 << 20
+"""Fields of the rows that are stamped and written at once: a file's name, 255 bytes or more, stands in each row."""
+_reading_again = Lock()
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,7 @@ def stage(
     """Read a file once: hash it, judge it and write its rows as Parquet below `folder`.
 
     A file that is refused is read again, by one thread, for the number of the row; it is seldom and ends early.
+    So is one with a row longer than a block. One file at a time is, since the blocks are larger then.
 
     :raises FileRejected: it is not what the feed declares; no Parquet is left of it.
     :raises FileNotFoundError: it went away.
@@ -56,7 +61,8 @@ def stage(
     try:
         return _convert(feed, store, stored, target, ingested_at, progress, use_threads=True)
     except FileRejected:
-        return _convert(feed, store, stored, target, ingested_at, _tell_nobody, use_threads=False)
+        with _reading_again:
+            return _convert(feed, store, stored, target, ingested_at, _tell_nobody, use_threads=False)
     finally:
         target.unlink(missing_ok=True)
 
@@ -101,10 +107,18 @@ def _write(target: Path, origin: "_Origin", batches: "Iterator[pa.RecordBatch]")
         dictionary_pagesize_limit=_DICTIONARY_BYTES,
         write_statistics=False,
     ) as writer:
-        for batch in batches:
+        for batch in _pieces(batches, len(origin.schema)):
             writer.write_batch(origin.stamped(batch, first_row=rows + 1))
             rows += batch.num_rows
     return rows
+
+
+def _pieces(batches: "Iterator[pa.RecordBatch]", columns: int) -> "Iterator[pa.RecordBatch]":
+    """Yield the same rows in batches of no more than so many values."""
+    most_rows = max(1, _WRITTEN_VALUES // columns)
+    for batch in batches:
+        for start in range(0, batch.num_rows, most_rows):
+            yield batch.slice(start, most_rows)
 
 
 @dataclass(frozen=True)

@@ -63,8 +63,8 @@ def test_a_name_that_is_not_utf8_is_rejected(inbox) -> None:
 
 
 def test_a_row_longer_than_a_block_is_rejected(inbox, monkeypatch) -> None:
-    monkeypatch.setattr("lakehouse.ingestion.rows.BLOCK_BYTES", 1 << 20)
-    inbox.put("x.csv", HEADER + "1," + "x" * (2 << 20) + ",true\n")
+    monkeypatch.setattr("lakehouse.ingestion.rows.LONGEST_ROW_BYTES", 1 << 20)
+    inbox.put("x.csv", HEADER + "1," + "x" * (10 << 20) + ",true\n")
 
     assert "a row too long: found a row of more than 1 MB" in inbox.look().reason
 

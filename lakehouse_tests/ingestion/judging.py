@@ -1,0 +1,26 @@
+"""Run in a process of its own: judge what waits in a home's inbox under a limit of the address space."""
+
+import json
+import resource
+import sys
+from pathlib import Path
+
+from lakehouse.ingestion.ingest import exclusive
+from lakehouse.ingestion.take import take
+from lakehouse.resources.object_store import LocalObjectStore
+from lakehouse_tests.ingestion.conftest import FRUITS
+
+
+def main(home: Path, limit_bytes: int) -> None:
+    """Print as JSON why each file was rejected, how many rows the others have, and the most memory that was held."""
+    resource.setrlimit(resource.RLIMIT_AS, (limit_bytes, limit_bytes))
+    with exclusive(FRUITS, home) as ingest:
+        delivery = take(LocalObjectStore(home, settle_seconds=0), ingest)
+    rejected = {file.source_file: file.why.reason for file in delivery.rejected}
+    rows = {file.source_file: file.rows for file in delivery.files}
+    held_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    sys.stdout.write(json.dumps({"rejected": rejected, "rows": rows, "held_bytes": held_bytes}))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))
