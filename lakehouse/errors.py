@@ -10,6 +10,7 @@
     ├── TableNotFound           the catalog has no such table
     ├── SnapshotNotFound        the table has no such snapshot, tag, branch or moment
     ├── FrameMismatch           a frame does not have the columns that its table declares
+    ├── ComputeFailed           what computes a table raised, or Spark did as it computed it
     ├── EvolutionRefused        a declared change would lose data or break readers
     ├── PendingChanges          a declared change waits for `lakehouse apply`
     ├── WriteConflict           other writers kept winning until the limit was reached
@@ -71,6 +72,10 @@ class SnapshotNotFound(LakehouseError):
 
 class FrameMismatch(LakehouseError):
     """A frame does not have the columns that its table declares."""
+
+
+class ComputeFailed(LakehouseError):
+    """What computes a table raised, or Spark did as it computed it."""
 
 
 class EvolutionRefused(LakehouseError):

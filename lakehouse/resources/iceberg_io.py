@@ -21,6 +21,7 @@ from lakehouse.resources.keys import table_name
 from lakehouse.resources.metadata import pin_metadata, written_metadata
 from lakehouse.resources.partitions import partitions_of
 from lakehouse.resources.refusal import refusal
+from lakehouse.resources.withheld import values_withheld
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -67,7 +68,8 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         name = table_name(context.asset_key)
         frame = self._spark_frame(name, obj)
         table = self.declared.get(name) or self._inferred(context, name, frame)
-        outcome = self.write(table, lambda: frame, run=_run(context, table))
+        with values_withheld(table):
+            outcome = self.write(table, lambda: frame, run=_run(context, table))
         if isinstance(outcome, Refused):
             raise refusal(outcome, context.run_id)
         context.add_output_metadata(written_metadata(self.engine.catalog, table, outcome))

@@ -20,6 +20,7 @@ from lakehouse.resources.keys import asset_key
 from lakehouse.resources.metadata import quarantined_metadata, written_metadata
 from lakehouse.resources.owed_runs import CATCH_UP
 from lakehouse.resources.refusal import refusal
+from lakehouse.resources.withheld import values_withheld
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,13 @@ def table_asset(
         if partitions_def and keys:
             run = replace(run, partitions=run_partitions(partitions_def, keys, table))
         if not context.selected_asset_keys:
-            found, evaluated = io.evaluate(table, run)
+            with values_withheld(table):
+                found, evaluated = io.evaluate(table, run)
             yield from _selected(context, table, found, evaluated)
         else:
-            yield from _events(context, io, table, materialize(context, run), keys)
+            with values_withheld(table):
+                written = materialize(context, run)
+            yield from _events(context, io, table, written, keys)
 
     with warnings.catch_warnings():
         # `backfill_policy` has been beta since it came with Dagster 1.3, and each start would say so.
