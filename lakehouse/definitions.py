@@ -13,7 +13,7 @@ from lakehouse.maintenance.old_runs import old_runs_definitions
 from lakehouse.monitoring.alerts_sensor import alerts_definitions
 from lakehouse.quality.daily_check import daily_check_definitions
 from lakehouse.quality.metrics.after_runs import RunMetrics
-from lakehouse.resources.discovery import declared_assets, declared_tables, modules_of, values_of
+from lakehouse.resources.discovery import declared_assets, declared_by_name, declared_tables, modules_of
 from lakehouse.resources.engine import engine_resource
 from lakehouse.resources.iceberg_io import IcebergIOManager
 from lakehouse.resources.keys import table_name
@@ -22,7 +22,7 @@ from lakehouse.settings import Settings
 
 MODULES = modules_of("lakehouse.assets")
 TABLES = declared_tables(MODULES)
-FEEDS = {feed.name: feed for feed in values_of(MODULES, Feed)}
+FEEDS = declared_by_name(MODULES, Feed)
 
 
 def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg.Definitions:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakehouse.cli.output import FORMATS, Format, count, render, table
-from lakehouse.cli.spark_errors import one_line
 from lakehouse.cli.state import State, command
 from lakehouse.cli.values import Column, column, json_value
 from lakehouse.errors import LakehouseError
+from lakehouse.iceberg.spark_errors import one_line
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -9,12 +9,12 @@ import click
 
 from lakehouse.cli.effects import effect, watch
 from lakehouse.cli.output import FORMATS, Format, json_list, render
-from lakehouse.cli.spark_errors import missing_table, one_line
 from lakehouse.cli.state import State, command, plain_name
 from lakehouse.cli.statements import declared_targets, split, targets
 from lakehouse.cli.values import column, json_value
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.iceberg.near_names import near_name
+from lakehouse.iceberg.spark_errors import missing_table, one_line
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

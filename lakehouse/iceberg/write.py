@@ -7,7 +7,7 @@ to only after the table's rules were evaluated on what would change.
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.errors import WriteConflict
+from lakehouse.errors import FrameMismatch, WriteConflict
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.evolving import evolution
 from lakehouse.iceberg.history import History, Snapshot, read_history
@@ -100,6 +100,7 @@ def _attempt(
         attempt = _fence(engine, table, run, write_id, inputs)
         places = met_places(engine, table, inputs, attempt.pins)
         frame = compute(**read_inputs(engine, inputs, attempt.pins, run, table.name, places))
+        _check_is_frame(table, frame)
         if isinstance(table.write, Merge):
             outcome = merge_attempt(attempt, table.write, frame, number, write)
         else:
@@ -115,6 +116,16 @@ def _attempt(
     if _try_to_drop(engine, table, name):
         log.end(write_id)
     return outcome
+
+
+def _check_is_frame(table: IcebergTable, found: Any) -> None:
+    # Frames of Spark Connect are of another class before Spark 4.
+    if not hasattr(found, "selectExpr"):
+        raise FrameMismatch(
+            f"{table.name}: its function returned {'None' if found is None else f'a {type(found).__name__}'}; "
+            "expected a frame of Spark.",
+            next_step="Return the frame that holds the table's rows.",
+        )
 
 
 def _fence(engine: Engine, table: IcebergTable, run: Run, write_id: str, inputs: Mapping[str, Input]) -> Attempt:

@@ -2,41 +2,78 @@
 
 import importlib
 import pkgutil
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import dagster as dg
 
 from lakehouse.errors import DeclarationError, LakehouseError
+from lakehouse.iceberg.near_names import meant_name
+from lakehouse.iceberg.rules.measures import Difference
+from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.resources.asset_inputs import inputs_of
 from lakehouse.resources.asset_specs import quarantine_spec
+from lakehouse.resources.code_places import file_place, frames_of, place_of_value
 from lakehouse.resources.keys import table_name
 
 T = TypeVar("T")
 
 
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+N = TypeVar("N", bound=_Named)
+
+
 def modules_of(package: str) -> list[ModuleType]:
     """Import a package and all modules below it, sorted by name.
 
-    :raises DeclarationError: names the module that cannot be imported, and why.
+    :raises DeclarationError: names the file that cannot be imported, its line, and why.
     """
     root = importlib.import_module(package)
     names = [found.name for found in pkgutil.walk_packages(root.__path__, f"{package}.")]
-    return [root, *map(_imported, sorted(names))]
+    return [root, *(_imported(name, package) for name in sorted(names))]
 
 
-def _imported(name: str) -> ModuleType:
+def _imported(name: str, package: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except LakehouseError as error:
-        raise DeclarationError(f"In {name}: {error}") from error
+        raise DeclarationError(f"In {_failed_at(error, name, package)}: {error}") from error
     except Exception as error:
         raise DeclarationError(
-            f"{name} cannot be imported: {type(error).__name__}: {str(error).rstrip('.')}.",
+            f"{_failed_at(error, name, package)} cannot be imported: {_cause(error)}.",
             next_step="Correct that file; `lakehouse plan --verbose` shows the traceback.",
         ) from error
+
+
+def _failed_at(error: Exception, name: str, package: str) -> str:
+    """Return the file and line of a package where an import failed, which another file may have asked for."""
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        return file_place(error.filename, _module_of(error.filename, package) or name, error.lineno)
+    below = [frame for frame in frames_of(error.__traceback__) if f"{frame[0]}.".startswith(f"{package}.")]
+    if not below:
+        return name
+    module, file, line = below[-1]
+    return file_place(file, module, line)
+
+
+def _module_of(file: str, package: str) -> str | None:
+    """Return the name of the module of a package that a file is."""
+    for root in map(Path, importlib.import_module(package).__path__):
+        if Path(file).is_relative_to(root):
+            return ".".join([package, *Path(file).relative_to(root).with_suffix("").parts])
+    return None
+
+
+def _cause(error: Exception) -> str:
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{type(error).__name__}: {' '.join(text.split()).rstrip('.')}"
 
 
 def values_of(modules: Iterable[ModuleType], kind: type[T]) -> list[T]:
@@ -51,32 +88,104 @@ def values_of(modules: Iterable[ModuleType], kind: type[T]) -> list[T]:
 def declared_tables(modules: Iterable[ModuleType]) -> dict[str, IcebergTable]:
     """Return the tables that the modules declare, by name; the quarantine of each comes after it.
 
-    :raises DeclarationError: when two modules declare one table.
+    :raises DeclarationError: when a table is declared twice; names both places.
     """
-    found: dict[str, tuple[IcebergTable, str]] = {}
-    for module in modules:
-        for table in values_of([module], IcebergTable):
-            known, where = found.setdefault(table.name, (table, module.__name__))
-            if known is not table:
-                raise DeclarationError(
-                    f"{table.name} is declared twice, in {where} and in {module.__name__}; expected one declaration.",
-                    next_step="Give one of them another name, in its TABLE and where it reads and writes.",
-                )
-    return {table.name: table for declared, _ in found.values() for table in _with_quarantine(declared)}
+    modules = list(modules)
+    declared = _each_once(modules, IcebergTable, "Give one of them another name, in its TABLE and where it reads.")
+    quarantines = {table.quarantine.name: name for name, table in declared.items() if table.quarantine}
+    taken = sorted(quarantines.keys() & declared.keys())
+    if taken:
+        raise DeclarationError(
+            f"{taken[0]} is declared in {_place(modules, declared[taken[0]])}, and is the quarantine of "
+            f"{quarantines[taken[0]]} too; expected one table of a name.",
+            next_step="Give one of them another name; quarantine_name=… is that of a quarantine.",
+        )
+    return {table.name: table for one in declared.values() for table in _with_quarantine(one)}
+
+
+def declared_by_name(modules: Iterable[ModuleType], kind: type[N]) -> dict[str, N]:
+    """Return the values of a type that the modules hold, such as feeds, by their names.
+
+    :raises DeclarationError: when two of them have one name; names both places.
+    """
+    return _each_once(list(modules), kind, "Give one of them another name.")
+
+
+def _each_once(modules: Sequence[ModuleType], kind: type[N], next_step: str) -> dict[str, N]:
+    found: dict[str, N] = {}
+    for value in values_of(modules, kind):
+        known = found.setdefault(value.name, value)
+        if known is not value:
+            raise DeclarationError(
+                f"{value.name} is declared twice, in {_place(modules, known)} and in {_place(modules, value)}; "
+                "expected one declaration.",
+                next_step=next_step,
+            )
+    return found
+
+
+def _place(modules: Iterable[ModuleType], value: object) -> str:
+    """Return where a value is declared; a module that only imports it holds it too."""
+    holding = [module for module in modules if any(held is value for held in vars(module).values())]
+    places = (place_of_value(module, value) for module in holding)
+    return next((place for place in places if place), holding[0].__name__)
 
 
 def declared_assets(modules: Iterable[ModuleType]) -> list[dg.AssetsDefinition | dg.AssetSpec]:
     """Return the modules' assets, those that no run makes too, and for each quarantine where refused rows go.
 
-    :raises DeclarationError: when an asset reads a table that nobody declares.
+    :raises DeclarationError: when an asset or a rule reads a table that nobody declares, or two compute one table.
     """
     modules = list(modules)
+    tables = declared_tables(modules)
     quarantines = (quarantine_spec(table) for table in values_of(modules, IcebergTable))
     specs = [*values_of(modules, dg.AssetSpec), *(spec for spec in quarantines if spec)]
     assets = values_of(modules, dg.AssetsDefinition)
     computed = [spec for asset in assets for spec in asset.specs]
-    _check_inputs(computed, {table_name(spec.key) for spec in (*computed, *specs)})
+    known = {table_name(spec.key) for spec in (*computed, *specs)}
+    _check_inputs(computed, known)
+    for table in tables.values():
+        _check_rules(table, tables, known)
+    _check_computed_once(modules, assets)
     return [*assets, *specs]
+
+
+def _check_computed_once(modules: Sequence[ModuleType], assets: Iterable[dg.AssetsDefinition]) -> None:
+    computing: dict[str, dg.AssetsDefinition] = {}
+    for asset in assets:
+        for name in map(table_name, asset.keys):
+            known = computing.setdefault(name, asset)
+            if known is not asset:
+                raise DeclarationError(
+                    f"{name} is computed twice, in {_place(modules, known)} and in {_place(modules, asset)}; "
+                    "expected one function.",
+                    next_step="Give one of them a table of its own.",
+                )
+
+
+def _check_rules(table: IcebergTable, declared: Mapping[str, IcebergTable], known: Collection[str]) -> None:
+    for rule in table.rules:
+        for name, columns in _read_by(rule):
+            if name not in known and name not in declared:
+                raise DeclarationError(
+                    f"{table.name}: rule {rule.name} reads {name}, which nothing declares; {meant_name(name, known)}",
+                    next_step="Correct the name; a table that is made elsewhere is declared by a `dagster.AssetSpec`.",
+                )
+            there = declared[name].column_names if name in declared else columns
+            unknown = [column for column in columns if column not in there]
+            if unknown:
+                raise DeclarationError(
+                    f"{table.name}: rule {rule.name} reads {', '.join(unknown)} of {name}; "
+                    f"{meant_name(unknown[0], there)}"
+                )
+
+
+def _read_by(rule: Rule) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the other tables that a rule reads, and the columns of them that it names."""
+    if rule.references:
+        yield rule.references.table, rule.references.columns
+    if isinstance(rule.measure, Difference):
+        yield rule.measure.table, [rule.measure.by] if rule.measure.by else []
 
 
 def _check_inputs(computed: Iterable[dg.AssetSpec], known: Collection[str]) -> None:
@@ -85,7 +194,7 @@ def _check_inputs(computed: Iterable[dg.AssetSpec], known: Collection[str]) -> N
             if given.table not in known:
                 raise DeclarationError(
                     f"{table_name(spec.key)}: input {name} is {given.table}, which nothing declares; "
-                    f"expected one of {', '.join(sorted(known))}.",
+                    f"{meant_name(given.table, known)}",
                     next_step="Correct the name; a table that is made elsewhere is declared by a `dagster.AssetSpec`.",
                 )
 

@@ -1,17 +1,20 @@
 """A declared table as a Dagster asset: one function computes it, everything else follows from the declaration."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from lakehouse.errors import DeclarationError
+from lakehouse.errors import DeclarationError, LakehouseError
 from lakehouse.iceberg.outcome import Outcome
 from lakehouse.iceberg.read import Input
 from lakehouse.iceberg.run import Run
+from lakehouse.iceberg.spark_errors import is_of_query
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.resources.asset_inputs import reads_metadata
+from lakehouse.resources.compute_errors import explained
 from lakehouse.resources.keys import asset_key
 from lakehouse.resources.table_asset import Written, table_asset
 
@@ -39,7 +42,8 @@ def iceberg_asset(
         _check_standing(table, given)
 
         def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
-            outcome = context.resources.io_manager.write(table, compute, given, run)
+            with _in_one_line(table, compute):
+                outcome = context.resources.io_manager.write(table, compute, given, run)
             return Written(outcome, read=_read(outcome, table, given))
 
         return table_asset(
@@ -53,6 +57,21 @@ def iceberg_asset(
         )
 
     return decorate
+
+
+@contextmanager
+def _in_one_line(table: IcebergTable, compute: Callable[..., Any]) -> Iterator[None]:
+    """Say what is wrong with a function in one line; the plan of Spark, and its stack, explain nothing."""
+    try:
+        yield
+    except Exception as error:
+        said = explained(table, compute, error)
+        if said is None:
+            raise
+        # What Python raised keeps its traceback for who reads the run, where no personal value can stand in it.
+        is_hidden = is_of_query(error) or isinstance(error, LakehouseError)
+        is_open = not (is_hidden or table.holds_personal_data)
+        raise said from (error if is_open else None)
 
 
 def _upstream(table: IcebergTable, inputs: Mapping[str, Input]) -> list[dg.AssetKey]:

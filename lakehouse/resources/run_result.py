@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import dagster as dg
 
-from lakehouse.resources.causes import causes
+from lakehouse.resources.causes import OURS, told_cause
 from lakehouse.resources.keys import table_name
 
 Status = Literal["published", "unchanged", "failed", "not run"]
@@ -123,8 +123,9 @@ def _failed_by_itself(event: dg.DagsterEvent) -> bool:
 
 
 def _text(error: Any) -> str:
-    *_, first = causes(error)
-    return first.message.strip().removeprefix("lakehouse.errors.")
+    message = told_cause(error).message.strip()
+    # Behind the prefix stands the kind of error, which the text makes plain.
+    return message.removeprefix(OURS)
 
 
 def _plain(metadata: Mapping[str, dg.MetadataValue]) -> dict[str, Any]:

@@ -61,19 +61,21 @@ def test_each_table_is_found_once_wherever_it_is_imported(package: Write) -> Non
 def test_two_files_that_declare_one_table_are_both_named(package: Write) -> None:
     modules = modules_of(package({"a": table("a"), "mine": table("a")}))
     with pytest.raises(
-        DeclarationError, match=r"^silver\.a is declared twice, in some_assets\.a and in some_assets\.mine; expected"
+        DeclarationError,
+        match=r"^silver\.a is declared twice, in some_assets/a\.py:6 and in some_assets/mine\.py:6; exp",
     ):
         declared_tables(modules)
 
 
 def test_a_type_that_does_not_exist_is_named_with_its_column_and_file(package: Write) -> None:
-    with pytest.raises(DeclarationError, match=r"^In some_assets\.a: Column id: 'integr' is not a column type"):
+    with pytest.raises(DeclarationError, match=r"^In some_assets/a\.py:6: Column id: 'integr' is not a column type"):
         modules_of(package({"a": table("a", column_type="integr")}))
 
 
 def test_a_file_that_cannot_be_imported_is_named(package: Write) -> None:
     with pytest.raises(
-        DeclarationError, match=r"^some_assets\.a cannot be imported: ModuleNotFoundError: No module named 'nowhere'\."
+        DeclarationError,
+        match=r"^some_assets/a\.py:1 cannot be imported: ModuleNotFoundError: No module named 'nowhere'\.",
     ):
         modules_of(package({"a": "import nowhere"}))
 
@@ -82,9 +84,80 @@ def test_an_input_that_nothing_declares_is_named(package: Write) -> None:
     modules = modules_of(package({"a": table("a"), "b": table("b", reads="silver.aa")}))
     with pytest.raises(
         DeclarationError,
-        match=r"^silver\.b: input given is silver\.aa, which nothing declares; expected one of silver\.a, silver\.b\.",
+        match=r"^silver\.b: input given is silver\.aa, which nothing declares; did you mean silver\.a\?",
     ):
         declared_assets(modules)
+
+
+def test_the_file_is_named_where_it_failed_and_not_one_that_imports_it(package: Write) -> None:
+    modules = {"a_gold": "from some_assets.b_silver import TABLE", "b_silver": table("b", column_type="integr")}
+    with pytest.raises(DeclarationError, match=r"^In some_assets/b_silver\.py:6: Column id:"):
+        modules_of(package(modules))
+
+
+def test_a_file_that_cannot_be_parsed_is_named_and_not_one_that_imports_it(package: Write) -> None:
+    modules = {"a_gold": "import some_assets.b_silver", "b_silver": "A = 1\nB = (\n"}
+    with pytest.raises(
+        DeclarationError, match=r"^some_assets/b_silver\.py:2 cannot be imported: SyntaxError: '\(' was never closed"
+    ):
+        modules_of(package(modules))
+
+
+def test_the_file_that_declares_a_table_is_named_and_not_one_that_imports_it(package: Write) -> None:
+    imports = "from some_assets.b_silver import TABLE"
+    modules = modules_of(package({"a_gold": imports, "b_silver": table("b"), "c_copy": table("b")}))
+    with pytest.raises(DeclarationError, match=r"in some_assets/b_silver\.py:6 and in some_assets/c_copy\.py:6;"):
+        declared_tables(modules)
+
+
+def test_two_declarations_of_a_name_in_one_file_are_told_by_their_lines(package: Write) -> None:
+    both = table("a") + '\nOTHER = IcebergTable("silver.a", "", [Column("id", "int")], write=Overwrite())\n'
+    with pytest.raises(DeclarationError, match=r"in some_assets/a\.py:6 and in some_assets/a\.py:13;"):
+        declared_tables(modules_of(package({"a": both})))
+
+
+def test_a_table_that_has_the_name_of_a_quarantine_is_refused(package: Write) -> None:
+    refusing = 'write=Overwrite(), rules=[not_null("id")], quarantine_name="silver.b")'
+    written = "from lakehouse.iceberg.rules.rows import not_null\n" + table("a").replace("write=Overwrite())", refusing)
+    modules = modules_of(package({"a": written, "b": table("b")}))
+    with pytest.raises(
+        DeclarationError, match=r"^silver\.b is declared in some_assets/b\.py:6, and is the quarantine of silver\.a too"
+    ):
+        declared_tables(modules)
+
+
+def test_two_functions_of_one_table_are_both_named(package: Write) -> None:
+    second = """
+    from lakehouse.iceberg.read import latest
+    from lakehouse.resources.iceberg_asset import iceberg_asset
+    from some_assets.a import TABLE
+
+
+    @iceberg_asset(TABLE, inputs={"given": latest("silver.a")})
+    def other(given):
+        return given
+    """
+    modules = modules_of(package({"a": table("a"), "b": dedent(second)}))
+    with pytest.raises(
+        DeclarationError, match=r"^silver\.a is computed twice, in some_assets/a\.py:10 and in some_assets/b\.py:8;"
+    ):
+        declared_assets(modules)
+
+
+def test_a_rule_that_reads_what_nothing_declares_is_named(package: Write) -> None:
+    rule = 'rules=[references("id", "silver.{}")], write=Overwrite())'
+    imports = "from lakehouse.iceberg.rules.tables import references\n"
+    written = imports + table("b").replace("write=Overwrite())", rule.format("aa"))
+    with pytest.raises(DeclarationError, match=r"reads silver\.aa, which nothing declares; did you mean silver\.a\?"):
+        declared_assets(modules_of(package({"a": table("a"), "b": written})))
+
+
+def test_a_rule_that_reads_a_column_that_is_not_there_is_named(package: Write) -> None:
+    rule = 'rules=[references("id", "silver.a", "idd")], write=Overwrite())'
+    imports = "from lakehouse.iceberg.rules.tables import references\n"
+    written = imports + table("b").replace("write=Overwrite())", rule)
+    with pytest.raises(DeclarationError, match=r"rule references_id reads idd of silver\.a; did you mean id\?"):
+        declared_assets(modules_of(package({"a": table("a"), "b": written})))
 
 
 def test_a_table_that_is_made_elsewhere_may_be_read(package: Write) -> None:

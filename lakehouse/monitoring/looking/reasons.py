@@ -9,9 +9,8 @@ import re
 from typing import Any
 
 from lakehouse.iceberg.table import IcebergTable
-from lakehouse.resources.causes import causes
+from lakehouse.resources.causes import OURS, told_cause
 
-_OURS = "lakehouse.errors."
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|‘[^’]*’|“[^”]*”")
 _ADDRESS = re.compile(r"\S+@\S+")
 _LONG_NUMBER = re.compile(r"\d{6,}")
@@ -26,10 +25,10 @@ def reason_of(error: Any, table: IcebergTable | None) -> str:
     """
     if error is None:
         return ""
-    *_, error = causes(error)
+    error = told_cause(error)
     first = next(iter(error.message.strip().splitlines()), "")
-    if first.startswith(_OURS):
-        return first.removeprefix(_OURS)[: 2 * _LONGEST]
+    if first.startswith(OURS):
+        return first.removeprefix(OURS)[: 2 * _LONGEST]
     kind = error.cls_name or "An error"
     text = first.removeprefix(f"{kind}: ").rpartition(f"{kind}: ")[2]
     condition = _CONDITION.match(text)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lakehouse.cli.spark_errors import one_line
+from lakehouse.iceberg.spark_errors import one_line
 
 pytestmark = pytest.mark.unit
 

@@ -11,13 +11,16 @@ _REST = re.compile(r"\n\s*== |;\n|\n\s*'?\w+ .*\n\s*\+- |\n\s*at [\w.$/]+\(|\nJV
 _SQLSTATE = re.compile(r"\s*SQLSTATE: \w{5}\b")
 _NO_TABLE = re.compile(r"TABLE_OR_VIEW_NOT_FOUND\] The table or view ((?:`[^`]*`\.?)+) cannot be found")
 _PLACE = re.compile(r"line (\d+),? pos (\d+)")
+_OF_SPARK = ("INTERNAL_ERROR", "FAILED_READ_FILE", "FAILED_EXECUTE", "CONNECT", "SESSION", "SPARK_JOB_CANCELLED")
+"""How the conditions begin that Spark names where it is not the query that is wrong."""
+_WORKER = "Traceback (most recent call last):"
 _POSITION = re.compile(r"== SQL \(line (\d+), position (\d+)\)")
 
 
 def one_line(error: BaseException) -> str:
     """Return the message of an error in one line, with the place in the query where Spark tells it."""
     text = _PY4J.sub("", str(error)).strip()
-    message = _REST.split(text, maxsplit=1)[0]
+    message = _raised_in_worker(text) or _REST.split(text, maxsplit=1)[0]
     message = _SQLSTATE.sub("", _JAVA_CLASS.sub("", message.strip()))
     line = " ".join(message.split()) or type(error).__name__
     return f"{line}{place(error)}"
@@ -46,3 +49,28 @@ def missing_table(error: BaseException) -> MissingTable | None:
     # Spark counts columns from 0 here.
     where = f" (line {at[1]}, position {int(at[2]) + 1})" if at else ""
     return MissingTable(found[1].replace("`", ""), where)
+
+
+def is_of_query(error: BaseException) -> bool:
+    """Whether an error of Spark is of a query or of the rows that it read, and not of Spark itself."""
+    from pyspark.errors import PySparkException
+
+    if not isinstance(error, PySparkException):
+        return False
+    condition = error.getCondition() or ""
+    return _WORKER in str(error) or (bool(condition) and not condition.startswith(_OF_SPARK))
+
+
+def tells_no_rows(error: BaseException) -> bool:
+    """Whether an error was raised before a row was read, so that its text can hold no value of one."""
+    from pyspark.errors import AnalysisException
+
+    return isinstance(error, AnalysisException)
+
+
+def _raised_in_worker(text: str) -> str | None:
+    """Return what Python raised in a function of a user, of a text that has the traceback of the worker."""
+    if _WORKER not in text:
+        return None
+    lines = text.partition(_WORKER)[2].strip("\n").splitlines()
+    return next((line for line in lines if line and not line[0].isspace()), None)

@@ -1,0 +1,48 @@
+"""What went wrong in the function that computes a table, in one line: the table, the function, where, and the cause."""
+
+from collections.abc import Callable
+from typing import Any
+
+from lakehouse.errors import ComputeFailed, FrameMismatch, LakehouseError
+from lakehouse.iceberg.spark_errors import is_of_query, one_line, tells_no_rows
+from lakehouse.iceberg.table import IcebergTable
+from lakehouse.resources.code_places import place_of_error, place_of_function
+from lakehouse.resources.withheld import cause_without_data
+
+
+def explained(table: IcebergTable, compute: Callable[..., Any], error: Exception) -> LakehouseError | None:
+    """Return the error that people are shown; None where it did not come of the function or of its rows.
+
+    The text of an error may quote a value of a row, and is not told of a table that holds personal data.
+    """
+    if isinstance(error, FrameMismatch):
+        return FrameMismatch(f"{error} It is returned by {described(compute, place_of_function(compute))}.")
+    if isinstance(error, LakehouseError):
+        return None
+    at = place_of_error(compute, error)
+    if at is None and not is_of_query(error):
+        return None
+    where = described(compute, at or place_of_function(compute))
+    failed = f"{table.name}: {where} failed" if at else f"{table.name}: the rows of {where} cannot be computed"
+    return ComputeFailed(f"{failed}: {_cause(table, error)}", next_step=_next_step(table))
+
+
+def described(compute: Callable[..., Any], place: str) -> str:
+    """Return a function's name and where it is: `fruits (lakehouse/assets/silver/fruits.py:44)`."""
+    name = getattr(compute, "__name__", type(compute).__name__)
+    return f"{name} ({place})" if place else name
+
+
+def _cause(table: IcebergTable, error: Exception) -> str:
+    if table.holds_personal_data and not tells_no_rows(error):
+        said = cause_without_data(error)
+    elif is_of_query(error):
+        said = one_line(error)
+    else:
+        text = " ".join(str(error).split())
+        said = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return f"{said.rstrip('.')}."
+
+
+def _next_step(table: IcebergTable) -> str:
+    return f"Correct the function, and run `lakehouse retry {table.name}`."
