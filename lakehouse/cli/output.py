@@ -126,7 +126,7 @@ def _line(cells: Sequence[tuple[str, int, bool]]) -> str:
 def conclude(said: Iterable[str], complaints: Iterable[str], *, success: bool) -> None:
     """Print what became of a command's work, and end with exit code 1 where it failed."""
     for line in said:
-        click.echo(line)
+        click.echo(printable(line))
     for line in complaints:
         complain(line)
     if not success:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lakehouse.cli.output import count
+from lakehouse.iceberg.foreign import shown
 from lakehouse.quality.metrics.values import NO_ANOMALY
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ def summary(result: "IngestResult") -> list[str]:
     """Say which files were landed, what each table got of them, and where refused rows are."""
     return [
         _delivery(result),
-        *(f"  {key} is still being written; the next ingest takes it" for key in result.unsettled),
+        *(f"  {shown(key)} is still being written; the next ingest takes it" for key in result.unsettled),
         *(f"  {warning}" for warning in _warnings(result)),
         *tables(result.assets),
         *_quarantined(result),
@@ -32,7 +33,7 @@ def complaints(result: "IngestResult") -> list[str]:
 
 def rejected(files: "Iterable[RejectedReason]") -> list[str]:
     """Say of each rejected file why, and where it is now."""
-    return [f"{file.file} was rejected: {file.reason} It is kept as {file.kept_as}." for file in files]
+    return [f"{shown(file.file)} was rejected: {file.reason} It is kept as {shown(file.kept_as)}." for file in files]
 
 
 def _delivery(result: "IngestResult") -> str:
@@ -45,7 +46,7 @@ def _delivery(result: "IngestResult") -> str:
 
 def _listed(names: Sequence[str]) -> str:
     """List some names, the first and the last where there are many."""
-    return ", ".join(names) if len(names) <= _MANY else f"{names[0]} … {names[-1]}"
+    return ", ".join(map(shown, names)) if len(names) <= _MANY else f"{shown(names[0])} … {shown(names[-1])}"
 
 
 def tables(assets: "Iterable[AssetResult]") -> list[str]:

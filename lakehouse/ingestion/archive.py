@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable
 
 from lakehouse.errors import LakehouseError
+from lakehouse.iceberg.foreign import shown
 from lakehouse.ingestion.delivery import Archived, Delivery
 from lakehouse.ingestion.left import leave
 from lakehouse.ingestion.names import HASH_DIGITS, archive_key
@@ -61,7 +62,7 @@ def put_away(
             done = store.move(seen, target) if is_free else store.remove(seen)
             return target if done else None
     raise LakehouseError(
-        f"{store.uri(target)} does not hold the content that its name says (SHA-256 {sha256}).",
+        f"{shown(store.uri(target))} does not hold the content that its name says (SHA-256 {sha256}).",
         next_step="Somebody changed it: move it away, and run this again.",
     )
 

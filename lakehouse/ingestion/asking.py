@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.foreign import shown
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.ingestion.feed import Feed
 from lakehouse.ingestion.take import Waiting
@@ -198,7 +199,7 @@ def _nothing(feed: Feed, found: Waiting, held: _Held) -> str:
     for table, run_id in sorted(held.still_owed.items()):
         said.append(f"{table} is owed as it was before run {run_id[:8]} computed it; it is not asked for again.")
     if found.unsettled:
-        said.append(f"Still being written: {', '.join(found.unsettled[:3])}{_more(found.unsettled[3:])}.")
+        said.append(f"Still being written: {', '.join(map(shown, found.unsettled[:3]))}{_more(found.unsettled[3:])}.")
     if not said:
         said.append(f"Nothing waits in {feed.inbox}, and every table is up to date.")
     return " ".join(said)

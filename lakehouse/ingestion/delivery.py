@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lakehouse.errors import FileRejected
+from lakehouse.iceberg.foreign import quoted, shown
 from lakehouse.ingestion.ingest import Ingest
 from lakehouse.ingestion.staging import StagedFile
 
@@ -21,7 +22,7 @@ class RejectedFile:
     key: str
 
     def __str__(self) -> str:
-        return f"{self.source_file} was rejected: {self.why} It is kept as {self.key}."
+        return f"{shown(self.source_file)} was rejected: {self.why} It is kept as {shown(self.key)}."
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,9 @@ class Delivery:
     def warnings(self) -> list[str]:
         """One line for each file that brought columns which the feed does not declare."""
         return [
-            f"{file.source_file} brings {', '.join(file.added_columns)}, which feed {self.ingest.feed.name} does not "
-            f"declare; added to {self.ingest.feed.table} as a nullable string. Declare it to give it a meaning."
+            f"{shown(file.source_file)} brings {', '.join(map(quoted, file.added_columns))}, which feed "
+            f"{self.ingest.feed.name} does not declare; added to "
+            f"{self.ingest.feed.table} as a nullable string. Declare it to give it a meaning."
             for file in self.files
             if file.added_columns
         ]

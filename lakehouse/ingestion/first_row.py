@@ -76,7 +76,8 @@ def _parsed(row: str) -> tuple[str, ...]:
     import pyarrow as pa
     from pyarrow import csv
 
-    block = f"{row}\n".encode()
+    # Arrow passes over the one at the beginning; a second one is part of a name.
+    block = BOM + f"{row}\n".encode()
     try:
         reader = csv.open_csv(
             pa.BufferReader(block),

@@ -1,18 +1,23 @@
 """A file's header against its feed's declaration; decides, and reads nothing.
 
-A file without a header shows its first row where names should be. So a name that is not declared is shown only where
-the other names prove that this is a header, or where the feed identifies nobody.
+A file without a header shows its first row where names should be. So of a feed that identifies people, a name that is
+not declared is shown only where it is like a declared one; else its shape is, where the other names prove that this is
+a header.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from lakehouse.errors import FileRejected
+from lakehouse.iceberg.foreign import quoted
+from lakehouse.iceberg.masking import shape
 from lakehouse.ingestion.feed import SOURCE_COLUMNS, Feed
 
 _SHOWN_NAMES = 30
-_SHOWN_CHARACTERS = 60
+_ALIKE = 0.75
 _NEW_NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_]*$")
 
 
@@ -36,7 +41,7 @@ def plan_header(feed: Feed, names: Sequence[str]) -> Header:
     missing = [name for name in feed.column_names if name in feed.required_names and name not in names]
     unknown = [name for name in names if name not in feed.column_names]
     said = _Said(feed, tuple(names), is_proven=not missing or not feed.has_personal_columns)
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise said.rejected(f"repeated {said.columns(repeated)}", "Name each column once, and put the file back.")
     if missing:
@@ -65,12 +70,17 @@ class _Said:
         return f"{word} {self.shown(names)}"
 
     def shown(self, names: Sequence[str]) -> str:
-        open_names = [name for name in names if self.is_proven or name in self.feed.column_names]
-        hidden = len(names) - len(open_names)
-        said = [name[:_SHOWN_CHARACTERS] or "''" for name in open_names[:_SHOWN_NAMES]]
-        said += [f"{len(open_names) - _SHOWN_NAMES} more"] if len(open_names) > _SHOWN_NAMES else []
+        told = [name for name in names if self.is_proven or _is_written_otherwise(self.feed, name)]
+        hidden = len(names) - len(told)
+        said = [self._name(name) for name in told[:_SHOWN_NAMES]]
+        said += [f"{len(told) - _SHOWN_NAMES} more"] if len(told) > _SHOWN_NAMES else []
         said += [f"{hidden} not declared"] if hidden else []
         return ", ".join(said)
+
+    def _name(self, name: str) -> str:
+        if not self.feed.has_personal_columns or _is_like_declared(self.feed, name):
+            return quoted(name)
+        return f"no. {self.names.index(name) + 1} ({shape(name)})"
 
     def rejected(self, reason: str, next_step: str) -> FileRejected:
         found = f"a header with {self.shown(self.names)}"
@@ -79,8 +89,8 @@ class _Said:
 
 def expected_header(feed: Feed) -> str:
     """Say which header the feed's files have."""
-    optional = [name for name in feed.column_names if name not in feed.required_names]
-    said = ", ".join(name for name in feed.column_names if name in feed.required_names)
+    optional = [quoted(name) for name in feed.column_names if name not in feed.required_names]
+    said = ", ".join(quoted(name) for name in feed.column_names if name in feed.required_names)
     return f"{said} in any order" + (f", and optionally {', '.join(optional)}" if optional else "")
 
 
@@ -92,6 +102,20 @@ def _no_header(feed: Feed, names: Sequence[str]) -> FileRejected:
         expected=expected_header(feed),
         next_step="Put the column names in the first row, separated by commas.",
     )
+
+
+def _is_written_otherwise(feed: Feed, name: str) -> bool:
+    """Whether a name is a declared one but for spaces, signs, or what cannot be seen."""
+    return _letters(name) in {_letters(declared) for declared in feed.column_names}
+
+
+def _is_like_declared(feed: Feed, name: str) -> bool:
+    declared = [_letters(column) for column in feed.column_names]
+    return bool(get_close_matches(_letters(name), declared, 1, _ALIKE))
+
+
+def _letters(name: str) -> str:
+    return "".join(character for character in name.casefold() if character.isalnum())
 
 
 def _can_be_added(feed: Feed, name: str, added: Sequence[str]) -> bool:

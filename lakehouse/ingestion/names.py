@@ -4,6 +4,7 @@ from datetime import datetime
 from pathlib import PurePosixPath
 
 from lakehouse.errors import FileRejected
+from lakehouse.iceberg.foreign import quoted
 from lakehouse.ingestion.feed import Feed
 
 HASH_DIGITS = 12
@@ -52,7 +53,8 @@ def judge_name(feed: Feed, source_file: str) -> None:
             next_step="Rename the file and put it back.",
         )
     if file_format(feed, source_file) is None:
-        found = PurePosixPath(source_file).suffix or "no ending"
+        ending = PurePosixPath(source_file).suffix
+        found = quoted(ending) if ending else "no ending"
         raise FileRejected(
             "another kind of file", found=found, expected=expected, next_step="Deliver it in one of these formats."
         )

@@ -133,7 +133,7 @@ def test_a_file_that_is_rejected_is_told(lakehouse, home: Path) -> None:
     assert lakehouse("ingest", "fruits").code == 1
     (alert,) = look(home)
     assert alert.title == "feed fruits: file short.csv was rejected"
-    assert alert.lines[0].startswith("missing column berry: found a header with id, fruit;")
+    assert alert.lines[0].startswith("missing column 'berry': found a header with 'id', 'fruit';")
     assert deliver(lakehouse, home, "short.csv", "1,Damson,false") == 0
     assert titles(look(home)) == ["Over: feed fruits: file short.csv was rejected"]
 

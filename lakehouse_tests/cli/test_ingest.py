@@ -80,7 +80,7 @@ def test_a_rejected_file_is_named_by_an_ingest_that_ends_before_it_landed_the_ot
         ran = lakehouse("ingest", "fruits")
 
     assert ran.code == code
-    assert "bad.csv was rejected: missing column berry" in ran.err[0]
+    assert "bad.csv was rejected: missing column 'berry'" in ran.err[0]
     assert last in ran.err[-1]
     assert lakehouse("ingest", "fruits").code == 0
 

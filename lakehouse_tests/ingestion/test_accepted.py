@@ -116,7 +116,7 @@ def test_an_undeclared_column_can_be_added_with_a_warning(inbox_of) -> None:
     assert taken.values("id", "origin") == [("1", "Peru")]
     assert taken.delivery.added_columns == ("origin",)
     (warning,) = taken.delivery.warnings
-    assert warning.startswith("fruit.csv brings origin, which feed fruits does not declare")
+    assert warning.startswith("fruit.csv brings 'origin', which feed fruits does not declare")
 
 
 def test_rows_are_numbered_through_all_blocks_of_a_large_file(inbox, monkeypatch) -> None:

@@ -19,13 +19,27 @@ CASES = [
     ("x.csv", "1,Apple,false\n2,Kiwi,true\n", "no header: found a first row of 3 fields"),
     ("x.csv", "id;fruit;berry\n1;Apple;false\n", "no header: found a first row of one field"),
     ("x.csv", '"id,fruit,berry\n1,Apple,false\n', "no header: found a first row without an end"),
-    ("x.csv", "id,fruit\n1,Apple\n", "missing column berry: found a header with id, fruit; expected id, fruit, berry"),
-    ("x.csv", "berry\n", "missing columns id, fruit"),
-    ("x.csv", "id,fruit,bery\n", "missing column berry: found a header with id, fruit, bery"),
-    ("x.csv", "ID,fruit,berry\n", "missing column id: found a header with ID"),
-    ("x.csv", "id,fruit,berry,origin\n", "unknown column origin: found a header with id, fruit, berry, origin"),
+    (
+        "x.csv",
+        "id,fruit\n1,Apple\n",
+        "missing column 'berry': found a header with 'id', 'fruit'; expected 'id', 'fruit', 'berry'",
+    ),
+    ("x.csv", "berry\n", "missing columns 'id', 'fruit'"),
+    ("x.csv", "id,fruit,bery\n", "missing column 'berry': found a header with 'id', 'fruit', 'bery'"),
+    ("x.csv", "ID,fruit,berry\n", "missing column 'id': found a header with 'ID'"),
+    (
+        "x.csv",
+        "id,fruit,berry,origin\n",
+        "unknown column 'origin': found a header with 'id', 'fruit', 'berry', 'origin'",
+    ),
     ("x.csv", "id,fruit,berry,\n", "unknown column ''"),
-    ("x.csv", "id,fruit,berry,fruit\n1,a,true,b\n", "repeated column fruit"),
+    ("x.csv", "id, fruit,berry\n", "missing column 'fruit': found a header with 'id', ' fruit', 'berry'"),
+    ("x.csv", "\ufeff\ufeffid,fruit,berry\n", r"missing column 'id': found a header with '\ufeffid', 'fruit', 'berry'"),
+    ("x.csv", "id,fruit,berry,\x1b[2J\n", r"unknown column '\x1b[2J': found"),
+    ("x.csv", "id,fruit,berry,a\u202eb\n", r"unknown column 'a\u202eb': found"),
+    ("x.csv", f"id,fruit,berry,{'x' * 999}\n", f"unknown column '{'x' * 60}'…: found"),
+    ("x.\x1b[2J", "", r"another kind of file: found '.\x1b[2J'; expected"),
+    ("x.csv", "id,fruit,berry,fruit\n1,a,true,b\n", "repeated column 'fruit'"),
     ("x.csv", HEADER + "1,Apple,false\n2,Kiwi\n", "a ragged row: found 2 fields in row 2; expected 3"),
     ("x.csv", HEADER + "1,Apple,false\n\n\n2,Kiwi,true,sweet\n", "a ragged row: found 4 fields in row 2; expected 3"),
     ("x.csv", HEADER + '1,"Ap\nple",false\n2\n', "a ragged row: found 1 fields in row 2; expected 3"),
@@ -40,7 +54,7 @@ CASES = [
     ("x.csv.gz", GZIPPED[:-20], "not a gzip file: found one that is cut off"),
     ("x.csv.gz", GZIPPED[:100] + b"\xff\xff\xff\xff" + GZIPPED[104:], "not a gzip file"),
     ("x.csv.gz", GZIPPED + b"more", "not a gzip file"),
-    ("x.json", "{}", "another kind of file: found .json; expected one of .csv, .csv.gz"),
+    ("x.json", "{}", "another kind of file: found '.json'; expected one of .csv, .csv.gz"),
     ("x", HEADER, "another kind of file: found no ending"),
 ]
 
@@ -109,8 +123,17 @@ def test_the_line_for_people_names_the_file_the_reason_and_where_it_is_now(inbox
 
     (rejected,) = inbox.look().delivery.rejected
 
-    assert str(rejected).startswith("x.csv was rejected: missing column berry: found a header with id, fruit; expected")
+    assert str(rejected).startswith("x.csv was rejected: missing column 'berry': found a header with 'id', 'fruit';")
     assert str(rejected).endswith(f"It is kept as rejected/fruits/x.{rejected.sha256[:12]}.csv.")
+
+
+def test_what_cannot_be_seen_in_a_file_name_is_shown_and_steers_no_terminal(inbox) -> None:
+    inbox.put("a\x1b[2J b.csv", "id,fruit\n")
+
+    (rejected,) = inbox.look().delivery.rejected
+
+    assert str(rejected).startswith(r"'a\x1b[2J b.csv' was rejected: ")
+    assert "\x1b" not in str(rejected)
 
 
 def test_another_content_under_the_same_name_does_not_take_its_place(inbox) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import dagster as dg
 
+from lakehouse.iceberg.foreign import shown
 from lakehouse.monitoring.incidents import Broke, Incident, Mended, Observed, moment_text
 from lakehouse.monitoring.looking.lookout import Lookout, WatchedFeed
 from lakehouse.resources.keys import asset_key
@@ -42,7 +43,7 @@ def _broke(lookout: Lookout, feed: WatchedFeed, found: Rejection, reason: str) -
         "error",
         _title(feed, found.source_file),
         (f"{found.why} No row of it was landed; the other files went on.", found.next_step, *lookout.whose(feed.table)),
-        (f"File: {found.key}", f"Reason: {reason}", *lookout.links(table=feed.table)),
+        (f"File: {shown(found.key)}", f"Reason: {shown(reason)}", *lookout.links(table=feed.table)),
         (f"put the corrected file into {feed.inbox}", f"lakehouse ingest {feed.name}"),
         feed.table,
         lookout.owner(feed.table),
@@ -50,7 +51,7 @@ def _broke(lookout: Lookout, feed: WatchedFeed, found: Rejection, reason: str) -
 
 
 def _title(feed: WatchedFeed, source_file: str) -> str:
-    return f"feed {feed.name}: file {source_file} was rejected"
+    return f"feed {feed.name}: file {shown(source_file)} was rejected"
 
 
 def _taken_away(lookout: Lookout, keys: list[str], old: Iterable[Incident]) -> Iterator[Mended]:

@@ -1,0 +1,19 @@
+"""Text that others chose, such as the name of a file or of its column, as it is shown to people.
+
+What cannot be seen is written as an escape, so that it can be, and so that no text steers a terminal.
+"""
+
+_MOST_CHARACTERS = 60
+_PLAIN_SIGNS = frozenset("._-/+=@")
+
+
+def quoted(name: str) -> str:
+    r"""Return a name in quotes, spaces at its ends and all: `' fruit'`, `'\ufeffid'`; a long one is cut."""
+    cut = "…" if len(name) > _MOST_CHARACTERS else ""
+    return f"{name[:_MOST_CHARACTERS]!r}{cut}"
+
+
+def shown(name: str) -> str:
+    """Return the name of a file whole: as it is where that is letters, digits and few signs, else in quotes."""
+    is_plain = bool(name) and all(character.isalnum() or character in _PLAIN_SIGNS for character in name)
+    return name if is_plain else repr(name)
