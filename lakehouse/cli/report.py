@@ -1,10 +1,12 @@
 """What became of an ingest, in lines for people: pure functions of its result."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lakehouse.cli.output import count
 from lakehouse.iceberg.foreign import shown
+from lakehouse.iceberg.writing.refusals import broken_rules
 from lakehouse.quality.metrics.values import NO_ANOMALY
 
 if TYPE_CHECKING:
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from lakehouse.resources.run_result import AssetResult
 
 _MANY = 6
+_DONE = ("published", "unchanged")
 
 
 def summary(result: "IngestResult") -> list[str]:
@@ -21,7 +24,6 @@ def summary(result: "IngestResult") -> list[str]:
         *(f"  {shown(key)} is still being written; the next ingest takes it" for key in result.unsettled),
         *(f"  {warning}" for warning in _warnings(result)),
         *tables(result.assets),
-        *_quarantined(result),
         *_anomalies(result),
     ]
 
@@ -50,12 +52,12 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def tables(assets: "Iterable[AssetResult]") -> list[str]:
-    """Say what each table got, in all runs that computed it."""
+    """Say what each table got, in all runs that computed it, and what was refused of it."""
     found: dict[str, list[AssetResult]] = {}
     for asset in assets:
-        if asset.status in ("published", "unchanged"):
-            found.setdefault(asset.table, []).append(asset)
-    return [_table(of_table) for of_table in found.values()]
+        found.setdefault(asset.table, []).append(asset)
+    done = ([asset for asset in of_table if asset.status in _DONE] for of_table in found.values())
+    return [*(_table(of_table) for of_table in done if of_table), *map(_refused, filter(_has_news, found.values()))]
 
 
 def _warnings(result: "IngestResult") -> list[str]:
@@ -82,14 +84,27 @@ def _sum(assets: "list[AssetResult]", key: str) -> int:
     return sum(asset.metadata.get(key, 0) for asset in assets)
 
 
-def _quarantined(result: "IngestResult") -> Iterator[str]:
-    names = {asset.table: asset.metadata.get("quarantine_table") for asset in result.assets}
-    for table, rows in result.quarantined.items():
-        verb = "was" if rows == 1 else "were"
-        yield (
-            f"{table}: {count(rows, 'row')} {verb} refused and quarantined, with reasons; "
-            f'look at them with: lakehouse sql "TABLE {names[table]}"'
-        )
+def _has_news(assets: "list[AssetResult]") -> bool:
+    """Whether rows of a table were refused that had not been before."""
+    return _sum(assets, "newly_quarantined_rows") > 0
+
+
+def _refused(assets: "list[AssetResult]") -> str:
+    """Say how many rows were refused, of what share, by which rules, and where they are."""
+    refused, new, judged = (_sum(assets, key) for key in ("quarantined_rows", "newly_quarantined_rows", "judged_rows"))
+    by_rule: Counter[str] = Counter()
+    for asset in assets:
+        by_rule.update(asset.metadata.get("refused_by_rule", {}))
+    verb = "was" if refused == 1 else "were"
+    rows = f"{refused:,} of {count(judged, 'row')}" if judged else count(refused, "row")
+    share = f" ({refused / judged * 100:.1f} %)" if judged else ""
+    first = f", {new:,} for the first time" if new < refused else ""
+    broken = f": {broken_rules(by_rule)}" if by_rule else ""
+    quarantine = next(asset.metadata["quarantine_table"] for asset in assets if "quarantine_table" in asset.metadata)
+    return (
+        f"{assets[-1].table}: {rows} {verb} refused and quarantined{share}{first}{broken}; "
+        f'look at them with: lakehouse sql "TABLE {quarantine}"'
+    )
 
 
 def _anomalies(result: "IngestResult") -> Iterator[str]:

@@ -139,6 +139,8 @@ class IcebergTable:
     rules: Sequence[Rule] = ()
     quarantine_name: str | None = None
     """Where refused rows go; `<name>_quarantine` where it is left out."""
+    max_refused_share: float | None = None
+    """Share of the rows of a write above which nothing is published; left out, half of 100 rows at the first one."""
     versions: Versions | None = None
     subject: str | None = None
     """The key column that stands for a person."""

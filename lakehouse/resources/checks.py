@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import dagster as dg
 
 from lakehouse.iceberg.outcome import Refused, RuleResult
+from lakehouse.iceberg.rules.refused_share import NAME as REFUSED_SHARE
+from lakehouse.iceberg.rules.refused_share import is_error_by_itself, refused_share
 from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.resources.keys import asset_key
 
@@ -48,20 +50,22 @@ def check_specs(table: "IcebergTable") -> list[dg.AssetCheckSpec]:
 
 
 def checked_rules(table: "IcebergTable") -> list[Rule]:
-    """Return the declared rules, and the one that each write of partitions has to keep."""
+    """Return the declared rules, the one that each write of partitions has to keep, and how much may be refused."""
     by = table.overwritten_by
+    rules = [*table.rules, *([refused_share(table)] if table.quarantining_rules else [])]
     if by is None:
-        return list(table.rules)
+        return rules
     said = f"{by} lies in the run's partitions"
-    return [*table.rules, Rule("in_partitions", said, (by,), "block", violated_by=said)]
+    return [*rules, Rule("in_partitions", said, (by,), "block", violated_by=said)]
 
 
 def results_of(table: "IcebergTable", found: Sequence[RuleResult]) -> list[RuleResult]:
     """Return what was found of each rule; where there was nothing to evaluate, that no row breaks it.
 
-    Without a result, Dagster would warn that a blocking check no longer holds back what is downstream.
+    Without a result, Dagster would warn that a blocking check no longer holds back what is downstream. How much of a
+    write was refused is said by none but that write.
     """
-    known = {result.rule.name for result in found}
+    known = {result.rule.name for result in found} | {REFUSED_SHARE}
     return [*found, *(RuleResult(rule, 0, 0) for rule in checked_rules(table) if rule.name not in known)]
 
 
@@ -71,16 +75,26 @@ def check_result(table: "IcebergTable", result: RuleResult, evaluated: Evaluated
         check_name=result.rule.name,
         asset_key=asset_key(table.name),
         passed=result.passed,
-        # One with two thresholds warns before it blocks.
-        severity=dg.AssetCheckSeverity.WARN if result.level == "warns" else severity(result.rule),
+        severity=_severity(result),
         description=_described(result, evaluated),
         metadata=_metadata(result, evaluated),
     )
 
 
 def severity(rule: Rule) -> dg.AssetCheckSeverity:
-    """Return ERROR for a rule that can block; a quarantined row, as one that is warned of, lets the rest go on."""
-    return dg.AssetCheckSeverity.ERROR if rule.can_block else dg.AssetCheckSeverity.WARN
+    """Return ERROR for a rule that can block; a quarantined row, as one that is warned of, lets the rest go on.
+
+    That most of the rows are refused is an ERROR too.
+    """
+    is_error = rule.can_block or is_error_by_itself(rule)
+    return dg.AssetCheckSeverity.ERROR if is_error else dg.AssetCheckSeverity.WARN
+
+
+def _severity(result: RuleResult) -> dg.AssetCheckSeverity:
+    # One with two thresholds warns before it blocks.
+    if result.level == "warns" and not is_error_by_itself(result.rule):
+        return dg.AssetCheckSeverity.WARN
+    return severity(result.rule)
 
 
 def sample_table(sample: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:

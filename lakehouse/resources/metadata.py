@@ -11,6 +11,7 @@ import dagster as dg
 
 from lakehouse.iceberg.history import history_of
 from lakehouse.iceberg.outcome import Outcome, Pin, Published, Quarantined
+from lakehouse.iceberg.rules.refused_share import NAME as REFUSED_SHARE
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.catalog import Catalog
@@ -41,7 +42,7 @@ def written_metadata(catalog: "Catalog", table: "IcebergTable", outcome: Outcome
         **standing_metadata(catalog, table, outcome.snapshot_id),
         **_counts(outcome),
         **outcome.measured,
-        **_quarantined(table, outcome),
+        **refused_rows(table, outcome),
         **_inputs(outcome.pins),
         **_scanned(outcome.pins.values()),
         **({"partitions": list(outcome.partitions)} if outcome.partitions else {}),
@@ -123,14 +124,22 @@ def _counts(outcome: Outcome) -> dict[str, Any]:
     return {name: value for name, value in counts.items() if value is not None}
 
 
-def _quarantined(table: "IcebergTable", outcome: Outcome) -> dict[str, Any]:
+def refused_rows(table: "IcebergTable", outcome: Outcome) -> dict[str, Any]:
+    """Return how many rows of a write were refused, of how many, and by which rules; nothing without a quarantine."""
     if table.quarantine is None:
         return {}
     found = outcome.quarantined
+    by_rule = {
+        result.rule.name: result.failed_rows
+        for result in outcome.results
+        if result.rule.on_failure == "quarantine" and result.failed_rows
+    }
+    judged = next((result.total_rows for result in outcome.results if result.rule.name == REFUSED_SHARE), 0)
     return {
         "quarantined_rows": found.rows if found else 0,
         "newly_quarantined_rows": found.new_rows if found else 0,
         "quarantine_table": table.quarantine.name,
+        **({"judged_rows": judged, "refused_by_rule": by_rule} if by_rule else {}),
     }
 
 

@@ -17,7 +17,7 @@ from lakehouse.resources.checks import Evaluated, check_result, check_specs, res
 from lakehouse.resources.holds import hold
 from lakehouse.resources.iceberg_io import IcebergIOManager, run_partitions
 from lakehouse.resources.keys import asset_key
-from lakehouse.resources.metadata import quarantined_metadata, written_metadata
+from lakehouse.resources.metadata import quarantined_metadata, refused_rows, written_metadata
 from lakehouse.resources.owed_runs import CATCH_UP
 from lakehouse.resources.refusal import refusal
 from lakehouse.resources.withheld import values_withheld
@@ -108,7 +108,8 @@ def _events(
     if isinstance(outcome, Refused):
         hold(context.instance, context.run.run_id, table, keys, written.read)
         yield from checks
-        raise refusal(outcome, context.run.run_id, written.metadata)
+        told = {**refused_rows(table, outcome), **written.metadata}
+        raise refusal(outcome, context.run.run_id, told)
     yield dg.MaterializeResult(
         asset_key=asset_key(table.name),
         metadata={

@@ -47,7 +47,7 @@ def test_quarantined_rows_are_counted_and_shown_the_way_to(lakehouse, deliver):
     ran = lakehouse("ingest", "fruits")
     assert (ran.code, ran.err) == (0, [])
     (said,) = [line for line in ran.out if "quarantined" in line]
-    assert said.startswith("silver.fruits: 2 rows were refused and quarantined")
+    assert said.startswith("silver.fruits: 2 of 3 rows were refused and quarantined (66.7 %): castable_id 2; ")
     statement = re.search(r'lakehouse sql "(.+)"', said)[1]
     assert lakehouse("sql", statement).out[-1] == "(2 rows)"
 

@@ -76,7 +76,10 @@ def test_takes_what_an_append_refuses(embedded_engine: Engine) -> None:
     done = write(embedded_engine, READINGS, rows_of(embedded_engine, "v int", [(1,), (99,), (2,)]))
     assert isinstance(done, Published) and done.quarantined is not None
     assert (done.added_rows, done.quarantined.rows) == (2, 1)
-    assert [(r.rule.name, r.failed_rows, r.total_rows) for r in done.results] == [("between_v", 1, 3)]
+    assert [(r.rule.name, r.failed_rows, r.total_rows) for r in done.results] == [
+        ("between_v", 1, 3),
+        ("refused_share", 0, 3),
+    ]
     assert content(embedded_engine, "bronze.readings_quarantine", "v", "_reasons") == [("99", ["between_v"])]
 
 
@@ -88,5 +91,5 @@ def test_of_an_append_that_is_all_refused_is_all_there_is(embedded_engine: Engin
 def test_stays_empty_where_an_append_is_clean(embedded_engine: Engine) -> None:
     done = write(embedded_engine, READINGS, rows_of(embedded_engine, "v int", [(1,)]))
     assert isinstance(done, Published) and done.quarantined is None
-    assert [(r.failed_rows, r.total_rows) for r in done.results] == [(0, 1)]
+    assert [(r.failed_rows, r.total_rows) for r in done.results] == [(0, 1), (0, 1)]
     assert content(embedded_engine, "bronze.readings_quarantine") == []

@@ -70,6 +70,7 @@ def test_a_check_blocks_where_its_rule_can() -> None:
         "row_count": True,
         "rows": False,
         "references_v": True,
+        "refused_share": False,
     }
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.declaration import types
 from lakehouse.iceberg.rules.measures import Aggregate, Difference
+from lakehouse.iceberg.rules.refused_share import NAME as REFUSED_SHARE
 from lakehouse.iceberg.rules.rule import Rule
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def check_rules(table: "IcebergTable") -> None:
             f"{table.name} has rules of the same name: {', '.join(sorted(names))}.",
             next_step="Give one of them a name=… of its own.",
         )
+    _check_refused_share(table)
     for rule in table.rules:
         if isinstance(rule.measure, Aggregate):
             _check_figure(table, rule, rule.measure.column)
@@ -33,6 +35,24 @@ def check_rules(table: "IcebergTable") -> None:
                 f"{table.overwritten_by}.",
                 next_step=f"Say by=…, the column of {rule.measure.table} that has the same partitions.",
             )
+
+
+def _check_refused_share(table: "IcebergTable") -> None:
+    share = table.max_refused_share
+    if any(rule.name == REFUSED_SHARE for rule in table.rules):
+        raise DeclarationError(
+            f"{table.name} has a rule named {REFUSED_SHARE}, as is the check of how many rows are refused.",
+            next_step="Give the rule another name=….",
+        )
+    if share is None:
+        return
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+        raise DeclarationError(f"{table.name}: max_refused_share is {share!r}; expected a share from 0 to 1.")
+    if not table.quarantining_rules:
+        raise DeclarationError(
+            f"{table.name} has max_refused_share, and no rule of it refuses rows.",
+            next_step="Say on_failure='quarantine' of a rule on rows, or leave the share out.",
+        )
 
 
 def _check_figure(table: "IcebergTable", rule: Rule, column: str) -> None:

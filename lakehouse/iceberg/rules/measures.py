@@ -72,8 +72,16 @@ class AgeHours:
         return "hours since the last publish"
 
 
+@dataclass(frozen=True)
+class RefusedShare:
+    """Rows that a write refused, as a share of those that it was given."""
+
+    def __str__(self) -> str:
+        return "share of the rows refused"
+
+
 Metadata = RowCount | RowCountChange | AverageFileMb | SchemaDifferences | AgeHours
-Measure = Aggregate | Difference | Metadata
+Measure = Aggregate | Difference | Metadata | RefusedShare
 
 
 def against_text(against: timedelta | int) -> str:

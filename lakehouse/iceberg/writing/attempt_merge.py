@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lakehouse.iceberg.joins import FEW, FEW_WHOLE, having
 from lakehouse.iceberg.outcome import Outcome, RuleResult
 from lakehouse.iceberg.quoting import among, counts, identifier, with_zone
+from lakehouse.iceberg.rules.measures import RefusedShare
 from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import IcebergTable, Merge
 from lakehouse.iceberg.writing import stage
@@ -16,6 +17,7 @@ from lakehouse.iceberg.writing.evaluation import judge_candidate, reader_of_othe
 from lakehouse.iceberg.writing.key_rules import KeyRule
 from lakehouse.iceberg.writing.measures import measured, measures
 from lakehouse.iceberg.writing.quarantine import Write, quarantine
+from lakehouse.iceberg.writing.refusals import judge_refusals
 from lakehouse.iceberg.writing.settle import publish, refuse, unchanged, with_counts
 from lakehouse.iceberg.writing.stage import Attempt
 from lakehouse.iceberg.writing.verdict import Split, counted, judged, split_rows
@@ -58,7 +60,7 @@ def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int
         )
     inserted, updated, deleted = (found[name] for name in (_INSERTED, _UPDATED, _DELETED))
     if inserted + updated + deleted == 0:
-        if any(result.blocks for result in results if result.rule.on_failure == "quarantine"):
+        if any(result.blocks for result in results if _is_of_refused(result.rule)):
             return refuse(attempt, results, quarantined, number, staged=False)
         return unchanged(attempt, results, quarantined, number)
     changed = candidate.accepted(compared.where(f"{_ACTION} <> 'same'"))
@@ -165,9 +167,15 @@ def _aggregates(table: IcebergTable, mode: Merge, candidate: Candidate) -> dict[
 def _results(attempt: Attempt, mode: Merge, candidate: Candidate, given: Split) -> list[RuleResult]:
     accepted_rows = given.count - given.refused_count
     results = judged(attempt, candidate, given, attempt.table.row_rules)
+    results += judge_refusals(attempt, candidate, given)
     bounded = [rule for rule in attempt.table.rules if rule.kind == "figures"]
     results += [RuleResult(rule, 0, accepted_rows, value=given.found[rule.name]) for rule in bounded]
     return results + [RuleResult(rule, 0, accepted_rows) for rule in attempt.table.rules if _is_key(rule, mode)]
+
+
+def _is_of_refused(rule: Rule) -> bool:
+    """Whether a rule speaks of the rows that go to the quarantine."""
+    return rule.on_failure == "quarantine" or isinstance(rule.measure, RefusedShare)
 
 
 def _with_repeated_keys(

@@ -15,6 +15,7 @@ from lakehouse.iceberg.writing.beside import beside
 from lakehouse.iceberg.writing.candidate import Candidate, prepare
 from lakehouse.iceberg.writing.evaluation import judge_candidate, reader_of_others
 from lakehouse.iceberg.writing.quarantine import Write, quarantine
+from lakehouse.iceberg.writing.refusals import judge_refusals, none_refused
 from lakehouse.iceberg.writing.settle import publish, refuse, unchanged, with_counts
 from lakehouse.iceberg.writing.stage import Attempt
 from lakehouse.iceberg.writing.verdict import counted, judged, split_rows
@@ -61,10 +62,10 @@ def _append(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[
         return [], None
     total = candidate.frame.count()
     if total == _added(attempt) and all(rule in rules for rule in casting):
-        return [RuleResult(rule, 0, total) for rule in rules], None
+        return [*(RuleResult(rule, 0, total) for rule in rules), *none_refused(attempt.table, total)], None
     judged_now = [*attempt.table.quarantining_rules, *casting]
     given = split_rows(candidate, candidate.frame, count(candidate.frame, counted(candidate, judged_now)))
-    split = judged(attempt, candidate, given, judged_now)
+    split = [*judged(attempt, candidate, given, judged_now), *judge_refusals(attempt, candidate, given)]
     quarantined = quarantine(attempt.engine, candidate, attempt.run, write, given)
     refused = quarantined.rows if quarantined else 0
     if total - refused > _added(attempt):
@@ -115,7 +116,8 @@ def _overwrite(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[_A
     ):
         stage.overwrite(attempt, candidate.accepted(kept), _overwritten(attempt))
         audited = _audited(attempt, rules)
-    return audited.with_split(split.result()), quarantined.result()
+    results = [*split.result(), *judge_refusals(attempt, candidate, given)]
+    return audited.with_split(results), quarantined.result()
 
 
 def _settle(attempt: Attempt, audited: _Audited, quarantined: Quarantined | None, number: int) -> Outcome:
