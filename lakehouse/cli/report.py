@@ -22,6 +22,7 @@ def summary(result: "IngestResult") -> list[str]:
     return [
         _delivery(result),
         *(f"  {shown(key)} is still being written; the next ingest takes it" for key in result.unsettled),
+        *(f"  {said}" for said in result.passed_over),
         *(f"  {warning}" for warning in _warnings(result)),
         *tables(result.assets),
         *_anomalies(result),
@@ -39,6 +40,8 @@ def rejected(files: "Iterable[RejectedReason]") -> list[str]:
 
 
 def _delivery(result: "IngestResult") -> str:
+    if not result.files and result.missing:
+        return f"Feed {result.feed.name}: no inbox, the folder {shown(result.missing)} is missing; files are put there"
     if not result.files:
         return f"Feed {result.feed.name}: no new file in {result.feed.inbox}"
     files = f"{count(len(result.files), 'file')} ({_listed(result.files)})"

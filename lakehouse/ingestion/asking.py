@@ -201,7 +201,8 @@ def _nothing(feed: Feed, found: Waiting, held: _Held) -> str:
     if found.unsettled:
         said.append(f"Still being written: {', '.join(map(shown, found.unsettled[:3]))}{_more(found.unsettled[3:])}.")
     if not said:
-        said.append(f"Nothing waits in {feed.inbox}, and every table is up to date.")
+        waits = f"The folder {shown(found.missing)} is missing" if found.missing else f"Nothing waits in {feed.inbox}"
+        said.append(f"{waits}, and every table is up to date.")
     return " ".join(said)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.ingestion.feed import Feed
 from lakehouse.ingestion.given import GIVEN_TAG, PATH_TAG, copied, given_store
+from lakehouse.ingestion.passed_over import passed_over_lines
 from lakehouse.ingestion.take import waiting
 from lakehouse.resources.dead_runs import fail_dead_runs
 from lakehouse.resources.engine import open_engine
@@ -37,13 +38,16 @@ class IngestResult:
 
     The first run lands the files; tables that are computed by days follow in one for each range of neighbouring days.
     `unsettled` are the files that are still being written; the next ingest takes them. `refused` are those rejected by
-    a run that failed before it could say so.
+    a run that failed before it could say so. `passed_over` says of what in the inbox is no file that nobody takes it.
+    `missing` is the inbox's folder where there is none.
     """
 
     feed: Feed
     runs: tuple[RunResult, ...] = ()
     unsettled: tuple[str, ...] = ()
     refused: tuple[RejectedReason, ...] = ()
+    passed_over: tuple[str, ...] = ()
+    missing: str | None = None
 
     @property
     def success(self) -> bool:
@@ -136,7 +140,8 @@ def _ingest(
         runs = tuple(_do(stages, run, lambda done: _left_waiting(done, feed)))
     landings = [run.asset(feed.table) for run in runs]
     is_untold = any(landing is not None and landing.status == "failed" for landing in landings)
-    return IngestResult(feed, runs, found.unsettled, refused_since(settings, feed, began_at) if is_untold else ())
+    refused = refused_since(settings, feed, began_at) if is_untold else ()
+    return IngestResult(feed, runs, found.unsettled, refused, passed_over_lines(found.passed_over), found.missing)
 
 
 def refused_since(settings: Settings, feed: Feed, moment: datetime) -> tuple[RejectedReason, ...]:

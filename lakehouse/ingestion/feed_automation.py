@@ -11,6 +11,7 @@ import dagster as dg
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.ingestion.asking import Asked, FeedAsking, request, unfinished
 from lakehouse.ingestion.feed import Feed
+from lakehouse.ingestion.passed_over import tell_passed_over
 from lakehouse.ingestion.take import Waiting, waiting
 from lakehouse.ingestion.watching import wait_until, watch
 from lakehouse.resources.dead_runs import fail_dead_runs
@@ -105,6 +106,8 @@ class FeedAutomation:
         fail_dead_runs(instance)
         wait_until(lambda: not unfinished(instance, self.feed), seconds, _RUN_LOOK_SECONDS)
         seen = waiting(self.feed, store)
+        for said in tell_passed_over(settings, self.feed, seen.passed_over):
+            context.log.warning(said)
         asked = ask(seen)
         if not asked.runs:
             found = watch(self.feed, store, until - time.monotonic(), seen)

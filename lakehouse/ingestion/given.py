@@ -16,7 +16,7 @@ from urllib.error import URLError
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.ingestion.feed import Feed
 from lakehouse.ingestion.names import file_format
-from lakehouse.resources.object_store import LocalObjectStore, ObjectStore, StoredObject
+from lakehouse.resources.object_store import LocalObjectStore, ObjectStore, PassedOver, StoredObject
 from lakehouse.resources.s3_store import S3ObjectStore, open_bucket
 from lakehouse.settings import Settings
 
@@ -45,6 +45,14 @@ class GivenStore:
     def objects(self, prefix: str) -> list[StoredObject]:
         """Return the copies for the inbox, and what the store has for any other prefix."""
         return self._of(prefix).objects(prefix)
+
+    def passed_over(self, prefix: str) -> list[PassedOver]:
+        """Return what is no file among the copies, for the inbox, or in the store."""
+        return self._of(prefix).passed_over(prefix)
+
+    def missing(self, prefix: str) -> str | None:
+        """Return which folder is not there."""
+        return self._of(prefix).missing(prefix)
 
     def stat(self, key: str) -> StoredObject | None:
         """Return the object as it is now; None where there is none."""
@@ -94,8 +102,13 @@ def copied(settings: Settings, feed: Feed, path: str) -> Iterator[Path]:
     Of a folder, files that are of none of the feed's formats are left alone; a file that is named is taken in any case.
 
     :param path: a file or a folder, an `s3://`, `https://` or `file://` address, or a key of the deployment's bucket.
-    :raises UsageError: when nothing is there.
+    :raises UsageError: when the path is empty, or nothing is there.
     """
+    if _is_empty(path):
+        raise UsageError(
+            f"--path is {path!r}, which names nothing; expected a file, a folder or an address.",
+            next_step="Say '.' for the working directory, or leave --path out for what waits in the inbox.",
+        )
     settings.make_home()
     with TemporaryDirectory(prefix=".given-", dir=settings.home) as name:
         inbox = Path(name) / feed.inbox
@@ -115,6 +128,13 @@ def given_store(base: ObjectStore, feed: Feed, folder: str | None) -> ObjectStor
     if folder is None:
         return base
     return GivenStore(base, LocalObjectStore(Path(folder), settle_seconds=0), feed.inbox)
+
+
+def _is_empty(path: str) -> bool:
+    """Whether a path names no place: the working directory would be taken for it, or the whole bucket."""
+    address = urllib.parse.urlsplit(path.strip())
+    needed = {"file": address.path, "s3": address.netloc, "s3a": address.netloc}
+    return not path.strip() or not needed.get(address.scheme, path)
 
 
 def _copy(settings: Settings, feed: Feed, path: str, inbox: Path) -> None:

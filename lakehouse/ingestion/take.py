@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import Event
 from typing import TypeVar
@@ -17,7 +17,7 @@ from lakehouse.ingestion.ingest import Ingest
 from lakehouse.ingestion.left import arrived
 from lakehouse.ingestion.names import judge_name, rejected_key
 from lakehouse.ingestion.staging import StagedFile, stage
-from lakehouse.resources.object_store import ObjectStore, StoredObject
+from lakehouse.resources.object_store import ObjectStore, PassedOver, StoredObject
 from lakehouse.resources.rejections import reason_key
 
 T = TypeVar("T")
@@ -27,10 +27,16 @@ _AT_ONCE = 4
 
 @dataclass(frozen=True)
 class Waiting:
-    """What an inbox holds: the complete files by (modified time, key), and the keys of those still being written."""
+    """What an inbox holds: the complete files by (modified time, key), and the keys of those still being written.
+
+    `passed_over` are links, pipes and the like, which nobody takes.
+    `missing` is the inbox's folder where there is none.
+    """
 
     files: tuple[StoredObject, ...] = ()
     unsettled: tuple[str, ...] = ()
+    passed_over: tuple[PassedOver, ...] = ()
+    missing: str | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -40,6 +46,11 @@ class Waiting:
 
 def waiting(feed: Feed, store: ObjectStore) -> Waiting:
     """Look into a feed's inbox; where a file was modified just now, look again once all are `settle_seconds` old."""
+    found = _files(feed, store)
+    return replace(found, passed_over=tuple(store.passed_over(feed.inbox)), missing=store.missing(feed.inbox))
+
+
+def _files(feed: Feed, store: ObjectStore) -> Waiting:
     seen, now = arrived(feed, store), datetime.now(UTC)
     missing = max((store.settle_seconds - _age(item, now) for item in seen), default=0.0)
     if missing <= 0:

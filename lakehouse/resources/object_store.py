@@ -9,9 +9,10 @@ Keys are relative to the home, or to the bucket, and have `/` between their part
 
 import os
 import shutil
+import stat
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from errno import EXDEV
+from errno import ELOOP, EXDEV
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Protocol
 
@@ -36,6 +37,15 @@ class StoredObject:
     """A folder's inode, times and size; an S3 object's ETag."""
 
 
+@dataclass(frozen=True)
+class PassedOver:
+    """What stands among the files and is none, so that nobody takes it."""
+
+    key: str
+    kind: str
+    """What it is, such as 'a link'."""
+
+
 class ObjectStore(Protocol):
     """What ingestion needs of a folder or a bucket."""
 
@@ -49,6 +59,12 @@ class ObjectStore(Protocol):
 
     def objects(self, prefix: str) -> list[StoredObject]:
         """Return the finished objects below a prefix that ends in `/`, by (modified time, key)."""
+
+    def passed_over(self, prefix: str) -> list[PassedOver]:
+        """Return what stands below a prefix and is no object, by key: the links and pipes of a folder."""
+
+    def missing(self, prefix: str) -> str | None:
+        """Return where objects of a prefix would stand, where that is not there; None where it is."""
 
     def stat(self, key: str) -> StoredObject | None:
         """Return the object as it is now; None where there is none."""
@@ -97,6 +113,23 @@ def _stop(error: OSError) -> None:
         raise error
 
 
+_KINDS = {
+    stat.S_IFLNK: "a link",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFBLK: "a device",
+    stat.S_IFCHR: "a device",
+}
+
+
+def _kind(path: Path) -> str | None:
+    """Return what is neither a file nor a folder; None where it is, or went away."""
+    try:
+        return _KINDS.get(stat.S_IFMT(path.lstat().st_mode))
+    except FileNotFoundError:
+        return None
+
+
 @dataclass(frozen=True)
 class LocalObjectStore:
     """A folder as an object store; sub-folders are parts of keys, and links are not followed."""
@@ -112,6 +145,22 @@ class LocalObjectStore:
         keys = (name.relative_to(folder).as_posix() for name in names)
         seen = [self.stat(f"{prefix}{key}") for key in keys if is_finished(key)]
         return sorted((item for item in seen if item), key=lambda item: (item.modified_at, item.key))
+
+    def passed_over(self, prefix: str) -> list[PassedOver]:
+        """Return the links, pipes, sockets and devices below a folder, by key."""
+        folder = self._path(prefix)
+        walked = os.walk(folder, onerror=_stop)
+        paths = (Path(parent) / name for parent, folders, files in walked for name in (*folders, *files))
+        found = []
+        for path in paths:
+            key, kind = path.relative_to(folder).as_posix(), _kind(path)
+            if kind and is_finished(key):
+                found.append(PassedOver(f"{prefix}{key}", kind))
+        return sorted(found, key=lambda one: one.key)
+
+    def missing(self, prefix: str) -> str | None:
+        """Return the path of the folder where it is not there."""
+        return None if self._path(prefix).is_dir() else str(self._path(prefix))
 
     def stat(self, key: str) -> StoredObject | None:
         """Return the file as it is now; None where there is none, or a folder or a link."""
@@ -132,8 +181,19 @@ class LocalObjectStore:
         return self.stat(key) is not None
 
     def open(self, key: str) -> BinaryIO:
-        """Open a file to read; unbuffered, since it is read in large blocks."""
-        return self._path(key).open("rb", buffering=0)  # type: ignore[return-value]
+        """Open a file to read; unbuffered, since it is read in large blocks.
+
+        What took its place is not opened: of a pipe, that would wait until somebody writes.
+        """
+        path = self._path(key)
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            raise FileNotFoundError(f"{path} is a link") if error.errno == ELOOP else error from error
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise FileNotFoundError(f"{path} is no file")
+        return os.fdopen(descriptor, "rb", buffering=0)  # type: ignore[return-value]
 
     def move(self, seen: StoredObject, key: str) -> bool:
         """Rename a file that is still as it was seen; copied first where the inbox is on another disk."""

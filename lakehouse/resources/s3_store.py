@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lakehouse.errors import UsageError
-from lakehouse.resources.object_store import StoredObject, is_finished
+from lakehouse.resources.object_store import PassedOver, StoredObject, is_finished
 from lakehouse.settings import Settings
 
 if TYPE_CHECKING:
@@ -44,6 +44,14 @@ class S3ObjectStore:
             if is_finished(item["Key"].removeprefix(prefix))
         ]
         return sorted(seen, key=lambda item: (item.modified_at, item.key))
+
+    def passed_over(self, prefix: str) -> list[PassedOver]:  # noqa: ARG002
+        """Return nothing: a bucket has objects alone."""
+        return []
+
+    def missing(self, prefix: str) -> str | None:  # noqa: ARG002
+        """Return nothing: a bucket has no folders that could be missing."""
+        return None
 
     def stat(self, key: str) -> StoredObject | None:
         """Return the object as it is now; None where there is none."""

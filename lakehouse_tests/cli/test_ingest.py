@@ -95,12 +95,11 @@ def test_a_blocked_table_names_the_rule_the_rows_and_a_sample(lakehouse, deliver
     assert '"fruit": "banana"' in said
 
 
-def test_nothing_waiting_is_said_and_is_no_failure(lakehouse):
+def test_nothing_waiting_is_said_and_is_no_failure(lakehouse, home):
+    (home / "inbox" / "fruits").mkdir(parents=True)
     ran = lakehouse("ingest")
-    assert (ran.code, ran.out) == (
-        0,
-        ["Feed bnpl: no new file in inbox/bnpl/", "Feed fruits: no new file in inbox/fruits/"],
-    )
+    missing = f"Feed bnpl: no inbox, the folder {home}/inbox/bnpl is missing; files are put there"
+    assert (ran.code, ran.out) == (0, [missing, "Feed fruits: no new file in inbox/fruits/"])
 
 
 @pytest.mark.unit

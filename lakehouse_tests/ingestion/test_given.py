@@ -83,6 +83,14 @@ def test_a_key_a_prefix_and_an_s3_address_are_taken(aws_settings: Settings) -> N
     assert len(store.objects("elsewhere/")) == 3
 
 
+@pytest.mark.parametrize("path", ["", " ", "file:", "file://", "s3://", "s3:///a.csv"])
+def test_a_path_that_names_nothing_is_refused(settings: Settings, folder: Path, monkeypatch, path: str) -> None:
+    monkeypatch.chdir(folder)
+    with pytest.raises(UsageError, match=r"which names nothing; expected a file, a folder or an address\. Say '\.'"):
+        names(settings, path)
+    assert names(settings, ".") == ["a.csv", "deeper/b.csv"]
+
+
 def test_nothing_at_a_path_is_told(settings: Settings, folder: Path) -> None:
     for path in (folder / "none.csv", folder / ".hidden.csv"):
         with pytest.raises(UsageError, match="There is no file at"):

@@ -1,0 +1,42 @@
+"""What stands in an inbox and is no file, such as a link or a pipe: nobody takes it, and people are told once."""
+
+from collections.abc import Sequence
+
+from lakehouse.iceberg.foreign import shown
+from lakehouse.ingestion.feed import Feed
+from lakehouse.resources.object_store import PassedOver
+from lakehouse.resources.reported import Report, read_reports, report_broken, report_mended
+from lakehouse.settings import Settings
+
+_MOST = 20
+_NEXT_STEP = "Copy the file itself into the inbox, or take this out of it."
+
+
+def passed_over_lines(found: Sequence[PassedOver]) -> tuple[str, ...]:
+    """Say of each that nobody takes it; of many, say how many more there are."""
+    more = len(found) - _MOST
+    lines = tuple(f"{_title(one)}. {_NEXT_STEP}" for one in found[:_MOST])
+    return (*lines, f"{more:,} more are passed over.") if more > 0 else lines
+
+
+def tell_passed_over(settings: Settings, feed: Feed, found: Sequence[PassedOver]) -> list[str]:
+    """Report as a warning what is there anew, and as mended what is gone; return what was said for the first time."""
+    told = _told(settings, feed)
+    there = {one.key: one for one in found[:_MOST]}
+    for key in told - there.keys():
+        report_mended(settings, key, "It is no longer in the inbox.")
+    new = [one for key, one in there.items() if key not in told]
+    for one in new:
+        title = f"feed {feed.name}: {_title(one)}"
+        report_broken(settings, Report(one.key, title, (_NEXT_STEP,), severity="warn", table=feed.table))
+    return [f"{_title(one)}. {_NEXT_STEP}" for one in new]
+
+
+def _told(settings: Settings, feed: Feed) -> set[str]:
+    """Return the keys that were reported and are not mended since."""
+    notes = {note.report.key: note for note in read_reports(settings)}
+    return {key for key, note in notes.items() if key.startswith(feed.inbox) and not note.mended}
+
+
+def _title(one: PassedOver) -> str:
+    return f"{shown(one.key)} is {one.kind}, and is passed over"
