@@ -12,7 +12,8 @@ from lakehouse.errors import SettingsError
 Deployment = Literal["local", "aws"]
 _MEMORY = (r"[1-9]\d*[kmgtKMGT]", "a number and its unit, such as 512m or 4g")
 _MASTER = (
-    r"local(\[.+\])?|local-cluster\[.+\]|spark://.+|k8s://.+|yarn",
+    r"local(\[(\*|[1-9]\d*)(, *[1-9]\d*)?\])?|local-cluster\[ *\d+ *, *\d+ *, *\d+ *\]"
+    r"|spark://[^,/:]+:\d+(,[^,/:]+:\d+)*|k8s://.+|yarn",
     "a master of Spark, such as local[*], local[2], spark://host:7077, k8s://… or yarn",
 )
 

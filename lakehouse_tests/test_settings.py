@@ -52,6 +52,9 @@ def test_on_aws_tables_are_in_the_bucket():
         ({"SPARK_REMOTE": "localhost:15002"}, "SPARK_REMOTE is 'localhost:15002'", "starts with 'sc://'"),
         ({"LAKEHOUSE_SPARK_MEMORY": "plenty"}, "LAKEHOUSE_SPARK_MEMORY is 'plenty'", "such as 512m or 4g"),
         ({"LAKEHOUSE_SPARK_MASTER": "here"}, "LAKEHOUSE_SPARK_MASTER is 'here'", "such as local[*]"),
+        ({"LAKEHOUSE_SPARK_MASTER": "local[abc]"}, "LAKEHOUSE_SPARK_MASTER is 'local[abc]'", "such as local[*]"),
+        ({"LAKEHOUSE_SPARK_MASTER": "local[0]"}, "LAKEHOUSE_SPARK_MASTER is 'local[0]'", "such as local[*]"),
+        ({"LAKEHOUSE_SPARK_MASTER": "spark://host"}, "LAKEHOUSE_SPARK_MASTER is 'spark://host'", "spark://host:7077"),
         ({"LAKEHOUSE_ALERT_URLS": "json://here/ slack"}, "LAKEHOUSE_ALERT_URLS: entry 2 of 2", "expected such as"),
         ({"LAKEHOUSE_HEARTBEAT_URL": "ping.example"}, "LAKEHOUSE_HEARTBEAT_URL does not", "the address of a web page"),
     ],
@@ -64,6 +67,13 @@ def test_what_is_wrong_is_named_with_what_was_expected(env, named, expected):
     assert expected in str(raised.value)
     assert raised.value.next_step
     assert raised.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "master", ["local", "local[*]", "local[2]", "local[2, 3]", "spark://a:7077,b:7077", "yarn", "k8s://https://a:6443"]
+)
+def test_the_masters_of_spark_are_taken(master):
+    assert Settings.from_env({"LAKEHOUSE_SPARK_MASTER": master}).spark_master == master
 
 
 def test_addresses_that_may_hold_a_secret_are_not_shown():

@@ -90,8 +90,11 @@ def _was_interrupted(error: BaseException | None) -> bool:
 
 
 def _one_line(error: Exception, state: State) -> str:
-    text = " ".join(str(error).split())
     if isinstance(error, LakehouseError):
-        return text
+        return str(error)
+    from lakehouse.iceberg.known_errors import known_error
+    from lakehouse.iceberg.spark_errors import plain
+
+    kind, text = type(error).__name__, str(error)
     hint = "" if state.verbose else " Run it again with --verbose for the traceback."
-    return f"{type(error).__name__}: {text.rstrip('.')}.{hint}"
+    return known_error(f"{kind}: {text}") or f"{plain(f'{kind}: {text}').rstrip('.')}.{hint}"

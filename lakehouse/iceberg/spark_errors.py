@@ -3,8 +3,13 @@
 import re
 from dataclasses import dataclass
 
+from lakehouse.iceberg.known_errors import known_error, without_links
+
 # The embedded Spark says `org.….ValidationException: …`, Spark Connect `(org.….ValidationException) …`.
 _JAVA_CLASS = re.compile(r"^\(?(?:[a-z_][\w$]*\.)+[A-Z][\w$]*(?:Exception|Error)(?:: |\) )")
+_KIND = re.compile(r"^(?:\w+\.)*(\w+): ")
+_KINDS = ("Py4JJavaError", "Py4JError", "SparkConnectGrpcException", "UnknownException")
+"""Kinds of error that say no more than that Spark raised it."""
 _PY4J = re.compile(r"^An error occurred while calling [\w.]+\.\s*:?\s*", re.DOTALL)
 # Where the message ends and the query, the plan or the stack begins.
 _REST = re.compile(r"\n\s*== |;\n|\n\s*'?\w+ .*\n\s*\+- |\n\s*at [\w.$/]+\(|\nJVM stacktrace:|\n\tat ")
@@ -19,14 +24,27 @@ _POSITION = re.compile(r"== SQL \(line (\d+), position (\d+)\)")
 
 def one_line(error: BaseException) -> str:
     """Return the message of an error in one line, with the place in the query where Spark tells it."""
-    text = _PY4J.sub("", str(error)).strip()
+    text = str(error)
+    return known_error(text) or _shortened(text, type(error).__name__)
+
+
+def plain(text: str) -> str:
+    """Return in one line what was kept of an error, which begins with its kind: without a Java stack or a link."""
+    found = _KIND.match(text)
+    kind, said = (found[1], text[found.end() :]) if found else ("", text)
+    line = known_error(text) or _shortened(said, kind)
+    return line if known_error(text) or not kind or kind in _KINDS else f"{kind}: {line}"
+
+
+def _shortened(text: str, otherwise: str) -> str:
+    text = without_links(_PY4J.sub("", text)).strip()
     message = _raised_in_worker(text) or _REST.split(text, maxsplit=1)[0]
     message = _SQLSTATE.sub("", _JAVA_CLASS.sub("", message.strip()))
-    line = " ".join(message.split()) or type(error).__name__
-    return f"{line}{place(error)}"
+    line = " ".join(message.split()) or otherwise
+    return f"{line}{place(text)}"
 
 
-def place(error: BaseException) -> str:
+def place(error: BaseException | str) -> str:
     """Return where in the query an error is, as ` (line 1, position 15)`; nothing where Spark does not tell."""
     found = _POSITION.search(str(error))
     return f" (line {found[1]}, position {found[2]})" if found else ""

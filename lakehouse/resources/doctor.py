@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -10,7 +9,6 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from lakehouse.errors import LakehouseError, TableDamaged
 from lakehouse.iceberg.catalog import CATALOG_NAME, Catalog
@@ -21,6 +19,7 @@ from lakehouse.resources.dev_note import DevNote, running_dev
 from lakehouse.resources.heartbeat import last_beat, told_places
 from lakehouse.resources.routes import name_of, read_routes
 from lakehouse.resources.sinks import FILE, FILE_NAME, LOG, check_url
+from lakehouse.resources.spark_address import place_of, problem_of
 from lakehouse.settings import Settings
 
 PYTHON_VERSIONS = ((3, 11), (3, 14))
@@ -33,7 +32,6 @@ _LOOK_AGAIN = (
     "its terminal and in logs/."
 )
 NEEDED_BYTES = 2_000_000_000
-_CONNECT_PORT = 15002
 
 
 @dataclass(frozen=True)
@@ -106,13 +104,11 @@ def _jars(settings: Settings) -> Finding:
 def _spark(settings: Settings) -> Finding:
     if not settings.spark_remote:
         return Finding("spark", ok=True, found=f"in process: {settings.spark_master}, {settings.spark_memory}")
-    address = urlsplit(settings.spark_remote)
-    try:
-        with socket.create_connection((address.hostname or "", address.port or _CONNECT_PORT), timeout=3):
-            return Finding("spark", ok=True, found=f"{settings.spark_remote} answers")
-    except OSError as error:
-        step = "Start the Spark Connect server, or unset SPARK_REMOTE to run Spark in process."
-        return Finding("spark", ok=False, found=f"{settings.spark_remote} does not answer: {error}", next_step=step)
+    place, problem = place_of(settings.spark_remote), problem_of(settings.spark_remote)
+    if not problem:
+        return Finding("spark", ok=True, found=f"{place} answers")
+    step = "Start the Spark Connect server, or unset SPARK_REMOTE to run Spark in process."
+    return Finding("spark", ok=False, found=f"{place} does not answer: {problem}", next_step=step)
 
 
 def _deployment(settings: Settings) -> Finding:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import dagster as dg
 
+from lakehouse.iceberg.spark_errors import plain
 from lakehouse.resources.causes import OURS, told_cause
 from lakehouse.resources.keys import table_name
 
@@ -125,7 +126,7 @@ def _failed_by_itself(event: dg.DagsterEvent) -> bool:
 def _text(error: Any) -> str:
     message = told_cause(error).message.strip()
     # Behind the prefix stands the kind of error, which the text makes plain.
-    return message.removeprefix(OURS)
+    return message.removeprefix(OURS) if message.startswith(OURS) else plain(message)
 
 
 def _plain(metadata: Mapping[str, dg.MetadataValue]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 dagster-pyspark's resource holds it. Nothing is resolved or downloaded at its start.
 """
 
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,10 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from lakehouse.errors import SetupError
 from lakehouse.iceberg.catalog import Catalog
+from lakehouse.iceberg.known_errors import known_error
+from lakehouse.iceberg.spark_errors import one_line
 from lakehouse.resources import jars, jvm
+from lakehouse.resources.spark_address import require_connect, require_master
 from lakehouse.settings import Settings
 
 if TYPE_CHECKING:
@@ -22,6 +26,14 @@ if TYPE_CHECKING:
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 _LOG_LIMIT_BYTES = 10_000_000
 _SHUFFLE_PARTITIONS = "8"
+_CONNECT_RETRIES = 5
+"""After pauses of 0.05, 0.2, 0.8, 3.2 and 12.8 seconds."""
+_LOCAL = re.compile(r"local(\[.*\])?")
+_CLOSED = {
+    # The driver listens on two more ports, which answered any process of the machine. Here Spark makes the secret
+    # itself, and keeps it to itself; a cluster has settings, and a secret, of its own.
+    "spark.authenticate": "true",
+}
 _opening = RLock()
 _sessions: dict[tuple[str, str], "SparkSession"] = {}
 
@@ -37,8 +49,9 @@ def session_configuration(settings: Settings) -> dict[str, str]:
     }
     if settings.spark_remote:
         return {"spark.remote": settings.spark_remote, **shared}
-    there = _in_this_process(settings) if settings.spark_master.startswith("local") else _on_a_cluster(settings)
-    return {**_embedded(settings), **there, **shared}
+    master = settings.spark_master
+    there = _in_this_process(settings) if master.startswith("local") else _on_a_cluster(settings)
+    return {**_embedded(settings), **there, **(_CLOSED if _LOCAL.fullmatch(master) else {}), **shared}
 
 
 def log_file(settings: Settings) -> Path:
@@ -52,11 +65,14 @@ def open_session(settings: Settings, catalog: Catalog) -> "SparkSession":
     The first call starts the JVM, or connects; later ones cost nothing. Spark opens a catalog once for a session and
     name, so another catalog (tests have two of one name) gets a session of its own on the same JVM.
 
-    :raises SetupError: when Java or a jar is missing or damaged, or when the JVM does not start.
+    :raises SetupError: when Java or a jar is missing or damaged, when the JVM does not start, or when nothing answers
+        where the settings say that Spark is.
     """
     key = (settings.spark_remote or "", repr(sorted(catalog.spark_configuration.items())))
     with _opening:
         if key not in _sessions:
+            if settings.spark_remote:
+                require_connect(settings.spark_remote)
             session = _another(settings) if _sessions else _first(settings)
             register(session, catalog)
             session.conf.set("spark.sql.defaultCatalog", catalog.name)
@@ -108,27 +124,38 @@ def _first(settings: Settings) -> "SparkSession":
     from dagster_pyspark import LazyPySparkResource
 
     configuration = session_configuration(settings)
-    if not settings.spark_remote:
-        _start_jvm(settings, configuration)
+    if settings.spark_remote:
+        return _impatient(LazyPySparkResource(spark_config=configuration).spark_session)
+    _start_jvm(settings, configuration)
     return LazyPySparkResource(spark_config=configuration).spark_session
+
+
+def _impatient(session: "SparkSession") -> "SparkSession":
+    """Let a client give up on a server that is gone after a quarter of a minute; by itself it does after ten."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    session.client.set_retry_policies([DefaultPolicy(max_retries=_CONNECT_RETRIES)])
+    return session
 
 
 def _another(settings: Settings) -> "SparkSession":
     from pyspark.sql import SparkSession
 
     if settings.spark_remote:
-        return SparkSession.builder.config(map=session_configuration(settings)).create()
+        return _impatient(SparkSession.builder.config(map=session_configuration(settings)).create())
     return next(iter(_sessions.values())).newSession()
 
 
 def _start_jvm(settings: Settings, configuration: dict[str, str]) -> None:
     """Start the JVM with its own output sent to a file, and the context that the session is then built on."""
+    from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway
 
     if SparkContext._active_spark_context:
         return
+    require_master(settings.spark_master)
     jars.require(settings)
     jvm.prepare(settings)
     conf = SparkConf().setAll(list(configuration.items()))
@@ -141,8 +168,15 @@ def _start_jvm(settings: Settings, configuration: dict[str, str]) -> None:
             f"The JVM of Spark did not start: {last_words(settings, started_at)}",
             next_step=f"`lakehouse doctor` shows which Java is used; all of what it said is in {log_file(settings)}.",
         ) from error
-    with _own_interrupts():
-        SparkContext(conf=conf, gateway=gateway)
+    try:
+        with _own_interrupts():
+            SparkContext(conf=conf, gateway=gateway)
+    except Py4JError as error:
+        gateway.shutdown()
+        raise SetupError(
+            f"Spark did not start on LAKEHOUSE_SPARK_MASTER={settings.spark_master}: {one_line(error).rstrip('.')}.",
+            next_step=f"Correct the setting, or unset it for local[*]; all that Spark said is in {log_file(settings)}.",
+        ) from error
 
 
 @contextmanager
@@ -172,5 +206,6 @@ def last_words(settings: Settings, started_at: int) -> str:
     """Return the end of what was said from a point of the log on."""
     with log_file(settings).open("rb") as file:
         file.seek(started_at)
-        lines = file.read().decode(errors="replace").split("\n")
-    return " ".join(line.strip() for line in lines if line.strip())[-500:] or "it said nothing."
+        lines = [line.strip() for line in file.read().decode(errors="replace").split("\n")]
+    said = " ".join(line for line in lines if line and not line.startswith(("at ", "... ")))
+    return known_error(said) or said[-500:] or "it said nothing."

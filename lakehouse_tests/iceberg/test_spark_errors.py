@@ -2,11 +2,11 @@
 
 import pytest
 
-from lakehouse.iceberg.spark_errors import one_line
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.spark_errors import one_line, plain
 
-pytestmark = pytest.mark.unit
 
-
+@pytest.mark.unit
 @pytest.mark.parametrize(
     ("text", "line"),
     [
@@ -41,3 +41,65 @@ pytestmark = pytest.mark.unit
 )  # fmt: skip
 def test_the_message_is_kept_and_the_stack_the_plan_and_the_query_are_not(text, line):
     assert one_line(RuntimeError(text)) == line
+
+
+STACK = (
+    "\n\tat org.apache.iceberg.hadoop.HadoopInputFile.newStream(HadoopInputFile.java:187)\n\tat java.base/x.Y(Z.java:1)"
+)
+FILE = "/home/warehouse/silver/fruits-2e00ebe171564d1ca6add1552b2df56a/data/a.parquet"
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "py4j.protocol.Py4JJavaError: An error occurred while calling o203.localCheckpoint.\n: "
+            "org.apache.spark.SparkException: Job aborted: org.apache.iceberg.exceptions.NotFoundException: "
+            f"Failed to open input stream for file: file:{FILE}{STACK}",
+            f"The file {FILE} is missing, and silver.fruits needs it. Put it back from a backup; "
+            "`lakehouse doctor` lists all that are missing.",
+        ),
+        (
+            "py4j.protocol.Py4JJavaError: An error occurred while calling o1.x.\n: java.io.IOException: odd" + STACK,
+            "odd",
+        ),
+        ("OSError: [Errno 28] No space left on device: '/home/x'", "The disk is full."),
+        (
+            "sqlalchemy.exc.OperationalError: (sqlite3.OperationalError) database or disk is full\n(Background on this "
+            "error at: https://sqlalche.me/e/21/e3q8)",
+            "The disk is full.",
+        ),
+        ("NoRegionError: You must specify a region.", "No AWS region is set. Set AWS_REGION."),
+        ("SdkClientException: Unable to load region from any of the providers in the chain x", "No AWS region is set."),
+        ("NoCredentialsError: Unable to locate credentials", "There are no AWS credentials. Set AWS_PROFILE"),
+        (
+            'EndpointConnectionError: Could not connect to the endpoint URL: "http://127.0.0.1:1/lake?list-type=2"',
+            "AWS does not answer at http://127.0.0.1:1. Check AWS_ENDPOINT_URL",
+        ),
+        ("Py4JJavaError: x.\n: java.lang.OutOfMemoryError: Java heap space" + STACK, "Spark ran out of memory. Set"),
+        ("ValueError: what an asset's function says", "ValueError: what an asset's function says"),
+        (
+            "sqlalchemy.exc.IntegrityError: (sqlite3.IntegrityError) UNIQUE\n[SQL: INSERT 1]\n(Background on this "
+            "error at: https://sqlalche.me/e/21/gkpj)",
+            "IntegrityError: UNIQUE",
+        ),
+    ],
+)
+def test_what_people_can_do_is_said_in_place_of_a_stack_or_a_link(text: str, line: str) -> None:
+    said = plain(text)
+    assert said.startswith(line)
+    assert "\n" not in said
+    assert ".java:" not in said
+    assert "https://" not in said
+
+
+def test_a_data_file_that_is_gone_is_named_with_its_table(embedded_engine: Engine, home) -> None:
+    table = embedded_engine.catalog.sql_name("silver.fruits")
+    embedded_engine.sql(f"CREATE NAMESPACE {embedded_engine.catalog.sql_name('silver')}")
+    embedded_engine.sql(f"CREATE TABLE {table} USING iceberg AS SELECT 1 AS id")
+    (file,) = (home / "warehouse").rglob("*.parquet")
+    file.unlink()
+    with pytest.raises(Exception, match="NotFoundException") as raised:
+        embedded_engine.sql(f"SELECT * FROM {table}").collect()
+    assert one_line(raised.value).startswith(f"The file {file} is missing, and silver.fruits needs it. Put it back")

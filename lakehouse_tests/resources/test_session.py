@@ -1,6 +1,10 @@
 """The session, and the two catalogs on it."""
 
+import socket
+import struct
 from dataclasses import replace
+
+import pytest
 
 from lakehouse.iceberg.catalog import Catalog
 from lakehouse.iceberg.engine import Engine
@@ -78,3 +82,34 @@ def test_a_cluster_is_sent_the_jars_and_can_reach_the_driver(settings):
 
     assert cluster["spark.jars"].count("file:///") == len(JARS)
     assert "spark.driver.bindAddress" not in cluster
+
+
+@pytest.mark.parametrize(
+    "master", ["spark://10.0.0.1:7077", "yarn", "k8s://https://10.0.0.1:6443", "local-cluster[1,1,1024]"]
+)
+def test_a_cluster_keeps_its_own_settings_for_who_may_connect(settings, master):
+    assert "spark.authenticate" not in session_configuration(replace(settings, spark_master=master))
+
+
+@pytest.mark.parametrize("master", ["local", "local[*]", "local[2, 3]"])
+def test_no_secret_is_among_what_spark_is_started_with(settings, master):
+    given = session_configuration(replace(settings, spark_master=master))
+    assert given["spark.authenticate"] == "true"
+    assert not [name for name in given if "secret" in name]
+
+
+def test_the_driver_answers_nobody_who_does_not_know_its_secret(spark):
+    """A request for a block, as any process of the machine could send it."""
+    port = block_manager_port(spark)
+    body = b"no request that shows a secret"
+    request = struct.pack(">bqi", 3, 1, len(body)) + body
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+        client.sendall(struct.pack(">q", len(request) + 8) + request)
+        said = client.recv(10_000).decode(errors="replace")
+    assert "Expected SaslMessage" in said
+
+
+def block_manager_port(spark) -> int:
+    """Where the driver gives away blocks."""
+    env = spark.sparkContext._jvm.org.apache.spark.SparkEnv.get()
+    return env.blockManager().blockManagerId().port()

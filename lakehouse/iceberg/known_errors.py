@@ -1,0 +1,105 @@
+"""Errors of Spark, of AWS, of databases and of the machine whose own words help nobody: what is wrong, and what to do.
+
+They are known by their text: the same one comes as a Java error, as a Python error of several libraries, and as what
+Dagster kept of either.
+"""
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A sign in the text of an error, and what is said in place of it; `{0}` is what the sign's group caught."""
+
+    sign: re.Pattern[str]
+    says: str
+
+
+def _known(sign: str, says: str) -> _Known:
+    return _Known(re.compile(sign), says)
+
+
+_FULL = (
+    "The disk is full. Free some, `lakehouse doctor` says how much there is; what was published stays, and the same "
+    "command again does what is left."
+)
+_KNOWN = (
+    _known(r"No space left on device|database or disk is full|SQLITE_FULL|\[Errno 28\]", _FULL),
+    _known(
+        r"disk I/O error",
+        "The disk could not be written: it is full, or fails. `lakehouse doctor` says how much of it is free; the "
+        "same command again does what is left.",
+    ),
+    _known(
+        r"System memory \d+ must be at least",
+        "LAKEHOUSE_SPARK_MEMORY is too little for Spark; expected at least 512m. Set it to more, or unset it for 2g.",
+    ),
+    _known(
+        r"NotFoundException: (?:Failed to open input stream for file|Location does not exist): (?:file:)?(\S+)"
+        r"|Failed to open input stream for file: (?:file:)?(\S+)|FAILED_READ_FILE\.FILE_NOT_EXIST\].*?(\S+/\S+)",
+        "The file {0} is missing{1}. Put it back from a backup; `lakehouse doctor` lists all that are missing.",
+    ),
+    _known(
+        r"Unable to locate credentials|Unable to load credentials from|NoCredentialsError",
+        "There are no AWS credentials. Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run where "
+        "a role is attached.",
+    ),
+    _known(r"You must specify a region|Unable to load region from", "No AWS region is set. Set AWS_REGION."),
+    _known(
+        r'Could not connect to the endpoint URL: "(\w+://[^/"]+)|Connect timeout on endpoint URL: "(\w+://[^/"]+)'
+        r"|Unable to execute HTTP request: Connect to (\S+)",
+        "AWS does not answer at {0}. Check AWS_ENDPOINT_URL, AWS_REGION and the network.",
+    ),
+    _known(r"NoSuchBucket", "The bucket is not there. Correct LAKEHOUSE_BUCKET, or make the bucket in that region."),
+    _known(
+        r"OutOfMemoryError",
+        "Spark ran out of memory. Set LAKEHOUSE_SPARK_MEMORY to more, such as 4g, and run this again.",
+    ),
+    _known(
+        r"Answer from Java side is empty|Error while sending or receiving|Py4JNetworkError",
+        "Spark's Java process ended in the middle of it, as one does that is killed for lack of memory. What was "
+        "published stays; the same command again does what is left. Its last words are in logs/spark.log.",
+    ),
+    _known(
+        r"StatusCode\.UNAVAILABLE|failed to connect to all addresses|SESSION_CHANGED|SESSION_NOT_FOUND",
+        "The Spark server ended in the middle of it, or was started anew. What was published stays; the same command "
+        "again does what is left.",
+    ),
+    _known(
+        r"StatusCode\.UNAUTHENTICATED|Invalid authentication token",
+        "The Spark server asks for another token. Correct `token=` in SPARK_REMOTE.",
+    ),
+    _known(
+        r"database disk image is malformed|file is not a database",
+        "A database of this home is damaged: catalog.db, or one of Dagster's below dagster/. Put it back from a "
+        "backup; `lakehouse doctor` reads catalog.db.",
+    ),
+)
+_TABLE = re.compile(r"/warehouse/([^/]+)/([^/]+?)(?:-[0-9a-f-]{32,36})?/(?:data|metadata)/")
+# What libraries add for those who wrote the program.
+_FOR_PROGRAMMERS = re.compile(
+    r"\(Background on this error at: [^)]*\)|\[SQL: .*?\](?=\s|$)|\[parameters: .*?\](?=\s|$)"
+    r"|For further information visit \S+",
+    re.DOTALL,
+)
+
+
+def known_error(text: str) -> str:
+    """Return what to say in place of an error's text; nothing where it is not known."""
+    for known in _KNOWN:
+        found = known.sign.search(text)
+        if found:
+            caught = next(filter(None, found.groups()), "").rstrip(".,;)")
+            return known.says.format(caught, _whose(caught))
+    return ""
+
+
+def without_links(text: str) -> str:
+    """Return an error's text without the query and the link that a library added to it."""
+    return _FOR_PROGRAMMERS.sub("", text)
+
+
+def _whose(path: str) -> str:
+    found = _TABLE.search(path)
+    return f", and {found[1]}.{found[2]} needs it" if found else ""

@@ -1,0 +1,81 @@
+"""Whether something answers where the settings say that Spark is: asked before Spark's own clients, which wait long."""
+
+import re
+import socket
+from urllib.parse import urlsplit
+
+from lakehouse.errors import SetupError
+
+CONNECT_PORT = 15002
+_SECONDS = 3.0
+HANDSHAKE_SECONDS = 10.0
+
+
+def place_of(remote: str) -> str:
+    """Return a Spark Connect address without what follows it, which may hold a token."""
+    address = urlsplit(remote)
+    return f"sc://{address.hostname}:{address.port or CONNECT_PORT}"
+
+
+def problem_of(remote: str) -> str:
+    """Return why nothing answers at a Spark Connect address; nothing where something does."""
+    address = urlsplit(remote)
+    return _refusal(address.hostname or "", address.port or CONNECT_PORT)
+
+
+def require_connect(remote: str) -> None:
+    """Make sure that a Spark Connect server answers.
+
+    :raises SetupError: when nothing listens there, or what does is no such server.
+    """
+    problem = problem_of(remote) or _handshake_problem(remote)
+    if problem:
+        raise SetupError(
+            f"SPARK_REMOTE is {place_of(remote)}, which does not answer: {problem}; expected a Spark Connect server.",
+            next_step="Start it, correct SPARK_REMOTE, or unset it to run Spark in this process.",
+        )
+
+
+def require_master(master: str) -> None:
+    """Make sure that one of the hosts of a standalone or Kubernetes master answers; Spark itself asks for minutes.
+
+    :raises SetupError: when none does.
+    """
+    problems = [_refusal(host, port) for host, port in _hosts(master)]
+    if problems and all(problems):
+        raise SetupError(
+            f"LAKEHOUSE_SPARK_MASTER is {master}, which does not answer: {problems[0]}; expected a master of Spark.",
+            next_step="Start it, correct LAKEHOUSE_SPARK_MASTER, or unset it for local[*].",
+        )
+
+
+def _hosts(master: str) -> list[tuple[str, int]]:
+    if master.startswith("spark://"):
+        return [(host, int(port)) for host, port in re.findall(r"([^,/:]+):(\d+)", master.removeprefix("spark://"))]
+    if master.startswith("k8s://"):
+        address = master.removeprefix("k8s://")
+        given = urlsplit(address if "://" in address else f"https://{address}")
+        return [(given.hostname or "", given.port or (80 if given.scheme == "http" else 443))]
+    return []
+
+
+def _refusal(host: str, port: int) -> str:
+    try:
+        with socket.create_connection((host, port), timeout=_SECONDS):
+            return ""
+    except OSError as error:
+        return error.strerror or str(error)
+
+
+def _handshake_problem(remote: str) -> str:
+    import grpc
+    from pyspark.sql.connect.client.core import DefaultChannelBuilder
+
+    channel = DefaultChannelBuilder(remote).toChannel()
+    try:
+        grpc.channel_ready_future(channel).result(timeout=HANDSHAKE_SECONDS)
+    except grpc.FutureTimeoutError:
+        return "it accepts connections, and says nothing that a client understands"
+    finally:
+        channel.close()
+    return ""
