@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 import click
 
 from lakehouse.cli.effects import effect, watch
+from lakehouse.cli.leave import written
 from lakehouse.cli.output import FORMATS, Format, json_list, render
 from lakehouse.cli.state import State, command, plain_name
-from lakehouse.cli.statements import declared_targets, split, targets
+from lakehouse.cli.statements import split
+from lakehouse.cli.upkeep import called_tables, carry_after, carry_before, check_calls
 from lakehouse.cli.values import column, json_value
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.iceberg.near_names import near_name
 from lakehouse.iceberg.spark_errors import missing_table, one_line
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 
 @command("sql")
@@ -29,25 +31,25 @@ def sql(state: State, statements: str, form: Format, write: bool) -> None:
 
     Such as lakehouse sql "SELECT * FROM silver.fruits". Several statements are separated by semicolons; `-` reads them
     from standard input; in JSON, those of several that have rows are one array of arrays. Times are in UTC.
+    Spark's ${…} is not replaced: what a statement does is told by its text.
     """
     parts = split(sys.stdin.read() if statements == "-" else statements)
     if not parts:
         raise UsageError("There is no statement to run.", next_step='Say for example lakehouse sql "SHOW NAMESPACES".')
-    declared = _declared_targets(state, parts)
-    if declared and not write:
-        raise UsageError(
-            f"This writes to {', '.join(declared)}, which the lakehouse computes from a declaration.",
-            next_step="Add --write to do it all the same; the next run may recompute those rows.",
-        )
+    check_calls(parts)
+    leave = written(state, parts)
+    if not write:
+        leave.need_leave()
     with state.progress("Starting Spark"):
-        spark = state.engine.spark
-    with _locked(state, declared), _printing(form, len(parts)) as show:
+        state.engine.spark  # noqa: B018
+    locked = sorted({*leave.tables, *called_tables(parts)})
+    with _locked(state, locked), _printing(form, len(parts)) as show:
         for number, statement in enumerate(parts, start=1):
             with _explained(state, number, len(parts)), state.progress("Running SQL"):
-                text, is_result = _run(state, spark, statement, form)
+                text, is_result = _run(state, statement, leave.tables, form)
             show(text, is_result)
-    for table in declared:
-        click.echo(f"{table} is computed from its declaration: the next run may recompute these rows.", err=True)
+    for line in leave.recomputed():
+        click.echo(line, err=True)
 
 
 @contextmanager
@@ -72,13 +74,6 @@ def _printing(form: Format, statements: int) -> Iterator[Callable[[str, bool], N
             click.echo(json_list(results))
 
 
-def _declared_targets(state: State, parts: Sequence[str]) -> list[str]:
-    if not any(targets(statement) for statement in parts):
-        return []
-    found = [name for statement in parts for name in declared_targets(statement, state.declared)]
-    return sorted(set(found))
-
-
 @contextmanager
 def _locked(state: State, tables: Sequence[str]) -> Iterator[None]:
     """Hold the locks of the declared tables, in one order for all, so that nobody waits in a circle."""
@@ -91,10 +86,18 @@ def _locked(state: State, tables: Sequence[str]) -> Iterator[None]:
         yield
 
 
-def _run(state: State, spark: "SparkSession", statement: str, form: Format) -> tuple[str, bool]:
-    """Run one statement; return what to print, and whether that is rows."""
+def _run(state: State, statement: str, locked: Sequence[str], form: Format) -> tuple[str, bool]:
+    """Run one statement; return what to print, and whether that is rows.
+
+    :param locked: the declared tables that may be written to.
+    """
+    spark = state.engine.spark
+    # A statement before it may have set this: what is put in place of `${…}` nobody has judged.
+    spark.conf.set("spark.sql.variable.substitute", "false")
+    carry_before(state.engine, statement, locked)
     before = watch(state.engine.catalog, statement)
     frame = spark.sql(statement)
+    carry_after(state.engine, statement)
     if not frame.columns:
         return effect(state.engine.catalog, statement, before), False
     return _rendered(frame, form), True

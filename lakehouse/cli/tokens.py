@@ -5,9 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+Kind = Literal["word", "quoted", "text", "mark"]
+UNCLEAR_COMMENT = "/*/*+"
+"""The mark of a comment that holds the beginning of a hint: where it ends cannot be told."""
+# A hint is none of the comments: Spark reads what is in it. What is neither ASCII nor part of a word separates words.
 _TOKEN = re.compile(
     r"""
-      (?P<space>\s+ | --(?:\\\n|[^\n])*)
+      (?P<space>\s+ | --(?:\\\n|[^\r\n])* | [^\x00-\x7f\w]+)
+    | (?P<hint>/\*\+ | \*/)
     | (?P<comment>/\*)
     | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
     | (?P<text>'(?:[^'\\]|\\.|'')*(?:'|\Z) | "(?:[^"\\]|\\.|"")*(?:"|\Z))
@@ -25,10 +30,12 @@ _COMMENT_MARK = re.compile(r"/\*|\*/")
 class Token:
     """A word, a name in backquotes, a text in quotes (both without them) or a mark, and where it stood."""
 
-    kind: Literal["word", "quoted", "text", "mark"]
+    kind: Kind
     text: str
     start: int
     end: int
+    quote: str = ""
+    """What a text begins and ends with; nothing of other tokens, and of texts without a character that ends them."""
 
     @property
     def keyword(self) -> str:
@@ -39,6 +46,17 @@ class Token:
     def is_name(self) -> bool:
         """Whether it can be a part of a table's name."""
         return self.kind in ("word", "quoted")
+
+    def is_mark(self, mark: str) -> bool:
+        """Whether it is this mark, and no text or name that looks like it."""
+        return self.kind == "mark" and self.text == mark
+
+    @property
+    def plain_text(self) -> str | None:
+        """The text as Spark has it; None of what is no text, or has a character that may stand for another."""
+        special = ["\\", "${", *self.quote]
+        is_plain = self.kind == "text" and not any(found in self.text for found in special)
+        return self.text if is_plain else None
 
 
 def tokenize(text: str) -> list[Token]:
@@ -53,15 +71,17 @@ def _tokens(text: str) -> Iterator[Token]:
         if match is None:
             raise AssertionError("unreachable: the last alternative takes any character")
         end = _comment_end(text, at) if match["comment"] else match.end()
+        if match["comment"] and "/*+" in text[at:end]:
+            yield Token("mark", UNCLEAR_COMMENT, at, end)
         if token := _token(match):
-            yield Token(*token, at, end)
+            yield Token(*token, at, end, quote=match["text"][0] if match["text"] else "")
         at = end
 
 
-def _token(match: re.Match[str]) -> tuple[Literal["word", "quoted", "text", "mark"], str] | None:
+def _token(match: re.Match[str]) -> tuple[Kind, str] | None:
     if match["word"]:
         return "word", match[0]
-    if match["mark"]:
+    if match["mark"] or match["hint"]:
         return "mark", match[0]
     if match["quoted"]:
         return "quoted", match[0][1:-1].replace("``", "`")

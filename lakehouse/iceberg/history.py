@@ -81,6 +81,12 @@ class History:
         """Main and the snapshots that it descends from, newest first, as far back as they are kept."""
         return tuple(self.ancestors(self.refs.get(MAIN)))
 
+    @property
+    def last_write(self) -> Snapshot | None:
+        """The newest snapshot that tells by which declaration the rows were made: no compaction, and no evolution."""
+        kept = (found for found in self.line if found.operation != "replace")
+        return next((found for found in kept if found.stamp is None or found.stamp.kind != "evolution"), None)
+
     def head(self, ref: str) -> Snapshot | None:
         """The snapshot that a branch or tag points at; None where there is no such ref."""
         snapshot_id = self.refs.get(ref)

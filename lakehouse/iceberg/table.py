@@ -52,7 +52,7 @@ class Append:
     """Rows are added. Rows whose `once_by` values the table already has are left out, so that a re-run adds nothing.
 
     `once_by=None` stands for the columns of a delivery (`_source_file`, `_source_sha256`) where the table has them;
-    `once_by=()` says that each run adds its rows.
+    `once_by=()` says that each run adds its rows, and is for what is computed from no other table.
     """
 
     once_by: tuple[str, ...] | None = None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lakehouse.errors import FrameMismatch, WriteConflict
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.evolving import evolution
-from lakehouse.iceberg.history import History, Snapshot, read_history
+from lakehouse.iceberg.history import History, read_history
 from lakehouse.iceberg.inspecting.scanned import with_scanned
 from lakehouse.iceberg.outcome import Outcome, Pin, Published, Refused, Unchanged
 from lakehouse.iceberg.owed_partitions import met_places, watermarks
@@ -143,12 +143,8 @@ def _fence(engine: Engine, table: IcebergTable, run: Run, write_id: str, inputs:
 
 def _was_declared_otherwise(history: History, table: IcebergTable) -> bool:
     """Whether the table's rows may be other than what it now declares: rules changed, or somebody else wrote."""
-    last = next((found for found in history.line if found.operation != "replace" and not _is_evolution(found)), None)
+    last = history.last_write
     return last is None or last.stamp is None or last.stamp.declaration != table.declaration_hash
-
-
-def _is_evolution(snapshot: Snapshot) -> bool:
-    return snapshot.stamp is not None and snapshot.stamp.kind == "evolution"
 
 
 def _nothing_new(inputs: Mapping[str, Input], pins: Mapping[str, Pin], run: Run) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from lakehouse.errors import DeclarationError, LakehouseError
+from lakehouse.iceberg.input_checks import check_appended_once
 from lakehouse.iceberg.outcome import Outcome
 from lakehouse.iceberg.read import Input
 from lakehouse.iceberg.run import Run
@@ -40,6 +41,7 @@ def iceberg_asset(
     def decorate(compute: "Callable[..., DataFrame]") -> dg.AssetsDefinition:
         _check_parameters(table, compute, given)
         _check_standing(table, given)
+        check_appended_once(table, given)
 
         def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
             with _in_one_line(table, compute):

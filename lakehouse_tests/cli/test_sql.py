@@ -206,3 +206,49 @@ def test_the_traceback_is_shown_on_demand(lakehouse):
 @pytest.mark.parametrize("statements", ["", " ; ", "-- nothing"])
 def test_nothing_to_run_is_wrong_usage(lakehouse, statements):
     assert lakehouse("sql", statements).code == 2
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "SET verb = DELETE FROM; ${verb} t.fruits",
+        "SET spark.sql.variable.substitute = true; SET verb = DELETE FROM; ${verb} t.fruits",
+        "${env:HOME} FROM t.fruits",
+    ],
+)
+def test_what_a_statement_does_is_told_by_its_text(lakehouse, fruits, script):
+    ran = lakehouse("sql", script)
+    assert ran.code != 0
+    assert lakehouse("sql", "--format", "csv", "SELECT count(*) AS n FROM t.fruits").out == ["n", "3"]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        "EXECUTE IMMEDIATE 'DEL' || 'ETE FROM silver.fruits'",
+        "DECLARE v STRING DEFAULT 'DELETE FROM silver.fruits'; EXECUTE IMMEDIATE v",
+        "EXPLAIN EXECUTE IMMEDIATE 'DELETE FROM silver.fruits'",
+        "CREATE TEMPORARY VIEW f AS SELECT * FROM silver.fruits; DELETE FROM f",
+        "CREATE VIEW t.v AS SELECT * FROM lakehouse.silver.fruits; DELETE FROM t.v",
+        "DELETE FROM t.kept",
+        "USE t; EXECUTE IMMEDIATE 'DELETE FROM kept'",
+        "USE silver; DELETE FROM fruits",
+        "DELETE FROM silver.IDENTIFIER('fruits')",
+        "SELECT 1; DELETE\u200bFROM silver.fruits",
+        "SELECT 1; DELETE\u00a0FROM silver.fruits",
+        "SELECT 1; DELETE FROM SILVER.FRUITS",
+        "CALL system.rewrite_data_files(table => concat('silver', '.fruits'))",
+        "SET spark.sql.catalog.second = org.apache.iceberg.spark.SparkCatalog; DELETE FROM second.silver.fruits",
+        "BEGIN DELETE FROM silver.fruits; END",
+        "DROP NAMESPACE silver CASCADE",
+        "ALTER TABLE silver.fruits RENAME TO silver.other",
+        "EXECUTE IMMEDIATE concat('DROP TABLE silver.fruits')",
+    ],
+)
+def test_no_statement_changes_a_declared_table_without_leave(lakehouse, write):
+    made = "CREATE NAMESPACE t; CREATE NAMESPACE silver; CREATE TABLE silver.fruits AS SELECT 1 AS id;"
+    kept = "CREATE VIEW t.kept AS SELECT * FROM lakehouse.silver.fruits"
+    assert lakehouse("sql", f"{made} {kept}", "--write").code == 0
+    ran = lakehouse("sql", write)
+    assert ran.code != 0
+    assert lakehouse("sql", "--format", "csv", "TABLE lakehouse.silver.fruits").out == ["id", "1"]

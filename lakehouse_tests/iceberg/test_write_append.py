@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from pyspark.sql import DataFrame
@@ -10,6 +11,7 @@ from lakehouse.errors import FrameMismatch
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import read_history
 from lakehouse.iceberg.outcome import Published, Refused, Unchanged
+from lakehouse.iceberg.read import incremental
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.run import Run
@@ -19,6 +21,7 @@ from lakehouse_tests.iceberg.declarations import DELIVERED, EVENTS, content, del
 
 pytestmark = pytest.mark.spark
 SCHEMA = "id bigint, v int"
+COPIED = replace(EVENTS, name="silver.copied", write=Append(once_by=("id",)))
 
 
 def test_publishes_rows_with_counts_from_metadata(engine: Engine) -> None:
@@ -147,3 +150,21 @@ def test_warns_and_publishes(engine: Engine) -> None:
         ("unique_id", True, 0),
         ("between_v", False, 1),
     ]
+
+
+def test_of_an_input_that_is_read_in_full_again_adds_no_row_twice(embedded_engine: Engine) -> None:
+    """Rows of the input went, or nobody knows any more what the table was computed from."""
+    inputs = {"events": incremental(EVENTS.name)}
+    write(embedded_engine, EVENTS, rows_of(embedded_engine, SCHEMA, [(1, 10), (2, 20), (3, 30)]))
+    write(embedded_engine, COPIED, lambda events: events, inputs)
+    embedded_engine.sql(f"DELETE FROM {embedded_engine.catalog.sql_name(EVENTS.name)} WHERE id = 1")
+    write(embedded_engine, EVENTS, rows_of(embedded_engine, SCHEMA, [(4, 40)]))
+    done = write(embedded_engine, COPIED, lambda events: events, inputs)
+    assert done.added_rows == 1
+    catalog, name = embedded_engine.catalog.name, COPIED.name
+    embedded_engine.sql(f"INSERT INTO {embedded_engine.catalog.sql_name(name)} VALUES (5, 50)")
+    expire = f"table => '{catalog}.{name}', older_than => now(), retain_last => 1"
+    embedded_engine.sql(f"CALL {catalog}.system.expire_snapshots({expire})")
+    assert read_history(embedded_engine, name).watermark(EVENTS.name) is None
+    again = write(embedded_engine, COPIED, lambda events: events, inputs)
+    assert isinstance(again, Unchanged) and len(content(embedded_engine, name)) == 5

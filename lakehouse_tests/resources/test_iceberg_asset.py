@@ -5,8 +5,8 @@ import pytest
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.outcome import Refused
-from lakehouse.iceberg.read import incremental, latest, standing
-from lakehouse.iceberg.table import Column, IcebergTable, Overwrite, OverwritePartitions
+from lakehouse.iceberg.read import as_of, incremental, latest, standing
+from lakehouse.iceberg.table import Append, Column, IcebergTable, Overwrite, OverwritePartitions
 from lakehouse.resources.iceberg_asset import iceberg_asset
 from lakehouse.resources.refusal import refusal
 from lakehouse_tests.resources.conftest import PEOPLE, Project
@@ -202,6 +202,28 @@ def test_rows_that_stand_in_a_partition_are_not_lost_by_a_declaration(inputs, me
         @iceberg_asset(table, inputs=inputs)
         def t(came):
             return came
+
+
+@pytest.mark.parametrize("given", [incremental("bronze.raw"), latest("bronze.raw"), as_of("bronze.raw", tag="x")])
+def test_an_append_from_another_table_needs_what_makes_a_row_happen_once(given):
+    table = IcebergTable("gold.t", "t", [Column("v", "int")], write=Append(once_by=()))
+    message = r"gold\.t: Append\(once_by=\(\)\).*raw \(\w+ of bronze\.raw\).*expected.*once_by=\('v',\)"
+
+    with pytest.raises(DeclarationError, match=message):
+
+        @iceberg_asset(table, inputs={"raw": given})
+        def t(raw):
+            return raw
+
+
+def test_an_append_from_no_table_may_add_the_rows_of_each_run():
+    table = IcebergTable("gold.t", "t", [Column("v", "int")], write=Append(once_by=()))
+
+    @iceberg_asset(table)
+    def t():
+        raise NotImplementedError
+
+    assert t.keys == {dg.AssetKey(["gold", "t"])}
 
 
 def _evaluations(project, check):
