@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lakehouse.cli.output import complain
+from lakehouse.cli.records import plan_record, print_records, text_or_json
 from lakehouse.cli.state import State, command
 from lakehouse.errors import LakehouseError
 
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 @command("plan")
 @click.argument("names", metavar="[TABLE]...", nargs=-1)
 @click.option("--check", is_flag=True, help="Exit with 1 where a change is pending.")
-def plan(state: State, names: tuple[str, ...], check: bool) -> None:
+@text_or_json
+def plan(state: State, names: tuple[str, ...], check: bool, form: str) -> None:
     """Show what the declarations would change.
 
     In all tables where none is named. A line marked "by lakehouse apply" waits for that; the others happen by
@@ -26,8 +28,11 @@ def plan(state: State, names: tuple[str, ...], check: bool) -> None:
 
     with state.progress("Reading the tables' metadata"):
         found = [plan_now(state.engine, table) for table in _named(state, names)]
-    for one in found:
-        _print_plan(one)
+    if form == "json":
+        print_records(map(plan_record, found))
+    else:
+        for one in found:
+            _print_plan(one)
     pending = [one.table for one in found if not one.is_empty]
     if check and pending:
         raise LakehouseError(

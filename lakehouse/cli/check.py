@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING
 import click
 
 from lakehouse.cli.output import conclude, count
+from lakehouse.cli.records import check_record, print_records, text_or_json
 from lakehouse.cli.state import State, command, not_there_yet
 
 if TYPE_CHECKING:
     from lakehouse.resources.run_result import CheckResult
 
+_NOTHING_THERE = "No declared table is there yet. `lakehouse demo` or `lakehouse ingest` makes some."
+
 
 @command("check")
 @click.argument("names", metavar="[TABLE]...", nargs=-1)
-def check(state: State, names: tuple[str, ...]) -> None:
+@text_or_json
+def check(state: State, names: tuple[str, ...], form: str) -> None:
     """Evaluate the checks of tables, and write nothing.
 
     They look at what readers see, of all tables where none is named. It fails where a check of severity ERROR does; one
@@ -25,7 +29,9 @@ def check(state: State, names: tuple[str, ...]) -> None:
 
     tables = _there(state, names)
     if not tables:
-        click.echo("No declared table is there yet. `lakehouse demo` or `lakehouse ingest` makes some.")
+        click.echo(_NOTHING_THERE, err=form == "json")
+        if form == "json":
+            print_records(())
         return
     with state.progress(f"Checking {count(len(tables), 'table')}"):
         run = evaluate(definitions, state.settings, tables)
@@ -35,7 +41,10 @@ def check(state: State, names: tuple[str, ...]) -> None:
         if not found.passed and found.severity == "ERROR"
     ]
     said = failed or ([] if run.success else run.messages)
-    conclude(_lines(tables, run.checks), said, success=run.success and not failed)
+    if form == "json":
+        print_records(map(check_record, run.checks))
+    lines = () if form == "json" else _lines(tables, run.checks)
+    conclude(lines, said, success=run.success and not failed)
 
 
 def _there(state: State, names: tuple[str, ...]) -> list[str]:

@@ -26,7 +26,7 @@ TABLE_ROWS = 100
 @click.argument("name", metavar="TABLE")
 @click.option("--from", "since", metavar="POINT", help="What to compare with; by default what readers saw before.")
 @click.option("--to", "until", metavar="POINT", default="main", show_default=True, help="What to compare.")
-@click.option("--key", metavar="COLUMNS", help="What identifies a row, such as a,b; by default as declared.")
+@click.option("--key", metavar="COLUMNS", help="What tells rows apart, such as a,b; by default as declared.")
 @click.option("--limit", type=click.IntRange(min=0), help=f"Rows to print; {TABLE_ROWS} in a table, else all.")
 @click.option("--summary", is_flag=True, help="Only count.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
@@ -51,11 +51,12 @@ def diff(
 
     named = state.table_there(name)
     with state.progress("Reading the table's metadata"):
-        given = [part.strip() for part in key.split(",")] if key else _declared_key(state, named)
+        given = _declared_key(state, named) if key is None else [part.strip() for part in key.split(",")]
         planned = plan_diff(state.engine, named, since, until, given)
     if limit is None and form == "table":
         limit = TABLE_ROWS
-    _print(planned, _found(state, planned, 0 if summary else limit), form, summary)
+    found = _found(state, planned, 0 if summary else limit, is_key_given=key is not None)
+    _print(planned, found, form, summary)
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,9 @@ def _declared_key(state: State, table: str) -> Sequence[str]:
     return declared_key(state.declared[table]) if table in state.declared else ()
 
 
-def _found(state: State, planned: "Diff", limit: int | None) -> _Found:
+def _found(state: State, planned: "Diff", limit: int | None, *, is_key_given: bool) -> _Found:
     from lakehouse.iceberg.inspecting.diff import Counts
+    from lakehouse.iceberg.inspecting.diff_key import check_unique
 
     if planned.is_empty:
         return _Found(Counts(), [Column(name) for name in _names(planned)])
@@ -80,6 +82,8 @@ def _found(state: State, planned: "Diff", limit: int | None) -> _Found:
         _ = state.engine.spark
     with state.progress("Comparing the rows"):
         try:
+            if is_key_given:
+                check_unique(state.engine, planned)
             return _compared(state, planned, limit)
         except LakehouseError:
             raise

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 import click
 
+from lakehouse.cli.fitting import lines_of, terminal_width
 from lakehouse.cli.values import Column, as_text
 from lakehouse.errors import UsageError
 
@@ -29,20 +30,21 @@ def render(form: Format, columns: Sequence[Column], rows: Rows) -> str:
     return writers[form](columns, rows)
 
 
-def table(columns: Sequence[Column], rows: Rows, *, noun: str = "row", footer: str = "") -> str:
+def table(
+    columns: Sequence[Column], rows: Rows, *, noun: str = "row", footer: str = "", width: int | None = None
+) -> str:
     """Write an aligned table, NULL shown, numbers on the right, and how many rows there are.
+
+    It is as wide as the terminal at most, and as wide as its cells where another program reads it.
 
     :param noun: what a row stands for.
     :param footer: said in place of the number of rows.
+    :param width: in place of the terminal's.
     """
-    texts = [[_shown(value) for value in row] for row in rows]
     headings = [_shown(column.name) for column in columns]
-    widths = [max(_width(line[at]) for line in [headings, *texts]) for at in range(len(columns))]
-    lines = [
-        _line([(text, width, False) for text, width in zip(headings, widths, strict=True)]),
-        "-+-".join("-" * width for width in widths),
-        *(_line([(row[at], widths[at], column.is_number) for at, column in enumerate(columns)]) for row in texts),
-    ]
+    texts = [[_shown(value) for value in row] for row in rows]
+    width = terminal_width() if width is None else width
+    lines = lines_of([headings, *texts], [column.is_number for column in columns], width)
     return "\n".join([*lines, f"({footer or count(len(rows), noun)})"])
 
 
@@ -107,20 +109,6 @@ def printable(text: str) -> str:
 
 def _shown(value: Any) -> str:
     return printable("NULL" if value is None else as_text(value))
-
-
-def _width(text: str) -> int:
-    from rich.cells import cell_len
-
-    return cell_len(text)
-
-
-def _line(cells: Sequence[tuple[str, int, bool]]) -> str:
-    padded = [
-        " " * (width - _width(text)) + text if right else text + " " * (width - _width(text))
-        for text, width, right in cells
-    ]
-    return " | ".join(padded).rstrip()
 
 
 def conclude(said: Iterable[str], complaints: Iterable[str], *, success: bool) -> None:

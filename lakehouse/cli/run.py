@@ -1,14 +1,19 @@
 """`lakehouse demo` and `lakehouse ingest`: delivered files through Dagster into the tables."""
 
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import click
 
 from lakehouse.cli.output import complain, table
+from lakehouse.cli.records import ingest_record, print_records, text_or_json
 from lakehouse.cli.report import complaints, rejected, summary
 from lakehouse.cli.state import State, command
 from lakehouse.cli.values import Column
 from lakehouse.errors import UsageError
+
+if TYPE_CHECKING:
+    from lakehouse.ingestion.catch_up import IngestResult
 
 SUMMARY = "gold.bnpl_daily_summary"
 _SHOWN = ("transaction_date", "currency", "transactions", "approved", "declined", "gross_amount", "approval_rate")
@@ -27,7 +32,8 @@ Try next:
 @click.option(
     "--path", metavar="PATH", help="Take these files instead: a file, a folder, an s3:// or https:// address."
 )
-def ingest(state: State, names: tuple[str, ...], path: str | None) -> None:
+@text_or_json
+def ingest(state: State, names: tuple[str, ...], path: str | None, form: str) -> None:
     """Ingest the files that wait in an inbox.
 
     Of all feeds where none is named. Every table that follows from them is brought up to date. A file that is not what
@@ -40,8 +46,15 @@ def ingest(state: State, names: tuple[str, ...], path: str | None) -> None:
             f"--path is of one feed, and {len(feeds)} are meant; expected the name of one.",
             next_step=f"Say for example lakehouse ingest {feeds[0]} --path {path}",
         )
-    succeeded = [_ingest(state, name, path) for name in feeds]
-    if not all(succeeded):
+    results: list[IngestResult] = []
+    try:
+        for name in feeds:
+            results.append(_ingest(state, name, path))
+            _tell(results[-1], is_json=form == "json")
+    finally:
+        if form == "json":
+            print_records(map(ingest_record, results))
+    if not all(result.success for result in results):
         click.get_current_context().exit(1)
 
 
@@ -61,7 +74,9 @@ def demo(state: State) -> None:
             keys = put(state.settings, feed)
         inbox = open_store(state.settings).uri(feed.inbox)
         click.echo(f"{len(keys)} sample files delivered to {inbox.rstrip('/')}/")
-        if not _ingest(state, name):
+        result = _ingest(state, name)
+        _tell(result)
+        if not result.success:
             click.get_current_context().exit(1)
     click.echo(_last_week(state))
     program = click.get_current_context().find_root().info_name or "lakehouse"
@@ -88,8 +103,8 @@ def _readable(value: object) -> object:
     return value if value is None or isinstance(value, int) else str(value)
 
 
-def _ingest(state: State, name: str, path: str | None = None) -> bool:
-    """Ingest one feed, and say what became of it; whether all of it went through."""
+def _ingest(state: State, name: str, path: str | None = None) -> "IngestResult":
+    """Ingest one feed; where that is interrupted, say which files were refused by then."""
     from lakehouse.definitions import TABLES, definitions
     from lakehouse.ingestion.catch_up import ingest as ingest_feed
     from lakehouse.ingestion.catch_up import refused_since
@@ -97,14 +112,17 @@ def _ingest(state: State, name: str, path: str | None = None) -> bool:
     feed, began_at = state.feeds[name], datetime.now(UTC)
     try:
         with state.progress(f"Ingesting {name}"):
-            result = ingest_feed(definitions, TABLES, state.settings, feed, path=path)
+            return ingest_feed(definitions, TABLES, state.settings, feed, path=path)
     except KeyboardInterrupt:
         # They are in the inbox no more: the next ingest would not name them.
         for line in rejected(refused_since(state.settings, feed, began_at)):
             complain(line)
         raise
-    for line in summary(result):
+
+
+def _tell(result: "IngestResult", *, is_json: bool = False) -> None:
+    """Say what became of an ingest; what failed stands on standard error, also beside JSON."""
+    for line in () if is_json else summary(result):
         click.echo(line)
     for line in complaints(result):
         complain(line)
-    return result.success

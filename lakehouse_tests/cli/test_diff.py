@@ -36,6 +36,14 @@ def test_diff_prints_counts_then_rows(lakehouse, sold):
     ]
 
 
+def test_a_key_that_is_not_unique_is_said_to_be_none(lakehouse, sold):
+    lakehouse("sql", "INSERT INTO t.sold VALUES (5, 40, NULL), (6, 40, 'y')")
+    ran = lakehouse("diff", "t.sold", "--key", "v")
+    assert (ran.code, ran.out, len(ran.err)) == (2, [], 1)
+    assert ran.err[0].startswith("lakehouse: The key v does not tell the rows of t.sold apart: in snapshot ")
+    assert "1 value stands for several rows, one of them for 3." in ran.err[0]
+
+
 def test_diff_without_a_key_adds_and_removes(lakehouse, sold):
     assert (
         lakehouse("diff", "t.sold", "--from", "monthly", "--summary").out[0].endswith(": 2 added, 2 removed, 0 changed")
@@ -109,7 +117,8 @@ def test_personal_values_are_masked(lakehouse, monkeypatch):
         (["--from", "12"], 1, "t.sold has no snapshot 12; it keeps 4 snapshots"),
         (["--from", "2024-01-01T00:00:00"], 2, "has no time zone; expected one, such as 2024-01-01T00:00:00Z"),
         (["--from", "2024-01-01T00:00:00Z"], 1, "its history starts at"),
-        (["--key", "id,nope"], 2, "names nope; expected columns among id, v, note"),
+        (["--key", ""], 2, "The key of t.sold names ''; expected columns among"),
+        (["--key", "id,nope"], 2, "names 'nope'; expected columns among id, v, note"),
     ],
 )
 def test_what_cannot_be_compared_is_named(lakehouse, sold, arguments, code, said):

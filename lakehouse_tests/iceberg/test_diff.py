@@ -300,7 +300,7 @@ def test_a_table_without_a_snapshot_has_no_change(embedded_engine):
 
 def test_a_key_that_is_no_column_is_wrong_usage(embedded_engine):
     write(embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v int", [(1, 1)]))
-    with pytest.raises(UsageError, match=r"The key of bronze\.events names nope; expected columns among id, v\."):
+    with pytest.raises(UsageError, match=r"The key of bronze\.events names 'nope'; expected columns among id, v\."):
         plan_diff(embedded_engine, EVENTS.name, key=["nope"])
 
 

@@ -168,7 +168,7 @@ def test_an_error_of_the_machine_is_no_bad_data(build, embedded_engine):
 
     assert not result.success
     assert result.checks == ()
-    assert result.messages[0].startswith("silver.people could not be computed: ")
+    assert result.messages[0].startswith("silver.people: the rows of people (")
     # What an error of a table about people says may quote a row.
     assert "USER_RAISED_EXCEPTION" in result.messages[0] and "the disk is full" not in result.messages[0]
 

@@ -122,7 +122,9 @@ def _checked(table: str, key: Sequence[str], columns: Sequence[SharedColumn]) ->
     fit = {column.name.lower(): column.name for column in columns if not has_map(column.type)}
     unknown = [name for name in key if name.lower() not in fit]
     if unknown:
-        raise UsageError(f"The key of {table} names {', '.join(unknown)}; expected columns among {', '.join(fit)}.")
+        raise UsageError(
+            f"The key of {table} names {', '.join(map(repr, unknown))}; expected columns among {', '.join(fit)}."
+        )
     return tuple(fit[name.lower()] for name in key)
 
 
