@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 PREFIX = "lakehouse."
+TAKES_OUT = f"{PREFIX}takes-out"
+"""Key of the summary that says whether rows may have gone because their delivery was rejected."""
 Kind = Literal["write", "evolution", "upkeep", "erasure", "restore"]
 
 
@@ -17,7 +19,8 @@ class Stamp:
     `partitions` are the values of the run's partitions; empty where the run has none. Where it has some, `read` is what
     was read of each input for them, while `inputs` is what the table as a whole is computed from; `since` is where that
     reading began, for partitions that were not computed anew; `spans` are the half-open bounds of the partitions as
-    text, where they are spans of a column.
+    text, where they are spans of a column. `takes_out` says that an input lost rows of rejected deliveries, which the
+    commit follows.
     """
 
     kind: Kind
@@ -29,6 +32,7 @@ class Stamp:
     read: Mapping[str, int] = field(default_factory=dict)
     since: Mapping[str, int] = field(default_factory=dict)
     spans: tuple[tuple[str, str], ...] = ()
+    takes_out: bool = False
 
     def to_summary(self) -> dict[str, str]:
         """Return the stamp as snapshot properties; snapshot ids are text, since they exceed 2^53.
@@ -45,6 +49,7 @@ class Stamp:
             f"{PREFIX}read": _pins_text(self.read),
             f"{PREFIX}since": _pins_text(self.since),
             f"{PREFIX}spans": json.dumps(self.spans),
+            TAKES_OUT: json.dumps(self.takes_out),
         }
 
     @classmethod
@@ -63,6 +68,7 @@ class Stamp:
             read=_pins(summary.get(f"{PREFIX}read")),
             since=_pins(summary.get(f"{PREFIX}since")),
             spans=tuple((low, high) for low, high in json.loads(summary.get(f"{PREFIX}spans") or "[]")),
+            takes_out=summary.get(TAKES_OUT) == "true",
         )
 
 

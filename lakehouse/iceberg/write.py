@@ -5,6 +5,7 @@ to only after the table's rules were evaluated on what would change.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import FrameMismatch, WriteConflict
@@ -15,13 +16,17 @@ from lakehouse.iceberg.inspecting.scanned import with_scanned
 from lakehouse.iceberg.outcome import Outcome, Pin, Published, Refused, Unchanged
 from lakehouse.iceberg.owed_partitions import met_places, watermarks
 from lakehouse.iceberg.read import SINCE, Input, pin, read_inputs, read_since
+from lakehouse.iceberg.rejections import taken_out
 from lakehouse.iceberg.run import Run
 from lakehouse.iceberg.table import IcebergTable, Merge
 from lakehouse.iceberg.writing import branch
 from lakehouse.iceberg.writing.attempt_merge import merge_attempt
 from lakehouse.iceberg.writing.attempt_rows import rows_attempt
+from lakehouse.iceberg.writing.following import following
+from lakehouse.iceberg.writing.leaving import plan_decided
 from lakehouse.iceberg.writing.lock import WriteLog, table_lock
 from lakehouse.iceberg.writing.metadata_rules import judge_age
+from lakehouse.iceberg.writing.quarantine import leave
 from lakehouse.iceberg.writing.retry import Failure, classify, pause
 from lakehouse.iceberg.writing.settle import remember_unchanged
 from lakehouse.iceberg.writing.stage import Attempt
@@ -62,12 +67,16 @@ def write(
             pins = pin(engine, inputs, table.name)
             if _nothing_new(inputs, pins, run):
                 return _unchanged(engine, table, run, pins, number)
+            leaving: list[DataFrame] = []
             try:
-                return _attempt(engine, table, compute, inputs, run, log, arriving, number)
+                outcome = _attempt(engine, table, compute, inputs, run, log, arriving, number, leaving)
             except Exception as error:
                 if classify(error) not in _TRIED_AGAIN:
                     raise
                 last = error
+            else:
+                leave(engine, table, run, write, () if isinstance(outcome, Refused) else leaving)
+                return outcome
             pause(number)
     raise WriteConflict(
         f"{table.name} was not written: other writers came first {MAX_ATTEMPTS} times, "
@@ -92,6 +101,7 @@ def _attempt(
     log: WriteLog,
     arriving: Sequence[tuple[Any, ...]] | None,
     number: int,
+    leaving: "list[DataFrame]",
 ) -> Outcome:
     write_id = branch.new_write_id()
     log.begin(write_id)
@@ -99,10 +109,13 @@ def _attempt(
     try:
         attempt = _fence(engine, table, run, write_id, inputs)
         places = met_places(engine, table, inputs, attempt.pins)
-        frame = compute(**read_inputs(engine, inputs, attempt.pins, run, table.name, places))
+        frames = read_inputs(engine, inputs, attempt.pins, run, table.name, places)
+        decided = plan_decided(engine, table, inputs, attempt.pins, run, frames)
+        attempt = replace(attempt, decided=decided, leaving=leaving)
+        frame = compute(**frames)
         _check_is_frame(table, frame)
         if isinstance(table.write, Merge):
-            outcome = merge_attempt(attempt, table.write, frame, number, write)
+            outcome = merge_attempt(attempt, table.write, frame, number, write, following(attempt, inputs, compute))
         else:
             outcome = rows_attempt(attempt, frame, number, write, arriving)
         if isinstance(outcome, Unchanged):
@@ -138,7 +151,8 @@ def _fence(engine: Engine, table: IcebergTable, run: Run, write_id: str, inputs:
     pins = pin(engine, inputs, table.name, anew=run.anew or _was_declared_otherwise(history, table))
     pins = with_scanned(engine, inputs, pins, run)
     marks = watermarks(engine, table, inputs, pins, run.partitions)
-    return Attempt(engine, table, run, write_id, base, pins, marks, read_since(inputs, pins) if run.partitions else {})
+    since = read_since(inputs, pins) if run.partitions else {}
+    return Attempt(engine, table, run, write_id, base, pins, marks, since, taken_out(engine, inputs, pins, history))
 
 
 def _was_declared_otherwise(history: History, table: IcebergTable) -> bool:

@@ -102,6 +102,65 @@ def test_refused_rows_of_a_file_leave_the_quarantine_with_it(held, home: Path) -
     assert held("sql", "SELECT count(1) AS n FROM silver.fruits_quarantine", "--format", "csv").out == ["n", "1"]
 
 
+@pytest.fixture
+def twice(lakehouse, home: Path):
+    """A lakehouse to which two contents came under one name: a good one, and then another."""
+    inbox = home / "inbox" / "fruits"
+    inbox.mkdir(parents=True)
+    for second, rows in enumerate(["1,Apple,false\n2,Pear,false", "9,Apple,true\n3,Plum,false\nx,Fig,false"]):
+        (inbox / "daily.csv").write_text(f"id,fruit,berry\n{rows}\n")
+        os.utime(inbox / "daily.csv", (1_700_000_000 + second,) * 2)
+        assert lakehouse("ingest", "fruits").code == 0
+    return lakehouse
+
+
+def fruits_whole(lakehouse) -> list[str]:
+    return lakehouse("sql", "SELECT id, fruit, berry FROM silver.fruits ORDER BY id", "--format", "csv").out[1:]
+
+
+def test_the_deliveries_that_a_name_stands_for_are_listed(twice) -> None:
+    ran = twice("reject", "daily.csv", "--feed", "fruits", "--why", "sent by mistake")
+    assert ran.code == 2
+    heading, _, *listed, footer = ([cell.strip() for cell in line.split("|")] for line in ran.out)
+    assert (heading, [row[1] for row in listed], footer) == (
+        ["ingested_at", "rows", "sha256"],
+        ["2", "3"],
+        ["(2 rows)"],
+    )
+    assert ran.err == [
+        "lakehouse: 'daily.csv' stands for 2 deliveries to fruits; expected one of them. "
+        f"Say which by its hash, such as --sha256 {listed[1][2]} for the last."
+    ]
+    assert fruits_whole(twice) == ["2,Pear,false", "3,Plum,false", "9,Apple,true"]
+
+
+def test_a_delivery_is_rejected_by_its_content(twice, home: Path) -> None:
+    """What it alone gave goes, and where another delivery gave the same before, its values come back."""
+    last = twice("reject", "daily.csv", "--feed", "fruits", "--why", "why").out[-2].split("|")[-1].strip()
+    ran = twice("reject", "daily.csv", "--feed", "fruits", "--why", "why", "--sha256", last)
+    assert ran.out[0] == "silver.fruits_quarantine: 1 row of daily.csv taken out."
+    assert ran.out[1].startswith("bronze.raw_fruits: 3 rows of daily.csv taken out. The file is kept as rejected/")
+    assert twice("ingest", "fruits").code == 0
+    assert fruits_whole(twice) == ["1,Apple,false", "2,Pear,false"]
+    assert twice("sql", "SELECT count(1) FROM bronze.raw_fruits", "--format", "csv").out[1:] == ["2"]
+    (kept,) = (path for path in (home / "rejected" / "fruits").iterdir() if path.name.endswith(".csv"))
+    assert last in kept.name
+
+
+def test_a_hash_that_no_delivery_has_is_named(twice) -> None:
+    ran = twice("reject", "daily.csv", "--feed", "fruits", "--why", "why", "--sha256", "zz")
+    assert ran.code == 2
+    assert "No delivery of 'daily.csv' has a hash that begins with 'zz'; there are" in ran.err[0]
+
+
+def test_a_file_that_was_published_against_the_rules_is_taken_out_again(held, home: Path) -> None:
+    held("publish", "silver.fruits", "--run", refused_run(home), "--why", "it is one")
+    assert fruits(held) == ["Apple", "banana"]
+    held("reject", "banana.csv", "--feed", "fruits", "--why", "it is none")
+    assert held("ingest", "fruits").code == 0
+    assert fruits(held) == ["Apple"]
+
+
 def test_a_file_that_nobody_delivered_is_named(held) -> None:
     ran = held("reject", "pear.csv", "--feed", "fruits", "--why", "why")
     assert ran.code == 2

@@ -1,14 +1,17 @@
 """Refused rows stand in the quarantine as they were delivered, once, with their reasons."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from pyspark.sql import DataFrame
 
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.outcome import Published, Unchanged
 from lakehouse.iceberg.read import incremental, latest
 from lakehouse.iceberg.rules.rows import between, castable, excluded, not_null
-from lakehouse.iceberg.table import Append, Column, IcebergTable
+from lakehouse.iceberg.run import Partitions, Run
+from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge, Overwrite, OverwritePartitions
 from lakehouse.iceberg.write import write
 from lakehouse.iceberg.writing import verdict
 from lakehouse_tests.iceberg.declarations import DELIVERED, PEOPLE, content, delivery, people, rows_of, snapshot_id
@@ -93,3 +96,70 @@ def test_stays_empty_where_an_append_is_clean(embedded_engine: Engine) -> None:
     assert isinstance(done, Published) and done.quarantined is None
     assert [(r.failed_rows, r.total_rows) for r in done.results] == [(0, 1), (0, 1)]
     assert content(embedded_engine, "bronze.readings_quarantine") == []
+
+
+NAMED = replace(DELIVERED, name="bronze.named", partitioning=["name"])
+LANDED = IcebergTable(
+    name="silver.landed",
+    comment="What was delivered, once, with its source.",
+    columns=[Column("id", "bigint"), *DELIVERED.columns[1:]],
+    write=Append(),
+    rules=[castable("id", "bigint")],
+)
+MERGED = replace(LANDED, name="silver.merged", write=Merge(on=["name"]))
+WHOLE = replace(LANDED, name="silver.whole", write=Overwrite())
+BY_NAME = replace(LANDED, name="silver.by_name", write=OverwritePartitions(by="name"), partitioning=["name"])
+ANN_AND_BOB = Run("again", Partitions(("ann", "bob")))
+
+
+def as_it_came(delivered: DataFrame) -> DataFrame:
+    return delivered
+
+
+def mended(delivered: DataFrame) -> DataFrame:
+    """Take a word for a number, and a number for a word."""
+    return delivered.selectExpr("decode(id, 'two', '2', '1', 'one', id) AS id", *DELIVERED.column_names[1:])
+
+
+def held(engine: Engine, table: IcebergTable) -> list[tuple]:
+    assert table.quarantine is not None
+    return content(engine, table.quarantine.name, "id", "_source_row")
+
+
+def write_all(engine: Engine, compute: Callable[..., DataFrame]) -> None:
+    for table in (MERGED, WHOLE):
+        write(engine, table, compute, {"delivered": latest(NAMED.name)})
+    write(engine, LANDED, compute, {"delivered": incremental(NAMED.name)})
+    write(engine, BY_NAME, compute, {"delivered": latest(NAMED.name, by="name")}, ANN_AND_BOB)
+
+
+def test_a_row_that_a_changed_function_decides_otherwise_is_in_one_place(embedded_engine: Engine) -> None:
+    """An append keeps what it has; of the other tables the one that was accepted is refused now."""
+    write(embedded_engine, NAMED, delivery(embedded_engine, "a", [("1", "ann"), ("two", "bob")]))
+    write_all(embedded_engine, as_it_came)
+    assert [held(embedded_engine, table) for table in (MERGED, WHOLE, LANDED, BY_NAME)] == [[("two", 2)]] * 4
+    write(embedded_engine, NAMED, delivery(embedded_engine, "b", [("3", "cat"), ("x", "dot")]))
+    embedded_engine.sql(f"DELETE FROM {embedded_engine.catalog.sql_name(NAMED.name)} WHERE name = 'dot'")
+    write_all(embedded_engine, mended)
+    assert [held(embedded_engine, table) for table in (MERGED, WHOLE, BY_NAME)] == [[("one", 1)]] * 3
+    for table in (MERGED, WHOLE):
+        assert content(embedded_engine, table.name, "id", "name") == [(2, "bob"), (3, "cat")]
+    assert content(embedded_engine, BY_NAME.name, "id", "name") == [(2, "bob")]
+    assert held(embedded_engine, LANDED) == []
+    assert content(embedded_engine, LANDED.name, "id", "name") == [(1, "ann"), (2, "bob"), (3, "cat")]
+
+
+def test_a_row_whose_source_has_it_no_more_leaves(delivered: Engine) -> None:
+    inputs = {"delivered": incremental(DELIVERED.name)}
+    write(delivered, PEOPLE, people, inputs, Run("first"))
+    delivered.sql(f"DELETE FROM {delivered.catalog.sql_name(DELIVERED.name)} WHERE name IS NULL")
+    write(delivered, PEOPLE, people, inputs, Run("second", anew=False))
+    assert content(delivered, QUARANTINE, "id") == [("two",)]
+
+
+def test_no_row_leaves_for_a_write_that_is_refused(delivered: Engine) -> None:
+    inputs = {"delivered": latest(DELIVERED.name)}
+    write(delivered, PEOPLE, people, inputs)
+    accepting = replace(PEOPLE, rules=[castable("id", "bigint"), excluded("name", ["bob"], on_failure="block")])
+    write(delivered, accepting, lambda delivered: people(mended(delivered)), inputs)
+    assert content(delivered, QUARANTINE, "id") == [("one",), ("two",), ("x",)]

@@ -14,6 +14,7 @@ from lakehouse.iceberg.writing import stage
 from lakehouse.iceberg.writing.audit import audit, count, figures, sample_of
 from lakehouse.iceberg.writing.candidate import DELETED, Candidate, differs_sql, is_nested, prepare, written_columns
 from lakehouse.iceberg.writing.evaluation import judge_candidate, reader_of_others
+from lakehouse.iceberg.writing.following import Following, with_removed, without_refused
 from lakehouse.iceberg.writing.key_rules import KeyRule
 from lakehouse.iceberg.writing.measures import measured, measures
 from lakehouse.iceberg.writing.quarantine import Write, quarantine
@@ -33,22 +34,33 @@ _ROWS_OF_A_FILE = 100_000
 _INSERTED, _UPDATED, _DELETED, _SAME, _KEYS = "__inserted", "__updated", "__deleted", "__same", "__keys"
 
 
-def merge_attempt(attempt: Attempt, mode: Merge, frame: "DataFrame", number: int, write: Write) -> Outcome:
+def merge_attempt(
+    attempt: Attempt,
+    mode: Merge,
+    frame: "DataFrame",
+    number: int,
+    write: Write,
+    rejected: Following | None = None,
+) -> Outcome:
     """Compare a frame with the table by key, stage what is new or different, audit it, and publish or refuse it.
 
     The compared frame is kept by a local checkpoint for the counts, the quarantine and the merge: the rows that were
     audited are those that are written, and are computed once. A cached frame would not do: Spark 4.1 resolves the
     tables in a MERGE's source anew, and fails on those that are read incrementally (`No plan for TableReference`).
     So is the frame before that, where it is compared with rows at all: how many it has tells how to look for them.
+
+    :param rejected: what rejections took out of the inputs; rows go that were merged of these alone.
     """
     candidate, came = prepare(attempt.table, frame).judged(), _Came()
     if attempt.base.rows:
+        candidate = with_removed(attempt, mode, candidate, rejected) if rejected else candidate
+        candidate = without_refused(attempt, mode, candidate) if attempt.decided.again else candidate
         candidate = replace(candidate, frame=candidate.frame.localCheckpoint(eager=False))
         came = _came(mode, candidate)
     compared, found = _compared(attempt, mode, candidate, came)
     given = split_rows(candidate, compared, found)
     results = _results(attempt, mode, candidate, given)
-    quarantined = quarantine(attempt.engine, candidate, attempt.run, write, given)
+    quarantined = quarantine(attempt, candidate, write, given)
     repeated = given.count - given.refused_count - found[_KEYS]
     if repeated:
         return refuse(

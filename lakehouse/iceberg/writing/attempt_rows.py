@@ -7,13 +7,15 @@ from lakehouse.errors import UsageError
 from lakehouse.iceberg.history import Snapshot
 from lakehouse.iceberg.outcome import Outcome, Quarantined, RuleResult
 from lakehouse.iceberg.quoting import identifier, literal, literals
+from lakehouse.iceberg.read import read_main
 from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import Append, OverwritePartitions
 from lakehouse.iceberg.writing import stage
 from lakehouse.iceberg.writing.audit import audit, count, sample_of
 from lakehouse.iceberg.writing.beside import beside
-from lakehouse.iceberg.writing.candidate import Candidate, prepare
+from lakehouse.iceberg.writing.candidate import SOURCE_COLUMNS, Candidate, prepare
 from lakehouse.iceberg.writing.evaluation import judge_candidate, reader_of_others
+from lakehouse.iceberg.writing.following import take_out_appended
 from lakehouse.iceberg.writing.quarantine import Write, quarantine
 from lakehouse.iceberg.writing.refusals import judge_refusals, none_refused
 from lakehouse.iceberg.writing.settle import publish, refuse, unchanged, with_counts
@@ -32,20 +34,30 @@ def rows_attempt(
     arriving: Sequence[tuple[Any, ...]] | None,
 ) -> Outcome:
     """Stage a frame by append or overwrite, audit what it changed, and publish or refuse it."""
-    if isinstance(attempt.table.write, Append) and attempt.table.once_by:
-        left = _not_landed(attempt, frame, arriving)
-        if left is None:
-            return unchanged(attempt, (), None, number)
-        frame = left
+    if isinstance(attempt.table.write, Append):
+        return _append_attempt(attempt, frame, number, write, arriving)
     candidate = prepare(attempt.table, frame)
-    if not isinstance(attempt.table.write, Append):
-        return _settle(attempt, *_overwrite(attempt, candidate, write), number)
-    split, quarantined = _append(attempt, candidate, write)
-    if not _added(attempt):
+    return _settle(attempt, *_overwrite(attempt, candidate, write), number)
+
+
+def _append_attempt(
+    whole: Attempt,
+    frame: "DataFrame",
+    number: int,
+    write: Write,
+    arriving: Sequence[tuple[Any, ...]] | None,
+) -> Outcome:
+    attempt = take_out_appended(whole)
+    has_less = attempt is not whole
+    rows = _not_landed(attempt, frame, arriving) if attempt.table.once_by else frame
+    if rows is None:
+        return publish(whole, (), None, number) if has_less else unchanged(attempt, (), None, number)
+    split, quarantined = _append(attempt, prepare(attempt.table, rows), write)
+    if not has_less and not _added(attempt):
         if any(result.blocks for result in split):
             return refuse(attempt, split, quarantined, number)
         return unchanged(attempt, split, quarantined, number)
-    return _settle(attempt, _audited(attempt, [result.rule for result in split]).with_split(split), quarantined, number)
+    return _settle(whole, _audited(attempt, [result.rule for result in split]).with_split(split), quarantined, number)
 
 
 def _append(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[RuleResult], Quarantined | None]:
@@ -61,12 +73,13 @@ def _append(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[
     if not rules and not casting:
         return [], None
     total = candidate.frame.count()
-    if total == _added(attempt) and all(rule in rules for rule in casting):
+    has_all = total == _added(attempt) and all(rule in rules for rule in casting)
+    if has_all and not attempt.decided.is_any:
         return [*(RuleResult(rule, 0, total) for rule in rules), *none_refused(attempt.table, total)], None
     judged_now = [*attempt.table.quarantining_rules, *casting]
     given = split_rows(candidate, candidate.frame, count(candidate.frame, counted(candidate, judged_now)))
     split = [*judged(attempt, candidate, given, judged_now), *judge_refusals(attempt, candidate, given)]
-    quarantined = quarantine(attempt.engine, candidate, attempt.run, write, given)
+    quarantined = quarantine(attempt, candidate, write, given)
     refused = quarantined.rows if quarantined else 0
     if total - refused > _added(attempt):
         # They belong to the candidate that is refused for them.
@@ -111,7 +124,7 @@ def _overwrite(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[_A
     rules, spark = attempt.table.row_rules, attempt.engine.spark
     given = split_rows(candidate, kept, count(kept, counted(candidate, rules)))
     with (
-        beside(spark, lambda: quarantine(attempt.engine, candidate, attempt.run, write, given)) as quarantined,
+        beside(spark, lambda: quarantine(attempt, candidate, write, given)) as quarantined,
         beside(spark, lambda: judged(attempt, candidate, given, rules)) as split,
     ):
         stage.overwrite(attempt, candidate.accepted(kept), _overwritten(attempt))
@@ -206,7 +219,8 @@ def _not_landed(attempt: Attempt, frame: "DataFrame", arriving: Sequence[tuple[A
         on = " AND ".join(f"s.{identifier(key)} <=> t.{identifier(key)}" for key in keys)
         from pyspark.sql.functions import expr
 
-        return frame.alias("s").join(there.alias("t"), expr(on), "left_anti")
+        left = frame.alias("s").join(there.alias("t"), expr(on), "left_anti")
+        return left if not attempt.decided.rows else left.unionByName(_quarantined(attempt, frame, there, on))
     landed = _landed(attempt, keys, arriving)
     if landed >= set(arriving):
         return None
@@ -214,6 +228,16 @@ def _not_landed(attempt: Attempt, frame: "DataFrame", arriving: Sequence[tuple[A
         same = " AND ".join(f"{identifier(key)} <=> {literal(value)}" for key, value in zip(keys, known, strict=True))
         frame = frame.where(f"NOT ({same})")
     return frame
+
+
+def _quarantined(attempt: Attempt, frame: "DataFrame", there: "DataFrame", on: str) -> "DataFrame":
+    """Return the rows of what landed before that did not land themselves, and are judged once more."""
+    from pyspark.sql.functions import expr
+
+    assert attempt.table.quarantine is not None
+    held = read_main(attempt.engine, attempt.table.quarantine.name).select(*SOURCE_COLUMNS)
+    landed = frame.alias("s").join(there.alias("t"), expr(on), "left_semi")
+    return landed.join(held, list(SOURCE_COLUMNS), "left_semi").select(*frame.columns)
 
 
 def _landed(attempt: Attempt, keys: Sequence[str], arriving: Sequence[tuple[Any, ...]]) -> set[tuple[Any, ...]]:

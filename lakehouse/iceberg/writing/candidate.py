@@ -18,7 +18,8 @@ SOURCE_COLUMNS = ("_source_file", "_source_sha256", "_source_row")
 DELETED = "_deleted"
 """A column that the frame of a merge may have beside the declared ones: true where the row of that key shall go."""
 _DELIVERED = "__delivered__"
-_BROKEN = "__broken"
+BROKEN = "__broken"
+"""A column of a judged frame: the row rules that a row breaks, a bit for each."""
 _BITS = 62
 """Rules that a bigint has bits for; more of them are evaluated each time."""
 
@@ -40,7 +41,7 @@ class Candidate:
     def violation(self, rule: Rule) -> str:
         """Return the SQL predicate of the rows that break a row rule; one that shall go breaks none."""
         if rule.name in self.bits:
-            return f"({_BROKEN} & {1 << self.bits[rule.name]}L <> 0)"
+            return f"({BROKEN} & {1 << self.bits[rule.name]}L <> 0)"
         broken = self._broken_sql(rule)
         return f"(NOT {DELETED} AND {broken})" if self.deletes else broken
 
@@ -63,11 +64,9 @@ class Candidate:
             return self
         bits = _bits(self.table)
         breaks = [f"if({self.violation(rule)}, {1 << bits[rule.name]}L, 0L)" for rule in self._rules_with(bits)]
-        frame = self.frame.selectExpr("*", f"{' + '.join(breaks) or '0L'} AS {_BROKEN}")
+        frame = self.frame.selectExpr("*", f"{' + '.join(breaks) or '0L'} AS {BROKEN}")
         if len(bits) == len(self.table.row_rules):
-            raw = {
-                identifier(name): f"if({_BROKEN} <> 0, {identifier(name)}, NULL)" for name in self.delivered.values()
-            }
+            raw = {identifier(name): f"if({BROKEN} <> 0, {identifier(name)}, NULL)" for name in self.delivered.values()}
             frame = frame.selectExpr(*(f"{raw.get(name, name)} AS {name}" for name in map(identifier, frame.columns)))
         return replace(self, frame=frame, bits=bits)
 
@@ -77,7 +76,7 @@ class Candidate:
         # What stands was cast when it came.
         breaks = [f"if({rule.predicate()}, {1 << self.bits[rule.name]}L, 0L)" for rule in rules if not rule.castable_as]
         names = (name for name in rows.columns if name in self.frame.columns)
-        return rows.selectExpr(*map(identifier, names), f"{' + '.join(breaks) or '0L'} AS {_BROKEN}")
+        return rows.selectExpr(*map(identifier, names), f"{' + '.join(breaks) or '0L'} AS {BROKEN}")
 
     def _rules_with(self, bits: Mapping[str, int]) -> list[Rule]:
         return [rule for rule in self.table.row_rules if rule.name in bits]
@@ -99,7 +98,7 @@ class Candidate:
     def broken(self, rules: Sequence[Rule]) -> str:
         """Return the SQL predicate of the rows that break any of some row rules."""
         mask = sum(1 << self.bits[rule.name] for rule in rules if rule.name in self.bits)
-        breaks = [f"{_BROKEN} & {mask}L <> 0"] if mask else []
+        breaks = [f"{BROKEN} & {mask}L <> 0"] if mask else []
         breaks += [self.violation(rule) for rule in rules if rule.name not in self.bits]
         return f"({' OR '.join(breaks)})" if breaks else "false"
 
@@ -175,7 +174,7 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> Candidate:
 
     :raises FrameMismatch: names the columns that lack, are unknown or have another type, and what was expected.
     """
-    if _BROKEN in frame.columns:
+    if BROKEN in frame.columns:
         hidden = {name: f"{_DELIVERED}{name}" for name in table.column_names}
         delivered = {name: kept for name, kept in hidden.items() if kept in frame.columns}
         return Candidate(table, frame, delivered, _bits(table))

@@ -1,6 +1,6 @@
 """Refused rows: kept as they were delivered, with their reasons, published before the rows that go on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.engine import Engine
@@ -11,7 +11,9 @@ from lakehouse.iceberg.quoting import identifier
 from lakehouse.iceberg.read import read_main
 from lakehouse.iceberg.run import Run
 from lakehouse.iceberg.table import IcebergTable, Merge
-from lakehouse.iceberg.writing.candidate import DELETED, Candidate, written_columns
+from lakehouse.iceberg.writing.candidate import DELETED, Candidate
+from lakehouse.iceberg.writing.leaving import delivered_in_type, leaving, removal
+from lakehouse.iceberg.writing.stage import Attempt
 from lakehouse.iceberg.writing.verdict import Split
 
 if TYPE_CHECKING:
@@ -20,14 +22,17 @@ if TYPE_CHECKING:
 Write = Callable[..., Outcome]
 
 
-def quarantine(engine: Engine, candidate: Candidate, run: Run, write: Write, given: Split) -> Quarantined | None:
+def quarantine(attempt: Attempt, candidate: Candidate, write: Write, given: Split) -> Quarantined | None:
     """Merge the refused rows into the quarantine table, idempotently by their source; None where there are none.
 
-    Rows that stand in it, and that an accepted version corrects, leave it in the same commit.
+    Rows that stand in it, and that an accepted version corrects, leave it in the same commit. Others that leave it are
+    noted, and go once the write is published: they would be nowhere if it is refused.
     """
-    target = candidate.table.quarantine
+    engine, target = attempt.engine, candidate.table.quarantine
     if target is None:
         return None
+    if attempt.decided.is_any:
+        attempt.leaving.append(leaving(engine, candidate.table, attempt.decided, candidate, given))
     standing = _standing_rows(engine, candidate.table)
     if not given.refused_count and not standing:
         return None
@@ -39,7 +44,7 @@ def quarantine(engine: Engine, candidate: Candidate, run: Run, write: Write, giv
         corrected = _corrected(engine, candidate, given) if _standing_rows(engine, candidate.table) else None
         return held if corrected is None else held.unionByName(corrected)
 
-    outcome = write(engine, target, changes, run=Run(run.run_id))
+    outcome = write(engine, target, changes, run=Run(attempt.run.run_id))
     new_rows = outcome.inserted_rows if isinstance(outcome, Published) else 0
     return Quarantined(target.name, given.refused_count, new_rows or 0, outcome.snapshot_id)
 
@@ -62,23 +67,17 @@ def _corrected(engine: Engine, candidate: Candidate, given: Split) -> "DataFrame
     first = table.versions.newest[0]
     accepted = candidate.accepted(given.rows).selectExpr(*map(identifier, (*table.versions.of, first)))
     held = read_main(engine, table.quarantine.name)
-    same = " AND ".join(f"{_typed(table, name)} = a.{identifier(name)}" for name in table.versions.of)
-    newer = f"coalesce({_typed(table, first)} <= a.{identifier(first)}, true)"
-    leaving = having(held.alias("q"), accepted.alias("a"), expr(f"{same} AND {newer}"), given.count)
-    # A row that goes is known by these; the others need not be read.
+    same = " AND ".join(f"{delivered_in_type(table, name, 'q')} = a.{identifier(name)}" for name in table.versions.of)
+    newer = f"coalesce({delivered_in_type(table, first, 'q')} <= a.{identifier(first)}, true)"
+    corrected = having(held.alias("q"), accepted.alias("a"), expr(f"{same} AND {newer}"), given.count)
     mode = table.quarantine.write
     assert isinstance(mode, Merge)
-    terms = [
-        identifier(name)
-        if name in (*mode.on, *mode.near)
-        else f"CAST(NULL AS {table.quarantine.column(name).type}) AS {identifier(name)}"
-        for name in written_columns(table.quarantine)
-    ]
-    return leaving.selectExpr(*terms, f"true AS {DELETED}")
+    return removal(table, corrected.select(*mode.on, *mode.near))
 
 
-def _typed(table: IcebergTable, column: str) -> str:
-    """Return SQL for the type that a column has in the table, of its text in the quarantine."""
-    raw, wanted = f"q.{identifier(column)}", table.column(column).type
-    rule = table.casting_rules.get(column)
-    return rule.cast_sql(raw) if rule else f"try_cast({raw} AS {wanted})"
+def leave(engine: Engine, table: IcebergTable, run: Run, write: Write, keys: "Sequence[DataFrame]") -> None:
+    """Take out of the quarantine what leaves it for a write, now that this is published."""
+    for leaving_keys in keys:
+        if table.quarantine is not None and not leaving_keys.isEmpty():
+            gone = removal(table, leaving_keys)
+            write(engine, table.quarantine, lambda gone=gone: gone, run=Run(run.run_id))

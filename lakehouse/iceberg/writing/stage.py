@@ -12,11 +12,13 @@ from lakehouse.iceberg.history import History, Snapshot, read_history
 from lakehouse.iceberg.joins import sized
 from lakehouse.iceberg.outcome import Pin
 from lakehouse.iceberg.quoting import identifier
+from lakehouse.iceberg.rejections import TakenOut
 from lakehouse.iceberg.run import Run, text
 from lakehouse.iceberg.stamp import Stamp
 from lakehouse.iceberg.table import IcebergTable, Merge
 from lakehouse.iceberg.writing.branch import audit_branch
 from lakehouse.iceberg.writing.candidate import DELETED, written_columns
+from lakehouse.iceberg.writing.leaving import Decided
 from lakehouse.iceberg.writing.retry import Failure, classify
 
 if TYPE_CHECKING:
@@ -43,6 +45,12 @@ class Attempt:
     """By table, the snapshot that the whole target is computed from once this is published."""
     since: Mapping[str, int] = field(default_factory=dict)
     """By table, the snapshot after which it was read for the run's partitions; none where they are computed anew."""
+    taken_out: Mapping[str, TakenOut] = field(default_factory=dict)
+    """By table, what rejections took out of it since the target was last computed."""
+    decided: Decided = field(default_factory=Decided)
+    """What this write says anew what becomes of."""
+    leaving: "list[DataFrame]" = field(default_factory=list)
+    """Keys of rows of the quarantine that leave it, once this is published."""
 
     @property
     def branch(self) -> str:
@@ -69,6 +77,7 @@ class Attempt:
             read={pin.table: pin.snapshot_id for pin in pins if pin.snapshot_id} if partitions else {},
             since=self.since,
             spans=tuple((text(low), text(high)) for low, high in partitions.spans) if partitions else (),
+            takes_out=bool(self.taken_out),
         )
 
     def history(self) -> History:
@@ -86,6 +95,11 @@ def append(attempt: Attempt, rows: "DataFrame") -> None:
     _commit(attempt, lambda: _writer(attempt, rows).append())
 
 
+def delete(attempt: Attempt, predicate: str) -> None:
+    """Delete rows."""
+    _stamped_sql(attempt, f"DELETE FROM {attempt.target} WHERE {predicate}")
+
+
 def overwrite(attempt: Attempt, rows: "DataFrame", predicate: str) -> None:
     """Replace the rows that a predicate matches, also by none.
 
@@ -99,7 +113,7 @@ def overwrite(attempt: Attempt, rows: "DataFrame", predicate: str) -> None:
     except Exception as error:
         if _PARTLY_MATCHING_FILE not in str(error):
             raise
-        _stamped_sql(attempt, f"DELETE FROM {attempt.target} WHERE {predicate}")
+        delete(attempt, predicate)
         append(attempt, rows)
 
 

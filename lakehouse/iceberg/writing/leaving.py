@@ -1,0 +1,170 @@
+"""Which rows leave the quarantine with a write: those that it decided anew and did not refuse, and those that are gone.
+
+A row of a source is in the table or in the quarantine, and never in both. Rows that only came since the last write
+cannot be in the quarantine yet, so that a write which reads no others has nothing to look for. One that reads more, as
+after a change of the function, or of what its source had before, says of each row that it read what becomes of it now.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.history import History, read_history
+from lakehouse.iceberg.outcome import Pin
+from lakehouse.iceberg.quoting import identifier
+from lakehouse.iceberg.read import Input, read, read_main
+from lakehouse.iceberg.run import Partitions, Run
+from lakehouse.iceberg.table import Append, IcebergTable, Merge, Overwrite
+from lakehouse.iceberg.writing.candidate import DELETED, SOURCE_COLUMNS, Candidate, written_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakehouse.iceberg.writing.verdict import Split
+
+_BY = "__by"
+_SOURCE = list(SOURCE_COLUMNS)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What a write says anew what becomes of; empty where it reads only what nothing was said of yet."""
+
+    rows: "Sequence[DataFrame]" = ()
+    """The rows of its sources that it looks at, where these keep theirs."""
+    kept: "Sequence[DataFrame]" = ()
+    """All rows of its sources, where any may be gone since the table was last computed."""
+    everything: bool = False
+    """Whether it looks at all that ever came."""
+    partitions: Partitions | None = None
+    """The partitions of which it looks at all rows, where nothing tells these from others."""
+    again: bool = False
+    """Whether it may read rows that were accepted before."""
+
+    @property
+    def is_any(self) -> bool:
+        """Whether a row may leave the quarantine at all."""
+        return bool(self.rows or self.kept or self.everything or self.partitions)
+
+
+def plan_decided(
+    engine: Engine,
+    table: IcebergTable,
+    inputs: Mapping[str, Input],
+    pins: Mapping[str, Pin],
+    run: Run,
+    frames: "Mapping[str, DataFrame]",
+) -> Decided:
+    """Return what a write says anew, from what it reads; asks no Spark where the quarantine is empty."""
+    read_here = {name: given for name, given in inputs.items() if given.table != table.name}
+    if table.quarantine is None or any(given.mode == "changed_keys" for given in read_here.values()):
+        return Decided()
+    is_full = bool(read_here) and all(pins[name].since_snapshot_id is None for name in read_here)
+    tracked = {name: given for name, given in read_here.items() if set(_SOURCE) <= set(frames[name].columns)}
+    own = [name for name, given in tracked.items() if not given.outside]
+    target, quarantined = read_history(engine, table.name), read_history(engine, table.quarantine.name)
+    is_again = is_full or any(pins[name].since_snapshot_id is None for name in own) or _was_left(target, quarantined)
+    if quarantined.main is None or not quarantined.main.rows:
+        return Decided(again=is_again)
+    sources = {given.table: pins[name] for name, given in tracked.items()}
+    is_less = run.anew or any(_may_have_less(engine, target, pin) for pin in sources.values())
+    is_whole = isinstance(table.write, Merge) and is_full and not run.partitions
+    return Decided(
+        rows=[frames[name] for name in own] if is_again and _is_by_source(table) else (),
+        kept=[read(engine, Pin(pin.table, pin.snapshot_id)) for pin in sources.values()] if is_less else (),
+        everything=is_whole or isinstance(table.write, Overwrite),
+        partitions=run.partitions if table.overwritten_by and is_full and not tracked else None,
+        again=is_again,
+    )
+
+
+def _is_by_source(table: IcebergTable) -> bool:
+    """Whether each row that is read is decided: an append leaves out what it has by other columns than the source."""
+    return not isinstance(table.write, Append) or set(table.once_by) <= set(_SOURCE)
+
+
+def _may_have_less(engine: Engine, target: History, pin: Pin) -> bool:
+    since = target.watermark(pin.table)
+    if pin.snapshot_id is None or since == pin.snapshot_id:
+        return False
+    return read_history(engine, pin.table).appends_between(since, pin.snapshot_id) is None
+
+
+def _was_left(target: History, quarantined: History) -> bool:
+    """Whether the quarantine was written by a run that then did not publish, so that its rows may be read again.
+
+    Such as one that was killed. It is looked for since the table was last computed from other inputs.
+    """
+    if target.main is None:
+        return True
+    marks = target.main.stamp.inputs if target.main.stamp else {}
+    alike = [found for found in target.line if found.stamp and found.stamp.inputs == marks]
+    published = {found.stamp.run_id for found in alike if found.stamp} - {""}
+    floor = min((found.committed_at for found in alike), default=target.main.committed_at)
+    recent = (found for found in quarantined.line if found.committed_at >= floor and found.stamp)
+    return any(found.stamp.run_id not in published for found in recent if found.stamp)
+
+
+def leaving(engine: Engine, table: IcebergTable, decided: Decided, candidate: Candidate, given: "Split") -> "DataFrame":
+    """Return the keys of the rows that leave the quarantine for a write, kept: they are told before it is published."""
+    assert table.quarantine is not None
+    held = read_main(engine, table.quarantine.name)
+    frames = [*_decided(table, decided, held), *_gone(decided, held), *_accepted(candidate, given, held)]
+    keys = frames[0]
+    for frame in frames[1:]:
+        keys = keys.unionByName(frame)
+    if given.refused_count:
+        keys = keys.join(candidate.quarantine_rows(given.refused).select("_row_key"), "_row_key", "left_anti")
+    return keys.dropDuplicates(["_row_key"]).localCheckpoint()
+
+
+def removal(table: IcebergTable, keys: "DataFrame") -> "DataFrame":
+    """Return the rows of some keys as the quarantine is told to delete them: the other columns need not be read."""
+    target = table.quarantine
+    assert target is not None
+    terms = [
+        identifier(name) if name in keys.columns else f"CAST(NULL AS {target.column(name).type}) AS {identifier(name)}"
+        for name in written_columns(target)
+    ]
+    return keys.selectExpr(*terms, f"true AS {DELETED}")
+
+
+def delivered_in_type(table: IcebergTable, column: str, alias: str = "") -> str:
+    """Return SQL for a column in the type that it has in the table, of its text in the quarantine."""
+    raw = f"{alias}.{identifier(column)}" if alias else identifier(column)
+    rule = table.casting_rules.get(column)
+    return rule.cast_sql(raw) if rule else f"try_cast({raw} AS {table.column(column).type})"
+
+
+def _decided(table: IcebergTable, decided: Decided, held: "DataFrame") -> "list[DataFrame]":
+    if decided.everything:
+        return [_keys(held)]
+    if decided.partitions and table.overwritten_by:
+        typed = held.selectExpr("*", f"{delivered_in_type(table, table.overwritten_by)} AS {_BY}")
+        return [_keys(typed.where(decided.partitions.predicate(_BY)))]
+    return [_having(held, rows) for rows in decided.rows]
+
+
+def _gone(decided: Decided, held: "DataFrame") -> "list[DataFrame]":
+    """Return the rows that no source has any more."""
+    rest = held.where(" AND ".join(f"{name} IS NOT NULL" for name in _SOURCE))
+    for rows in decided.kept:
+        rest = rest.join(rows.select(*_SOURCE), _SOURCE, "left_anti")
+    return [_keys(rest)] if decided.kept else []
+
+
+def _accepted(candidate: Candidate, given: "Split", held: "DataFrame") -> "list[DataFrame]":
+    """Return the rows that the write accepts, where it was given their source."""
+    if not set(_SOURCE) <= set(given.rows.columns):
+        return []
+    stays = f"NOT {candidate.refused_predicate}" + (f" AND NOT {DELETED}" if candidate.deletes else "")
+    return [_having(held, given.rows.where(stays))]
+
+
+def _having(held: "DataFrame", rows: "DataFrame") -> "DataFrame":
+    return _keys(held.join(rows.select(*_SOURCE), _SOURCE, "left_semi"))
+
+
+def _keys(held: "DataFrame") -> "DataFrame":
+    return held.select("_row_key", "_source_file")
