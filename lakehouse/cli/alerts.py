@@ -3,15 +3,16 @@
 import logging
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from lakehouse.cli.alert import AlertsGroup, ack, close, record_of, show
 from lakehouse.cli.decided import by_option, why_option
 from lakehouse.cli.moments import coming_moment
 from lakehouse.cli.output import count, json_array, table
 from lakehouse.cli.state import State, command, plain_name, verbose_option
-from lakehouse.cli.values import Column, plain_json
+from lakehouse.cli.values import Column
 from lakehouse.errors import LakehouseError, UsageError
 
 if TYPE_CHECKING:
@@ -22,15 +23,16 @@ _SHOWN = 20
 _COLUMNS = ("at", "severity", "told", "what", "owner", "alert")
 
 
-@click.group("alerts", invoke_without_command=True)
-@click.option("--last", type=click.IntRange(min=1), default=_SHOWN, show_default=True, help="How many are listed.")
+@click.group("alerts", cls=AlertsGroup, invoke_without_command=True)
+@click.option("--last", type=click.IntRange(min=1), help=f"How many are listed; {_SHOWN} in a table, or else all.")
 @click.option("--open", "only_open", is_flag=True, help="Only what is broken now.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.pass_context
-def alerts(context: click.Context, last: int, only_open: bool, form: str) -> None:
+def alerts(context: click.Context, last: int | None, only_open: bool, form: str) -> None:
     """List what was told of things that broke, the newest last.
 
-    Below it stand the tables that are muted now. Times are in UTC. `lakehouse dev` is what looks and tells.
+    `lakehouse alerts ID` shows one as a whole, and `ack` and `close` say what is done about it. Below the list stand
+    the tables that are muted now. Times are in UTC. `lakehouse dev` is what looks and tells.
     """
     state: State = context.find_object(State)  # type: ignore[assignment]
     if context.invoked_subcommand is None:
@@ -67,7 +69,8 @@ def test(state: State) -> None:
         raise LakehouseError(f"{count(len(failed), 'sink')} did not take the message: {', '.join(failed)}.")
 
 
-alerts.add_command(test)
+for _one in (test, show, ack, close):
+    alerts.add_command(_one)
 
 
 @command("mute")
@@ -103,7 +106,7 @@ def _muted_tables(state: State, name: str) -> str:
     return plain_name(name)
 
 
-def _list(state: State, last: int, form: str, *, only_open: bool) -> None:
+def _list(state: State, last: int | None, form: str, *, only_open: bool) -> None:
     from lakehouse.monitoring.alert_state import read_state
     from lakehouse.monitoring.mutes import holding, read_mutes
     from lakehouse.monitoring.record import read_alerts
@@ -113,11 +116,13 @@ def _list(state: State, last: int, form: str, *, only_open: bool) -> None:
     found = [one for one in read_alerts(state.settings) if not only_open or one.key in open_now]
     if only_open:
         found = list({one.key: one for one in found}.values())
-    shown = found[-last:]
     if form == "json":
-        columns = [Column(name) for name in _record(shown[0], open_now)] if shown else []
-        click.echo(json_array(columns, [[*_record(one, open_now).values()] for one in shown]))
+        # What a program reads is whole unless it asks for less.
+        records = [record_of(one, is_open=one.key in open_now) for one in (found[-last:] if last else found)]
+        columns = [Column(name) for name in records[0]] if records else []
+        click.echo(json_array(columns, [[*record.values()] for record in records]))
         return
+    shown = found[-(last or _SHOWN) :]
     click.echo(_table(shown, open_now))
     if known.is_first:
         click.echo("Nobody looked yet for what is broken; `lakehouse dev` does.")
@@ -126,11 +131,6 @@ def _list(state: State, last: int, form: str, *, only_open: bool) -> None:
         click.echo(f"{waiting} on the way, to a service that failed or in the next summary; `lakehouse dev` sends.")
     for line in _mutes(holding(read_mutes(state.settings), datetime.now(UTC))):
         click.echo(line)
-
-
-def _record(alert: "Alert", open_now: set[str]) -> dict[str, Any]:
-    found = {name: plain_json(value) for name, value in alert.to_json().items()}
-    return {**found, "is_open": alert.key in open_now}
 
 
 def _table(shown: "Iterable[Alert]", open_now: set[str]) -> str:

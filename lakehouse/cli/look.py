@@ -31,10 +31,14 @@ def status(state: State, form: str) -> None:
     with state.progress("Reading the tables' metadata"):
         checks = _checks(state)
         found = table_statuses(state.engine.catalog, state.declared, checks)
+    open_now = _open_alerts(state)
     if form == "json":
-        _print_json([_status_record(one) for one in found])
+        _print_json([_status_record(one, open_now.get(one.table, [])) for one in found])
     else:
         click.echo(_status_table(found))
+        broken = sum(len(titles) for titles in open_now.values())
+        if broken:
+            click.echo(f"{count(broken, 'thing')} broken now; `lakehouse alerts --open` lists what was told of it.")
     conclude((), [one.damage for one in found if one.damage], success=not any(one.damage for one in found))
 
 
@@ -68,10 +72,20 @@ def _checks(state: State) -> "Mapping[str, Checks]":
     if not state.settings.dagster_home.exists():
         return {}
     with open_instance(state.settings) as instance:
-        return last_checks(instance, defs.resolve_asset_graph().asset_check_keys)
+        return last_checks(instance, defs.resolve_asset_graph().asset_check_keys, state.declared)
 
 
-def _status_record(one: "TableStatus") -> dict[str, Any]:
+def _open_alerts(state: State) -> "dict[str, list[str]]":
+    """Return what is broken now by table, as `lakehouse alerts` has it; under no name what is of no table."""
+    from lakehouse.monitoring.alert_state import read_state
+
+    found: dict[str, list[str]] = {}
+    for incident in read_state(state.settings).open.values():
+        found.setdefault(incident.broke.table, []).append(incident.broke.title)
+    return found
+
+
+def _status_record(one: "TableStatus", open_alerts: "list[str]") -> dict[str, Any]:
     return {
         "table": one.table,
         "declared": one.declared,
@@ -85,6 +99,8 @@ def _status_record(one: "TableStatus") -> dict[str, Any]:
         "checks_passed": one.checks.passed,
         "checks_warned": list(one.checks.warned),
         "checks_failed": list(one.checks.failed),
+        "quarantined_rows": one.quarantined,
+        "open_alerts": open_alerts,
         "pending": list(one.pending),
         "damage": one.damage or None,
     }
@@ -106,9 +122,14 @@ def _status_row(one: "TableStatus") -> list[Any]:
         *([one.rows, one.snapshots, one.files, size(one.size_bytes)] if is_read else ["", "", "", ""]),
         one.written_at.strftime("%Y-%m-%d %H:%M:%SZ") if one.written_at else never,
         one.kind or "",
-        str(one.checks),
+        _how_it_is(one),
         "; ".join(one.pending),
     ]
+
+
+def _how_it_is(one: "TableStatus") -> str:
+    quarantined = f"{count(one.quarantined, 'row')} in quarantine" if one.quarantined else ""
+    return ", ".join(filter(None, (str(one.checks), quarantined)))
 
 
 def _file_record(file: "TableFile") -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from lakehouse.errors import TableDamaged
+from lakehouse.errors import TableDamaged, TableNotFound
 from lakehouse.iceberg.evolving.evolution import Plan, plan
 from lakehouse.iceberg.evolving.state import state_of
 from lakehouse.iceberg.history import History, Snapshot, history_of
@@ -24,7 +24,11 @@ _NAMED = 2
 
 @dataclass(frozen=True)
 class Checks:
-    """The last results of a table's checks; a warning is of rows that were quarantined, or of a rule that warns."""
+    """The last results of a table's checks.
+
+    One that only said that rows of a run were quarantined holds of what readers see, and counts as passed: how many
+    rows stand in the quarantine is said by the quarantine itself.
+    """
 
     passed: int = 0
     warned: Sequence[str] = ()
@@ -60,6 +64,8 @@ class TableStatus:
     """What its declaration has and the table has not."""
     damage: str = ""
     """Why it cannot be read, where it cannot."""
+    quarantined: int = 0
+    """Rows of it that stand in its quarantine now."""
 
 
 def table_statuses(
@@ -73,16 +79,23 @@ def table_statuses(
     ]
 
 
-def last_checks(instance: "DagsterInstance", keys: "Iterable[AssetCheckKey]") -> dict[str, Checks]:
+def last_checks(
+    instance: "DagsterInstance", keys: "Iterable[AssetCheckKey]", declared: "Mapping[str, IcebergTable]"
+) -> dict[str, Checks]:
     """Return the last results of some checks by table, as Dagster remembers them."""
+    from lakehouse.resources.checks import is_of_quarantine
     from lakehouse.resources.keys import table_name
 
     found: dict[str, Checks] = {}
     for key, record in instance.event_log_storage.get_asset_check_summary_records(list(keys)).items():
         last = record.last_completed_check_execution_record
         if last is not None:
-            name = table_name(key.asset_key)
-            found[name] = _and(found.get(name, Checks()), key.name, last.evaluation)
+            name, evaluation = table_name(key.asset_key), last.evaluation
+            so_far = found.get(name, Checks())
+            if evaluation and is_of_quarantine(declared.get(name), evaluation, last.run_id):
+                found[name] = replace(so_far, passed=so_far.passed + 1)
+            else:
+                found[name] = _and(so_far, key.name, evaluation)
     return found
 
 
@@ -98,11 +111,12 @@ def _status(catalog: "Catalog", name: str, table: "IcebergTable | None", exists:
     if not exists:
         return TableStatus(name, declared=True, exists=False, pending=_pending(plan(table, None) if table else None))
     try:
-        return _known(name, table, catalog.load(name), checks)
+        known = _known(name, table, catalog.load(name), checks)
     except TableDamaged as error:
         # The others are wanted all the same.
         is_declared, damage = table is not None, str(error)
         return TableStatus(name, is_declared, exists=True, kind="damaged", checks=checks, damage=damage)
+    return replace(known, quarantined=_quarantined(catalog, table))
 
 
 def _known(name: str, table: "IcebergTable | None", loaded: "Table", checks: Checks) -> TableStatus:
@@ -121,6 +135,18 @@ def _known(name: str, table: "IcebergTable | None", loaded: "Table", checks: Che
         checks=checks,
         pending=_pending(plan(table, state_of(name, loaded)) if table else None),
     )
+
+
+def _quarantined(catalog: "Catalog", table: "IcebergTable | None") -> int:
+    quarantine = table.quarantine if table else None
+    if quarantine is None:
+        return 0
+    try:
+        main = history_of(quarantine.name, catalog.load(quarantine.name)).main
+    except (TableNotFound, TableDamaged):
+        # Where it is damaged, its own line says so.
+        return 0
+    return main.rows if main else 0
 
 
 def _current_since(history: History) -> datetime | None:

@@ -1,8 +1,9 @@
 """What is to be said, decided from what is open and what was seen: pure, so that each case of it can be tried."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from lakehouse.monitoring.incidents import Broke, Incident, Mended, Observed, moment_text
 from lakehouse.resources.alert import Alert, Saying, alert_id
@@ -10,8 +11,15 @@ from lakehouse.resources.alert import Alert, Saying, alert_id
 MuteOf = Callable[[str, datetime], str]
 """Says who muted a table and why; nothing where nobody did."""
 _SHOWN_PARTITIONS = 5
+_GROWTH = 0.01
+"""What grew by this share since somebody was told is told again; what grew by less only with what is still so."""
+_GROWTH_PAUSE = timedelta(minutes=5)
 _TOLD_ONCE = ("rejected",)
 """A file stays rejected until somebody takes it away, which nobody has to."""
+
+_CLOSED_BY_PEOPLE = ("quarantined", "rejected")
+"""What may stay as it is for ever without harm."""
+_BEFORE = {"recovered": "Over: ", "repeated": "Still: ", "grew": "More: "}
 
 
 @dataclass(frozen=True)
@@ -20,6 +28,8 @@ class Planned:
 
     alerts: tuple[Alert, ...]
     open: Mapping[str, Incident]
+    closed: Mapping[str, datetime] = field(default_factory=dict)
+    """What a person said is over, and when it was last seen broken before that."""
 
 
 def plan_alerts(
@@ -30,14 +40,16 @@ def plan_alerts(
     mute_of: MuteOf = lambda _table, _now: "",
     *,
     is_first: bool = False,
+    closed: Mapping[str, datetime] = MappingProxyType({}),
 ) -> Planned:
-    """Decide what to say: that something broke, once; that it still is, after a while; and that it is over.
+    """Decide what to say: that something broke, once; that it grew, or still is so after a while; and that it is over.
 
-    A warning is repeated only where the same breaks anew after that while; an error as long as it lasts.
+    A warning is repeated only where the same breaks anew after that while; an error as long as it lasts. What a person
+    closed opens again only where it breaks anew.
 
     :param is_first: whether nobody looked before; what broke and was mended in the past is then not told.
     """
-    plan = _Plan(dict(open_now), now, repeat_after, mute_of)
+    plan = _Plan(dict(open_now), now, repeat_after, mute_of, dict(closed))
     for fact in sorted(observed.facts, key=lambda fact: (fact.at, isinstance(fact, Mended))):
         if isinstance(fact, Broke):
             plan.broke(fact)
@@ -46,7 +58,7 @@ def plan_alerts(
     plan.close_what_is_gone(observed)
     plan.remind()
     alerts = [alert for alert in plan.alerts if not is_first or alert.key in plan.open]
-    return Planned(tuple(alerts), plan.open)
+    return Planned(tuple(alerts), plan.open, plan.closed)
 
 
 @dataclass
@@ -55,9 +67,13 @@ class _Plan:
     now: datetime
     repeat_after: timedelta
     mute_of: MuteOf
+    closed: dict[str, datetime] = field(default_factory=dict)
     alerts: list[Alert] = field(default_factory=list)
 
     def broke(self, fact: Broke) -> None:
+        if fact.key in self.closed and fact.at <= self.closed[fact.key]:
+            return
+        self.closed.pop(fact.key, None)
         known = self.open.get(fact.key)
         self.open[fact.key] = known.again(fact) if known else Incident.of(fact)
         if known is None:
@@ -69,8 +85,10 @@ class _Plan:
             return
         left = known.without(fact)
         if left is None:
-            self._say("recovered", fact.key, fact.said)
+            self._say("recovered", fact.key, fact)
             del self.open[fact.key]
+            if fact.by_person:
+                self.closed[fact.key] = known.last_at
         else:
             self.open[fact.key] = left
 
@@ -78,7 +96,7 @@ class _Plan:
         seen = {fact.key for fact in observed.facts if isinstance(fact, Broke)}
         for key, incident in list(self.open.items()):
             if incident.broke.kind in observed.complete and key not in seen:
-                self._say("recovered", key, "It is not so any more.")
+                self._say("recovered", key, Mended(key, self.now, "It is not so any more."))
                 del self.open[key]
 
     def remind(self) -> None:
@@ -87,40 +105,49 @@ class _Plan:
                 continue
             if incident.told_at is None:
                 self._say("opened", key)
+            elif self._has_grown(incident, incident.told_at):
+                self._say("grew", key)
             elif self._is_due(incident, incident.told_at):
                 self._say("repeated", key)
 
+    def _has_grown(self, incident: Incident, told_at: datetime) -> bool:
+        if self.now - told_at < _GROWTH_PAUSE:
+            return False
+        came = incident.broke.size - incident.told_size
+        is_of_more = bool(set(incident.broke.causes) - set(incident.told_causes))
+        return came > 0 and (is_of_more or came >= incident.told_size * _GROWTH)
+
     def _is_due(self, incident: Incident, told_at: datetime) -> bool:
-        is_anew = incident.last_at > told_at
+        if incident.acknowledged:
+            return False
+        is_anew = incident.last_at > told_at or incident.broke.size > incident.told_size
         lasts = incident.broke.severity == "error" and incident.broke.kind not in _TOLD_ONCE
         return self.now - told_at >= self.repeat_after and (lasts or is_anew)
 
-    def _say(self, saying: Saying, key: str, how: str = "") -> None:
+    def _say(self, saying: Saying, key: str, mended: Mended | None = None) -> None:
         incident = self.open[key]
-        muted = self.mute_of(incident.broke.table, self.now)
-        self.alerts.append(_alert(saying, incident, self.now, muted, how))
-        told_at = incident.told_at if muted else self.now
-        self.open[key] = replace(incident, told_at=told_at, alerts=incident.alerts + 1)
+        muted = self._muted(saying, incident)
+        self.alerts.append(_alert(saying, incident, self.now, muted, mended))
+        self.open[key] = incident.told(self.now, is_muted=bool(muted))
+
+    def _muted(self, saying: Saying, incident: Incident) -> str:
+        # Who was told that something broke is told that it is over, whatever was muted since.
+        if saying == "recovered" and incident.told_at is not None:
+            return ""
+        return self.mute_of(incident.broke.table, self.now)
 
 
-def _alert(saying: Saying, incident: Incident, now: datetime, muted: str, how: str) -> Alert:
+def _alert(saying: Saying, incident: Incident, now: datetime, muted: str, mended: Mended | None) -> Alert:
     broke = incident.broke
-    title = {
-        "recovered": f"Over: {broke.title}",
-        "repeated": f"Still: {broke.title}",
-    }.get(saying, broke.title)
-    if saying == "recovered":
-        lines = (*_over(incident, now, how), *broke.links)
-    else:
-        nexts = (f"Next: {command}" for command in broke.commands)
-        lines = (*_since(incident), *broke.lines, *broke.links, *nexts)
+    made = alert_id(broke.key, incident.opened_at, saying, incident.alerts)
+    lines = _over(incident, now, mended) if mended else _broken(saying, incident, made)
     return Alert(
-        alert_id(broke.key, incident.opened_at, saying, incident.alerts),
+        made,
         broke.key,
         saying,
         broke.severity,
         now,
-        title,
+        f"{_BEFORE.get(saying, '')}{broke.title}",
         tuple(line for line in lines if line),
         broke.table,
         broke.owner,
@@ -129,18 +156,34 @@ def _alert(saying: Saying, incident: Incident, now: datetime, muted: str, how: s
     )
 
 
+def _broken(saying: Saying, incident: Incident, made: str) -> list[str]:
+    broke = incident.broke
+    closes = [f"lakehouse alerts close {made} --why …"] if broke.kind in _CLOSED_BY_PEOPLE else []
+    nexts = [f"Next: {command}" for command in (*broke.commands, *closes)]
+    more = _grown(incident) if saying == "grew" else ""
+    return [more, *_since(incident), *broke.lines, *broke.links, *nexts]
+
+
+def _grown(incident: Incident) -> str:
+    since = f" since {moment_text(incident.told_at)}" if incident.told_at else ""
+    return f"{incident.broke.size - incident.told_size:,} more came{since}."
+
+
 def _since(incident: Incident) -> list[str]:
     said = []
     if incident.times > 1:
         said.append(f"Since {moment_text(incident.opened_at)}, seen {incident.times} times.")
+    if incident.acknowledged:
+        said.append(f"Acknowledged by {incident.acknowledged}")
     if incident.extent:
         said.append(f"Partitions: {partitions(incident.extent)}")
     return said
 
 
-def _over(incident: Incident, now: datetime, how: str) -> list[str]:
+def _over(incident: Incident, now: datetime, mended: Mended) -> list[str]:
     times = f", seen {incident.times} times" if incident.times > 1 else ""
-    return [how, f"It was so from {moment_text(incident.opened_at)} until {moment_text(now)}{times}."]
+    lasted = f"It was so from {moment_text(incident.opened_at)} until {moment_text(now)}{times}."
+    return [mended.said, lasted, *(mended.links or incident.broke.links)]
 
 
 def partitions(extent: frozenset[str]) -> str:

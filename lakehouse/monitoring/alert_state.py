@@ -7,6 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from lakehouse.monitoring.incidents import Broke, Incident
 from lakehouse.monitoring.outbox import Parcel, Queue
 from lakehouse.resources.alert import Alert
@@ -21,6 +23,8 @@ class AlertState:
     open: Mapping[str, Incident] = field(default_factory=dict)
     queues: Mapping[str, Queue] = field(default_factory=dict)
     cursors: Mapping[str, Any] = field(default_factory=dict)
+    closed: Mapping[str, datetime] = field(default_factory=dict)
+    """What a person said is over, by key, and when it was last seen broken before that."""
 
     @property
     def is_first(self) -> bool:
@@ -31,6 +35,16 @@ class AlertState:
     def undelivered(self) -> int:
         """How many messages wait for a sink."""
         return sum(queue.waiting for queue in self.queues.values())
+
+
+def state_lock(settings: Settings, seconds: float) -> FileLock:
+    """Return the lock of who looks and tells, and of who changes what is open.
+
+    :param seconds: how long it is waited for.
+    """
+    file = state_file(settings)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return FileLock(f"{file}.lock", timeout=seconds)
 
 
 def state_file(settings: Settings) -> Path:
@@ -55,6 +69,7 @@ def to_json(state: AlertState) -> dict[str, Any]:
         "open": {key: _incident_json(incident) for key, incident in state.open.items()},
         "queues": {name: _queue_json(queue) for name, queue in state.queues.items()},
         "cursors": dict(state.cursors),
+        "closed": {key: at.isoformat() for key, at in state.closed.items()},
     }
 
 
@@ -64,6 +79,7 @@ def from_json(found: Mapping[str, Any]) -> AlertState:
         {key: _incident(one) for key, one in found["open"].items()},
         {name: _queue(one) for name, one in found["queues"].items()},
         found["cursors"],
+        {key: datetime.fromisoformat(at) for key, at in found.get("closed", {}).items()},
     )
 
 
@@ -92,7 +108,7 @@ def _incident(found: Mapping[str, Any]) -> Incident:
                 **{
                     **broke,
                     "at": datetime.fromisoformat(broke["at"]),
-                    **{name: tuple(broke[name]) for name in ("lines", "links", "commands")},
+                    **{name: tuple(broke.get(name, ())) for name in ("lines", "links", "commands", "causes")},
                     "extent": frozenset(broke["extent"]),
                 }
             ),
@@ -100,6 +116,7 @@ def _incident(found: Mapping[str, Any]) -> Incident:
             "last_at": datetime.fromisoformat(found["last_at"]),
             "extent": frozenset(found["extent"]),
             "told_at": _moment(found["told_at"]),
+            "told_causes": tuple(found.get("told_causes", ())),
         }
     )
 

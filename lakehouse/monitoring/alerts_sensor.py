@@ -5,14 +5,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 
 import dagster as dg
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from lakehouse.iceberg.table import IcebergTable
-from lakehouse.monitoring.alert_state import AlertState, read_state, state_file, write_state
+from lakehouse.monitoring.alert_state import AlertState, read_state, state_lock, write_state
 from lakehouse.monitoring.look import look
 from lakehouse.monitoring.looking.lookout import Lookout, WatchedFeed
 from lakehouse.monitoring.looking.ticks import names_of
-from lakehouse.monitoring.mutes import mute_of, read_mutes
+from lakehouse.monitoring.mutes import said_mutes
 from lakehouse.monitoring.telling import Delivery, take_in
 from lakehouse.resources.heartbeat import beat
 from lakehouse.resources.routes import read_routes
@@ -58,10 +58,8 @@ def look_and_tell(lookout: Lookout, names: Collection[str], logger: logging.Logg
     :param names: the sensors and schedules that there are.
     """
     settings = lookout.settings
-    file = state_file(settings)
-    file.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with FileLock(f"{file}.lock", timeout=0):
+        with state_lock(settings, seconds=0):
             state = _round(lookout, names, logger)
     except Timeout:
         return None
@@ -73,9 +71,9 @@ def look_and_tell(lookout: Lookout, names: Collection[str], logger: logging.Logg
 
 def _round(lookout: Lookout, names: Collection[str], logger: logging.Logger) -> AlertState:
     settings, routes = lookout.settings, read_routes(lookout.settings)
-    state, mutes = read_state(settings), read_mutes(settings)
+    state = read_state(settings)
     seen = look(lookout, state, names)
-    state = take_in(state, seen, lookout.now, routes, lambda table, now: str(mute_of(mutes, table, now) or ""))
+    state = take_in(state, seen, lookout.now, routes, said_mutes(settings))
     write_state(settings, state)
     return Delivery(state, lambda now: write_state(settings, now), logger).run(
         open_sinks(settings, routes.urls, logger)

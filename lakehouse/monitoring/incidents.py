@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from lakehouse.resources.alert import Severity
 
-Kind = Literal["check", "held", "failed", "late", "rejected", "automation", "looking", "reported"]
+Kind = Literal["check", "quarantined", "held", "failed", "late", "rejected", "automation", "looking", "reported"]
 
 
 def moment_text(at: datetime) -> str:
@@ -35,6 +35,12 @@ class Broke:
     run_id: str = ""
     extent: frozenset[str] = frozenset()
     """The partitions in which it is broken; empty where it is the whole."""
+    size: int = 0
+    """How much of it came so far, where it may grow: it never becomes less while the thing is broken."""
+    causes: tuple[str, ...] = ()
+    """What it is of, where that may become more, such as the rules that rows break."""
+    state: str = ""
+    """What was looked at, such as a snapshot: broken in the same state, it did not break once more."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,10 @@ class Mended:
     at: datetime
     said: str
     extent: frozenset[str] = frozenset()
+    links: tuple[str, ...] = ()
+    """Where it can be seen what mended it; those of the break, where it has none."""
+    by_person: bool = False
+    """Whether somebody said so: what is still to be seen of the same break opens nothing then."""
 
 
 @dataclass(frozen=True)
@@ -76,23 +86,40 @@ class Incident:
     """None as long as it is muted."""
     alerts: int = 0
     """How many messages were made of it."""
+    told_size: int = 0
+    """Its size when somebody was last told."""
+    told_causes: tuple[str, ...] = ()
+    acknowledged: str = ""
+    """Who looks after it and why; it is not repeated then."""
 
     @classmethod
     def of(cls, broke: Broke) -> "Incident":
         """Begin one."""
         return cls(broke, broke.at, broke.at, extent=broke.extent)
 
+    def told(self, now: datetime, *, is_muted: bool) -> "Incident":
+        """Return it after a message of it was made; one that is muted tells nobody."""
+        made = replace(self, alerts=self.alerts + 1)
+        if is_muted:
+            return made
+        return replace(made, told_at=now, told_size=self.broke.size, told_causes=self.broke.causes)
+
     def again(self, broke: Broke) -> "Incident":
-        """Return it after the thing was seen broken again; a look at the same break changes nothing."""
-        if broke.at <= self.last_at:
+        """Return it after the thing was seen broken again; a look at the same break counts as none."""
+        if broke.at < self.last_at:
             return self
+        if broke.at == self.last_at:
+            # Such as how late it is now.
+            return replace(self, broke=broke)
         # What is broken as a whole stays so until the whole is mended.
         extent = self.extent | broke.extent if self.extent and broke.extent else frozenset()
-        return replace(self, broke=broke, last_at=broke.at, times=self.times + 1, extent=extent)
+        is_same = bool(broke.state) and broke.state == self.broke.state
+        times = self.times if is_same else self.times + 1
+        return replace(self, broke=broke, last_at=broke.at, times=times, extent=extent)
 
     def without(self, mended: Mended) -> "Incident | None":
         """Return what is left of it; None where it is over."""
-        if mended.at <= self.last_at:
+        if mended.at <= self.last_at and not mended.by_person:
             return self
         if not mended.extent:
             return None

@@ -10,6 +10,7 @@ from lakehouse.monitoring.looking.checks import look_at_checks
 from lakehouse.monitoring.looking.late import look_for_late
 from lakehouse.monitoring.looking.lookout import Lookout
 from lakehouse.monitoring.looking.mending import look_for_mends
+from lakehouse.monitoring.looking.quarantined import look_for_quarantined
 from lakehouse.monitoring.looking.reasons import without_values
 from lakehouse.monitoring.looking.rejected import look_at_rejected
 from lakehouse.monitoring.looking.reported import look_at_reports
@@ -25,6 +26,7 @@ def look(lookout: Lookout, state: AlertState, names: Collection[str]) -> Observe
     open_now = tuple(state.open.values())
     looks: Mapping[str, Callable[[], Observed]] = {
         "checks": lambda: look_at_checks(lookout, state.cursors),
+        "quarantines": lambda: look_for_quarantined(lookout, state.cursors, state.open),
         "runs": lambda: look_at_runs(lookout, state.cursors),
         "freshness": lambda: look_for_late(lookout),
         "rejected files": lambda: look_at_rejected(lookout, state.cursors, open_now),

@@ -1,7 +1,7 @@
 """Tables that are muted for a time: what breaks there is recorded and told to nobody, until then."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -57,6 +57,12 @@ def mute_of(mutes: Iterable[Mute], table: str, now: datetime) -> Mute | None:
     """Return what mutes a table now; a newer mute of the same name takes the place of an older one."""
     newest = {mute.table: mute for mute in mutes}
     return next((mute for mute in newest.values() if mute.covers(table, now)), None)
+
+
+def said_mutes(settings: Settings) -> Callable[[str, datetime], str]:
+    """Return what says who muted a table and why, as of now; nothing where nobody did."""
+    mutes = read_mutes(settings)
+    return lambda table, now: str(mute_of(mutes, table, now) or "")
 
 
 def holding(mutes: Iterable[Mute], now: datetime) -> list[Mute]:

@@ -28,14 +28,17 @@ _MANY = 1_000_000
 
 def take_in(state: AlertState, observed: Observed, now: datetime, routes: Routes, mute_of: MuteOf) -> AlertState:
     """Return the state after what was seen: pure, with each message in the queues of those it goes to."""
-    planned = plan_alerts(state.open, observed, now, routes.repeat_after, mute_of, is_first=state.is_first)
+    planned = plan_alerts(
+        state.open, observed, now, routes.repeat_after, mute_of, is_first=state.is_first, closed=state.closed
+    )
     names = [FILE, LOG, *map(name_of, routes.urls)]
     queues = kept(state.queues, names)
     for name in names:
         # The file has each message by itself, and what was muted too.
         most = _MANY if name == FILE else routes.at_once
         queues[name] = post(queues[name], [one for one in planned.alerts if _goes_to(name, one, routes)], now, most)
-    return AlertState(planned.open, queues, {**state.cursors, **observed.cursors, "looked_at": now.isoformat()})
+    cursors = {**state.cursors, **observed.cursors}
+    return AlertState(planned.open, queues, cursors | {"looked_at": now.isoformat()}, planned.closed)
 
 
 def _goes_to(name: str, alert: Alert, routes: Routes) -> bool:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 Severity = Literal["error", "warn"]
-Saying = Literal["opened", "repeated", "recovered", "summary", "test"]
+Saying = Literal["opened", "grew", "repeated", "recovered", "summary", "test"]
 
 
 @dataclass(frozen=True)

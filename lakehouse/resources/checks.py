@@ -97,6 +97,18 @@ def _severity(result: RuleResult) -> dg.AssetCheckSeverity:
     return severity(result.rule)
 
 
+def is_of_quarantine(table: "IcebergTable | None", evaluation: dg.AssetCheckEvaluation, run_id: str | None) -> bool:
+    """Whether a check says only that rows of a run were quarantined, or that none were, and nothing of other rows.
+
+    A check alone looks at what readers see, so that a row that breaks it is in no quarantine.
+    """
+    if table is None or evaluation.check_name not in {rule.name for rule in table.quarantining_rules}:
+        return False
+    published = evaluation.target_materialization_data
+    is_error = evaluation.severity == dg.AssetCheckSeverity.ERROR and not evaluation.passed
+    return published is not None and published.run_id == run_id and not is_error
+
+
 def sample_table(sample: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:
     """Return rows as a table that Dagster shows; what has no JSON form, and ids beyond 2^53, are text."""
     records = [dg.TableRecord({name: _cell(value) for name, value in row.items()}) for row in sample]

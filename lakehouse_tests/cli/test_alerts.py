@@ -15,7 +15,7 @@ from lakehouse_tests.monitoring.receiver import receiving
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
-WARNS = "silver.fruits: check castable_id warns"
+QUARANTINED = "silver.fruits: 1 row in quarantine"
 HELD = "silver.fruits is held back: rule excluded_fruit_in_any_spelling refused it"
 
 
@@ -37,31 +37,54 @@ def held(lakehouse, home: Path):
     """A lakehouse that holds `silver.fruits` back, whose last look was before that."""
     look(home)
     assert deliver(lakehouse, home, "apple.csv", "1,Apple,false") == 0
-    assert deliver(lakehouse, home, "banana.csv", "2,banana,false", "three,Kiwi,true") == 1
+    assert deliver(lakehouse, home, "banana.csv", "2,banana,false", "3,Kiwi,true") == 1
     return lakehouse
 
 
-def test_rows_that_are_quarantined_are_told_once_and_the_next_good_delivery_ends_it(lakehouse, home: Path) -> None:
+def test_rows_in_quarantine_are_told_until_none_is_left_and_status_says_the_same(lakehouse, home: Path) -> None:
     look(home)
     assert deliver(lakehouse, home, "1.csv", "x,Apple,false", "2,Pear,false") == 0
     (alert,) = look(home)
-    assert alert.title == WARNS
-    assert "1 of 2 rows break it. That is 50.00%." in alert.lines[0]
-    command = next(line for line in alert.lines if line.startswith("Next: lakehouse sql")).removeprefix(
-        "Next: lakehouse "
-    )
+    assert alert.title == QUARANTINED
+    assert alert.lines[0] == "1 of 2 rows (50.00%), by rule: castable_id 1."
+    assert any(line.endswith(" UTC with 1.csv.") for line in alert.lines)
+    (command,) = commands(alert, "lakehouse sql")
     assert any("Apple" in line for line in lakehouse(*shlex.split(command)).out)
-    assert deliver(lakehouse, home, "2.csv", "y,Kiwi,false") == 0
+    # Neither a check of what readers see, nor a good delivery, nor that another file is taken out.
+    assert lakehouse("check", "silver.fruits").code == 0
+    assert deliver(lakehouse, home, "2.csv", "3,Plum,false") == 0
+    assert lakehouse("reject", "2.csv", "--feed", "fruits", "--why", "by mistake").code == 0
+    assert deliver(lakehouse, home, "3.csv", "4,Fig,false") == 0
     assert look(home) == []
-    assert deliver(lakehouse, home, "3.csv", "3,Plum,false") == 0
-    assert titles(look(home)) == [f"Over: {WARNS}"]
+    status = lakehouse("status").out
+    assert any("1 row in quarantine" in line for line in status)
+    assert status[-1].startswith("1 thing broken now")
+    assert lakehouse("reject", "1.csv", "--feed", "fruits", "--why", "by mistake").code == 0
+    assert titles(look(home)) == [f"Over: {QUARANTINED}"]
+    assert not any("in quarantine" in line or "broken now" in line for line in lakehouse("status").out)
+
+
+def test_a_person_closes_what_stays_in_quarantine(lakehouse, home: Path) -> None:
+    look(home)
+    assert deliver(lakehouse, home, "1.csv", "x,Apple,false", "2,Pear,false") == 0
+    (alert,) = look(home)
+    shown = lakehouse("alerts", alert.alert_id[:6])
+    assert (shown.code, shown.out[0], shown.out[2]) == (0, QUARANTINED, alert.lines[0])
+    assert shown.out[1].endswith(" warn, opened; broken now")
+    (command,) = commands(alert, "lakehouse alerts close")
+    assert lakehouse(*shlex.split(command)).code == 2
+    assert lakehouse(*shlex.split(command.replace("…", "'it stays so'"))).code == 0
+    assert look(home) == []
+    assert f"Over: {QUARANTINED}" in lakehouse("alerts").out[3]
+    ran = lakehouse("alerts", "ack", alert.alert_id, "--why", "too late")
+    assert (ran.code, "is not broken now" in ran.err[0]) == (2, True)
+    assert lakehouse("alerts", "zzzz").code == 2
 
 
 def test_a_table_that_is_held_back_is_one_message_with_the_ways_out(held, home: Path) -> None:
     (alert,) = look(home)
     assert alert.title == HELD
     assert "excluded_fruit_in_any_spelling" in alert.lines[0]
-    assert any(line.startswith("castable_id: ") for line in alert.lines)
     (good,) = (line for line in alert.lines if line.startswith("Nothing was published"))
     query = "SELECT snapshot_id FROM silver.fruits.refs WHERE name = 'main'"
     (main,) = json.loads("".join(held("sql", query, "--format", "json").out))
@@ -152,7 +175,7 @@ def test_personal_data_is_in_no_message_log_reason_sample_or_event(lakehouse, ho
     (inbox / "b.csv").write_text("\n".join([header, f"{row.format(3, '1.00')},zoe.planted", ""]))
     assert lakehouse("ingest", "bnpl").code == 1
     alerts = look(home)
-    assert "silver.bnpl_transactions_clean: check well_formed_customer_email warns" in titles(alerts)
+    assert "silver.bnpl_transactions_clean: 1 row in quarantine" in titles(alerts)
     assert any("masked:" in line for alert in alerts for line in alert.lines)
     with open_instance(settings_at(home)) as instance:
         events = [str(record) for run in instance.get_runs() for record in instance.all_logs(run.run_id)]

@@ -85,7 +85,7 @@ def test_checks_that_never_ran_have_no_result(settings):
     from lakehouse.resources.instance import open_instance
 
     with open_instance(settings) as instance:
-        assert last_checks(instance, defs.resolve_asset_graph().asset_check_keys) == {}
+        assert last_checks(instance, defs.resolve_asset_graph().asset_check_keys, TABLES) == {}
 
 
 def test_a_damaged_table_does_not_hide_the_others(lakehouse, home):

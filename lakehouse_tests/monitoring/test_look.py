@@ -15,15 +15,15 @@ from lakehouse_tests.monitoring.watch import Watch
 
 FRUITS = dg.AssetKey(["silver", "fruits"])
 GOLD = dg.AssetKey(["gold", "fruits"])
-WARNS, FAILS = "silver.fruits: check castable_id warns", "silver.fruits: check unique_fruit failed"
+WARNS, FAILS = "silver.fruits: check length_fruit warns", "silver.fruits: check unique_fruit failed"
 
 
 def test_a_check_that_warns_is_told_once_and_when_it_passes_again(watch: Watch) -> None:
     watch.run()
     assert watch.says() == []
-    watch.run("castable_id")
+    watch.run("length_fruit")
     assert watch.says() == [WARNS]
-    watch.run("castable_id")
+    watch.run("length_fruit")
     assert watch.says() == []
     watch.run()
     assert watch.says() == [f"Over: {WARNS}"]
@@ -32,11 +32,11 @@ def test_a_check_that_warns_is_told_once_and_when_it_passes_again(watch: Watch) 
 
 def test_a_message_says_how_bad_it_is_since_when_what_follows_and_what_to_do(watch: Watch) -> None:
     watch.run()
-    watch.run("castable_id")
+    watch.run("length_fruit")
     (alert,) = watch.look()
 
     run_id = watch.instance.get_runs(limit=1)[0].run_id
-    assert alert.lines[0] == "castable_id: 1 of 4 rows break it. That is 25.00%."
+    assert alert.lines[0] == "length_fruit: 1 of 4 rows break it. That is 25.00%."
     assert alert.lines[1].startswith("It passed last at 20")
     assert alert.lines[1].endswith(" UTC, on snapshot 123.")
     assert alert.lines[2:] == (
@@ -46,12 +46,32 @@ def test_a_message_says_how_bad_it_is_since_when_what_follows_and_what_to_do(wat
         "Owner: data-platform",
         f"Run: http://127.0.0.1:3000/runs/{run_id}",
         "Table: http://127.0.0.1:3000/assets/silver/fruits",
-        "Next: lakehouse sql \"SELECT * FROM silver.fruits_quarantine WHERE array_contains(_reasons, 'castable_id') "
-        'ORDER BY _quarantined_at DESC LIMIT 20"',
+        "Next: lakehouse sql 'SELECT * FROM silver.fruits WHERE coalesce(char_length(`fruit`) < 2, false) LIMIT 20'",
         "Next: lakehouse check silver.fruits",
-        "Next: lakehouse mute silver.fruits --until … --why …",
+        "Next: lakehouse mute silver.fruits --until 2h",
     )
     assert (alert.owner, alert.table, alert.severity) == ("data-platform", "silver.fruits", "warn")
+
+
+def test_an_error_proposes_what_mends_it_and_what_is_over_says_in_which_run(watch: Watch) -> None:
+    watch.run("unique_fruit")
+    (alert,) = watch.look()
+    commands = [line for line in alert.lines if line.startswith("Next: ")]
+    assert commands == ["Next: lakehouse retry silver.fruits", "Next: lakehouse history silver.fruits"]
+    watch.run()
+    (over,) = watch.look()
+    run_id = watch.instance.get_runs(limit=1)[0].run_id
+    assert over.lines[0] == f"Check unique_fruit passed in run {run_id[:8]}."
+    assert f"Run: http://127.0.0.1:3000/runs/{run_id}" in over.lines
+
+
+def test_a_check_of_the_same_snapshot_is_not_seen_once_more(watch: Watch) -> None:
+    watch.run("unique_fruit")
+    watch.look()
+    watch.run("unique_fruit", checks_alone=True)
+    assert watch.look() == []
+    (incident,) = read_state(watch.settings).open.values()
+    assert incident.times == 1
 
 
 def test_a_run_that_a_check_stopped_is_one_message(watch: Watch) -> None:
@@ -62,7 +82,7 @@ def test_a_run_that_a_check_stopped_is_one_message(watch: Watch) -> None:
 
 
 def test_checks_that_are_run_alone_count(watch: Watch) -> None:
-    watch.run("unique_fruit", "castable_id", checks_alone=True)
+    watch.run("unique_fruit", "length_fruit", checks_alone=True)
     assert sorted(watch.says()) == sorted([WARNS, FAILS])
 
 
@@ -73,14 +93,14 @@ def test_an_evaluation_outside_of_runs_counts(watch: Watch) -> None:
 
 
 def test_what_broke_and_mended_while_nobody_looked_is_told(watch: Watch) -> None:
-    watch.run("castable_id")
+    watch.run("length_fruit")
     watch.run()
     assert watch.says() == [WARNS, f"Over: {WARNS}"]
 
 
 def test_what_broke_before_anybody_looked_is_told_where_it_is_still_broken(watch: Watch) -> None:
-    watch.run("castable_id", "unique_fruit")
-    watch.run("castable_id")
+    watch.run("length_fruit", "unique_fruit")
+    watch.run("length_fruit")
     (watch.settings.home / "alerts" / "state.json").unlink()
     assert watch.says() == [WARNS]
 
@@ -210,7 +230,7 @@ def test_where_nobody_can_look_somebody_is_told_and_the_rest_goes_on(watch: Watc
     (reason,) = (watch.settings.home / "rejected" / "fruits").glob("*.json")
     good = reason.read_text()
     reason.write_text("{")
-    watch.run("castable_id")
+    watch.run("length_fruit")
     assert watch.says() == [WARNS, "rejected files cannot be looked at"]
     assert watch.says() == []
     reason.write_text(good)
@@ -232,7 +252,7 @@ def test_an_address_that_does_not_answer_stops_nothing(watch: Watch, caplog: pyt
 
 
 def test_an_empty_look_changes_nothing_that_is_kept(watch: Watch) -> None:
-    watch.run("castable_id")
+    watch.run("length_fruit")
     watch.look()
     before = read_state(watch.settings)
     watch.look()

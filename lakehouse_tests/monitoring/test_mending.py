@@ -87,9 +87,12 @@ def test_a_publish_of_no_day_ends_nothing(lookout: Lookout) -> None:
 def test_what_a_person_published_ends_it_for_the_days_of_that_run(lookout: Lookout) -> None:
     tags = {"dagster/asset_partition_range_start": DAYS[0], "dagster/asset_partition_range_end": DAYS[1]}
     run = lookout.instance.create_run_for_job(dg.define_asset_job("j").resolve(asset_graph=lookout.graph), tags=tags)
-    publish(lookout, None, refused_run=run.run_id)
+    publish(lookout, None, refused_run=run.run_id, overridden_by="somebody", overridden_for="it is one")
     left = after(held(run.run_id), lookout)
     assert left is not None
+    (mended,) = look_for_mends(lookout, [held(run.run_id)], [])
+    assert mended.said.endswith(f"against its rules by somebody, as of run {run.run_id[:8]}: it is one")
+    assert mended.links[0].endswith(f"/runs/{run.run_id}")
     assert left.extent == {DAYS[2]}
 
 

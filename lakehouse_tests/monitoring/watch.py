@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import dagster as dg
 
-from lakehouse.iceberg.rules.rows import castable
+from lakehouse.iceberg.rules.rows import castable, length
 from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.table import Column, IcebergTable, Merge
 from lakehouse.monitoring.alerts_sensor import look_and_tell
@@ -22,7 +22,7 @@ TABLE = IcebergTable(
     "Fruits.",
     [Column("id", "bigint"), Column("fruit", "string"), Column("email", "string", personal=True)],
     write=Merge(on=["fruit"]),
-    rules=[castable("id", "bigint"), unique("fruit")],
+    rules=[castable("id", "bigint"), length("fruit", 2, on_failure="warn"), unique("fruit")],
     owner="data-platform",
 )
 FEED = SimpleNamespace(
@@ -53,6 +53,7 @@ class Watch:
             specs=[dg.AssetSpec(["silver", "fruits"], skippable=True)],
             check_specs=[
                 dg.AssetCheckSpec("castable_id", asset=["silver", "fruits"]),
+                dg.AssetCheckSpec("length_fruit", asset=["silver", "fruits"]),
                 dg.AssetCheckSpec("unique_fruit", asset=["silver", "fruits"], blocking=True),
             ],
             can_subset=True,
@@ -81,7 +82,7 @@ class Watch:
 
     def _result(self, name: str) -> dg.AssetCheckResult:
         failed = name in self.failing
-        severity = dg.AssetCheckSeverity.WARN if name == "castable_id" else dg.AssetCheckSeverity.ERROR
+        severity = dg.AssetCheckSeverity.WARN if name != "unique_fruit" else dg.AssetCheckSeverity.ERROR
         sample = dg.MetadataValue.table([dg.TableRecord(row) for row in SAMPLE])
         found = {"failed_rows": int(failed), "total_rows": 4, "threshold": 0.0, "snapshot_id": "123"}
         return dg.AssetCheckResult(

@@ -5,6 +5,7 @@ What a rule said of a refused candidate is left out: that the table is held back
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from shlex import quote
 from typing import Any
 
 import dagster as dg
@@ -12,6 +13,7 @@ from dagster import AssetCheckEvaluation, AssetCheckKey
 
 from lakehouse.monitoring.incidents import Broke, Mended, Observed, moment_text
 from lakehouse.monitoring.looking.lookout import Lookout, shown_rows
+from lakehouse.resources.checks import is_of_quarantine
 from lakehouse.resources.keys import table_name
 
 CURSOR = "checks"
@@ -89,10 +91,15 @@ def _fact(lookout: Lookout, key: AssetCheckKey, event: Any, events: Sequence[Any
     evaluation = event.dagster_event.event_specific_data
     if value_of(evaluation, "evaluated") == "candidate":
         return None
+    if is_of_quarantine(lookout.declared.get(table_name(key.asset_key)), evaluation, event.run_id):
+        # Told as what stands in the quarantine, see `quarantined`.
+        return None
     at = datetime.fromtimestamp(event.timestamp, UTC)
     extent = frozenset(value_of(evaluation, "partitions") or ())
     if evaluation.passed:
-        return Mended(key_of(key), at, f"Check {key.name} passed.", extent)
+        links = lookout.links(run_id=event.run_id or "", table=table_name(key.asset_key))
+        by = f" in run {event.run_id[:8]}" if event.run_id else ""
+        return Mended(key_of(key), at, f"Check {key.name} passed{by}.", extent, links)
     earlier = [one for one in events if one.timestamp < event.timestamp]
     return _broke(lookout, key, evaluation, at, event.run_id or "", extent, earlier)
 
@@ -110,6 +117,7 @@ def _broke(
     declared = lookout.declared.get(table)
     is_error = evaluation.severity == dg.AssetCheckSeverity.ERROR
     personal = declared.masked_columns if declared else frozenset()
+    rows = rows_of(evaluation)
     return Broke(
         key_of(key),
         "check",
@@ -119,15 +127,16 @@ def _broke(
         (
             by_how_much(evaluation),
             _good(earlier),
-            *shown_rows(rows_of(evaluation), personal),
+            *shown_rows(rows, personal),
             *lookout.whose(table),
         ),
         lookout.links(run_id=run_id, table=table),
-        tuple(_commands(lookout, table, key.name)),
+        tuple(_ways_on(lookout, table, key.name, extent, rows, is_error=is_error)),
         table,
         lookout.owner(table),
         run_id,
         extent,
+        state=str(value_of(evaluation, "snapshot_id") or ""),
     )
 
 
@@ -142,11 +151,28 @@ def _good(earlier: Sequence[Any]) -> str:
     return f"It passed in none of its last {len(earlier)} evaluations." if earlier else "It was never evaluated before."
 
 
-def _commands(lookout: Lookout, table: str, check: str) -> Iterator[str]:
+def _ways_on(
+    lookout: Lookout,
+    table: str,
+    check: str,
+    extent: frozenset[str],
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    is_error: bool,
+) -> Iterator[str]:
+    """Yield what shows the rows, and what mends it; that a check is made once more mends nothing."""
     declared = lookout.declared.get(table)
-    quarantining = {rule.name for rule in declared.quarantining_rules} if declared else set()
-    if declared and declared.quarantine and check in quarantining:
-        rows = f"SELECT * FROM {declared.quarantine.name} WHERE array_contains(_reasons, '{check}')"
-        yield f'lakehouse sql "{rows} ORDER BY _quarantined_at DESC LIMIT 20"'
-    yield f"lakehouse check {table}"
-    yield f"lakehouse mute {table} --until … --why …"
+    rule = next((one for one in declared.row_rules if one.name == check), None) if declared else None
+    broken_by = declared.broken_by(rule) if declared and rule else "false"
+    if broken_by != "false":
+        yield f"lakehouse sql {quote(f'SELECT * FROM {table} WHERE {broken_by} LIMIT 20')}"
+    if not is_error:
+        yield f"lakehouse check {table}"
+        yield f"lakehouse mute {table} --until 2h"
+        return
+    yield from lookout.rejects(table, rows)
+    if extent:
+        yield f"lakehouse backfill {table} --from {min(extent)} --to {max(extent)}"
+    else:
+        yield f"lakehouse retry {table}"
+    yield f"lakehouse history {table}"

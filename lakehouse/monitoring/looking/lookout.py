@@ -1,9 +1,10 @@
 """What a look is taken from: Dagster's instance and assets, the declared tables and feeds, and the settings."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from shlex import quote as shell_quote
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
@@ -77,6 +78,14 @@ class Lookout:
             return None
         reached = dg.AssetSelection.assets(asset_key(table)).upstream().resolve(self.graph)
         return next((feed for feed in self.feeds if asset_key(feed.table) in reached), None)
+
+    def rejects(self, table: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+        """Yield the commands that take out the delivered files that some rows came with."""
+        feed = self.feed_of(table)
+        files = sorted({str(row["_source_file"]) for row in rows if row.get("_source_file")}) if feed else []
+        for file in files:
+            assert feed is not None
+            yield f"lakehouse reject {shell_quote(file)} --feed {feed.name} --why …"
 
     def downstream(self, table: str) -> list[str]:
         """The tables that are computed from one, nearest first."""

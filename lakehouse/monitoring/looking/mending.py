@@ -38,8 +38,19 @@ def _published(lookout: Lookout, broke: Broke, since: datetime) -> Iterator[Mend
         at = datetime.fromtimestamp(record.timestamp, UTC)
         extent = _extent(lookout, broke, record)
         if extent is not None:
-            yield Mended(broke.key, at, f"{broke.table} was published by run {record.run_id[:8]}." if record.run_id
-                         else f"{broke.table} was published by a person.", extent)  # fmt: skip
+            said, run_id = _how(broke.table, record)
+            yield Mended(broke.key, at, said, extent, lookout.links(run_id=run_id, table=broke.table))
+
+
+def _how(table: str, record: Any) -> tuple[str, str]:
+    """Say what published a table, or who and why, and which run that is about."""
+    said = record.asset_materialization.metadata
+    if "refused_run" in said:
+        by, why, run_id = (str(said[name].value) for name in ("overridden_by", "overridden_for", "refused_run"))
+        return f"{table} was published against its rules by {by}, as of run {run_id[:8]}: {why}", run_id
+    if record.run_id:
+        return f"{table} was published by run {record.run_id[:8]}.", record.run_id
+    return f"{table} was published outside of runs.", ""
 
 
 def _extent(lookout: Lookout, broke: Broke, record: Any) -> frozenset[str] | None:
@@ -63,4 +74,5 @@ def _ran_well(lookout: Lookout, broke: Broke, since: datetime) -> Iterator[Mende
     )
     for record in lookout.instance.get_run_records(filters, limit=1):
         at = datetime.fromtimestamp(record.end_time, UTC) if record.end_time else lookout.now
-        yield Mended(broke.key, at, f"Run {record.dagster_run.run_id[:8]} went through.")
+        run_id = record.dagster_run.run_id
+        yield Mended(broke.key, at, f"Run {run_id[:8]} went through.", links=lookout.links(run_id=run_id))

@@ -7,7 +7,6 @@ see `mending`.
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from shlex import quote
 from typing import Any
 
 import dagster as dg
@@ -125,13 +124,13 @@ def _ways_out(
     branch: str,
     rows: Sequence[Mapping[str, Any]],
 ) -> Iterator[str]:
-    yield f"lakehouse sql \"SELECT * FROM {table} VERSION AS OF '{branch}'\""
-    feed = lookout.feed_of(table)
-    if feed:
-        files = sorted({str(row["_source_file"]) for row in rows if row.get("_source_file")}) or ["FILE"]
-        yield from (f"lakehouse reject {quote(file)} --feed {feed.name} --why …" for file in files)
+    if branch:
+        yield f"lakehouse sql \"SELECT * FROM {table} VERSION AS OF '{branch}'\""
+    yield from lookout.rejects(table, rows)
     yield f"lakehouse retry {table}"
-    yield f"lakehouse publish {table} --run {run.run_id[:8]} --why …"
+    if branch:
+        # Where nothing was staged, there is nothing to publish.
+        yield f"lakehouse publish {table} --run {run.run_id[:8]} --why …"
 
 
 def _failed(lookout: Lookout, run: dg.DagsterRun, table: str, entry: Any, error: Any) -> Broke:

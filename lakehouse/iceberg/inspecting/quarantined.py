@@ -1,0 +1,71 @@
+"""What stands in a quarantine: how many rows, by which rules, and which came last; read without a JVM."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.table import Table
+
+_READ = ("_reasons", "_source_file", "_quarantined_at")
+
+
+@dataclass(frozen=True)
+class QuarantinedRows:
+    """The rows of a quarantine at one snapshot."""
+
+    rows: int = 0
+    by_rule: Mapping[str, int] = field(default_factory=dict)
+    """How many break each rule, the most first; a row may break several."""
+    newest_at: datetime | None = None
+    """When the last of them were refused."""
+    newest_files: Mapping[str, int] = field(default_factory=dict)
+    """The delivered files that those came with, and how many with each."""
+    new_rows: int = 0
+    """How many were refused after the moment that was asked for."""
+
+
+def quarantined_rows(table: "Table", since: datetime | None) -> QuarantinedRows:
+    """Count the rows of a quarantine, one batch at a time; of each only why, whence and when is read.
+
+    :param since: the moment after which a row is new; None where all are.
+    """
+    by_rule: Counter[str] = Counter()
+    newest: Counter[str] = Counter()
+    newest_at: datetime | None = None
+    rows = new_rows = 0
+    for batch in table.scan(selected_fields=_READ).to_arrow_batch_reader():
+        rows += batch.num_rows
+        by_rule.update(_counts(batch.column("_reasons").flatten()))
+        new_rows += batch.num_rows if since is None else _later(batch, since).num_rows
+        at = _latest(batch)
+        if at is not None and (newest_at is None or at > newest_at):
+            newest_at, newest = at, Counter()
+        if at is not None and at == newest_at:
+            newest.update(_counts(_of(batch, at).column("_source_file")))
+    return QuarantinedRows(rows, dict(by_rule.most_common()), newest_at, dict(newest.most_common()), new_rows)
+
+
+def _latest(batch: "pa.RecordBatch") -> datetime | None:
+    import pyarrow.compute as pc
+
+    return pc.max(batch.column("_quarantined_at")).as_py()
+
+
+def _later(batch: "pa.RecordBatch", moment: datetime) -> "pa.RecordBatch":
+    import pyarrow.compute as pc
+
+    return batch.filter(pc.greater(batch.column("_quarantined_at"), moment))
+
+
+def _of(batch: "pa.RecordBatch", moment: datetime) -> "pa.RecordBatch":
+    import pyarrow.compute as pc
+
+    return batch.filter(pc.equal(batch.column("_quarantined_at"), moment))
+
+
+def _counts(values: "pa.Array") -> Counter[str]:
+    return Counter({str(found["values"]): found["counts"] for found in values.value_counts().to_pylist()})

@@ -1,0 +1,183 @@
+"""Rows in quarantine: one thing for each table, from when rows come until none is left, or a person says so.
+
+What stands there is asked of the quarantine itself, and not of the checks of a run: the next good file, a check of what
+readers see, or a rejected file say nothing of the rows that are there. Its rows are read only where it has another
+snapshot than at the last look.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from dagster import AssetCheckKey
+
+from lakehouse.iceberg.catalog import Catalog
+from lakehouse.iceberg.history import History, history_of
+from lakehouse.iceberg.inspecting.quarantined import QuarantinedRows, quarantined_rows
+from lakehouse.iceberg.table import IcebergTable
+from lakehouse.monitoring.incidents import Broke, Incident, Mended, Observed, moment_text
+from lakehouse.monitoring.looking.checks import key_of, rows_of
+from lakehouse.monitoring.looking.lookout import Lookout, shown_rows
+from lakehouse.resources.keys import asset_key
+
+CURSOR = "quarantined"
+_NAMED = 5
+_SAMPLED_RULES = 3
+
+
+@dataclass(frozen=True)
+class _Standing:
+    """What is known of a quarantine from one look to the next."""
+
+    snapshot_id: str
+    found: QuarantinedRows
+    came: int
+    """How many rows came so far, those that left again among them."""
+
+
+def look_for_quarantined(lookout: Lookout, cursors: Mapping[str, Any], open_now: Mapping[str, Incident]) -> Observed:
+    """Return which tables have rows in quarantine now."""
+    catalog = Catalog.of(lookout.settings)
+    known = {name: _from_json(one) for name, one in cursors.get(CURSOR, {}).items()}
+    facts: list[Broke | Mended] = []
+    seen: dict[str, Any] = {}
+    for table in lookout.declared.values():
+        history = _history(catalog, table)
+        if history is None or history.main is None:
+            continue
+        standing = _standing(catalog, table, history, known.get(table.name))
+        seen[table.name] = _to_json(standing)
+        facts += _facts(lookout, catalog, table, history, standing, open_now)
+    return Observed(tuple(facts), frozenset({"quarantined"}), {CURSOR: seen})
+
+
+def quarantine_key(table: str) -> str:
+    """Return what the rows in quarantine of a table are known by."""
+    return f"quarantined {table}"
+
+
+def _history(catalog: Catalog, table: IcebergTable) -> History | None:
+    quarantine = table.quarantine
+    if quarantine is None or not catalog.has(quarantine.name):
+        return None
+    return history_of(quarantine.name, catalog.load(quarantine.name))
+
+
+def _standing(catalog: Catalog, table: IcebergTable, history: History, known: _Standing | None) -> _Standing:
+    assert table.quarantine is not None
+    assert history.main is not None
+    snapshot_id = str(history.main.snapshot_id)
+    if known and known.snapshot_id == snapshot_id:
+        return known
+    since = known.found.newest_at if known else None
+    if history.main.rows == 0:
+        return _Standing(snapshot_id, QuarantinedRows(newest_at=since), known.came if known else 0)
+    found = quarantined_rows(catalog.load(table.quarantine.name), since)
+    newest_at = max(filter(None, (since, found.newest_at)), default=None)
+    return _Standing(snapshot_id, replace(found, newest_at=newest_at), (known.came if known else 0) + found.new_rows)
+
+
+def _facts(
+    lookout: Lookout,
+    catalog: Catalog,
+    table: IcebergTable,
+    history: History,
+    standing: _Standing,
+    open_now: Mapping[str, Incident],
+) -> Iterator[Broke | Mended]:
+    key = quarantine_key(table.name)
+    if not standing.found.rows:
+        yield Mended(key, lookout.now, "The quarantine is empty.")
+    elif key in open_now and open_now[key].broke.state == standing.snapshot_id:
+        yield open_now[key].broke
+    else:
+        yield _broke(lookout, catalog, table, history, standing)
+    for rule in table.quarantining_rules:
+        # Told by an earlier version, one for each rule.
+        earlier = open_now.get(key_of(AssetCheckKey(asset_key(table.name), rule.name)))
+        if earlier and earlier.broke.severity == "warn":
+            yield Mended(earlier.broke.key, lookout.now, "Its rows are told of as those in quarantine.")
+
+
+def _broke(lookout: Lookout, catalog: Catalog, table: IcebergTable, history: History, standing: _Standing) -> Broke:
+    assert table.quarantine is not None
+    found, quarantine = standing.found, table.quarantine.name
+    run_id = _run_id(history, found.newest_at)
+    return Broke(
+        quarantine_key(table.name),
+        "quarantined",
+        found.newest_at or lookout.now,
+        "warn",
+        f"{table.name}: {_rows(found.rows)} in quarantine",
+        (
+            _share(catalog, table, found),
+            *_newest(found),
+            *_sample(lookout, table, found),
+            *lookout.whose(table.name),
+        ),
+        lookout.links(run_id=run_id, table=quarantine),
+        (
+            f'lakehouse sql "SELECT * FROM {quarantine} ORDER BY _quarantined_at DESC LIMIT 20"',
+            f"lakehouse mute {table.name} --until 2h",
+        ),
+        table.name,
+        lookout.owner(table.name),
+        run_id,
+        size=standing.came,
+        causes=tuple(sorted(found.by_rule)),
+        state=standing.snapshot_id,
+    )
+
+
+def _share(catalog: Catalog, table: IcebergTable, found: QuarantinedRows) -> str:
+    main = history_of(table.name, catalog.load(table.name)).main if catalog.has(table.name) else None
+    total = found.rows + (main.rows if main else 0)
+    rules = [f"{rule} {rows:,}" for rule, rows in found.by_rule.items()]
+    more = f" and {len(rules) - _NAMED} rules more" if len(rules) > _NAMED else ""
+    return f"{found.rows:,} of {_rows(total)} ({found.rows / total:.2%}), by rule: {', '.join(rules[:_NAMED])}{more}."
+
+
+def _newest(found: QuarantinedRows) -> Iterator[str]:
+    if found.newest_at is None or not found.newest_files:
+        return
+    names = [name for name in found.newest_files if name != "None"]
+    more = f" and {len(names) - _NAMED} files more" if len(names) > _NAMED else ""
+    rows = sum(found.newest_files.values())
+    came = f" with {', '.join(names[:_NAMED])}{more}" if names else ""
+    yield f"The newest {_rows(rows) if rows > 1 else 'row'} came at {moment_text(found.newest_at)}{came}."
+
+
+def _sample(lookout: Lookout, table: IcebergTable, found: QuarantinedRows) -> list[str]:
+    """Show rows that runs gave as samples of the rules that most of them break."""
+    rows: list[Mapping[str, Any]] = []
+    for rule in list(found.by_rule)[:_SAMPLED_RULES]:
+        key = AssetCheckKey(asset_key(table.name), rule)
+        records = lookout.instance.event_log_storage.get_asset_check_execution_history(key, limit=1)
+        events = (record.event.dagster_event for record in records if record.event is not None)
+        checked = [event for event in events if event.event_type_value == "ASSET_CHECK_EVALUATION"]
+        rows += [row for event in checked for row in rows_of(event.event_specific_data)[:1]]
+    return shown_rows(rows, table.personal_columns)
+
+
+def _run_id(history: History, newest_at: datetime | None) -> str:
+    """Return the run that brought the newest rows: the first to commit after they were refused."""
+    since = [one for one in history.line if newest_at is None or one.committed_at >= newest_at]
+    runs = [one.stamp.run_id for one in since if one.stamp and one.stamp.kind == "write"]
+    return runs[-1] if runs else ""
+
+
+def _rows(number: int) -> str:
+    return f"{number:,} row" if number == 1 else f"{number:,} rows"
+
+
+def _to_json(standing: _Standing) -> dict[str, Any]:
+    found = standing.found
+    at = found.newest_at.isoformat() if found.newest_at else None
+    return {"snapshot_id": standing.snapshot_id, "came": standing.came, "found": {**found.__dict__, "newest_at": at}}
+
+
+def _from_json(said: Mapping[str, Any]) -> _Standing:
+    found = said["found"]
+    at = datetime.fromisoformat(found["newest_at"]) if found["newest_at"] else None
+    return _Standing(said["snapshot_id"], QuarantinedRows(**{**found, "newest_at": at}), said["came"])
