@@ -21,7 +21,7 @@ WARNS = "silver.fruits: 1 row in quarantine"
 HELD = "silver.fruits is held back: rule excluded_fruit_in_any_spelling refused it"
 
 
-def test_what_breaks_is_told_once_whatever_is_down_and_the_next_good_delivery_ends_it(
+def test_what_breaks_is_told_once_whatever_is_down_and_when_it_is_over(
     settings: Settings, started, tmp_path: Path
 ) -> None:
     live = Live(settings, started)
@@ -50,10 +50,12 @@ def test_what_breaks_is_told_once_whatever_is_down_and_the_next_good_delivery_en
         every_link_answers(live, receiver)
         command = started("reject", "3.csv", "--feed", "fruits", "--why", "by mistake")
         assert command.status() == 0, command.said
-        # Rows went from bronze: all of it is read anew, and the Fig of the second file warns once more.
+        # Rows went from bronze, and all of it is read anew: the Fig of the second file is known.
         wait_for_titles(receiver, WARNS, HELD, f"Over: {HELD}")
         live.drop(tmp_path, "4.csv", "5,Kiwi,true")
         live.wait_for_fruits(4)
+        command = started("reject", "2.csv", "--feed", "fruits", "--why", "nobody corrects it")
+        assert command.status() == 0, command.said
         wait_for_titles(receiver, WARNS, HELD, f"Over: {HELD}", f"Over: {WARNS}")
         beats = len(watcher.taken)
         wait_for(lambda: len(watcher.taken) > beats + 1, "two more signs of life", SECONDS)
@@ -74,7 +76,7 @@ def every_link_answers(live: Live, receiver: Receiver) -> None:
     links = {link for taken in receiver.taken for link in re.findall(r"https?://\S+", taken.body["message"])}
     assert {urlsplit(link).port for link in links} == {live.port}
     paths = {urlsplit(link).path for link in links}
-    assert len(paths) == 3
+    assert len(paths) == 4
     for link in links:
         assert requests.get(link, timeout=60).status_code == 200
     for path in paths:
