@@ -14,6 +14,8 @@ _SHOWN_PARTITIONS = 5
 _GROWTH = 0.01
 """What grew by this share since somebody was told is told again; what grew by less only with what is still so."""
 _GROWTH_PAUSE = timedelta(minutes=5)
+_HEALS_WITHIN = timedelta(minutes=2)
+"""What is tried again by itself is told where it lasts longer, or fails a second time."""
 _TOLD_ONCE = ("rejected",)
 """A file stays rejected until somebody takes it away, which nobody has to."""
 
@@ -76,7 +78,7 @@ class _Plan:
         self.closed.pop(fact.key, None)
         known = self.open.get(fact.key)
         self.open[fact.key] = known.again(fact) if known else Incident.of(fact)
-        if known is None:
+        if known is None and not self._may_heal(self.open[fact.key]):
             self._say("opened", fact.key)
 
     def mended(self, fact: Mended) -> None:
@@ -85,8 +87,7 @@ class _Plan:
             return
         left = known.without(fact)
         if left is None:
-            self._say("recovered", fact.key, fact)
-            del self.open[fact.key]
+            self._end(fact.key, fact)
             if fact.by_person:
                 self.closed[fact.key] = known.last_at
         else:
@@ -96,19 +97,32 @@ class _Plan:
         seen = {fact.key for fact in observed.facts if isinstance(fact, Broke)}
         for key, incident in list(self.open.items()):
             if incident.broke.kind in observed.complete and key not in seen:
-                self._say("recovered", key, Mended(key, self.now, "It is not so any more."))
-                del self.open[key]
+                self._end(key, Mended(key, self.now, "It is not so any more."))
 
     def remind(self) -> None:
         for key, incident in list(self.open.items()):
-            if self.mute_of(incident.broke.table, self.now):
+            if self._may_heal(incident):
                 continue
-            if incident.told_at is None:
+            if self.mute_of(incident.broke.table, self.now):
+                # The record has what nobody is told.
+                if not incident.alerts:
+                    self._say("opened", key)
+            elif incident.told_at is None:
                 self._say("opened", key)
             elif self._has_grown(incident, incident.told_at):
                 self._say("grew", key)
             elif self._is_due(incident, incident.told_at):
                 self._say("repeated", key)
+
+    def _end(self, key: str, mended: Mended) -> None:
+        # Of what healed before anybody was told, nobody is told that it is over.
+        if self.open[key].alerts:
+            self._say("recovered", key, mended)
+        del self.open[key]
+
+    def _may_heal(self, incident: Incident) -> bool:
+        is_new = incident.times == 1 and self.now - incident.opened_at < _HEALS_WITHIN
+        return incident.broke.heals and is_new and not incident.alerts
 
     def _has_grown(self, incident: Incident, told_at: datetime) -> bool:
         if self.now - told_at < _GROWTH_PAUSE:
@@ -153,6 +167,8 @@ def _alert(saying: Saying, incident: Incident, now: datetime, muted: str, mended
         broke.owner,
         broke.run_id,
         muted,
+        broke.kind,
+        broke.brief,
     )
 
 

@@ -39,6 +39,10 @@ class Broke:
     """How much of it came so far, where it may grow: it never becomes less while the thing is broken."""
     causes: tuple[str, ...] = ()
     """What it is of, where that may become more, such as the rules that rows break."""
+    brief: str = ""
+    """How bad it is or of what it came, in a few words: what stands beside its like in a summary."""
+    heals: bool = False
+    """Whether it is tried again by itself: then the second failure is told, or that it lasts."""
     state: str = ""
     """What was looked at, such as a snapshot: broken in the same state, it did not break once more."""
 

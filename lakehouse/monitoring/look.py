@@ -11,7 +11,7 @@ from lakehouse.monitoring.looking.late import look_for_late
 from lakehouse.monitoring.looking.lookout import Lookout
 from lakehouse.monitoring.looking.mending import look_for_mends
 from lakehouse.monitoring.looking.quarantined import look_for_quarantined
-from lakehouse.monitoring.looking.reasons import without_values
+from lakehouse.monitoring.looking.reasons import said_without_values
 from lakehouse.monitoring.looking.rejected import look_at_rejected
 from lakehouse.monitoring.looking.reported import look_at_reports
 from lakehouse.monitoring.looking.runs import look_at_runs
@@ -60,8 +60,10 @@ def _blind(lookout: Lookout, state: AlertState, what: str, error: Exception) -> 
         "error",
         f"{what} cannot be looked at",
         (
-            f"{type(error).__name__}: {without_values(str(error))} ({Path(frame.filename).name}:{frame.lineno})",
+            f"{type(error).__name__}: {said_without_values(error)} ({Path(frame.filename).name}:{frame.lineno})",
             "Until that ends, nobody is told of what breaks there; nothing of it is lost.",
         ),
         commands=("lakehouse doctor",),
+        brief=type(error).__name__,
+        heals=True,
     )

@@ -4,13 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from lakehouse.resources.alert import Alert, alert_id
+from lakehouse.monitoring.summary import summary
+from lakehouse.resources.alert import Alert
 from lakehouse.resources.pauses import pause_seconds
 
 WINDOW = timedelta(minutes=5)
 """The time in which a sink gets no more than so many messages, and no more than one summary."""
-_LISTED = 10
-_SAYINGS = {"opened": "broke", "repeated": "still broken", "recovered": "over"}
+_LONGEST_PAUSE_SECONDS = 40
+"""A sink that is back gets what waits within a minute."""
 
 
 @dataclass(frozen=True)
@@ -54,30 +55,6 @@ def post(queue: Queue, alerts: Sequence[Alert], now: datetime, at_once: int) -> 
     return _put(replace(queue, held=(), summary_at=now), [summary(news, now)], now)
 
 
-def summary(alerts: Sequence[Alert], now: datetime) -> Alert:
-    """Return many messages as one, errors first."""
-    ordered = sorted(alerts, key=lambda alert: (alert.saying == "recovered", alert.severity != "error"))
-    counts = {saying: sum(alert.saying == saying for alert in alerts) for saying in _SAYINGS}
-    said = ", ".join(f"{count} {_SAYINGS[saying]}" for saying, count in counts.items() if count)
-    errors = sum(alert.severity == "error" and alert.saying != "recovered" for alert in alerts)
-    more = len(ordered) - _LISTED
-    lines = [
-        f"Errors among it: {errors}",
-        *(f"- {alert.title}" for alert in ordered[:_LISTED]),
-        *([f"and {more} more."] if more > 0 else []),
-        "Next: lakehouse alerts",
-    ]
-    return Alert(
-        alert_id("summary", *sorted(alert.alert_id for alert in alerts)),
-        "summary",
-        "summary",
-        "error" if errors else "warn",
-        now,
-        f"{len(alerts)} things at once: {said}",
-        tuple(lines),
-    )
-
-
 def is_due(queue: Queue, now: datetime) -> bool:
     """Whether something may be sent now; a sink that was down is left in peace for a while."""
     return bool(queue.parcels) and (queue.retry_at is None or now >= queue.retry_at)
@@ -109,7 +86,8 @@ def refused(queue: Queue, alert: Alert, now: datetime) -> Queue:
         replace(parcel, tries=parcel.tries + 1) if parcel.alert.alert_id == alert.alert_id else parcel
         for parcel in queue.parcels
     )
-    return replace(queue, parcels=parcels, failures=failures, retry_at=now + timedelta(seconds=pause_seconds(failures)))
+    pause = timedelta(seconds=min(_LONGEST_PAUSE_SECONDS, pause_seconds(failures)))
+    return replace(queue, parcels=parcels, failures=failures, retry_at=now + pause)
 
 
 def _put(queue: Queue, alerts: Sequence[Alert], now: datetime) -> Queue:

@@ -27,6 +27,10 @@ class Alert:
     run_id: str = ""
     muted: str = ""
     """Who muted it and why; it is recorded then, and sent to nobody."""
+    kind: str = ""
+    """What it is of: a check, rows in quarantine, a run that failed. Nothing of a summary or a test."""
+    brief: str = ""
+    """How bad it is or of what it came, in a few words."""
 
     @property
     def text(self) -> str:

@@ -127,6 +127,32 @@ def test_what_breaks_while_it_is_muted_is_marked_so_and_told_once_the_mute_is_ov
     assert after.alerts[0].alert_id != first.alerts[0].alert_id
 
 
+def test_who_was_told_that_it_broke_is_told_that_it_is_over_though_it_was_muted_since():
+    first = plan({}, 1, broke(1))
+    over = plan(first.open, 3, mended(2), mute_of=lambda *_: "until noon by somebody")
+
+    assert [(alert.saying, alert.muted) for alert in over.alerts] == [("recovered", "")]
+
+
+def test_what_broke_and_is_over_while_it_is_muted_is_told_to_nobody():
+    def muted(*_):
+        return "until noon by somebody"
+
+    first = plan({}, 1, broke(1), mute_of=muted)
+    over = plan(first.open, 3, mended(2), mute_of=muted)
+
+    assert [alert.muted for alert in (*first.alerts, *over.alerts)] == [muted(), muted()]
+
+
+def test_what_may_heal_is_told_where_it_fails_again_or_lasts():
+    heals = plan({}, 1, broke(1, heals=True))
+
+    assert heals.alerts == ()
+    assert plan(heals.open, 2, mended(2)).alerts == ()
+    assert told(plan(heals.open, 2, broke(2, heals=True)).alerts) == [("opened", A)]
+    assert told(plan(heals.open, 4).alerts) == [("opened", A)]
+
+
 KEYS = st.sampled_from([A, B])
 FACTS = st.lists(
     st.one_of(

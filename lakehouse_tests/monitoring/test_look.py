@@ -145,6 +145,45 @@ def test_an_error_that_may_quote_data_is_told_by_its_kind(watch: Watch) -> None:
     assert "one@example.com" not in (watch.settings.home / "alerts.jsonl").read_text()
 
 
+def test_what_the_system_says_is_told_with_its_path(watch: Watch) -> None:
+    watch.error = NotADirectoryError(20, "Not a directory", "/data/inbox/fruits")
+    watch.run()
+    (alert,) = watch.look()
+    assert alert.lines[0] == "NotADirectoryError: [Errno 20] Not a directory: '/data/inbox/fruits'"
+
+
+def test_where_a_folder_is_none_the_path_is_told(watch: Watch) -> None:
+    file = watch.settings.home / "rejected"
+    file.write_text("")
+    alerts = watch.look() + watch.look(later=timedelta(minutes=3))
+    assert [alert.title for alert in alerts] == ["rejected files cannot be looked at"]
+    assert f"'{file}" in alerts[0].lines[0]
+
+
+def test_what_is_tried_again_by_itself_is_told_at_the_second_failure(watch: Watch) -> None:
+    watch.tags = {"lakehouse/owed": "0123"}
+    watch.error = LakehouseError("The disk is full.")
+    watch.run()
+    assert watch.says() == []
+    watch.run()
+    (alert,) = watch.look()
+    assert (alert.title, alert.lines[0][-13:]) == ("silver.fruits: the run failed", "seen 2 times.")
+    watch.error = None
+    watch.run()
+    assert watch.says() == ["Over: silver.fruits: the run failed"]
+
+
+def test_what_healed_by_itself_before_anybody_was_told_is_no_message(watch: Watch) -> None:
+    watch.tags = {"lakehouse/owed": "0123"}
+    watch.error = LakehouseError("The disk is full.")
+    watch.run()
+    watch.error = None
+    watch.look()
+    watch.run()
+    assert watch.says() == []
+    assert read_state(watch.settings).open == {}
+
+
 def test_a_job_that_fails_is_over_once_it_went_through(watch: Watch) -> None:
     watch.work(OSError("no route"))
     assert watch.says() == ["job upkeep: the run failed"]
@@ -231,10 +270,14 @@ def test_where_nobody_can_look_somebody_is_told_and_the_rest_goes_on(watch: Watc
     good = reason.read_text()
     reason.write_text("{")
     watch.run("length_fruit")
-    assert watch.says() == [WARNS, "rejected files cannot be looked at"]
-    assert watch.says() == []
+    assert watch.says() == [WARNS]
+    assert watch.says(later=timedelta(minutes=3)) == ["rejected files cannot be looked at"]
+    assert watch.says(later=timedelta(minutes=4)) == []
     reason.write_text(good)
-    assert sorted(watch.says()) == ["Over: rejected files cannot be looked at", "feed fruits: file short was rejected"]
+    assert sorted(watch.says(later=timedelta(minutes=5))) == [
+        "Over: rejected files cannot be looked at",
+        "feed fruits: file short was rejected",
+    ]
 
 
 def test_each_look_leaves_a_sign_of_life(watch: Watch, receiver: Receiver) -> None:

@@ -43,9 +43,9 @@ def test_five_hundred_checks_that_fail_are_one_message(settings: Settings, recei
         for name in NAMES:
             instance.report_runless_asset_event(dg.AssetCheckEvaluation(fruits.key, name, False, {}))
         look()
-        assert receiver.titles == ["500 things at once: 500 broke"]
+        assert receiver.titles == ["500 things at once: 500 broke, in silver.fruits"]
         look()
-    assert receiver.titles == ["500 things at once: 500 broke"]
+    assert receiver.titles == ["500 things at once: 500 broke, in silver.fruits"]
     assert len(read_alerts(settings)) == MANY
 
 

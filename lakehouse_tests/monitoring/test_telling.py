@@ -110,7 +110,7 @@ def test_five_hundred_failures_are_one_message_and_each_stands_in_the_file(
     seen(settings, routes, 1, *(broke(1, key=f"check silver.t{number} a") for number in range(500)))
     deliver(settings, routes)
 
-    assert receiver.titles == ["500 things at once: 500 broke"]
+    assert receiver.titles == ["500 things at once: 500 broke, in silver.fruits"]
     assert len({alert.alert_id for alert in read_alerts(settings)}) == 500
 
 

@@ -45,6 +45,7 @@ class Watch:
     error: BaseException | None = None
     table: IcebergTable = TABLE
     known: int = 0
+    tags: dict[str, str] = field(default_factory=dict)
 
     @property
     def definitions(self) -> dg.Definitions:
@@ -101,7 +102,7 @@ class Watch:
         key = dg.AssetKey(["silver", "fruits"])
         checks = set(graph.asset_check_keys)
         subset = job.get_subset(asset_selection=set() if checks_alone else {key}, asset_check_selection=checks)
-        subset.execute_in_process(instance=self.instance, raise_on_error=False)
+        subset.execute_in_process(instance=self.instance, raise_on_error=False, tags=self.tags)
 
     def work(self, error: Exception | None = None) -> None:
         """Run the job."""

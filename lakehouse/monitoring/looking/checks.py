@@ -66,6 +66,11 @@ def by_how_much(evaluation: AssetCheckEvaluation) -> str:
     return f"{said} That is {failed / total:.2%}{allowed}."
 
 
+def _brief(evaluation: AssetCheckEvaluation) -> str:
+    failed, total = (value_of(evaluation, name) for name in ("failed_rows", "total_rows"))
+    return f"{failed:,} of {total:,} rows" if isinstance(failed, int) and isinstance(total, int) and failed else ""
+
+
 def value_of(evaluation: AssetCheckEvaluation, name: str) -> Any:
     """Return a value of a check's metadata; None where it has none of this name."""
     found = evaluation.metadata.get(name)
@@ -136,6 +141,7 @@ def _broke(
         lookout.owner(table),
         run_id,
         extent,
+        brief=_brief(evaluation),
         state=str(value_of(evaluation, "snapshot_id") or ""),
     )
 

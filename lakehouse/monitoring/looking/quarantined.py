@@ -103,7 +103,7 @@ def _facts(
 def _broke(lookout: Lookout, catalog: Catalog, table: IcebergTable, history: History, standing: _Standing) -> Broke:
     assert table.quarantine is not None
     found, quarantine = standing.found, table.quarantine.name
-    run_id = _run_id(history, found.newest_at)
+    run_id, share = _run_id(history, found.newest_at), _share(catalog, table, found)
     return Broke(
         quarantine_key(table.name),
         "quarantined",
@@ -111,7 +111,7 @@ def _broke(lookout: Lookout, catalog: Catalog, table: IcebergTable, history: His
         "warn",
         f"{table.name}: {_rows(found.rows)} in quarantine",
         (
-            _share(catalog, table, found),
+            share,
             *_newest(found),
             *_sample(lookout, table, found),
             *lookout.whose(table.name),
@@ -126,6 +126,7 @@ def _broke(lookout: Lookout, catalog: Catalog, table: IcebergTable, history: His
         run_id,
         size=standing.came,
         causes=tuple(sorted(found.by_rule)),
+        brief=share.removesuffix("."),
         state=standing.snapshot_id,
     )
 
@@ -157,7 +158,7 @@ def _sample(lookout: Lookout, table: IcebergTable, found: QuarantinedRows) -> li
         events = (record.event.dagster_event for record in records if record.event is not None)
         checked = [event for event in events if event.event_type_value == "ASSET_CHECK_EVALUATION"]
         rows += [row for event in checked for row in rows_of(event.event_specific_data)[:1]]
-    return shown_rows(rows, table.personal_columns)
+    return shown_rows(rows, table.masked_columns)
 
 
 def _run_id(history: History, newest_at: datetime | None) -> str:

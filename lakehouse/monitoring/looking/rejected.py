@@ -42,11 +42,17 @@ def _broke(lookout: Lookout, feed: WatchedFeed, found: Rejection, reason: str) -
         found.rejected_at,
         "error",
         _title(feed, found.source_file),
-        (f"{found.why} No row of it was landed; the other files went on.", found.next_step, *lookout.whose(feed.table)),
+        (
+            f"{found.why} No row of it was landed; the other files went on.",
+            found.next_step,
+            f"Put the corrected file into {feed.inbox}, under any name.",
+            *lookout.whose(feed.table),
+        ),
         (f"File: {shown(found.key)}", f"Reason: {shown(reason)}", *lookout.links(table=feed.table)),
-        (f"put the corrected file into {feed.inbox}", f"lakehouse ingest {feed.name}"),
+        (f"lakehouse ingest {feed.name}",),
         feed.table,
         lookout.owner(feed.table),
+        brief=found.why,
     )
 
 

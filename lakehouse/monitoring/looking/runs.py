@@ -15,6 +15,7 @@ from lakehouse.monitoring.incidents import Broke, Observed, moment_text
 from lakehouse.monitoring.looking.checks import by_how_much, rows_of
 from lakehouse.monitoring.looking.lookout import Lookout, shown_rows
 from lakehouse.monitoring.looking.reasons import reason_of
+from lakehouse.resources.holds import OWED
 from lakehouse.resources.keys import FEED_TAG, asset_key, table_name
 from lakehouse.resources.partitions import range_of
 
@@ -143,13 +144,14 @@ def _failed(lookout: Lookout, run: dg.DagsterRun, table: str, entry: Any, error:
     reads = next((one.table for one in lookout.feeds if one.name == feed), "")
     of_table = named or reads
     keys = lookout.keys_of(named, run) if named else frozenset()
+    reason = reason_of(error, lookout.declared.get(of_table)) or _first_line(entry.message)
     return Broke(
         f"failed {named}" if named else f"failed feed {feed}" if feed else f"failed job {run.job_name}",
         "failed",
         _at(entry),
         "error",
         f"{named or what}: the run failed",
-        (reason_of(error, lookout.declared.get(of_table)) or _first_line(entry.message), *_whose(lookout, of_table)),
+        (reason, *_whose(lookout, of_table)),
         lookout.links(run_id=run.run_id, table=of_table),
         (
             *([f"lakehouse ingest {feed}"] if feed else []),
@@ -160,6 +162,9 @@ def _failed(lookout: Lookout, run: dg.DagsterRun, table: str, entry: Any, error:
         lookout.owner(of_table),
         run.run_id,
         keys,
+        brief=reason,
+        # A sensor asked for it, and asks again after a while.
+        heals=OWED in run.tags,
     )
 
 

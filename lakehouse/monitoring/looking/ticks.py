@@ -39,6 +39,7 @@ def _failing(lookout: Lookout, state: Any) -> Iterator[Broke]:
     kind, name = state.instigator_type.value.lower(), state.instigator_name
     feed = next((one for one in lookout.feeds if name in (f"{one.name}_files", f"{one.name}_batch")), None)
     table = feed.table if feed else ""
+    reason = reason_of(ended[0].error, lookout.declared.get(table))
     yield Broke(
         f"{kind} {name}",
         "automation",
@@ -46,13 +47,16 @@ def _failing(lookout: Lookout, state: Any) -> Iterator[Broke]:
         "error",
         f"{kind} {name} fails",
         (
-            reason_of(ended[0].error, lookout.declared.get(table)),
+            reason,
             *(_while_it_lasts(lookout, feed) if feed else []),
         ),
         (f"Ticks: {_place(lookout, state, kind, name)}", *lookout.links(table=table)),
         (*([f"lakehouse ingest {feed.name}"] if feed else []), "lakehouse doctor"),
         table,
         lookout.owner(table),
+        brief=reason,
+        # The next tick is some seconds off; that of a schedule may be a day.
+        heals=kind == "sensor",
     )
 
 
