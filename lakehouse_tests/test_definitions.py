@@ -84,6 +84,7 @@ def test_a_check_blocks_and_weighs_as_its_rule_says():
         "excluded_fruit_in_any_spelling": True,
         "no_anomaly": False,
         "schema_as_declared": False,
+        "refused_share": False,
     }
 
 
