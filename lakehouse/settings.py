@@ -18,6 +18,12 @@ _MASTER = (
 )
 
 
+_NOT_IN_A_HOME = "#?%"
+"""What ends the path of a URI, or stands for another character there: SQLite, Hadoop and Iceberg differ in which."""
+_NOT_IN_A_CACHE = "#?%:"
+"""A colon also divides the jars that Java is given."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """What a process was told by its environment.
@@ -80,7 +86,7 @@ class Settings:
         cache_root = env.get("XDG_CACHE_HOME") or "~/.cache"
         java_home = env.get("JAVA_HOME")
         return cls(
-            home=Path(env.get("LAKEHOUSE_HOME") or ".lakehouse").expanduser().absolute(),
+            home=_folder("LAKEHOUSE_HOME", env.get("LAKEHOUSE_HOME") or ".lakehouse", _NOT_IN_A_HOME),
             deployment=deployment,
             bucket=bucket,
             region=env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or None,
@@ -94,7 +100,9 @@ class Settings:
             ),
             java_home=Path(java_home) if java_home else None,
             search_path=env.get("PATH", ""),
-            cache_dir=Path(env.get("LAKEHOUSE_CACHE") or f"{cache_root}/lakehouse").expanduser().absolute(),
+            cache_dir=_folder(
+                "LAKEHOUSE_CACHE", env.get("LAKEHOUSE_CACHE") or f"{cache_root}/lakehouse", _NOT_IN_A_CACHE
+            ),
             masking_key=env.get("LAKEHOUSE_MASKING_KEY") or None,
             alert_urls=_alert_urls(env.get("LAKEHOUSE_ALERT_URLS")),
             alert_routes=_path(env.get("LAKEHOUSE_ALERT_ROUTES")),
@@ -145,6 +153,19 @@ def _of_form(name: str, given: str | None, form: tuple[str, str], default: str) 
             f"{name} is {given!r}; expected {expected}.", next_step=f"Correct it, or unset it for {default}."
         )
     return given or default
+
+
+def _folder(name: str, given: str, refused: str) -> Path:
+    path = Path(given).expanduser().absolute()
+    found = [character for character in str(path) if character in refused or not character.isprintable()]
+    if found:
+        raise SettingsError(
+            f"{name} is {str(path)!r}, with {', '.join(map(repr, dict.fromkeys(found)))} in it; expected a path "
+            f"without control characters and without {' '.join(refused)}.",
+            next_step="They have a meaning in the addresses of files, so that files would lie elsewhere. Set it to "
+            "another folder.",
+        )
+    return path
 
 
 def _path(given: str | None) -> Path | None:

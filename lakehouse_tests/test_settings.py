@@ -85,6 +85,24 @@ def test_addresses_that_may_hold_a_secret_are_not_shown():
     assert "T0ken" not in str(raised.value)
 
 
+@pytest.mark.parametrize("name", ["a#b", "what?", "100%", "a%20b", "two\nlines", "esc\x1b[31m"])
+def test_a_home_whose_files_would_lie_elsewhere_is_refused(tmp_path, name):
+    with pytest.raises(SettingsError, match=r"LAKEHOUSE_HOME is .+; expected a path without") as raised:
+        Settings.from_env({"LAKEHOUSE_HOME": str(tmp_path / name)})
+    assert str(raised.value).isprintable()
+    assert raised.value.exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["my home", "it's", 'a "b"', "höme-家", "a:b", "back\\slash", "a,b;c=d&e"])
+def test_other_characters_of_a_home_are_taken(tmp_path, name):
+    assert Settings.from_env({"LAKEHOUSE_HOME": str(tmp_path / name)}).home == tmp_path / name
+
+
+def test_a_cache_that_java_would_take_for_two_is_refused():
+    with pytest.raises(SettingsError, match="LAKEHOUSE_CACHE is '/a:b', with ':' in it"):
+        Settings.from_env({"LAKEHOUSE_CACHE": "/a:b"})
+
+
 def test_a_home_that_cannot_be_made_is_named_with_why(tmp_path):
     in_the_way = tmp_path / "file"
     in_the_way.touch()

@@ -141,8 +141,7 @@ def _strays(settings: Settings) -> Finding | None:
     strays = {
         table: file
         for table, file in _metadata_files(settings.home / "catalog.db").items()
-        # A table with a declared location of its own is where it should be.
-        if not file.is_relative_to(settings.home) and f"/warehouse/{table.partition('.')[0]}/" in str(file)
+        if _is_of_another_home(settings, table, file)
     }
     if not strays:
         return None
@@ -154,6 +153,13 @@ def _strays(settings: Settings) -> Finding | None:
         found=f"{settings.home} was moved or copied: {_tables(len(strays))}, such as {table}, stand in {former}",
         next_step=f"Move it back to {former}, or set LAKEHOUSE_HOME to that: tables hold absolute paths.",
     )
+
+
+def _is_of_another_home(settings: Settings, table: str, file: Path) -> bool:
+    # A link to the home is another name of it.
+    is_below = file.resolve().is_relative_to(settings.home.resolve())
+    # A table with a declared location of its own is where it should be.
+    return not is_below and f"/warehouse/{table.partition('.')[0]}/" in str(file)
 
 
 def _metadata_files(catalog_file: Path) -> dict[str, Path]:

@@ -8,8 +8,10 @@ import pytest
 
 from lakehouse.iceberg.catalog import Catalog
 from lakehouse.iceberg.engine import Engine
+from lakehouse.resources.doctor import findings
 from lakehouse.resources.jars import JARS
 from lakehouse.resources.spark import open_session, session_configuration
+from lakehouse.settings import Settings
 
 
 def test_both_catalogs_stage_on_a_branch_and_publish_it(engine: Engine) -> None:
@@ -55,15 +57,37 @@ def test_a_session_is_opened_once(spark, settings):
     assert open_session(settings, Catalog.of(settings)) is open_session(settings, Catalog.of(settings))
 
 
-def test_a_home_may_have_a_space_in_its_path(spark, tmp_path, settings):
-    spaced = replace(settings, home=tmp_path / "my home")
-    session = open_session(spaced, Catalog.of(spaced))
+HOMES = ['it\'s my "höme-家"', "a:b\\c@d!", "-{a}[b]*$c`d,;=&+"]
+
+
+@pytest.mark.parametrize("name", HOMES)
+def test_a_home_may_be_called_anything_that_settings_take(spark, tmp_path, settings, name):
+    odd = replace(settings, home=Settings.from_env({"LAKEHOUSE_HOME": str(tmp_path / name)}).home)
+    write_and_read(odd)
+
+    assert list((tmp_path / name / "warehouse").glob("silver/fruits-*/data/*.parquet"))
+    assert {path.name for path in tmp_path.iterdir()} == {name}
+
+
+def test_a_home_may_be_a_link_and_is_the_same_by_both_names(spark, tmp_path, settings):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    write_and_read(replace(settings, home=tmp_path / "link"))
+
+    real = replace(settings, home=tmp_path / "real")
+    assert Catalog.of(real).load("silver.fruits").scan().to_arrow().to_pylist() == [{"id": 1}]
+    assert [finding.found for finding in findings(real) if finding.name == "home"] == [str(real.home)]
+
+
+def write_and_read(settings):
+    """Make a table by Spark in a home, and read it by both clients."""
+    session = open_session(settings, Catalog.of(settings))
     session.sql("CREATE NAMESPACE silver")
     session.sql("CREATE TABLE silver.fruits (id BIGINT) USING iceberg")
     session.sql("INSERT INTO silver.fruits VALUES (1)")
 
-    assert Catalog.of(spaced).load("silver.fruits").scan().to_arrow().to_pylist() == [{"id": 1}]
-    assert list((spaced.home / "warehouse").glob("silver/fruits-*/data/*.parquet"))
+    assert session.table("silver.fruits").collect() == [(1,)]
+    assert Catalog.of(settings).load("silver.fruits").scan().to_arrow().to_pylist() == [{"id": 1}]
 
 
 def test_a_client_of_a_spark_server_sets_nothing_that_only_a_server_can(settings):
