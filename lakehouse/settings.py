@@ -1,6 +1,7 @@
 """Every setting of the lakehouse, typed and checked; the only reader of the environment."""
 
 import os
+import platform
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -55,6 +56,8 @@ class Settings:
     """The TOML file that says what else goes where; `alerts.toml` in the home, where that is there."""
     heartbeat_url: str | None = field(default=None, repr=False)
     """What is called after each look for something broken."""
+    name: str = ""
+    """What people call this lakehouse, of several; see `title`."""
     ui_url: str | None = None
     """Where people open Dagster's UI; links in alerts begin with it."""
 
@@ -107,8 +110,15 @@ class Settings:
             alert_urls=_alert_urls(env.get("LAKEHOUSE_ALERT_URLS")),
             alert_routes=_path(env.get("LAKEHOUSE_ALERT_ROUTES")),
             heartbeat_url=_web_address("LAKEHOUSE_HEARTBEAT_URL", env.get("LAKEHOUSE_HEARTBEAT_URL")),
+            # One line, whatever a shell put there.
+            name=" ".join((env.get("LAKEHOUSE_NAME") or "").split()),
             ui_url=_web_address("LAKEHOUSE_UI_URL", env.get("LAKEHOUSE_UI_URL")),
         )
+
+    @property
+    def title(self) -> str:
+        """Which lakehouse this is, for people who have several: its name, or host and home, and its deployment."""
+        return f"{self.name or f'{platform.node()}:{self.home}'} ({self.deployment})"
 
     @property
     def warehouse(self) -> str:

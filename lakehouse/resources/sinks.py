@@ -20,6 +20,10 @@ LOG, FILE = "log", "file"
 FILE_NAME = "alerts.jsonl"
 # Such services hand on headers of a URL, and what they call can tell a message that comes twice.
 _WITH_HEADERS = ("json", "jsons", "form", "forms", "xml", "xmls")
+_TAGS_COME_THROUGH = ("tgram",)
+_TAG = re.compile(r"<(?=[A-Za-z/!])")
+# A single line end is a space in the Markdown of a card of Teams.
+_LINES_ARE_JOINED = ("workflow", "workflows")
 _TOPIC = re.compile(r"^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_.-]+$")
 _LONGEST_SUBJECT = 100
 _TAIL_BYTES = 1 << 20
@@ -41,13 +45,14 @@ class LogSink:
     """Python's log."""
 
     logger: logging.Logger
+    lakehouse: str = ""
     name: str = LOG
 
     def send(self, alert: Alert) -> None:
         """Log the message, as an error or a warning; that something is over is neither."""
         level = logging.ERROR if alert.severity == "error" else logging.WARNING
         said = logging.INFO if alert.saying == "recovered" else level
-        self.logger.log(said, "%s\n%s", alert.title, alert.text)
+        self.logger.log(said, "%s\n%s\nLakehouse %s", alert.title, alert.text, self.lakehouse)
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,8 @@ class AppriseSink:
     """A service that apprise knows by a URL."""
 
     url: str
+    lakehouse: str = ""
+    """Which lakehouse speaks; people may be told by several."""
 
     @property
     def name(self) -> str:
@@ -85,11 +92,22 @@ class AppriseSink:
         """Notify the service; a webhook is given the alert's id as the header `Idempotency-Key`."""
         import apprise
 
-        if not self.service(alert.alert_id).notify(alert.text, title=alert.title, notify_type=_kind(apprise, alert)):
+        body, title = self._rendered(f"{alert.text}\nLakehouse {self.lakehouse}"), self._rendered(alert.title)
+        # It is text: what rows hold is no HTML and no Markdown, and apprise escapes it where a service takes these.
+        how = {"body_format": apprise.NotifyFormat.TEXT, "notify_type": _kind(apprise, alert)}
+        if not self.service(alert.alert_id).notify(body, title=title, **how):
             raise LakehouseError(
                 f"{self.name} did not take alert {alert.alert_id}.",
                 next_step="`lakehouse alerts test` tries it again, and shows what apprise says.",
             )
+
+    def _rendered(self, text: str) -> str:
+        """Return a text as its service shows it like it is."""
+        kind = self.url.partition("://")[0]
+        if kind in _TAGS_COME_THROUGH:
+            # Apprise restores the tags that it escaped: one that begins with an invisible sign is none.
+            return _TAG.sub("<\u2060", text)
+        return text.replace("\n", "\n\n") if kind in _LINES_ARE_JOINED else text
 
     def service(self, message_id: str = "") -> "apprise.NotifyBase":
         """Return what speaks to the service.
@@ -116,6 +134,7 @@ class SnsSink:
     """A topic of SNS; the usual AWS chain says who calls."""
 
     topic: str
+    lakehouse: str = ""
     region: str | None = None
     endpoint_url: str | None = None
 
@@ -134,12 +153,13 @@ class SnsSink:
         client = boto3.client("sns", region_name=region, endpoint_url=self.endpoint_url, config=quick)
         said = {"severity": alert.severity, "saying": alert.saying, "alert_id": alert.alert_id}
         said |= {"table": alert.table} if alert.table else {}
+        said |= {"lakehouse": self.lakehouse} if self.lakehouse else {}
         ordered = {"MessageGroupId": "lakehouse", "MessageDeduplicationId": alert.alert_id}
         client.publish(
             TopicArn=self.topic,
             # A subject is one line of ASCII.
             Subject=alert.title.encode("ascii", "replace").decode().replace("\n", " ")[:_LONGEST_SUBJECT],
-            Message=f"{alert.title}\n{alert.text}",
+            Message=f"{alert.title}\n{alert.text}\nLakehouse {self.lakehouse}",
             MessageAttributes={key: {"DataType": "String", "StringValue": value} for key, value in said.items()},
             **(ordered if self.topic.endswith(".fifo") else {}),
         )
@@ -147,7 +167,7 @@ class SnsSink:
 
 def open_sinks(settings: Settings, urls: Iterable[str], logger: logging.Logger) -> dict[str, Sink]:
     """Return the sinks by name: the file and the log, and one for each URL; nothing is called yet."""
-    sinks: list[Sink] = [FileSink(settings.home / FILE_NAME), LogSink(logger)]
+    sinks: list[Sink] = [FileSink(settings.home / FILE_NAME), LogSink(logger, settings.title)]
     sinks += [_sink(settings, url) for url in urls]
     return {sink.name: sink for sink in sinks}
 
@@ -165,7 +185,9 @@ def check_url(settings: Settings, url: str) -> None:
 
 
 def _sink(settings: Settings, url: str) -> Sink:
-    return SnsSink(url, settings.region, settings.endpoint_url) if url.startswith("arn:") else AppriseSink(url)
+    if url.startswith("arn:"):
+        return SnsSink(url, settings.title, settings.region, settings.endpoint_url)
+    return AppriseSink(url, settings.title)
 
 
 def _kind(apprise: Any, alert: Alert) -> Any:

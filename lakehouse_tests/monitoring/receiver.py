@@ -52,7 +52,10 @@ def receiving() -> Iterator[Receiver]:
                     Taken(headers, json.loads(text) if text[:1] == "{" else {"text": text}, self.path)
                 )
             self.send_response(503 if receiver.is_down else 200)
+            self.send_header("Content-Length", "2")
             self.end_headers()
+            # What Slack answers.
+            self.wfile.write(b"ok")
 
         def do_GET(self) -> None:
             receiver.taken.append(Taken({}, {}, self.path))

@@ -39,7 +39,7 @@ def test_a_webhook_is_told_with_what_tells_a_message_that_comes_twice(settings: 
         sink(settings, f"{receiver.url}?+X-Team=data").send(ALERT)
         (taken,) = receiver.taken
     assert taken.body["title"] == ALERT.title
-    assert taken.body["message"] == "1 of 2 rows break it.\nAlert 0123456789abcdef"
+    assert taken.body["message"] == f"1 of 2 rows break it.\nAlert 0123456789abcdef\nLakehouse {settings.title}"
     assert taken.body["type"] == "failure"
     assert (taken.headers["idempotency-key"], taken.headers["x-team"]) == (ALERT.alert_id, "data")
 
@@ -66,7 +66,7 @@ def test_a_topic_of_sns_is_told(aws_settings: Settings) -> None:
         ((path, found),) = notified(receiver)
     assert path == "/error"
     assert found["Subject"] == "silver.fruits: check a failed ? Fr?chte"
-    assert found["Message"] == f"{ALERT.title}\n{ALERT.text}"
+    assert found["Message"] == f"{ALERT.title}\n{ALERT.text}\nLakehouse {aws_settings.title}"
 
 
 def notified(receiver: Receiver) -> list[tuple[str, dict]]:
