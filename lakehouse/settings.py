@@ -129,12 +129,12 @@ class Settings:
         return f"file://{self.home / 'warehouse'}"
 
     def make_home(self) -> None:
-        """Make the home's folder, unless it is there.
+        """Make the home's folder, closed to other users, unless it is there.
 
         :raises SettingsError: when it cannot be made, or this user cannot write in it.
         """
         try:
-            self.home.mkdir(parents=True, exist_ok=True)
+            self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
             denied = "" if os.access(self.home, os.W_OK | os.X_OK) else "Permission denied"
         except OSError as error:
             denied = error.strerror or str(error)

@@ -13,6 +13,7 @@ import pytest
 
 from lakehouse.iceberg.catalog import Catalog
 from lakehouse.iceberg.engine import Engine
+from lakehouse.resources.files import keep_private
 from lakehouse.settings import Settings
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in [*_UNSET, *(name for name in os.environ if name.startswith("LAKEHOUSE_") and name != _KEPT)]:
         os.environ.pop(name, None)
     os.environ.update(_ENVIRONMENT)
+    # As every process of the lakehouse does; a home that a test makes by hand is then like one of its own.
+    keep_private()
     # What was started in the background ignores Ctrl-C, and so would each process that a test starts and interrupts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

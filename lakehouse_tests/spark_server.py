@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lakehouse.resources.jvm import prepare
 from lakehouse.resources.spark import session_configuration
+from lakehouse.resources.temporary import prepare_temporary_folder
 from lakehouse.settings import Settings
 
 
@@ -19,7 +20,8 @@ def running_server(settings: Settings) -> Iterator[str]:
     with closing(socket.create_server(("127.0.0.1", 0))) as probe:
         port = probe.getsockname()[1]
     prepare(settings)
-    given = session_configuration(replace(settings, spark_memory="1g", spark_master="local[2]")) | {
+    prepare_temporary_folder(settings, is_server=True)
+    given = session_configuration(replace(settings, spark_memory="1g", spark_master="local[2]"), is_server=True) | {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
     }

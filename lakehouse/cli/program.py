@@ -21,6 +21,7 @@ from lakehouse.cli.query import sql
 from lakehouse.cli.run import demo, ingest
 from lakehouse.cli.state import State, verbose_option
 from lakehouse.errors import LakehouseError
+from lakehouse.resources.files import keep_private
 
 INTERRUPTED = 130
 """What a shell expects of a program that Ctrl-C ended."""
@@ -55,6 +56,7 @@ def run(arguments: Sequence[str], program: str = "lakehouse") -> int:
 
     :param program: what the user typed to call this, so that what is printed can be typed again.
     """
+    keep_private()
     state = State()
     # PySpark would log each SQL error, with the whole Java stack, beside our line.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)

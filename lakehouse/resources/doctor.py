@@ -1,6 +1,7 @@
 """What the lakehouse needs of this machine and what it found, a line for each; no JVM is started for it."""
 
 import os
+import shlex
 import shutil
 import sqlite3
 import sys
@@ -133,7 +134,16 @@ def _home(settings: Settings) -> Finding:
         return Finding("home", ok=False, found=f"{home} cannot be written", next_step=step)
     if not home.exists():
         return Finding("home", ok=True, found=f"{home}, made by the first run")
-    return _strays(settings) or Finding("home", ok=True, found=str(home))
+    return _strays(settings) or _open_to_others(home) or Finding("home", ok=True, found=str(home))
+
+
+def _open_to_others(home: Path) -> Finding | None:
+    """Find a home that other users can look into: one that was made before homes were closed, or by hand."""
+    mode = home.stat().st_mode & 0o777
+    if not mode & 0o077:
+        return None
+    step = f"Run `chmod -R go-rwx {shlex.quote(str(home))}`."
+    return Finding("home", ok=False, found=f"{home} is open to other users (mode {mode:o})", next_step=step)
 
 
 def _strays(settings: Settings) -> Finding | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.catalog import Catalog
 from lakehouse.iceberg.engine import Engine
+from lakehouse.resources.files import keep_private
 from lakehouse.settings import Settings
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 def open_engine(settings: Settings) -> Engine:
     """Return the engine of these settings; Spark is started by the first call that needs it."""
+    keep_private()
     catalog = Catalog.of(settings)
 
     def session() -> object:

@@ -7,12 +7,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-def replace_text(path: Path, text: str, *, mode: int = 0o644) -> None:
+def keep_private() -> None:
+    """Have this process, and those that it starts, make files and folders that nobody else may read."""
+    os.umask(0o077)
+
+
+def replace_text(path: Path, text: str, *, mode: int = 0o600) -> None:
     """Write a file in one step, so that no other process sees half of it; an equal one is left alone."""
     replace_bytes(path, text.encode(), mode=mode)
 
 
-def replace_bytes(path: Path, content: bytes, *, mode: int = 0o644) -> None:
+def replace_bytes(path: Path, content: bytes, *, mode: int = 0o600) -> None:
     """Write a file as `replace_text` does."""
     if path.is_file() and path.read_bytes() == content and path.stat().st_mode & 0o777 == mode:
         return
@@ -21,7 +26,7 @@ def replace_bytes(path: Path, content: bytes, *, mode: int = 0o644) -> None:
         part.replace(path)
 
 
-def create_bytes(path: Path, content: bytes, *, mode: int = 0o644) -> bool:
+def create_bytes(path: Path, content: bytes, *, mode: int = 0o600) -> bool:
     """Let a file appear in one step; False where there is one already, or where files cannot be linked."""
     try:
         with _written(path, content, mode) as part:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.resources.files import replace_text
+from lakehouse.resources.files import keep_private, replace_text
 from lakehouse.resources.kept_open import kept_open
 from lakehouse.settings import Settings
 
@@ -26,6 +26,7 @@ def dagster_home(settings: Settings) -> Path:
 
     `dagster dev` and `dagster-webserver` are given this as `DAGSTER_HOME`.
     """
+    keep_private()
     settings.make_home()
     home = settings.dagster_home
     home.mkdir(exist_ok=True)

@@ -20,6 +20,7 @@ from lakehouse.errors import UsageError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNFINISHED = (".tmp", ".temp", ".part", ".partial", ".crdownload", ".download", ".filepart", ".swp", "~")
+_PRIVATE = 0o600
 _MARKERS = ("_SUCCESS", "_temporary")
 
 
@@ -209,6 +210,14 @@ class LocalObjectStore:
             if error.errno != EXDEV:
                 raise
             return self._move_across_disks(seen, key)
+        return self._made_private(target)
+
+    def _made_private(self, target: Path) -> bool:
+        """Close a moved file to others; one of another user, who alone could do so, is replaced by a copy."""
+        try:
+            target.chmod(_PRIVATE)
+        except PermissionError:
+            self.put(target, target.relative_to(self.root).as_posix())
         return True
 
     def _move_across_disks(self, seen: StoredObject, key: str) -> bool:
@@ -230,6 +239,8 @@ class LocalObjectStore:
         target = self._path(key)
         target.parent.mkdir(parents=True, exist_ok=True)
         unfinished = target.with_name(f".{target.name[:100]}.tmp")
+        unfinished.unlink(missing_ok=True)
+        unfinished.touch(mode=_PRIVATE)
         shutil.copyfile(source, unfinished)
         unfinished.replace(target)
 
@@ -238,6 +249,8 @@ class LocalObjectStore:
         target = self._path(key)
         target.parent.mkdir(parents=True, exist_ok=True)
         unfinished = target.with_name(f".{target.name[:100]}.tmp")
+        unfinished.unlink(missing_ok=True)
+        unfinished.touch(mode=_PRIVATE)
         unfinished.write_text(text, encoding="utf-8")
         unfinished.replace(target)
 

@@ -18,6 +18,7 @@ from lakehouse.iceberg.known_errors import known_error
 from lakehouse.iceberg.spark_errors import one_line
 from lakehouse.resources import jars, jvm
 from lakehouse.resources.spark_address import require_connect, require_master
+from lakehouse.resources.temporary import prepare_temporary_folder, temporary_folder
 from lakehouse.settings import Settings
 
 if TYPE_CHECKING:
@@ -38,8 +39,11 @@ _opening = RLock()
 _sessions: dict[tuple[str, str], "SparkSession"] = {}
 
 
-def session_configuration(settings: Settings) -> dict[str, str]:
-    """Return what a session is started with, whatever its catalog: on Connect no more than a client may set."""
+def session_configuration(settings: Settings, *, is_server: bool = False) -> dict[str, str]:
+    """Return what a session is started with, whatever its catalog: on Connect no more than a client may set.
+
+    :param is_server: it is for a server that this process starts.
+    """
     shared = {
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
@@ -50,8 +54,9 @@ def session_configuration(settings: Settings) -> dict[str, str]:
     if settings.spark_remote:
         return {"spark.remote": settings.spark_remote, **shared}
     master = settings.spark_master
-    there = _in_this_process(settings) if master.startswith("local") else _on_a_cluster(settings)
-    return {**_embedded(settings), **there, **(_CLOSED if _LOCAL.fullmatch(master) else {}), **shared}
+    temporary = temporary_folder(settings, is_server=is_server)
+    there = _in_this_process(settings, temporary) if master.startswith("local") else _on_a_cluster(settings)
+    return {**_embedded(settings, temporary), **there, **(_CLOSED if _LOCAL.fullmatch(master) else {}), **shared}
 
 
 def log_file(settings: Settings) -> Path:
@@ -86,12 +91,14 @@ def register(session: "SparkSession", catalog: Catalog) -> None:
         session.conf.set(key, value)
 
 
-def _embedded(settings: Settings) -> dict[str, str]:
+def _embedded(settings: Settings, temporary: Path) -> dict[str, str]:
     return {
         "spark.app.name": "lakehouse",
         "spark.master": settings.spark_master,
         "spark.driver.memory": settings.spark_memory,
-        "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={_LOG4J.as_uri()}" -Duser.timezone=UTC',
+        "spark.driver.extraJavaOptions": _java_options(temporary),
+        # Hadoop opens what it writes to others by itself, whatever the process is told.
+        "spark.hadoop.fs.permissions.umask-mode": "077",
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         # The default asks for a Hive metastore, which writes into the working directory.
         "spark.sql.catalogImplementation": "in-memory",
@@ -103,8 +110,15 @@ def _embedded(settings: Settings) -> dict[str, str]:
     }
 
 
-def _in_this_process(settings: Settings) -> dict[str, str]:
+def _java_options(temporary: Path) -> str:
+    log4j, folder = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}", f"-Djava.io.tmpdir={temporary}"
+    quoted = [option.replace("\\", "\\\\").replace('"', '\\"') for option in (log4j, folder)]
+    return f'"{quoted[0]}" "{quoted[1]}" -Duser.timezone=UTC'
+
+
+def _in_this_process(settings: Settings, temporary: Path) -> dict[str, str]:
     return {
+        "spark.local.dir": str(temporary),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         # Read where they are; `spark.jars` would copy 130 MB at each start, and take 1.5 s longer.
@@ -158,6 +172,7 @@ def _start_jvm(settings: Settings, configuration: dict[str, str]) -> None:
     require_master(settings.spark_master)
     jars.require(settings)
     jvm.prepare(settings)
+    prepare_temporary_folder(settings)
     conf = SparkConf().setAll(list(configuration.items()))
     started_at = log_size(settings)
     try:

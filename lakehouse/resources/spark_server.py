@@ -19,6 +19,7 @@ from lakehouse.resources import jars, jvm
 from lakehouse.resources.files import replace_text
 from lakehouse.resources.processes import Process
 from lakehouse.resources.spark import last_words, log_file, log_size, open_log, session_configuration
+from lakehouse.resources.temporary import prepare_temporary_folder
 from lakehouse.settings import Settings
 
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -80,8 +81,9 @@ def start(settings: Settings) -> tuple["subprocess.Popen[bytes]", SparkServer]:
 
     jars.require(settings)
     jvm.prepare(settings)
+    prepare_temporary_folder(settings, is_server=True)
     port, token = _free_port(), secrets.token_urlsafe(24)
-    given = session_configuration(replace(settings, spark_remote=None)) | {
+    given = session_configuration(replace(settings, spark_remote=None), is_server=True) | {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
     }
