@@ -19,7 +19,7 @@ def backfill(state: State, name: str, first: str, last: str | None) -> None:
     from lakehouse.definitions import definitions
     from lakehouse.resources.backfill import backfill as compute
 
-    table = state.declared_table(name).name
+    table = state.computed_table(name).name
     with state.progress(f"Computing {table}"):
         run = compute(definitions, state.settings, table, first, last or first)
     conclude(tables(run.assets), run.messages, success=run.success)

@@ -22,10 +22,13 @@ from lakehouse.settings import Settings
 _TRIED_PORTS = 20
 
 
-def serve(settings: Settings, host: str, port: int, progress: Progress, *, is_fixed: bool) -> None:
+def serve(
+    settings: Settings, host: str, port: int, progress: Progress, *, is_fixed: bool, tells_all: bool = False
+) -> None:
     """Run the UI in the foreground until it is stopped, or one of its processes dies.
 
     :param is_fixed: whether that port was asked for; else the next free one is taken.
+    :param tells_all: whether Dagster's whole log is shown, and not only what happened.
     :raises UsageError: when the port is taken, or this home is open already.
     :raises LakehouseError: when one of the processes ended by itself.
     :raises KeyboardInterrupt: when it was ended by Ctrl-C or by SIGTERM.
@@ -43,7 +46,7 @@ def serve(settings: Settings, host: str, port: int, progress: Progress, *, is_fi
         os.environ["LAKEHOUSE_UI_URL"] = url
         try:
             leave_note(settings, url)
-            children.start("Dagster", _dagster(host, found))
+            children.start("Dagster", _dagster(host, found, tells_all=tells_all))
             click.echo(f"The Dagster UI opens at http://{host}:{found}, on {settings.home}. Ctrl-C ends it.", err=True)
             name, code = children.wait()
         finally:
@@ -64,9 +67,10 @@ def _warm_spark(settings: Settings, children: Children, progress: Progress) -> s
     return server
 
 
-def _dagster(host: str, port: int) -> list[str]:
+def _dagster(host: str, port: int, *, tells_all: bool) -> list[str]:
     listen = ["--host", host, "--port", str(port)]
-    return [sys.executable, "-m", "dagster", "dev", "--module-name", "lakehouse.definitions", *listen]
+    program = ["dagster", "dev"] if tells_all else ["lakehouse.cli.dagster_dev"]
+    return [sys.executable, "-m", *program, "--module-name", "lakehouse.definitions", *listen]
 
 
 @contextmanager

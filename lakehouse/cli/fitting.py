@@ -5,6 +5,8 @@ import sys
 from collections.abc import Sequence
 from itertools import zip_longest
 
+from lakehouse.cli.progress import is_terminal
+
 _BETWEEN = " | "
 _WHOLE = 24
 """Words up to this width, such as ids and moments, are not taken apart, so that they can be copied."""
@@ -12,7 +14,7 @@ _WHOLE = 24
 
 def terminal_width() -> int | None:
     """Return the width of the terminal that is printed to; None where that is a file, a pipe or another program."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
 
 
 def cell_width(text: str) -> int:

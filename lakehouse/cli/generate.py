@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lakehouse.cli.output import count
+from lakehouse.cli.progress import is_terminal
 from lakehouse.cli.state import State, command
 from lakehouse.errors import LakehouseError, UsageError
 
@@ -17,12 +18,17 @@ if TYPE_CHECKING:
     from lakehouse.sample_data.bnpl.generate import Generated
 
 Told = Callable[[int, int], None]
-_FOLDER = click.Path(path_type=Path)
+
+
+def _folder(_: click.Context, __: click.Parameter, given: str) -> Path:
+    if not given.strip():
+        raise UsageError("--out is empty, which would be the working directory; expected a folder.")
+    return Path(given)
 
 
 @command("generate")
 @click.argument("_what", metavar="bnpl", type=click.Choice(["bnpl"]))
-@click.option("--out", required=True, type=_FOLDER, metavar="DIR", help="Folder to write to; made where missing.")
+@click.option("--out", required=True, callback=_folder, metavar="DIR", help="Folder to write to; made where missing.")
 @click.option("--start", required=True, type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="First day.")
 @click.option("--days", default=30, show_default=True, help="Number of days, one file each.")
 @click.option("--rows-per-day", default=1000, show_default=True, help="Rows of a file, on average.")
@@ -67,7 +73,7 @@ def _generate(out: Path, start: date, days: int, rows_per_day: int, seed: int, g
 def _bar(state: State) -> Iterator[Told]:
     """Show a bar to a person, and one plain line in a log."""
     what = "Generating transactions"
-    if not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         with state.progress(what):
             yield lambda _done, _total: None
         return

@@ -29,7 +29,7 @@ def retry(state: State, name: str) -> None:
     from lakehouse.definitions import TABLES, definitions
     from lakehouse.ingestion.catch_up import retry as compute
 
-    table = state.declared_table(name).name
+    table = state.computed_table(name).name
     with state.progress(f"Computing {table}"):
         runs = compute(definitions, TABLES, state.settings, table)
     if not runs:
@@ -53,7 +53,10 @@ def publish(state: State, name: str, run_id: str, why: str, by: str) -> None:
     """
     from lakehouse.ingestion.overruling import publish as overrule
 
-    table = state.declared_table(name)
+    if not run_id.strip():
+        raise UsageError("--run is empty; expected the id of the run that was refused, or how it begins.")
+
+    table = state.computed_table(name)
     with state.progress(f"Publishing {table.name}"):
         done = overrule(state.settings, state.engine, table, run_id, by=by, why=why)
     click.echo(
@@ -79,7 +82,7 @@ def reject(state: State, file: str, feed_name: str | None, sha256: str, why: str
 
     if feed_name is None and len(state.feeds) != 1:
         raise UsageError(f"Which feed? Expected --feed with one of {', '.join(sorted(state.feeds))}.")
-    feed = state.feed(feed_name or next(iter(state.feeds)))
+    feed = state.feed(next(iter(state.feeds)) if feed_name is None else feed_name)
     try:
         _reject(state, feed, file, sha256, why=why, by=by)
     except SeveralDeliveries as error:

@@ -4,7 +4,7 @@ import click
 
 from lakehouse.cli.output import count
 from lakehouse.cli.state import State, command
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, UsageError
 
 UI_HOST = "127.0.0.1"
 UI_PORT = 3000
@@ -51,7 +51,13 @@ def dev(state: State, host: str, port: int | None) -> None:
     """Open the Dagster UI on this home, and keep a Spark warm for it.
 
     Sensors and schedules run as long as it is open; commands beside it use its Spark. Ctrl-C ends all of it.
+    Printed is what happened: runs, what they made, and what failed; with --verbose each look of a sensor too.
     """
     from lakehouse.cli.dev_server import serve
 
-    serve(state.settings, host, UI_PORT if port is None else port, state.progress, is_fixed=port is not None)
+    if not host.strip():
+        raise UsageError(
+            "--host is empty; expected an address of this machine.", next_step=f"{UI_HOST} is the usual one."
+        )
+    chosen = UI_PORT if port is None else port
+    serve(state.settings, host, chosen, state.progress, is_fixed=port is not None, tells_all=state.verbose)

@@ -3,6 +3,7 @@
 import logging
 import traceback
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -27,7 +28,18 @@ INTERRUPTED = 130
 """What a shell expects of a program that Ctrl-C ended."""
 
 
+UNREAD = 141
+"""What a shell expects of a program whose output nobody reads any more, as of `| head -1`."""
+
+
 class _Group(click.Group):
+    def invoke(self, context: click.Context) -> Any:
+        """Run a command; where nobody reads on, it ends there, as other programs do."""
+        try:
+            return super().invoke(context)
+        except BrokenPipeError:
+            context.exit(UNREAD)
+
     def list_commands(self, _: click.Context) -> list[str]:
         """List the commands in the order in which a newcomer meets them."""
         return list(self.commands)
@@ -38,7 +50,8 @@ class _Group(click.Group):
 def lakehouse() -> None:
     """Iceberg tables as Dagster assets, on Spark.
 
-    Exit codes: 0 done, 1 the work failed, 2 the command is wrong, 130 stopped by Ctrl-C.
+    Exit codes: 0 done, 1 the work failed, 2 the command is wrong, 130 stopped by Ctrl-C, 141
+    nobody read on what it printed.
     """
 
 

@@ -4,8 +4,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from threading import Timer
+from typing import TextIO
 
 QUICK_SECONDS = 2.0
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a person reads what is printed there; where it was closed, Python has no stream at all."""
+    return stream is not None and stream.isatty()
 
 
 class Progress:
@@ -16,7 +22,7 @@ class Progress:
 
     def __call__(self, what: str) -> AbstractContextManager[None]:
         """Show what goes on until the block ends."""
-        return _spinner(what) if sys.stderr.isatty() else self._line(what)
+        return _spinner(what) if is_terminal(sys.stderr) else self._line(what)
 
     @contextmanager
     def _line(self, what: str) -> Iterator[None]:

@@ -33,7 +33,7 @@ def sql(state: State, statements: str, form: Format, write: bool) -> None:
     from standard input; in JSON, those of several that have rows are one array of arrays. Times are in UTC.
     Spark's ${…} is not replaced: what a statement does is told by its text.
     """
-    parts = split(sys.stdin.read() if statements == "-" else statements)
+    parts = split(_from_stdin() if statements == "-" else statements)
     if not parts:
         raise UsageError("There is no statement to run.", next_step='Say for example lakehouse sql "SHOW NAMESPACES".')
     check_calls(parts)
@@ -50,6 +50,15 @@ def sql(state: State, statements: str, form: Format, write: bool) -> None:
             show(text, is_result)
     for line in leave.recomputed():
         click.echo(line, err=True)
+
+
+def _from_stdin() -> str:
+    if sys.stdin is None:
+        raise UsageError("Standard input is closed; expected statements there.")
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"Standard input is not {error.encoding}; expected statements in it.") from error
 
 
 @contextmanager

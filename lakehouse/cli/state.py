@@ -76,6 +76,20 @@ class State:
             raise UsageError(f"{name!r} is not a declared table; {meant_name(plain_name(name), self.declared)}")
         return found
 
+    def computed_table(self, name: str) -> "IcebergTable":
+        """Return a declared table that a function or a feed computes, which a quarantine is not.
+
+        :raises UsageError: when it is none, or not declared.
+        """
+        table = self.declared_table(name)
+        of = [one.name for one in self.declared.values() if one.quarantine and one.quarantine.name == table.name]
+        if of:
+            raise UsageError(
+                f"{table.name} is the quarantine of {of[0]} and filled with it; expected a table that is computed.",
+                next_step=f"Say {of[0]}.",
+            )
+        return table
+
     def table_there(self, name: str) -> str:
         """Return the name of a table that the catalog has, declared or not.
 
@@ -83,7 +97,8 @@ class State:
         :raises TableNotFound: when it is declared, and no run has made it yet.
         """
         plain = plain_name(name)
-        if all(plain.partition(".")) and self.engine.catalog.has(plain):
+        # What no table can be called is not asked for: SQLite takes no half of a character.
+        if all(plain.partition(".")) and plain.isprintable() and self.engine.catalog.has(plain):
             return plain
         if plain in self._declared_names():
             raise not_there_yet(plain)

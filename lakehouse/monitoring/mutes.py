@@ -45,6 +45,7 @@ def read_mutes(settings: Settings) -> tuple[Mute, ...]:
 
 def add_mute(settings: Settings, mute: Mute) -> None:
     """Record a mute; the newest of a table is the one that holds."""
+    settings.make_home()
     file = _file(settings)
     file.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{file}.lock"):

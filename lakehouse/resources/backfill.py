@@ -35,6 +35,6 @@ def _check(definitions: dg.Definitions, table: str, first: str, last: str) -> No
     keys = node.partitions_def.get_partition_keys()
     for asked in (first, last):
         if asked not in keys:
-            raise UsageError(f"{table} has no partition {asked}; it has {keys[0]} to {keys[-1]}.")
+            raise UsageError(f"{table} has no partition {asked!r}; it has {keys[0]} to {keys[-1]}.")
     if keys.index(first) > keys.index(last):
         raise UsageError(f"--from {first} comes after --to {last}; expected the earlier one first.")
