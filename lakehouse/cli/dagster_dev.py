@@ -6,7 +6,7 @@ import sys
 from threading import Thread
 from typing import IO
 
-from lakehouse.cli.dev_log import is_told
+from lakehouse.cli.dev_log import is_told, without_colours
 
 _LAST_WORDS_SECONDS = 2.0
 
@@ -45,10 +45,19 @@ def _start(arguments: list[str]) -> "subprocess.Popen[str]":
 
 
 def _tell(lines: IO[str]) -> None:
+    is_coloured = _takes_colours()
     for line in lines:
         if is_told(line):
-            sys.stderr.write(line)
+            sys.stderr.write(line if is_coloured else without_colours(line))
             sys.stderr.flush()
+
+
+def _takes_colours() -> bool:
+    """Whether a person reads the log on a terminal, and has not said otherwise by NO_COLOR."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    return console.is_terminal and not console.no_color
 
 
 if __name__ == "__main__":

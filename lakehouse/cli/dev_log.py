@@ -12,9 +12,14 @@ _LOOKED = re.compile(
 _OF_A_LIBRARY = re.compile(r"SupersessionWarning|^\s+return callback\(\*args, \*\*kwargs\)$")
 
 
+def without_colours(line: str) -> str:
+    """Return a line without what tells a terminal its colours."""
+    return _COLOUR.sub("", line)
+
+
 def is_told(line: str) -> bool:
     """Whether a line of the log is shown: runs and what they made, warnings, errors, and what is no record of a log."""
-    plain = _COLOUR.sub("", line).rstrip("\n")
+    plain = without_colours(line).rstrip("\n")
     record = _RECORD.match(plain)
     if record is None:
         return not _OF_A_LIBRARY.search(plain)

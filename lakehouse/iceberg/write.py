@@ -134,8 +134,9 @@ def _attempt(
 def _check_is_frame(table: IcebergTable, found: Any) -> None:
     # Frames of Spark Connect are of another class before Spark 4.
     if not hasattr(found, "selectExpr"):
+        kind = f"{type(found).__module__.partition('.')[0]}.{type(found).__name__}".removeprefix("builtins.")
         raise FrameMismatch(
-            f"{table.name}: its function returned {'None' if found is None else f'a {type(found).__name__}'}; "
+            f"{table.name}: its function returned {'None' if found is None else f'a {kind}'}; "
             "expected a frame of Spark.",
             next_step="Return the frame that holds the table's rows.",
         )

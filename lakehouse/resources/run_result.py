@@ -125,8 +125,11 @@ def _failed_by_itself(event: dg.DagsterEvent) -> bool:
 
 def _text(error: Any) -> str:
     message = told_cause(error).message.strip()
-    # Behind the prefix stands the kind of error, which the text makes plain.
-    return message.removeprefix(OURS) if message.startswith(OURS) else plain(message)
+    if not message.startswith(OURS):
+        return plain(message)
+    # The text makes the kind of error plain.
+    kind, _, text = message.removeprefix(OURS).partition(": ")
+    return text or kind
 
 
 def _plain(metadata: Mapping[str, dg.MetadataValue]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def test_the_child_tells_that_hands_signals_on_and_ends_as_dagster_did(tmp_path:
         "import sys, time\n"
         "try:\n"
         f"    print('{AT} - dagster.daemon - INFO - Sensor x skipped: nothing')\n"
-        "    print('ready', sys.argv[1:])\n"
+        "    print('\\x1b[32mready\\x1b[0m', sys.argv[1:])\n"
         "    time.sleep(60)\n"
         "except KeyboardInterrupt:\n    sys.exit(7)\n"
     )
