@@ -2,12 +2,15 @@
 
 import hashlib
 from collections.abc import Callable
+from datetime import datetime
 
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.foreign import shown
 from lakehouse.ingestion.delivery import Archived, Delivery
+from lakehouse.ingestion.feed import Feed
 from lakehouse.ingestion.left import leave
 from lakehouse.ingestion.names import HASH_DIGITS, archive_key
+from lakehouse.ingestion.staging import StagedFile
 from lakehouse.resources.object_store import ObjectStore, StoredObject
 
 _BLOCK_BYTES = 1 << 20
@@ -19,26 +22,34 @@ def finish(delivery: Delivery, store: ObjectStore) -> Archived:
 
     It can be killed anywhere and done again: the next ingest finds the rest in the inbox, bronze leaves out what it
     has, and they are archived then. What was overwritten since it was read stays in the inbox.
+
+    :raises LakehouseError: a name in the archive has another content; the other files are archived all the same.
     """
     feed, began_at = delivery.ingest.feed, delivery.ingest.began_at
     if feed.after == "leave":
         leave(feed, store, [file.stored for file in delivery.files])
         return Archived()
-    keys, left = [], []
+    keys, left, troubles = [], [], []
     for file in delivery.files:
-
-        def key(digits: int, source_file: str = file.source_file, sha256: str = file.sha256) -> str:
-            return archive_key(feed, source_file, sha256, began_at, digits)
-
-        if feed.after == "delete":
-            is_done = store.remove(file.stored)
-        else:
-            target = put_away(store, file.stored, file.sha256, key)
-            is_done = target is not None
-            keys += [target] if target else []
+        try:
+            target = None if feed.after == "delete" else _archive(store, feed, file, began_at)
+        except LakehouseError as trouble:
+            troubles.append(trouble)
+            continue
+        keys += [target] if target else []
+        is_done = store.remove(file.stored) if feed.after == "delete" else target is not None
         if not is_done and store.exists(file.stored.key):
             left.append(file.stored.key)
+    if troubles:
+        raise troubles[0]
     return Archived(tuple(keys), tuple(left))
+
+
+def _archive(store: ObjectStore, feed: Feed, file: StagedFile, began_at: datetime) -> str | None:
+    def key(digits: int) -> str:
+        return archive_key(feed, file.source_file, file.sha256, began_at, digits)
+
+    return put_away(store, file.stored, file.sha256, key)
 
 
 def put_away(

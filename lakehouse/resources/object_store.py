@@ -10,6 +10,7 @@ Keys are relative to the home, or to the bucket, and have `/` between their part
 import os
 import shutil
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from errno import ELOOP, EXDEV
@@ -114,6 +115,17 @@ def _stop(error: OSError) -> None:
         raise error
 
 
+def _stop_at(folder: Path) -> Callable[[OSError], None]:
+    """Stop a walk where its first folder cannot be read; others below it, which are another's, are passed over."""
+
+    def stop(error: OSError) -> None:
+        is_below = error.filename is not None and Path(error.filename) != folder
+        if not (isinstance(error, PermissionError) and is_below):
+            _stop(error)
+
+    return stop
+
+
 _KINDS = {
     stat.S_IFLNK: "a link",
     stat.S_IFIFO: "a pipe",
@@ -124,11 +136,15 @@ _KINDS = {
 
 
 def _kind(path: Path) -> str | None:
-    """Return what is neither a file nor a folder; None where it is, or went away."""
+    """Return what is neither a file nor a folder, or cannot be read; None where it can, or went away."""
     try:
-        return _KINDS.get(stat.S_IFMT(path.lstat().st_mode))
+        form = stat.S_IFMT(path.lstat().st_mode)
     except FileNotFoundError:
         return None
+    is_folder = form == stat.S_IFDIR
+    if form in _KINDS or os.access(path, os.R_OK | (os.X_OK if is_folder else 0)):
+        return _KINDS.get(form)
+    return f"a {'folder' if is_folder else 'file'} that this user cannot read"
 
 
 @dataclass(frozen=True)
@@ -140,17 +156,23 @@ class LocalObjectStore:
     look_seconds: float = 0.25
 
     def objects(self, prefix: str) -> list[StoredObject]:
-        """Return the finished files below a folder, by (modified time, key); none where it does not exist."""
+        """Return the finished files below a folder that can be read, by (modified time, key).
+
+        None where it does not exist. What cannot be read is passed over: it would hold back all others.
+        """
         folder = self._path(prefix)
-        names = (Path(parent) / name for parent, _, names in os.walk(folder, onerror=_stop) for name in names)
+        names = (
+            Path(parent) / name for parent, _, names in os.walk(folder, onerror=_stop_at(folder)) for name in names
+        )
         keys = (name.relative_to(folder).as_posix() for name in names)
         seen = [self.stat(f"{prefix}{key}") for key in keys if is_finished(key)]
-        return sorted((item for item in seen if item), key=lambda item: (item.modified_at, item.key))
+        readable = (item for item in seen if item and os.access(self._path(item.key), os.R_OK))
+        return sorted(readable, key=lambda item: (item.modified_at, item.key))
 
     def passed_over(self, prefix: str) -> list[PassedOver]:
-        """Return the links, pipes, sockets and devices below a folder, by key."""
+        """Return the links, pipes, sockets and devices below a folder, and what cannot be read, by key."""
         folder = self._path(prefix)
-        walked = os.walk(folder, onerror=_stop)
+        walked = os.walk(folder, onerror=_stop_at(folder))
         paths = (Path(parent) / name for parent, folders, files in walked for name in (*folders, *files))
         found = []
         for path in paths:

@@ -121,12 +121,14 @@ def test_an_archive_that_somebody_changed_is_not_written_over(inbox) -> None:
     for digits in (12, 64):
         day = datetime.now(UTC).date().isoformat()
         inbox.store.write_text(f"archive/fruits/{day}/fruit.{SHA[:digits]}.csv", OTHER)
-    inbox.put("fruit.csv", ROW)
+    inbox.put("fruit.csv", ROW, second=1)
+    inbox.put("good.csv", OTHER, second=2)
 
     with pytest.raises(LakehouseError, match="does not hold the content that its name says"):
         ingest(inbox)
 
     assert inbox.names() == ["fruit.csv"]
+    assert "good." in " ".join(archived(inbox))
 
 
 def test_a_file_overwritten_after_it_was_read_stays_for_the_next_time(inbox) -> None:

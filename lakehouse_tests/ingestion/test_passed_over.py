@@ -102,3 +102,20 @@ def test_a_missing_inbox_is_not_an_empty_one(inbox) -> None:
     folder.mkdir(parents=True)
     assert waiting(FRUITS, inbox.store).missing is None
     assert summary(IngestResult(FRUITS))[0] == "Feed fruits: no new file in inbox/fruits/"
+
+
+def test_what_this_user_cannot_read_is_named_and_the_files_beside_it_are_taken(inbox, monkeypatch) -> None:
+    inbox.put("a.csv", ROW)
+    inbox.put("closed.csv", ROW)
+    inbox.put("closed/b.csv", ROW)
+    # Who runs the tests as root may read everything.
+    may = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: "closed" not in str(path) and may(path, mode))
+
+    found = waiting(FRUITS, inbox.store)
+
+    assert [(one.key, one.kind) for one in found.passed_over if one.key.count("/") == 2] == [
+        ("inbox/fruits/closed", "a folder that this user cannot read"),
+        ("inbox/fruits/closed.csv", "a file that this user cannot read"),
+    ]
+    assert inbox.look().values("_source_file") == [("a.csv",)]
