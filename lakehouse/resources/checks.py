@@ -11,11 +11,16 @@ from lakehouse.iceberg.outcome import Refused, RuleResult
 from lakehouse.iceberg.rules.refused_share import NAME as REFUSED_SHARE
 from lakehouse.iceberg.rules.refused_share import is_error_by_itself, refused_share
 from lakehouse.iceberg.rules.rule import Rule
+from lakehouse.resources.clear_rows import in_clear
 from lakehouse.resources.keys import asset_key
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.outcome import Outcome
     from lakehouse.iceberg.table import IcebergTable
+
+
+IN_CLEAR = "rows_in_clear"
+"""Metadata of a check: the command that shows the rows of its sample to who may read the home."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +31,23 @@ class Evaluated:
     snapshot_id: int | None
     branch: str = ""
     partitions: Sequence[str] = ()
+    rows_in: str = ""
+    """The table, and the version of it, that rows can be looked at in by their source; nothing where there is none."""
+    refused_to: str = ""
+    """The quarantine that has the rows which were refused."""
 
     @classmethod
-    def by(cls, outcome: "Outcome") -> "Evaluated":
+    def by(cls, outcome: "Outcome", rows_in: str = "") -> "Evaluated":
         """Return what the rules were evaluated on in a write."""
+        to = outcome.quarantined.table if outcome.quarantined else ""
         if isinstance(outcome, Refused):
-            return cls("candidate", outcome.candidate_snapshot_id, outcome.branch, outcome.partitions)
-        return cls("main", outcome.snapshot_id, partitions=outcome.partitions)
+            return cls("candidate", outcome.candidate_snapshot_id, outcome.branch, outcome.partitions, rows_in, to)
+        return cls("main", outcome.snapshot_id, "", outcome.partitions, rows_in, to)
+
+    def show(self, result: RuleResult) -> str | None:
+        """Return the command that shows the rows of a sample in clear."""
+        is_refused = result.rule.on_failure == "quarantine" and self.refused_to
+        return in_clear(result.sample, self.refused_to if is_refused else self.rows_in)
 
 
 def check_specs(table: "IcebergTable") -> list[dg.AssetCheckSpec]:
@@ -129,6 +144,8 @@ def _metadata(result: RuleResult, evaluated: Evaluated) -> dict[str, Any]:
         found["branch"] = evaluated.branch
     if result.sample:
         found["sample"] = sample_table(result.sample)
+        shown_by = evaluated.show(result)
+        found |= {IN_CLEAR: shown_by} if shown_by else {}
     return found
 
 

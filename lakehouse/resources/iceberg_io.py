@@ -15,6 +15,7 @@ from lakehouse.iceberg.run import Partitions, Run
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.iceberg.writing import evaluation
 from lakehouse.resources.checks import Evaluated
+from lakehouse.resources.clear_rows import has_source
 from lakehouse.resources.frames import to_pandas, to_spark
 from lakehouse.resources.inferred import inferred_table
 from lakehouse.resources.keys import table_name
@@ -61,7 +62,8 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         main = read_history(self.engine, table.name).main
         snapshot_id = main.snapshot_id if main else None
         results = evaluation.evaluate(self.engine, table, run.partitions, snapshot_id)
-        return results, Evaluated("main", snapshot_id, partitions=run.partition_values)
+        rows_in = table.name if has_source(table.column_names) else ""
+        return results, Evaluated("main", snapshot_id, partitions=run.partition_values, rows_in=rows_in)
 
     def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
         """Write the frame that a plain asset returned, of Spark or pandas."""

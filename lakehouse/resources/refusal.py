@@ -8,14 +8,21 @@ from typing import Any
 import dagster as dg
 
 from lakehouse.iceberg.outcome import Refused, RuleResult
+from lakehouse.resources.checks import Evaluated
 
 
-def refusal(outcome: Refused, run_id: str, metadata: Mapping[str, Any] = MappingProxyType({})) -> dg.Failure:
+def refusal(
+    outcome: Refused,
+    run_id: str,
+    metadata: Mapping[str, Any] = MappingProxyType({}),
+    evaluated: Evaluated | None = None,
+) -> dg.Failure:
     """Return the failure of a refused write; running the same again would be refused again, so it is not retried.
 
     :param metadata: what else there is to show of the run.
+    :param evaluated: what the rules were evaluated on; it knows where the rows of samples can be looked at.
     """
-    reasons = "; ".join(_reason(result) for result in outcome.reasons)
+    reasons = "; ".join(_reason(result, evaluated) for result in outcome.reasons)
     main = f"is as it was, at snapshot {outcome.snapshot_id}" if outcome.snapshot_id else "is empty, as it was"
     return dg.Failure(
         f"{outcome.table} was not published: {reasons}. The table {main}; {_kept(outcome)}. "
@@ -49,7 +56,9 @@ def _sources(outcome: Refused) -> str:
     return " and ".join(sorted({pin.table for pin in outcome.pins.values()})) or "what the asset computes"
 
 
-def _reason(result: RuleResult) -> str:
+def _reason(result: RuleResult, evaluated: Evaluated | None) -> str:
     shown = f", such as {json.dumps(dict(result.sample[0]), default=str, ensure_ascii=False)}" if result.sample else ""
+    in_clear = evaluated.show(result) if evaluated else None
+    shown += f", shown in clear by `{in_clear}`" if in_clear else ""
     broken = "does not hold: found" if result.rule.measure else "is broken by"
     return f"rule {result.rule.name} ({result.rule.description}) {broken} {result.said}{shown}"

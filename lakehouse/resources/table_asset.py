@@ -14,6 +14,7 @@ from lakehouse.iceberg.run import Run
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.resources.asset_specs import table_spec
 from lakehouse.resources.checks import Evaluated, check_result, check_specs, results_of, sample_table
+from lakehouse.resources.clear_rows import table_of_rows
 from lakehouse.resources.holds import hold
 from lakehouse.resources.iceberg_io import IcebergIOManager, run_partitions
 from lakehouse.resources.keys import asset_key
@@ -102,14 +103,16 @@ def _events(
     keys: Sequence[str],
 ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
     outcome = written.outcome
-    checks = _selected(context, table, outcome.results, Evaluated.by(outcome))
+    has_sample = any(result.sample for result in outcome.results)
+    evaluated = Evaluated.by(outcome, table_of_rows(io.engine.catalog, table, outcome) if has_sample else "")
+    checks = _selected(context, table, outcome.results, evaluated)
     if outcome.quarantined and table.quarantine:
         context.log_event(_quarantine_event(io, table.quarantine, outcome.quarantined))
     if isinstance(outcome, Refused):
         hold(context.instance, context.run.run_id, table, keys, written.read)
         yield from checks
         told = {**refused_rows(table, outcome), **written.metadata}
-        raise refusal(outcome, context.run.run_id, told)
+        raise refusal(outcome, context.run.run_id, told, evaluated)
     yield dg.MaterializeResult(
         asset_key=asset_key(table.name),
         metadata={

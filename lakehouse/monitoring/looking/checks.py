@@ -3,7 +3,7 @@
 What a rule said of a refused candidate is left out: that the table is held back is told instead, see `runs`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from shlex import quote
 from typing import Any
@@ -13,7 +13,7 @@ from dagster import AssetCheckEvaluation, AssetCheckKey
 
 from lakehouse.monitoring.incidents import Broke, Mended, Observed, moment_text
 from lakehouse.monitoring.looking.lookout import Lookout, shown_rows
-from lakehouse.resources.checks import is_of_quarantine
+from lakehouse.resources.checks import IN_CLEAR, is_of_quarantine
 from lakehouse.resources.keys import table_name
 
 CURSOR = "checks"
@@ -69,6 +69,12 @@ def by_how_much(evaluation: AssetCheckEvaluation) -> str:
 def _brief(evaluation: AssetCheckEvaluation) -> str:
     failed, total = (value_of(evaluation, name) for name in ("failed_rows", "total_rows"))
     return f"{failed:,} of {total:,} rows" if isinstance(failed, int) and isinstance(total, int) and failed else ""
+
+
+def in_clear(evaluations: Iterable[AssetCheckEvaluation]) -> tuple[str, ...]:
+    """Return the commands that show the rows of samples in clear."""
+    found = (value_of(evaluation, IN_CLEAR) for evaluation in evaluations)
+    return tuple(dict.fromkeys(str(command) for command in found if command))
 
 
 def value_of(evaluation: AssetCheckEvaluation, name: str) -> Any:
@@ -136,7 +142,10 @@ def _broke(
             *lookout.whose(table),
         ),
         lookout.links(run_id=run_id, table=table),
-        tuple(_ways_on(lookout, table, key.name, extent, rows, is_error=is_error)),
+        (
+            *in_clear([evaluation]),
+            *_ways_on(lookout, table, key.name, extent, rows, is_error=is_error),
+        ),
         table,
         lookout.owner(table),
         run_id,

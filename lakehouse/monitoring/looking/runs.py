@@ -12,7 +12,7 @@ from typing import Any
 import dagster as dg
 
 from lakehouse.monitoring.incidents import Broke, Observed, moment_text
-from lakehouse.monitoring.looking.checks import by_how_much, rows_of
+from lakehouse.monitoring.looking.checks import by_how_much, in_clear, rows_of
 from lakehouse.monitoring.looking.lookout import Lookout, shown_rows
 from lakehouse.monitoring.looking.reasons import reason_of
 from lakehouse.resources.holds import OWED
@@ -93,7 +93,7 @@ def _held(
             *lookout.whose(table),
         ),
         lookout.links(run_id=run.run_id, table=table),
-        tuple(_ways_out(lookout, table, run, str(said["iceberg/refused_branch"].value), rows)),
+        (*in_clear(broken), *_ways_out(lookout, table, run, str(said["iceberg/refused_branch"].value), rows)),
         table,
         lookout.owner(table),
         run.run_id,
