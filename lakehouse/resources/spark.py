@@ -3,10 +3,12 @@
 dagster-pyspark's resource holds it. Nothing is resolved or downloaded at its start.
 """
 
+import logging
 import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from subprocess import STDOUT
 from threading import RLock, current_thread, main_thread
@@ -35,6 +37,7 @@ _CLOSED = {
     # itself, and keeps it to itself; a cluster has settings, and a secret, of its own.
     "spark.authenticate": "true",
 }
+_LOGS_WITH_VALUES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _opening = RLock()
 _sessions: dict[tuple[str, str], "SparkSession"] = {}
 
@@ -78,11 +81,23 @@ def open_session(settings: Settings, catalog: Catalog) -> "SparkSession":
         if key not in _sessions:
             if settings.spark_remote:
                 require_connect(settings.spark_remote)
+            _keep_values_out_of_logs()
             session = _another(settings) if _sessions else _first(settings)
             register(session, catalog)
             session.conf.set("spark.sql.defaultCatalog", catalog.name)
             _sessions[key] = session
         return _sessions[key]
+
+
+def _keep_values_out_of_logs() -> None:
+    """Silence PySpark's own log of errors: it prints the value that could not be read, and whoever asked is told."""
+    # Spark 3.5 has no such log.
+    if find_spec("pyspark.logger") is None:
+        return
+    from pyspark.logger import PySparkLogger
+
+    for name in _LOGS_WITH_VALUES:
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def register(session: "SparkSession", catalog: Catalog) -> None:
