@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from dagster import AssetCheckKey
+from dagster import AssetCheckEvaluation, AssetCheckKey
 
 from lakehouse.iceberg.catalog import Catalog
 from lakehouse.iceberg.history import History, history_of
 from lakehouse.iceberg.inspecting.quarantined import QuarantinedRows, quarantined_rows
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.monitoring.incidents import Broke, Incident, Mended, Observed, moment_text
-from lakehouse.monitoring.looking.checks import key_of, rows_of
+from lakehouse.monitoring.looking.checks import in_clear, key_of, rows_of
 from lakehouse.monitoring.looking.lookout import Lookout, shown_rows
 from lakehouse.resources.keys import asset_key
 
@@ -104,6 +104,7 @@ def _broke(lookout: Lookout, catalog: Catalog, table: IcebergTable, history: His
     assert table.quarantine is not None
     found, quarantine = standing.found, table.quarantine.name
     run_id, share = _run_id(history, found.newest_at), _share(catalog, table, found)
+    sampled = _evaluations(lookout, table, found)
     return Broke(
         quarantine_key(table.name),
         "quarantined",
@@ -113,11 +114,12 @@ def _broke(lookout: Lookout, catalog: Catalog, table: IcebergTable, history: His
         (
             share,
             *_newest(found),
-            *_sample(lookout, table, found),
+            *shown_rows([row for one in sampled for row in rows_of(one)[:1]], table.masked_columns),
             *lookout.whose(table.name),
         ),
         lookout.links(run_id=run_id, table=quarantine),
         (
+            *in_clear(sampled),
             f'lakehouse sql "SELECT * FROM {quarantine} ORDER BY _quarantined_at DESC LIMIT 20"',
             f"lakehouse mute {table.name} --until 2h",
         ),
@@ -149,16 +151,16 @@ def _newest(found: QuarantinedRows) -> Iterator[str]:
     yield f"The newest {_rows(rows) if rows > 1 else 'row'} came at {moment_text(found.newest_at)}{came}."
 
 
-def _sample(lookout: Lookout, table: IcebergTable, found: QuarantinedRows) -> list[str]:
-    """Show rows that runs gave as samples of the rules that most of them break."""
-    rows: list[Mapping[str, Any]] = []
+def _evaluations(lookout: Lookout, table: IcebergTable, found: QuarantinedRows) -> list[AssetCheckEvaluation]:
+    """Return the last evaluations of the rules that most rows break: their samples are what is shown."""
+    evaluations: list[AssetCheckEvaluation] = []
     for rule in list(found.by_rule)[:_SAMPLED_RULES]:
         key = AssetCheckKey(asset_key(table.name), rule)
         records = lookout.instance.event_log_storage.get_asset_check_execution_history(key, limit=1)
         events = (record.event.dagster_event for record in records if record.event is not None)
         checked = [event for event in events if event.event_type_value == "ASSET_CHECK_EVALUATION"]
-        rows += [row for event in checked for row in rows_of(event.event_specific_data)[:1]]
-    return shown_rows(rows, table.masked_columns)
+        evaluations += [event.event_specific_data for event in checked]
+    return evaluations
 
 
 def _run_id(history: History, newest_at: datetime | None) -> str:
