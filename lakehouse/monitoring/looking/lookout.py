@@ -82,10 +82,13 @@ class Lookout:
     def rejects(self, table: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         """Yield the commands that take out the delivered files that some rows came with."""
         feed = self.feed_of(table)
-        files = sorted({str(row["_source_file"]) for row in rows if row.get("_source_file")}) if feed else []
-        for file in files:
+        of_files = [row for row in rows if row.get("_source_file")]
+        came = {(str(row["_source_file"]), str(row.get("_source_sha256") or "")) for row in of_files}
+        for file, sha256 in sorted(came) if feed else ():
             assert feed is not None
-            yield f"lakehouse reject {shell_quote(file)} --feed {feed.name} --why …"
+            # Several deliveries may have had one name.
+            which = f" --sha256 {sha256[:12]}" if sha256 else ""
+            yield f"lakehouse reject {shell_quote(file)} --feed {feed.name}{which} --why …"
 
     def downstream(self, table: str) -> list[str]:
         """The tables that are computed from one, nearest first."""
