@@ -9,6 +9,7 @@ from pathlib import Path
 import dagster as dg
 
 from lakehouse.definitions import FEEDS, TABLES, defs, execution
+from lakehouse.iceberg.left_out import HAS_PARTITION, has_partition
 from lakehouse.quality.metrics.values import NO_ANOMALY
 from lakehouse.resources.checks import checked_rules, severity
 from lakehouse.resources.keys import table_name
@@ -83,8 +84,8 @@ def test_a_check_blocks_and_weighs_as_its_rule_says():
         "excluded_fruit": True,
         "excluded_fruit_in_any_spelling": True,
         "no_anomaly": False,
-        "schema_as_declared": False,
         "refused_share": False,
+        "schema_as_declared": False,
     }
 
 
@@ -106,6 +107,7 @@ def test_every_check_is_known_by_name_severity_and_whether_it_blocks():
     """Alerts, dashboards and scripts of users rely on them; `checks.txt` is changed by hand, and on purpose."""
     graph = defs.resolve_asset_graph()
     rules = {(table.name, rule.name): rule for table in TABLES.values() for rule in checked_rules(table)}
+    rules |= {(table.name, HAS_PARTITION): has_partition(table) for table in TABLES.values()}
     found = []
     for key in graph.asset_check_keys:
         table = table_name(key.asset_key)

@@ -130,6 +130,14 @@ class History:
                 return snapshot.stamp.inputs[source]
         return None
 
+    def left_out(self, source: str) -> tuple[str | None, ...]:
+        """Return the values, as text, of the rows of `source` that belonged to no partition as of the watermark.
+
+        None stands for rows without a value.
+        """
+        stamps = (snapshot.stamp for snapshot in self.line if snapshot.stamp)
+        return next((stamp.left_out.get(source, ()) for stamp in stamps if source in stamp.inputs), ())
+
     def has_published(self, write_id: str) -> bool:
         """Whether a commit of this write is an ancestor of main."""
         return any(found.stamp and found.stamp.write_id == write_id for found in self.line)

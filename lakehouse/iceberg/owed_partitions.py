@@ -10,6 +10,7 @@ from datetime import date, datetime
 from functools import cache
 from typing import Any
 
+from lakehouse.iceberg.all_partitions import AllPartitions
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import History, read_history
 from lakehouse.iceberg.inspecting.changed_partitions import changed_values
@@ -32,29 +33,92 @@ def followed(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, str]
     return {given.table: given.by for given in inputs.values() if given.by and given.table != table.name}
 
 
-def owed_values(engine: Engine, table: IcebergTable, inputs: Mapping[str, Input]) -> set[Any]:
+def left_to_none(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, str]:
+    """Return the tables whose rows of no partition are read by no run, each with the column that tells.
+
+    Of a table that is read `outside` of the run's partitions too, the function is given those rows.
+    """
+    if table.overwritten_by is None:
+        return {}
+    taken = {given.table for given in inputs.values() if given.outside}
+    read = (given for given in inputs.values() if given.by and given.mode in ("latest", "incremental"))
+    return {given.table: given.by for given in read if given.by and given.table not in {*taken, table.name}}
+
+
+def owed_values(
+    engine: Engine, table: IcebergTable, inputs: Mapping[str, Input], every: AllPartitions | None = None
+) -> set[Any]:
     """Return the values of the partition column that are owed; None among them for rows that have no value.
 
     Starts Spark only where new rows may be versions of rows that stand elsewhere.
+
+    :param every: all partitions that there are; those among them that were none when their rows came are owed.
     """
     owed: set[Any] = set()
     for source, column in followed(table, inputs).items():
         main = read_history(engine, source).main if engine.catalog.has(source) else None
         if main:
-            owed |= owed_of(engine, table, source, column, main.snapshot_id)
+            owed |= owed_of(engine, table, source, column, main.snapshot_id, every)
     return owed
 
 
-def owed_of(engine: Engine, table: IcebergTable, source: str, column: str, until: int) -> set[Any]:
+def owes_any(
+    engine: Engine,
+    table: IcebergTable,
+    inputs: Mapping[str, Input],
+    pins: Mapping[str, Pin],
+    partitions: Partitions,
+) -> bool:
+    """Whether anything is owed that a run of some partitions would do: to these, or to what is in none.
+
+    True too of a table of which nothing tells what it owes.
+    """
+    until = {pin.table: pin.snapshot_id for pin in pins.values()}
+    sources = followed(table, inputs)
+    for source, column in sources.items():
+        snapshot_id = until[source]
+        if snapshot_id is not None:
+            owed = owed_of(engine, table, source, column, snapshot_id, partitions.every)
+            if any(partitions.touches(value) or not partitions.is_one(value) for value in owed):
+                return True
+    return not sources
+
+
+def owed_of(
+    engine: Engine,
+    table: IcebergTable,
+    source: str,
+    column: str,
+    until: int,
+    every: AllPartitions | None = None,
+) -> set[Any]:
     """Return the values that are owed to one source, as of a snapshot of it."""
     target = read_history(engine, table.name) if engine.catalog.has(table.name) else None
     floor = target.watermark(source) if target else None
-    if floor == until:
+    waiting = _waiting(target, source, every) if target else set()
+    if floor == until and not waiting:
         return set()
     changed = cache(lambda since: _changed(engine, table, source, column, since, until))
     stamps = list(_stamps_since(target, source, floor)) if target else []
-    covered = {value: _read_for(stamps, source, value) for value in changed(floor)}
+    covered = {value: _read_for(stamps, source, value, every) for value in changed(floor) | waiting}
     return {value for value, pin in covered.items() if pin is None or (pin != until and value in changed(pin))}
+
+
+def waiting_values(engine: Engine, table: IcebergTable, source: str, every: AllPartitions | None) -> set[Any]:
+    """Return the values that were no partition when the table was computed, are one now, and were not computed since.
+
+    Rows of theirs came before the watermark of the source.
+    """
+    target = read_history(engine, table.name)
+    stamps = list(_stamps_since(target, source, target.watermark(source)))
+    waiting = _waiting(target, source, every)
+    return {value for value in waiting if _read_for(stamps, source, value, every) is None}
+
+
+def _waiting(target: History, source: str, every: AllPartitions | None) -> set[Any]:
+    if every is None:
+        return set()
+    return {value for value in every.values_of(target.left_out(source)) if every.has_all_of(value)}
 
 
 def watermarks(
@@ -73,7 +137,7 @@ def watermarks(
         return marks
     for source, column in followed(table, inputs).items():
         if source in marks:
-            owed = owed_of(engine, table, source, column, marks[source])
+            owed = owed_of(engine, table, source, column, marks[source], partitions.every)
             if any(partitions.is_one(value) and not partitions.has(value) for value in owed):
                 floor = read_history(engine, table.name).watermark(source)
                 marks = {name: mark for name, mark in marks.items() if name != source}
@@ -157,16 +221,22 @@ def _stamps_since(target: History, source: str, floor: int | None) -> Iterator[S
             yield stamp
 
 
-def _read_for(stamps: list[Stamp], source: str, value: Any) -> int | None:
-    """Return what was last read of a source for a partition; None where no run had it."""
-    return next((stamp.read[source] for stamp in stamps if source in stamp.read and _covers(stamp, value)), None)
+def _read_for(stamps: list[Stamp], source: str, value: Any, every: AllPartitions | None) -> int | None:
+    """Return what was last read of a source for a value; None where no run had it.
+
+    What is in no partition goes along with any run.
+    """
+    reading = (stamp for stamp in stamps if source in stamp.read)
+    if every is not None and not every.has(value):
+        return next((stamp.read[source] for stamp in reading), None)
+    return next((stamp.read[source] for stamp in reading if _covers(stamp, value, every)), None)
 
 
-def _covers(stamp: Stamp, value: Any) -> bool:
+def _covers(stamp: Stamp, value: Any, every: AllPartitions | None) -> bool:
     if value is None or not stamp.spans:
         return str(value) in stamp.partitions
     spans = tuple((_bound(value, low), _bound(value, high)) for low, high in stamp.spans)
-    return Partitions((), spans).has(value)
+    return Partitions((), spans, every).has(value)
 
 
 def _bound(value: Any, text: str) -> Any:

@@ -44,7 +44,11 @@ class Input:
 
 
 def latest(table: str, *, by: str | None = None, outside: bool = False) -> Input:
-    """Read the current snapshot; with `by`, only the run's partitions of that column, or all rows outside of them."""
+    """Read the current snapshot; with `by`, only the run's partitions of that column, or all rows outside of them.
+
+    Rows of which `by` lies in no partition of the table are quarantined as `has_partition`, or fail the check of that
+    name; not where an input of the same table reads what is `outside`, which is then the function's to place.
+    """
     return Input(table, "latest", by=by, outside=outside)
 
 

@@ -1,8 +1,9 @@
 """Who writes, and which partitions the writing is about."""
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from functools import cached_property
 
+from lakehouse.iceberg.all_partitions import AllPartitions, parts_within, span_of
 from lakehouse.iceberg.quoting import identifier, literals
 from lakehouse.iceberg.spans import Bound, Span, joined, within
 
@@ -13,12 +14,12 @@ class Partitions:
 
     `values` are their names as text, for stamps and metadata.
     `ranges` are half-open `[low, high)` bounds where partitions are spans of a column; else `values` are its values.
-    `bounds` are those of all partitions that there are, of this run or another; None where they have none.
+    `every` are all partitions that there are, of this run or another; None where they are not known.
     """
 
     values: tuple[str, ...]
     ranges: tuple[Span, ...] = ()
-    bounds: Span | None = None
+    every: AllPartitions | None = None
 
     def predicate(self, column: str) -> str:
         """Return the SQL predicate of the rows whose `column` lies in these partitions."""
@@ -31,25 +32,28 @@ class Partitions:
         """Return the SQL predicate of the rows whose `column` lies in none of these partitions, or is NULL."""
         return f"({identifier(column)} IS NULL OR NOT ({self.predicate(column)}))"
 
-    @property
+    @cached_property
     def spans(self) -> list[Span]:
         """The ranges, those that touch joined."""
         return joined(self.ranges)
 
     def has(self, value: Bound | str | None) -> bool:
-        """Whether a value lies in one of these partitions."""
+        """Whether a value lies in these partitions; a day does with all its moments that are in any there is."""
         if value is None or not self.ranges:
             return value is not None and str(value) in self.values
-        return any(low <= _like(value, low) < high for low, high in self.ranges)  # type: ignore[operator]
+        every = self.every.spans if self.every else [span_of(value, self.ranges[0][0])]
+        asked = parts_within(value, every)
+        return bool(asked) and all(
+            any(low <= part[0] and part[1] <= high for low, high in self.spans) for part in asked
+        )  # type: ignore[operator]
+
+    def touches(self, value: Bound | str | None) -> bool:
+        """Whether a value lies in one of these partitions, a day with any of its moments."""
+        return bool(parts_within(value, self.spans)) if self.ranges and value is not None else self.has(value)
 
     def is_one(self, value: Bound | str | None) -> bool:
         """Whether a value lies in any partition that there is, of this run or another."""
-        if value is None:
-            return False
-        if self.bounds is None:
-            return True
-        low, high = self.bounds
-        return low <= _like(value, low) < high  # type: ignore[operator]
+        return value is not None and (self.every is None or self.every.has(value))
 
 
 @dataclass(frozen=True)
@@ -72,13 +76,6 @@ class Run:
 def within_partitions(partitions: Partitions | None, by: str | None) -> str | None:
     """Return the SQL predicate of the rows whose column `by` lies in some partitions; None where that is all."""
     return partitions.predicate(by) if partitions and by else None
-
-
-def _like(value: Bound | str, bound: Bound) -> Bound | str:
-    """Return a day as the moment that it begins in UTC, where partitions are spans of moments."""
-    if isinstance(bound, datetime) and isinstance(value, date) and not isinstance(value, datetime):
-        return datetime.combine(value, time(), UTC)
-    return value
 
 
 def text(bound: Bound) -> str:

@@ -20,7 +20,8 @@ class Stamp:
     was read of each input for them, while `inputs` is what the table as a whole is computed from; `since` is where that
     reading began, for partitions that were not computed anew; `spans` are the half-open bounds of the partitions as
     text, where they are spans of a column. `takes_out` says that an input lost rows of rejected deliveries, which the
-    commit follows.
+    commit follows. `left_out` are the values, as text, of each input's rows that belonged to no partition when `inputs`
+    came to be what it is: once one of them is a partition, it has yet to be computed.
     """
 
     kind: Kind
@@ -33,6 +34,7 @@ class Stamp:
     since: Mapping[str, int] = field(default_factory=dict)
     spans: tuple[tuple[str, str], ...] = ()
     takes_out: bool = False
+    left_out: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
 
     def to_summary(self) -> dict[str, str]:
         """Return the stamp as snapshot properties; snapshot ids are text, since they exceed 2^53.
@@ -50,6 +52,7 @@ class Stamp:
             f"{PREFIX}since": _pins_text(self.since),
             f"{PREFIX}spans": json.dumps(self.spans),
             TAKES_OUT: json.dumps(self.takes_out),
+            f"{PREFIX}left-out": json.dumps({name: list(values) for name, values in sorted(self.left_out.items())}),
         }
 
     @classmethod
@@ -69,6 +72,7 @@ class Stamp:
             since=_pins(summary.get(f"{PREFIX}since")),
             spans=tuple((low, high) for low, high in json.loads(summary.get(f"{PREFIX}spans") or "[]")),
             takes_out=summary.get(TAKES_OUT) == "true",
+            left_out=_left_out(summary.get(f"{PREFIX}left-out")),
         )
 
 
@@ -78,3 +82,7 @@ def _pins_text(pins: Mapping[str, int]) -> str:
 
 def _pins(text: str | None) -> dict[str, int]:
     return {name: int(pin) for name, pin in json.loads(text or "{}").items()}
+
+
+def _left_out(text: str | None) -> dict[str, tuple[str | None, ...]]:
+    return {name: tuple(values) for name, values in json.loads(text or "{}").items()}

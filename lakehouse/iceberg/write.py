@@ -13,8 +13,9 @@ from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.evolving import evolution
 from lakehouse.iceberg.history import History, read_history
 from lakehouse.iceberg.inspecting.scanned import with_scanned
+from lakehouse.iceberg.left_out import LeftOut, find_left_out, stamped, was_left_out
 from lakehouse.iceberg.outcome import Outcome, Pin, Published, Refused, Unchanged
-from lakehouse.iceberg.owed_partitions import met_places, watermarks
+from lakehouse.iceberg.owed_partitions import met_places, owes_any, watermarks
 from lakehouse.iceberg.read import SINCE, Input, pin, read_inputs, read_since
 from lakehouse.iceberg.rejections import taken_out
 from lakehouse.iceberg.run import Run
@@ -24,6 +25,7 @@ from lakehouse.iceberg.writing.attempt_merge import merge_attempt
 from lakehouse.iceberg.writing.attempt_rows import rows_attempt
 from lakehouse.iceberg.writing.following import following
 from lakehouse.iceberg.writing.leaving import plan_decided
+from lakehouse.iceberg.writing.left_out import judge_left_out, quarantine_left_out, with_left_out
 from lakehouse.iceberg.writing.lock import WriteLog, table_lock
 from lakehouse.iceberg.writing.metadata_rules import judge_age
 from lakehouse.iceberg.writing.quarantine import leave
@@ -65,7 +67,7 @@ def write(
         branch.drop_dead_branches(engine, table.name, log)
         for number in range(1, MAX_ATTEMPTS + 1):
             pins = pin(engine, inputs, table.name)
-            if _nothing_new(inputs, pins, run):
+            if _nothing_new(engine, table, inputs, pins, run):
                 return _unchanged(engine, table, run, pins, number)
             leaving: list[DataFrame] = []
             try:
@@ -107,17 +109,19 @@ def _attempt(
     log.begin(write_id)
     name = branch.audit_branch(write_id)
     try:
-        attempt = _fence(engine, table, run, write_id, inputs)
+        attempt, left_out = _fence(engine, table, run, write_id, inputs)
         places = met_places(engine, table, inputs, attempt.pins)
         frames = read_inputs(engine, inputs, attempt.pins, run, table.name, places)
         decided = plan_decided(engine, table, inputs, attempt.pins, run, frames)
         attempt = replace(attempt, decided=decided, leaving=leaving)
         frame = compute(**frames)
         _check_is_frame(table, frame)
+        refused, judged = quarantine_left_out(attempt, left_out, write), judge_left_out(attempt, left_out)
         if isinstance(table.write, Merge):
             outcome = merge_attempt(attempt, table.write, frame, number, write, following(attempt, inputs, compute))
         else:
             outcome = rows_attempt(attempt, frame, number, write, arriving)
+        outcome = with_left_out(outcome, judged, refused)
         if isinstance(outcome, Unchanged):
             remember_unchanged(attempt)
     except Exception as error:
@@ -142,18 +146,23 @@ def _check_is_frame(table: IcebergTable, found: Any) -> None:
         )
 
 
-def _fence(engine: Engine, table: IcebergTable, run: Run, write_id: str, inputs: Mapping[str, Input]) -> Attempt:
+def _fence(
+    engine: Engine, table: IcebergTable, run: Run, write_id: str, inputs: Mapping[str, Input]
+) -> tuple[Attempt, list[LeftOut]]:
     """Branch first, pins second: a fast-forward that succeeds then proves that nobody published in between."""
     name = branch.audit_branch(write_id)
     branch.create_branch(engine, table.name, name)
     history = read_history(engine, table.name)
     base = history.head(name)
     assert base is not None
-    pins = pin(engine, inputs, table.name, anew=run.anew or _was_declared_otherwise(history, table))
+    anew = run.anew or _was_declared_otherwise(history, table) or was_left_out(engine, table, inputs, run.partitions)
+    pins = pin(engine, inputs, table.name, anew=anew)
     pins = with_scanned(engine, inputs, pins, run)
     marks = watermarks(engine, table, inputs, pins, run.partitions)
     since = read_since(inputs, pins) if run.partitions else {}
-    return Attempt(engine, table, run, write_id, base, pins, marks, since, taken_out(engine, inputs, pins, history))
+    left_out = find_left_out(engine, table, inputs, pins, run)
+    attempt = Attempt(engine, table, run, write_id, base, pins, marks, since, taken_out(engine, inputs, pins, history))
+    return replace(attempt, left_out=stamped(history, left_out, marks)), left_out
 
 
 def _was_declared_otherwise(history: History, table: IcebergTable) -> bool:
@@ -162,13 +171,18 @@ def _was_declared_otherwise(history: History, table: IcebergTable) -> bool:
     return last is None or last.stamp is None or last.stamp.declaration != table.declaration_hash
 
 
-def _nothing_new(inputs: Mapping[str, Input], pins: Mapping[str, Pin], run: Run) -> bool:
-    """Whether each input reads what is new and has nothing, or is another look at the table of such; asks no Spark.
+def _nothing_new(
+    engine: Engine, table: IcebergTable, inputs: Mapping[str, Input], pins: Mapping[str, Pin], run: Run
+) -> bool:
+    """Whether nothing would come of it; asks Spark at most what is asked anyway.
 
-    Partitions that are asked for are computed in any case.
+    Either each input reads what is new and has nothing, or is another look at the table of such. Or the run is to
+    compute partitions that are owed, and another did so since: partitions that a person asks for are computed anew.
     """
+    if run.partitions:
+        return not run.anew and not owes_any(engine, table, inputs, pins, run.partitions)
     since = {name: given.table for name, given in inputs.items() if given.mode in SINCE}
-    if run.partitions or not since or any(given.table not in since.values() for given in inputs.values()):
+    if not since or any(given.table not in since.values() for given in inputs.values()):
         return False
     return all(pins[name].is_empty for name in since)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import dagster as dg
 
+from lakehouse.iceberg.left_out import HAS_PARTITION
 from lakehouse.iceberg.outcome import Refused, RuleResult
 from lakehouse.iceberg.rules.refused_share import NAME as REFUSED_SHARE
 from lakehouse.iceberg.rules.refused_share import is_error_by_itself, refused_share
@@ -50,8 +51,11 @@ class Evaluated:
         return in_clear(result.sample, self.refused_to if is_refused else self.rows_in)
 
 
-def check_specs(table: "IcebergTable") -> list[dg.AssetCheckSpec]:
-    """Return the checks of a table; only those of blocking rules stop what is downstream."""
+def check_specs(table: "IcebergTable", implied: Sequence[Rule] = ()) -> list[dg.AssetCheckSpec]:
+    """Return the checks of a table; only those of blocking rules stop what is downstream.
+
+    :param implied: rules that follow from what the table is computed from.
+    """
     return [
         dg.AssetCheckSpec(
             name=rule.name,
@@ -60,7 +64,7 @@ def check_specs(table: "IcebergTable") -> list[dg.AssetCheckSpec]:
             blocking=rule.can_block,
             metadata={"on_failure": rule.on_failure, "predicate": rule.test},
         )
-        for rule in checked_rules(table)
+        for rule in (*checked_rules(table), *implied)
     ]
 
 
@@ -74,14 +78,15 @@ def checked_rules(table: "IcebergTable") -> list[Rule]:
     return [*rules, Rule("in_partitions", said, (by,), "block", violated_by=said)]
 
 
-def results_of(table: "IcebergTable", found: Sequence[RuleResult]) -> list[RuleResult]:
+def results_of(table: "IcebergTable", found: Sequence[RuleResult], implied: Sequence[Rule] = ()) -> list[RuleResult]:
     """Return what was found of each rule; where there was nothing to evaluate, that no row breaks it.
 
     Without a result, Dagster would warn that a blocking check no longer holds back what is downstream. How much of a
     write was refused is said by none but that write.
     """
     known = {result.rule.name for result in found} | {REFUSED_SHARE}
-    return [*found, *(RuleResult(rule, 0, 0) for rule in checked_rules(table) if rule.name not in known)]
+    rules = (*checked_rules(table), *implied)
+    return [*found, *(RuleResult(rule, 0, 0) for rule in rules if rule.name not in known)]
 
 
 def check_result(table: "IcebergTable", result: RuleResult, evaluated: Evaluated) -> dg.AssetCheckResult:
@@ -99,17 +104,22 @@ def check_result(table: "IcebergTable", result: RuleResult, evaluated: Evaluated
 def severity(rule: Rule) -> dg.AssetCheckSeverity:
     """Return ERROR for a rule that can block; a quarantined row, as one that is warned of, lets the rest go on.
 
-    That most of the rows are refused is an ERROR too.
+    That most of the rows are refused is an ERROR too, and that some are in no table at all.
     """
-    is_error = rule.can_block or is_error_by_itself(rule)
+    is_error = rule.can_block or _is_error_by_itself(rule)
     return dg.AssetCheckSeverity.ERROR if is_error else dg.AssetCheckSeverity.WARN
 
 
 def _severity(result: RuleResult) -> dg.AssetCheckSeverity:
     # One with two thresholds warns before it blocks.
-    if result.level == "warns" and not is_error_by_itself(result.rule):
+    if result.level == "warns" and not _is_error_by_itself(result.rule):
         return dg.AssetCheckSeverity.WARN
     return severity(result.rule)
+
+
+def _is_error_by_itself(rule: Rule) -> bool:
+    is_lost = rule.name == HAS_PARTITION and rule.on_failure != "quarantine"
+    return is_lost or is_error_by_itself(rule)
 
 
 def is_of_quarantine(table: "IcebergTable | None", evaluation: dg.AssetCheckEvaluation, run_id: str | None) -> bool:
@@ -117,6 +127,9 @@ def is_of_quarantine(table: "IcebergTable | None", evaluation: dg.AssetCheckEval
 
     A check alone looks at what readers see, so that a row that breaks it is in no quarantine.
     """
+    if table is not None and table.quarantining_rules and evaluation.check_name == HAS_PARTITION:
+        # What it finds without a run is in the quarantine too.
+        return True
     if table is None or evaluation.check_name not in {rule.name for rule in table.quarantining_rules}:
         return False
     published = evaluation.target_materialization_data

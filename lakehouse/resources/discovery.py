@@ -18,6 +18,7 @@ from lakehouse.resources.asset_inputs import inputs_of
 from lakehouse.resources.asset_specs import quarantine_spec
 from lakehouse.resources.code_places import file_place, frames_of, place_of_value
 from lakehouse.resources.keys import table_name
+from lakehouse.resources.partition_checks import check_columns
 
 T = TypeVar("T")
 
@@ -134,7 +135,8 @@ def _place(modules: Iterable[ModuleType], value: object) -> str:
 def declared_assets(modules: Iterable[ModuleType]) -> list[dg.AssetsDefinition | dg.AssetSpec]:
     """Return the modules' assets, those that no run makes too, and for each quarantine where refused rows go.
 
-    :raises DeclarationError: when an asset or a rule reads a table that nobody declares, or two compute one table.
+    :raises DeclarationError: when an asset or a rule reads a table that nobody declares, or by a column that it has
+        not, or two compute one table.
     """
     modules = list(modules)
     tables = declared_tables(modules)
@@ -143,7 +145,7 @@ def declared_assets(modules: Iterable[ModuleType]) -> list[dg.AssetsDefinition |
     assets = values_of(modules, dg.AssetsDefinition)
     computed = [spec for asset in assets for spec in asset.specs]
     known = {table_name(spec.key) for spec in (*computed, *specs)}
-    _check_inputs(computed, known)
+    _check_inputs(computed, known, tables)
     for table in tables.values():
         _check_rules(table, tables, known)
     _check_computed_once(modules, assets)
@@ -188,15 +190,19 @@ def _read_by(rule: Rule) -> Iterator[tuple[str, Sequence[str]]]:
         yield rule.measure.table, [rule.measure.by] if rule.measure.by else []
 
 
-def _check_inputs(computed: Iterable[dg.AssetSpec], known: Collection[str]) -> None:
+def _check_inputs(
+    computed: Iterable[dg.AssetSpec], known: Collection[str], declared: Mapping[str, IcebergTable]
+) -> None:
     for spec in computed:
+        owner = table_name(spec.key)
         for name, given in inputs_of(spec.metadata).items():
             if given.table not in known:
                 raise DeclarationError(
-                    f"{table_name(spec.key)}: input {name} is {given.table}, which nothing declares; "
-                    f"{meant_name(given.table, known)}",
+                    f"{owner}: input {name} is {given.table}, which nothing declares; {meant_name(given.table, known)}",
                     next_step="Correct the name; a table that is made elsewhere is declared by a `dagster.AssetSpec`.",
                 )
+            if given.table in declared:
+                check_columns(declared.get(owner), owner, name, given, declared[given.table])
 
 
 def _with_quarantine(table: IcebergTable) -> Iterator[IcebergTable]:

@@ -9,15 +9,21 @@ import dagster as dg
 
 from lakehouse.errors import DeclarationError, LakehouseError
 from lakehouse.iceberg.input_checks import check_appended_once
-from lakehouse.iceberg.outcome import Outcome
+from lakehouse.iceberg.left_out import has_partition, judge_by_metadata
+from lakehouse.iceberg.outcome import Outcome, RuleResult
+from lakehouse.iceberg.owed_partitions import left_to_none
 from lakehouse.iceberg.read import Input
+from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.run import Run
 from lakehouse.iceberg.spark_errors import is_of_query
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.resources.asset_inputs import reads_metadata
 from lakehouse.resources.compute_errors import explained
+from lakehouse.resources.iceberg_io import IcebergIOManager
 from lakehouse.resources.keys import asset_key
-from lakehouse.resources.table_asset import Written, table_asset
+from lakehouse.resources.partition_checks import check_partitions
+from lakehouse.resources.partitions import all_partitions_of
+from lakehouse.resources.table_asset import Look, Written, table_asset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,7 +40,8 @@ def iceberg_asset(
 
     :param inputs: what the function is given, by the names of its parameters: frames, pinned when the run starts.
         Of a table that is computed by partitions, those with `by` tell which partitions are owed; the others owe none.
-    :raises DeclarationError: when the function's parameters are not the inputs, or rows that stand would be lost.
+    :raises DeclarationError: when the function's parameters are not the inputs, rows that stand would be lost, or
+        nothing tells which partitions are to be computed.
     """
     given = dict(inputs or {})
 
@@ -42,6 +49,7 @@ def iceberg_asset(
         _check_parameters(table, compute, given)
         _check_standing(table, given)
         check_appended_once(table, given)
+        check_partitions(table, given, partitions_def)
 
         def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
             with _in_one_line(table, compute):
@@ -54,6 +62,7 @@ def iceberg_asset(
             description=inspect.getdoc(compute),
             deps=_upstream(table, given),
             metadata=reads_metadata(given),
+            implied=_implied(table, given, partitions_def),
             partitions_def=partitions_def,
             automation_condition=automation_condition,
         )
@@ -74,6 +83,20 @@ def _in_one_line(table: IcebergTable, compute: Callable[..., Any]) -> Iterator[N
         is_hidden = is_of_query(error) or isinstance(error, LakehouseError)
         is_open = not (is_hidden or table.holds_personal_data)
         raise said from (error if is_open else None)
+
+
+def _implied(
+    table: IcebergTable, inputs: Mapping[str, Input], definition: dg.PartitionsDefinition | None
+) -> dict[Rule, Look]:
+    """Return the rule that follows from inputs that are read by partitions, and what evaluates it without a run."""
+    if definition is None or not left_to_none(table, inputs):
+        return {}
+
+    def look(io: IcebergIOManager, run: Run) -> list[RuleResult]:
+        every = run.partitions.every if run.partitions else all_partitions_of(table, definition)
+        return judge_by_metadata(io.engine, table, inputs, every)
+
+    return {has_partition(table): look}
 
 
 def _upstream(table: IcebergTable, inputs: Mapping[str, Input]) -> list[dg.AssetKey]:

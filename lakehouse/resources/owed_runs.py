@@ -13,7 +13,7 @@ from lakehouse.iceberg.owed_partitions import owed_values
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.resources.asset_inputs import inputs_of
 from lakehouse.resources.keys import asset_key, table_name
-from lakehouse.resources.partitions import keys_holding
+from lakehouse.resources.partitions import all_partitions_of, keys_holding
 
 if TYPE_CHECKING:
     from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
@@ -105,8 +105,9 @@ class Downstream:
             if node.partitions_def is not None and table in declared:
                 keys = node.partitions_def.get_partition_keys()
                 order |= {key: position for position, key in enumerate(keys)}
-                values = owed_values(engine, declared[table], inputs_of(node.metadata))
-                owed[table] = keys_holding(node.partitions_def, keys, values)
+                every = all_partitions_of(declared[table], node.partitions_def)
+                values = owed_values(engine, declared[table], inputs_of(node.metadata), every)
+                owed[table] = keys_holding(node.partitions_def, keys, values, _type_of(declared[table]))
                 for parent in self.sources(table):
                     owed[table] |= owed.get(parent, set())
         owing = {key: frozenset(table for table in owed if key in owed[table]) for key in set().union(*owed.values())}
@@ -170,6 +171,10 @@ class Downstream:
     def _with_after(self, tables: Iterable[str]) -> tuple[str, ...]:
         reached = {found for table in tables for found in self._after(table)}
         return tuple(table for table in self.tables if table in reached)
+
+
+def _type_of(table: IcebergTable) -> str:
+    return table.column(table.overwritten_by).type if table.overwritten_by else "date"
 
 
 def neighbouring(owing: Mapping[str, frozenset[str]], order: Mapping[str, int]) -> list[list[str]]:

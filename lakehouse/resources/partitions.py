@@ -8,7 +8,10 @@ from zoneinfo import ZoneInfo
 import dagster as dg
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.run import Bound, Partitions
+from lakehouse.iceberg.all_partitions import AllPartitions, span_of
+from lakehouse.iceberg.run import Partitions
+from lakehouse.iceberg.spans import Bound, joined
+from lakehouse.iceberg.table import IcebergTable
 
 _KEY = "dagster/partition"
 _FIRST, _LAST = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
@@ -36,39 +39,101 @@ def partitions_of(
 
     :raises DeclarationError: where the column cannot hold such partitions.
     """
-    if isinstance(definition, dg.TimeWindowPartitionsDefinition) and column_type != "string":
+    _check_fit(definition, column, column_type)
+    every = all_partitions(definition, column=column, column_type=column_type)
+    return Partitions(tuple(keys), tuple(_spans(definition, keys, column, column_type)), every)
+
+
+def all_partitions(definition: dg.PartitionsDefinition, *, column: str, column_type: str) -> AllPartitions | None:
+    """Return all partitions that a definition has by now, in a column; None where only the instance knows them.
+
+    :raises DeclarationError: where the column cannot hold such partitions.
+    """
+    _check_fit(definition, column, column_type)
+    if isinstance(definition, dg.DynamicPartitionsDefinition):
+        return None
+    is_time = isinstance(definition, dg.TimeWindowPartitionsDefinition) and column_type != "string"
+    if is_time and not definition.exclusions:
+        first, last = definition.get_first_partition_window(), definition.get_last_partition_window()
+        return AllPartitions((_span(first.start, last.end, column, column_type),) if first and last else ())
+    keys = definition.get_partition_keys()
+    spans = _spans(definition, keys, column, column_type)
+    return AllPartitions(tuple(joined(spans)), frozenset(() if spans else keys))
+
+
+def all_partitions_of(table: IcebergTable, definition: dg.PartitionsDefinition) -> AllPartitions | None:
+    """Return all partitions that a table has by now; None where they are not known, or it has none."""
+    by = table.overwritten_by
+    return all_partitions(definition, column=by, column_type=table.column(by).type) if by else None
+
+
+def _spans(
+    definition: dg.PartitionsDefinition, keys: Sequence[str], column: str, column_type: str
+) -> list[tuple[Bound, Bound]]:
+    """Return the span of each partition; none where they are values of a column, and no spans."""
+    if column_type == "string":
+        return []
+    if isinstance(definition, dg.TimeWindowPartitionsDefinition):
         windows = [definition.time_window_for_partition_key(key) for key in keys]
-        ranges = [_span(window.start, window.end, column, column_type) for window in windows]
-        return Partitions(tuple(keys), tuple(ranges), _all_of(definition, column, column_type))
+        return [_span(window.start, window.end, column, column_type) for window in windows]
+    return [_number(key, column) for key in keys]
+
+
+def _check_fit(definition: dg.PartitionsDefinition, column: str, column_type: str) -> None:
     if isinstance(definition, dg.MultiPartitionsDefinition):
         raise DeclarationError(
             f"partitions of several dimensions were given for column {column}; expected one dimension.",
             next_step="Partition the asset by one dimension; the table may be partitioned by more columns.",
         )
-    if column_type in ("int", "bigint"):
-        return Partitions(tuple(keys), tuple(_number(key, column) for key in keys))
-    if column_type != "string":
+    if isinstance(definition, dg.TimeWindowPartitionsDefinition):
+        if column_type not in ("string", "date", "timestamp"):
+            raise _unfit("windows of time", column, column_type, "date, timestamp or string")
+    elif column_type not in ("string", "int", "bigint"):
         raise _unfit(f"{type(definition).__name__}", column, column_type, "string, int or bigint")
-    return Partitions(tuple(keys))
 
 
-def keys_holding(definition: dg.PartitionsDefinition, keys: Sequence[str], values: Iterable[Any]) -> set[str]:
+def keys_holding(
+    definition: dg.PartitionsDefinition, keys: Sequence[str], values: Iterable[Any], column_type: str = "date"
+) -> set[str]:
     """Return the keys of the partitions that hold some values of a table's column.
 
     The newest stands for those that are in none, such as NULL or a day before the first, where no other is found.
 
     :param keys: all keys of the definition, in order.
+    :param column_type: that of the column; the moments of a day of UTC may lie in several windows.
     """
     values = set(values)
-    if not isinstance(definition, dg.TimeWindowPartitionsDefinition):
-        return {str(value) for value in values} & set(keys)
     if not keys:
         return set()
-    begin, end = (definition.time_window_for_partition_key(key) for key in (keys[0], keys[-1]))
-    days = (value.date() if isinstance(value, datetime) else value for value in values if value is not None)
-    within = (day for day in days if begin.start.date() <= day < end.end.date())
-    found = {definition.get_partition_key_for_timestamp(_end_of(day, definition.timezone)) for day in within}
+    texts = {str(value) for value in values if value is not None and not isinstance(value, date)}
+    found = texts & set(keys)
+    if isinstance(definition, dg.TimeWindowPartitionsDefinition):
+        days = [value for value in values if isinstance(value, date)]
+        look = _keys_of_moments if column_type == "timestamp" else _keys_of_days
+        found |= look(definition, keys, days) & set(keys)
     return found or ({keys[-1]} if values else set())
+
+
+def _keys_of_moments(
+    definition: dg.TimeWindowPartitionsDefinition, keys: Sequence[str], values: Iterable[date]
+) -> set[str]:
+    """Return the keys of the windows that some moments, or any of those of some days of UTC, lie in."""
+    first = definition.time_window_for_partition_key(keys[0]).start
+    found: set[str] = set()
+    for begin, end in (span_of(value, first) for value in values):
+        window = dg.TimeWindow(begin, end)
+        found |= {*definition.get_partition_keys_in_time_window(window)}
+        if begin >= first:
+            found.add(definition.get_partition_key_for_timestamp(begin.timestamp()))
+    return found
+
+
+def _keys_of_days(definition: dg.TimeWindowPartitionsDefinition, keys: Sequence[str], days: Iterable[date]) -> set[str]:
+    """Return the keys of the windows that begin on some days, or before them and have not ended."""
+    begin, end = (definition.time_window_for_partition_key(key) for key in (keys[0], keys[-1]))
+    plain = {day.date() if isinstance(day, datetime) else day for day in days}
+    within = (day for day in plain if begin.start.date() <= day < end.end.date())
+    return {definition.get_partition_key_for_timestamp(_end_of(day, definition.timezone)) for day in within}
 
 
 def _end_of(day: date, time_zone: str) -> float:
@@ -76,17 +141,9 @@ def _end_of(day: date, time_zone: str) -> float:
     return datetime.combine(day, time.max, ZoneInfo(time_zone)).timestamp()
 
 
-def _all_of(definition: dg.TimeWindowPartitionsDefinition, column: str, column_type: str) -> tuple[Bound, Bound] | None:
-    """Return the bounds of all partitions that a definition has by now."""
-    first, last = definition.get_first_partition_window(), definition.get_last_partition_window()
-    return _span(first.start, last.end, column, column_type) if first and last else None
-
-
 def _span(start: datetime, end: datetime, column: str, column_type: str) -> tuple[Bound, Bound]:
     if column_type == "timestamp":
         return start.astimezone(UTC), end.astimezone(UTC)
-    if column_type != "date":
-        raise _unfit("windows of time", column, column_type, "date, timestamp or string")
     if start.time() != time() or end.time() != time():
         raise _unfit(f"the window from {start} to {end}", column, column_type, "whole days, or a timestamp column")
     return start.date(), end.date()

@@ -1,7 +1,7 @@
 """A declared table and what writes it as a Dagster asset: published, refused or unchanged, and its checks alone."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -10,6 +10,7 @@ import dagster as dg
 
 from lakehouse.iceberg.inspecting.sample import first_rows
 from lakehouse.iceberg.outcome import Outcome, Published, Quarantined, Refused, RuleResult
+from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.run import Run
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.resources.asset_specs import table_spec
@@ -38,6 +39,7 @@ class Written:
 
 _SAMPLE_ROWS = 5
 Materialize = Callable[[dg.AssetExecutionContext, Run], Written]
+Look = Callable[[IcebergIOManager, Run], list[RuleResult]]
 
 
 def table_asset(
@@ -49,6 +51,7 @@ def table_asset(
     kinds: frozenset[str] = frozenset(),
     resources: frozenset[str] = frozenset(),
     metadata: Mapping[str, Any] = MappingProxyType({}),
+    implied: Mapping[Rule, Look] = MappingProxyType({}),
     partitions_def: dg.PartitionsDefinition | None = None,
     automation_condition: dg.AutomationCondition | None = None,
     freshness_policy: dg.FreshnessPolicy | None = None,
@@ -57,6 +60,7 @@ def table_asset(
 
     :param resources: keys of what `materialize` needs beside the IO manager.
     :param metadata: what the definition shows beside what follows from the table.
+    :param implied: rules that follow from what the table is computed from, each with what evaluates it alone.
     """
     spec = table_spec(table, description=description, deps=deps, kinds=kinds | {"spark"}).merge_attributes(
         metadata=metadata
@@ -70,11 +74,12 @@ def table_asset(
         if not context.selected_asset_keys:
             with values_withheld(table):
                 found, evaluated = io.evaluate(table, run)
-            yield from _selected(context, table, found, evaluated)
+                found = [*found, *(result for look in implied.values() for result in look(io, run))]
+            yield from _selected(context, table, found, evaluated, implied)
         else:
             with values_withheld(table):
                 written = materialize(context, run)
-            yield from _events(context, io, table, written, keys)
+            yield from _events(context, io, table, written, keys, implied)
 
     with warnings.catch_warnings():
         # `backfill_policy` has been beta since it came with Dagster 1.3, and each start would say so.
@@ -86,7 +91,7 @@ def table_asset(
                     automation_condition=automation_condition, freshness_policy=freshness_policy, skippable=True
                 )
             ],
-            check_specs=check_specs(table),
+            check_specs=check_specs(table, tuple(implied)),
             partitions_def=partitions_def,
             backfill_policy=dg.BackfillPolicy.single_run() if partitions_def else None,
             can_subset=True,
@@ -101,11 +106,12 @@ def _events(
     table: IcebergTable,
     written: Written,
     keys: Sequence[str],
+    implied: Collection[Rule],
 ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
     outcome = written.outcome
     has_sample = any(result.sample for result in outcome.results)
     evaluated = Evaluated.by(outcome, table_of_rows(io.engine.catalog, table, outcome) if has_sample else "")
-    checks = _selected(context, table, outcome.results, evaluated)
+    checks = _selected(context, table, outcome.results, evaluated, implied)
     if outcome.quarantined and table.quarantine:
         context.log_event(_quarantine_event(io, table.quarantine, outcome.quarantined))
     if isinstance(outcome, Refused):
@@ -144,10 +150,14 @@ def _quarantine_event(io: IcebergIOManager, quarantine: IcebergTable, found: Qua
 
 
 def _selected(
-    context: dg.AssetExecutionContext, table: IcebergTable, found: Sequence[RuleResult], evaluated: Evaluated
+    context: dg.AssetExecutionContext,
+    table: IcebergTable,
+    found: Sequence[RuleResult],
+    evaluated: Evaluated,
+    implied: Collection[Rule],
 ) -> list[dg.AssetCheckResult]:
     names = {key.name for key in context.selected_asset_check_keys}
-    results = [result for result in results_of(table, found) if result.rule.name in names]
+    results = [result for result in results_of(table, found, tuple(implied)) if result.rule.name in names]
     return [check_result(table, result, evaluated) for result in results]
 
 

@@ -6,7 +6,7 @@ import dagster as dg
 import pytest
 
 from lakehouse.errors import DeclarationError
-from lakehouse.resources.partitions import keys_holding, partitions_of
+from lakehouse.resources.partitions import all_partitions, keys_holding, partitions_of
 
 KUALA_LUMPUR = dg.DailyPartitionsDefinition("2024-01-01", timezone="Asia/Kuala_Lumpur", end_offset=1)
 REGIONS = dg.StaticPartitionsDefinition(["north", "south"])
@@ -93,6 +93,66 @@ def test_days_lie_in_the_window_that_they_begin_in(definition: dg.PartitionsDefi
     days = [date(2024, 3, 1), date(2024, 3, 3), date(2023, 12, 31), None]
 
     assert keys_holding(definition, definition.get_partition_keys(), days) == expected
+
+
+def test_moments_of_a_day_of_utc_lie_in_each_window_that_overlaps_it() -> None:
+    keys = KUALA_LUMPUR.get_partition_keys()
+
+    assert keys_holding(KUALA_LUMPUR, keys, [date(2024, 3, 1)], "timestamp") == {"2024-03-01", "2024-03-02"}
+    late = datetime(2024, 3, 1, 16, tzinfo=UTC)
+    assert keys_holding(KUALA_LUMPUR, keys, [late], "timestamp") == {"2024-03-02"}
+    hours = dg.HourlyPartitionsDefinition("2024-03-01-12:00")
+    assert len(keys_holding(hours, hours.get_partition_keys(), [date(2024, 3, 1)], "timestamp")) == 12
+
+
+def test_a_day_of_moments_is_computed_by_runs_of_all_its_windows() -> None:
+    first, both = (
+        partitions_of(KUALA_LUMPUR, keys, column="ts", column_type="timestamp")
+        for keys in (["2024-03-01"], ["2024-03-01", "2024-03-02"])
+    )
+
+    assert (first.touches(date(2024, 3, 1)), first.has(date(2024, 3, 1))) == (True, False)
+    assert both.has(date(2024, 3, 1))
+
+
+@pytest.mark.parametrize(
+    ("value", "lies_within", "as_a_whole"),
+    [
+        (None, False, False),
+        (date(2023, 12, 31), True, False),
+        (date(2024, 3, 1), True, True),
+        (date(2024, 3, 2), True, False),
+        (date(9999, 12, 31), False, False),
+        (datetime(2024, 3, 2, 15, 59, tzinfo=UTC), True, True),
+        (datetime(2024, 3, 2, 16, tzinfo=UTC), False, False),
+    ],
+)
+def test_all_partitions_have_some_moments_of_a_day_or_all(value, lies_within, as_a_whole) -> None:
+    definition = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-03-03", timezone="Asia/Kuala_Lumpur")
+    every = all_partitions(definition, column="ts", column_type="timestamp")
+
+    assert (every.has(value), every.has_all_of(value)) == (lies_within, as_a_whole)
+
+
+def test_a_window_that_is_excluded_is_no_partition() -> None:
+    definition = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-01-06", exclusions=[datetime(2024, 1, 3)])
+    every = all_partitions(definition, column="day", column_type="date")
+
+    assert every.spans == ((date(2024, 1, 1), date(2024, 1, 3)), (date(2024, 1, 4), date(2024, 1, 6)))
+    assert keys_holding(definition, definition.get_partition_keys(), [date(2024, 1, 3)]) == {"2024-01-02"}
+
+
+@pytest.mark.parametrize(
+    ("column_type", "value", "other"), [("string", "2023", "x"), ("int", 2023, 2025)], ids=["string", "int"]
+)
+def test_static_partitions_are_all_that_there_are(column_type, value, other) -> None:
+    every = all_partitions(dg.StaticPartitionsDefinition(["2023", "2024"]), column="year", column_type=column_type)
+
+    assert (every.has(value), every.has(other), every.has(None)) == (True, False, False)
+
+
+def test_a_delivery_without_a_static_partition_goes_with_the_last() -> None:
+    assert keys_holding(REGIONS, REGIONS.get_partition_keys(), [None]) == {"south"}
 
 
 def test_what_lies_in_no_window_goes_with_the_newest() -> None:

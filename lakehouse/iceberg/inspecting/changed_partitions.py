@@ -9,7 +9,7 @@ from lakehouse.iceberg.inspecting.manifest_entries import own_manifests, partiti
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import ManifestFile
-    from pyiceberg.partitioning import PartitionField
+    from pyiceberg.partitioning import PartitionField, PartitionSpec
     from pyiceberg.table import Table
 
 _TELLING = ("identity", "day")
@@ -37,18 +37,27 @@ def _values(
     """Yield the column's value of each file that is live, or of those that came or went by the manifest's commit."""
     from pyiceberg.manifest import ManifestEntryStatus
 
-    fields = partition_fields(table, column)
     for manifest in manifests:
         spec = table.specs()[manifest.partition_spec_id]
-        if spec.spec_id not in fields:
-            raise DeclarationError(
-                f"{'.'.join(table.name())} is read by partitions of {column}, and has files of a partition spec "
-                f"without it: {spec}.",
-                next_step=f"Partition it by {column} or days({column}), and rewrite the older files.",
-            )
+        field = telling_field(table, spec, column)
         for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=not by_commit):
             if not (by_commit and entry.status == ManifestEntryStatus.EXISTING):
-                yield partition_values(table, spec, entry)[fields[spec.spec_id].field_id]
+                yield partition_values(table, spec, entry)[field.field_id]
+
+
+def telling_field(table: "Table", spec: "PartitionSpec", column: str) -> "PartitionField":
+    """Return the field of a partition spec that tells a column's value.
+
+    :raises DeclarationError: when it has none.
+    """
+    field = partition_fields(table, column).get(spec.spec_id)
+    if field is None:
+        raise DeclarationError(
+            f"{'.'.join(table.name())} is read by partitions of {column}, and has files of a partition spec "
+            f"without it: {spec}.",
+            next_step=f"Partition it by {column} or days({column}), and rewrite the older files.",
+        )
+    return field
 
 
 def partition_fields(table: "Table", column: str) -> "dict[int, PartitionField]":

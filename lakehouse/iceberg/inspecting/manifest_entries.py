@@ -79,18 +79,25 @@ def partition_values(table: "Table", spec: "PartitionSpec", entry: "ManifestEntr
     for position, field in enumerate(spec.fields):
         value = entry.data_file.partition[position]
         if field.source_id in sources:
-            value = _readable(value, str(field.transform.result_type(sources[field.source_id].field_type)))
+            value = readable(value, str(field.transform.result_type(sources[field.source_id].field_type)))
         values[field.field_id] = value
     return values
 
 
-def _readable(value: Any, result_type: str) -> Any:
+def readable(value: Any, result_type: str) -> Any:
+    """Return a value of a manifest as Python has it."""
     # Manifests hold moments as numbers since 1970.
     if not isinstance(value, int):
         return value
     if result_type == "date":
-        return date(1970, 1, 1) + timedelta(days=value)
+        return _day(value)
     if result_type in ("timestamp", "timestamptz"):
         moment = _EPOCH + timedelta(microseconds=value)
         return moment if result_type == "timestamptz" else moment.replace(tzinfo=None)
     return value
+
+
+def _day(days: int) -> date:
+    """Return a day by its number since 1970; Spark knows days before and after all that Python does."""
+    first, last = (date.min - _EPOCH.date()).days, (date.max - _EPOCH.date()).days
+    return _EPOCH.date() + timedelta(days=min(max(days, first), last))

@@ -62,6 +62,7 @@ def _in_partitions(table: "Table", snapshot_id: int, given: Input, run: Run) -> 
         field = fields.get(file.spec_id)
         if field is None:
             return None
-        if run.partitions.has(file.partition[field.name]) is not given.outside:
+        value = file.partition[field.name]
+        if not run.partitions.has(value) if given.outside else run.partitions.touches(value):
             files, size = files + 1, size + file.size_bytes
     return files, size

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 SOURCE_COLUMNS = ("_source_file", "_source_sha256", "_source_row")
+ROW_KEY_OF_SOURCE = f"sha2(concat_ws('|', {', '.join(SOURCE_COLUMNS)}), 256)"
+"""SQL of what identifies a refused row that knows its delivery."""
 DELETED = "_deleted"
 """A column that the frame of a merge may have beside the declared ones: true where the row of that key shall go."""
 _DELIVERED = "__delivered__"
@@ -141,7 +143,7 @@ class Candidate:
 
     def _row_key_sql(self, present: list[str]) -> str:
         if all(name in present for name in SOURCE_COLUMNS):
-            return "sha2(concat_ws('|', _source_file, _source_sha256, _source_row), 256)"
+            return ROW_KEY_OF_SOURCE
         whole = ", ".join(self._text_sql(name) for name in written_columns(self.table))
         return f"sha2(to_json(array({whole})), 256)"
 

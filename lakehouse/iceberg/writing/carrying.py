@@ -46,7 +46,8 @@ def carried_stamp(history: History) -> Stamp | None:
     # Who wrote last is still to be seen: rows that somebody else wrote are not as declared.
     last = history.last_write
     declaration = last.stamp.declaration if last and last.stamp else ""
-    return Stamp("upkeep", new_write_id(), inputs=marks, declaration=declaration)
+    left_out = {source: values for source in marks if (values := history.left_out(source))}
+    return Stamp("upkeep", new_write_id(), inputs=marks, declaration=declaration, left_out=left_out)
 
 
 def _watermarks(history: History) -> dict[str, int]:

@@ -51,6 +51,8 @@ class Attempt:
     """What this write says anew what becomes of."""
     leaving: "list[DataFrame]" = field(default_factory=list)
     """Keys of rows of the quarantine that leave it, once this is published."""
+    left_out: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+    """By table, the values of the rows that belonged to no partition as of the watermark."""
 
     @property
     def branch(self) -> str:
@@ -78,6 +80,7 @@ class Attempt:
             since=self.since,
             spans=tuple((text(low), text(high)) for low, high in partitions.spans) if partitions else (),
             takes_out=bool(self.taken_out),
+            left_out=self.left_out,
         )
 
     def history(self) -> History:
