@@ -1,5 +1,6 @@
 """What went wrong in the function that computes a table, in one line: the table, the function, where, and the cause."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,8 @@ from lakehouse.iceberg.spark_errors import is_of_query, one_line, tells_no_rows
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.resources.code_places import place_of_error, place_of_function
 from lakehouse.resources.withheld import cause_without_data
+
+_NO_COLUMN = re.compile(r"name `(.+?)` cannot be resolved")
 
 
 def explained(table: IcebergTable, compute: Callable[..., Any], error: Exception) -> LakehouseError | None:
@@ -24,7 +27,20 @@ def explained(table: IcebergTable, compute: Callable[..., Any], error: Exception
         return None
     where = described(compute, at or place_of_function(compute))
     failed = f"{table.name}: {where} failed" if at else f"{table.name}: the rows of {where} cannot be computed"
-    return ComputeFailed(f"{failed}: {_cause(table, error)}", next_step=_next_step(table))
+    cause = _cause(table, error)
+    rule = None if at else rule_naming(table, cause)
+    if rule:
+        failed = f"{table.name}: rule {rule} cannot be evaluated on the rows of {where}"
+    return ComputeFailed(f"{failed}: {cause}", next_step=_next_step(table, rule))
+
+
+def rule_naming(table: IcebergTable, cause: str) -> str | None:
+    """Return the rule whose SQL names the column that Spark says there is none of; None where it says another thing."""
+    found = _NO_COLUMN.search(cause)
+    if found is None:
+        return None
+    word = re.compile(rf"\b{re.escape(found[1].rpartition('`.`')[2])}\b", re.IGNORECASE)
+    return next((rule.name for rule in table.rules if rule.violated_by and word.search(rule.violated_by)), None)
 
 
 def described(compute: Callable[..., Any], place: str) -> str:
@@ -44,5 +60,5 @@ def _cause(table: IcebergTable, error: Exception) -> str:
     return f"{said.rstrip('.')}."
 
 
-def _next_step(table: IcebergTable) -> str:
-    return f"Correct the function, and run `lakehouse retry {table.name}`."
+def _next_step(table: IcebergTable, rule: str | None) -> str:
+    return f"Correct the {'rule' if rule else 'function'}, and run `lakehouse retry {table.name}`."

@@ -1,12 +1,14 @@
 """What is said where the function of a table is wrong: one line with the table, the function and the cause."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from lakehouse.errors import FrameMismatch, TableBusy
+from lakehouse.iceberg.rules.rows import expression, not_null
 from lakehouse.iceberg.table import Column, IcebergTable, Overwrite
-from lakehouse.resources.compute_errors import explained
+from lakehouse.resources.compute_errors import explained, rule_naming
 from lakehouse.resources.iceberg_asset import iceberg_asset
 
 TABLE = IcebergTable("silver.t", "t", [Column("id", "int"), Column("name", "string")], write=Overwrite())
@@ -54,6 +56,16 @@ def test_what_is_no_fault_of_the_function_is_left_as_it_is(error):
 def test_a_frame_that_does_not_fit_is_said_to_come_of_the_function():
     said = explained(TABLE, failing, FrameMismatch("silver.t: the frame lacks id."))
     assert str(said) == f"silver.t: the frame lacks id. It is returned by failing ({HERE}:{first_line_of(failing)})."
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("cause", "rule"),
+    [("name `t`.`nam` cannot be resolved.", "named"), ("name `nam` cannot be resolved.", "named"), ("nam", None)],
+)
+def test_the_rule_is_named_whose_column_is_not_there(cause, rule):
+    rules = [not_null("id"), expression("named", "nam <> 'x'")]
+    assert rule_naming(replace(TABLE, rules=rules), f"A column with {cause}") == rule
 
 
 def returns_nothing(engine):
