@@ -13,6 +13,7 @@ from lakehouse.maintenance.old_runs import old_runs_definitions
 from lakehouse.monitoring.alerts_sensor import alerts_definitions
 from lakehouse.quality.daily_check import daily_check_definitions
 from lakehouse.quality.metrics.after_runs import RunMetrics
+from lakehouse.quality.source_check import default_checks
 from lakehouse.resources.discovery import declared_assets, declared_by_name, declared_tables, modules_of
 from lakehouse.resources.engine import engine_resource
 from lakehouse.resources.iceberg_io import IcebergIOManager
@@ -28,8 +29,9 @@ FEEDS = declared_by_name(MODULES, Feed)
 def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg.Definitions:
     """Return all definitions, on a deployment; settings are read when a run starts, not when this is loaded."""
     engine = engine_resource(read_settings)
+    assets = declared_assets(MODULES)
     computed = dg.Definitions(
-        assets=declared_assets(MODULES),
+        assets=[*assets, *default_checks(assets, TABLES)],
         resources={
             "settings": dg.ResourceDefinition(lambda _: read_settings(), description="What the environment says."),
             "engine": engine,

@@ -4,6 +4,7 @@ from datetime import date
 
 import dagster as dg
 
+from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.history import History, Snapshot, read_history
 from lakehouse.iceberg.run import Partitions
 from lakehouse.iceberg.table import IcebergTable
@@ -22,9 +23,16 @@ def accounted_check(source: IcebergTable, target: IcebergTable, *, by: str) -> d
     what came and at what stands no more; alone, at all that the target was computed from.
 
     :param by: the source's column that the target's partitions are values or spans of.
+    :raises DeclarationError: when the target has no versions that could be followed.
     """
     target_by = target.overwritten_by
-    assert target_by is not None
+    if target_by is None or target.versions is None or target.quarantine is None:
+        raise DeclarationError(
+            f"accounted_check of {target.name}: it follows the versions of a table that overwrites partitions and "
+            "quarantines; of another table the check is there without being declared, where it keeps _source_file, "
+            "_source_sha256 and _source_row.",
+            next_step="Leave the line out.",
+        )
 
     @dg.asset_check(
         asset=asset_key(target.name),
@@ -36,7 +44,7 @@ def accounted_check(source: IcebergTable, target: IcebergTable, *, by: str) -> d
     def check(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
         engine = context.resources.io_manager.engine
         history = read_history(engine, target.name) if engine.catalog.has(target.name) else None
-        mine = _written_by(history, context.run.run_id)
+        mine = written_by(history, context.run.run_id)
         stamp = mine.stamp if mine else None
         if mine and stamp and stamp.read:
             computed, where, there = stamp.inputs.get(source.name), _of(stamp.spans, by), _of(stamp.spans, target_by)
@@ -52,7 +60,8 @@ def accounted_check(source: IcebergTable, target: IcebergTable, *, by: str) -> d
     return check
 
 
-def _written_by(history: History | None, run_id: str) -> Snapshot | None:
+def written_by(history: History | None, run_id: str) -> Snapshot | None:
+    """Return the commit of a run, where a table's main is that."""
     main = history.main if history else None
     return main if main and main.stamp and main.stamp.run_id == run_id else None
 

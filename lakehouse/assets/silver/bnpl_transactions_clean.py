@@ -14,7 +14,6 @@ from lakehouse.iceberg.rules.rows import accepted, castable, expression, not_nul
 from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.table import Column, IcebergTable, OverwritePartitions, Versions
 from lakehouse.iceberg.versions import newest_accepted
-from lakehouse.quality.accounted_check import accounted_check
 from lakehouse.resources.iceberg_asset import iceberg_asset
 
 if TYPE_CHECKING:
@@ -127,6 +126,3 @@ def bnpl_transactions_clean(
         standing=standing_rows,
         elsewhere=standing_elsewhere,
     )
-
-
-every_row_is_accounted_for = accounted_check(RAW, TABLE, by="_event_date")
