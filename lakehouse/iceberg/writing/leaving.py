@@ -64,14 +64,19 @@ def plan_decided(
     tracked = {name: given for name, given in read_here.items() if set(_SOURCE) <= set(frames[name].columns)}
     own = [name for name, given in tracked.items() if not given.outside]
     target, quarantined = read_history(engine, table.name), read_history(engine, table.quarantine.name)
-    is_again = is_full or any(pins[name].since_snapshot_id is None for name in own) or _was_left(target, quarantined)
+    was_left = _was_left(target, quarantined)
+    is_again = was_left or is_full or any(pins[name].since_snapshot_id is None for name in own)
     if quarantined.main is None or not quarantined.main.rows:
         return Decided(again=is_again)
     sources = {given.table: pins[name] for name, given in tracked.items()}
     is_less = run.anew or any(_may_have_less(engine, target, pin) for pin in sources.values())
     is_whole = isinstance(table.write, Merge) and is_full and not run.partitions
+    rows = [frames[name] for name in own] if is_again and _is_by_source(table) else []
+    if was_left and target.main and set(_SOURCE) <= set(table.column_names):
+        # What that run would have refused, and stands still as it did not publish.
+        rows.append(read(engine, Pin(table.name, target.main.snapshot_id)))
     return Decided(
-        rows=[frames[name] for name in own] if is_again and _is_by_source(table) else (),
+        rows=rows,
         kept=[read(engine, Pin(pin.table, pin.snapshot_id)) for pin in sources.values()] if is_less else (),
         everything=is_whole or isinstance(table.write, Overwrite),
         partitions=run.partitions if table.overwritten_by and is_full and not tracked else None,

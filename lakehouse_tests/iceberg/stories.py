@@ -1,0 +1,239 @@
+"""What may happen to a table and its source: deliveries, runs, kills and rejections, played on real tables."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from hashlib import sha256
+from itertools import count
+from typing import Any, Literal
+
+import pytest
+from pyspark.sql import DataFrame
+
+from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.owed_partitions import owed_values
+from lakehouse.iceberg.read import Input, incremental, latest, standing
+from lakehouse.iceberg.rejections import RejectedDelivery
+from lakehouse.iceberg.rules.rows import castable
+from lakehouse.iceberg.run import Partitions, Run
+from lakehouse.iceberg.table import (
+    Append,
+    Column,
+    IcebergTable,
+    Merge,
+    Overwrite,
+    OverwritePartitions,
+    Versions,
+    WriteMode,
+)
+from lakehouse.iceberg.versions import first_accepted, newest_accepted
+from lakehouse.iceberg.write import write
+from lakehouse.iceberg.writing import branch
+from lakehouse.iceberg.writing.stage import with_properties
+from lakehouse_tests.iceberg.declarations import content, rows_of
+
+Row = tuple[str, str, int, int]
+"""A key, a text that may be a number, a version, and which of three partitions it lies in."""
+Shape = Literal["merge", "append", "overwrite", "partitions", "versions"]
+Kind = Literal["date", "string", "int"]
+LEFT_OUT = "skip"
+"""The key of the rows that the function leaves out by itself."""
+_SOURCE = [Column("_source_file", "string"), Column("_source_sha256", "string"), Column("_source_row", "bigint")]
+_PLACES: dict[Kind, list[Any]] = {
+    "date": [date(2024, 1, 1), date(2024, 1, 2), date(2024, 1, 9)],
+    "string": ["east", "south", "west"],
+    "int": [1, 2, 7],
+}
+_serial = count()
+
+
+@dataclass(frozen=True)
+class Deliver:
+    """A file comes; one that came before with the same rows brings nothing."""
+
+    file: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Compute:
+    """The table is computed: by another function, anew, or by a process that dies before it publishes."""
+
+    mended: bool = False
+    anew: bool = False
+    killed: bool = False
+
+
+@dataclass(frozen=True)
+class Reject:
+    """A person takes out what came as the n-th delivery."""
+
+    number: int
+
+
+Step = Deliver | Compute | Reject
+
+
+class Killed(Exception):
+    """The process died."""
+
+
+@dataclass
+class Lakehouse:
+    """A source and a table that is computed from it."""
+
+    engine: Engine
+    shape: Shape
+    kind: Kind
+    delivered: list[RejectedDelivery] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        number = next(_serial)
+        spec = "days(d)" if self.kind == "date" else "d"
+        columns = [Column("k", "string"), Column("n", "bigint"), Column("d", self.kind)]
+        self.source = IcebergTable(
+            name=f"bronze.story_{number}",
+            comment="Rows as they were delivered.",
+            columns=[*columns, Column("v", "string"), *_SOURCE],
+            partitioning=[spec],
+            write=Append(),
+        )
+        modes: dict[Shape, WriteMode] = {
+            "merge": Merge(on=["k"]),
+            "append": Append(),
+            "overwrite": Overwrite(),
+            "partitions": OverwritePartitions(by="d"),
+            "versions": OverwritePartitions(by="d"),
+        }
+        self.table = IcebergTable(
+            name=f"silver.story_{number}",
+            comment="Rows whose text is a number.",
+            columns=[*columns, Column("v", "int"), *_SOURCE],
+            partitioning=[spec],
+            write=modes[self.shape],
+            rules=[castable("v", "int")],
+            versions=Versions("k", ("n", "_source_file", "_source_row", "_source_sha256"))
+            if self.shape == "versions"
+            else None,
+        )
+
+    @property
+    def inputs(self) -> dict[str, Input]:
+        """What the table is computed from."""
+        name = self.source.name
+        if self.shape == "versions":
+            return {
+                "delivered": incremental(name, by="d"),
+                "elsewhere": incremental(name, by="d", outside=True),
+                "stands": standing(self.table.name, by="d"),
+                "stands_elsewhere": standing(self.table.name, by="d", outside=True),
+            }
+        given = {"partitions": latest(name, by="d"), "overwrite": latest(name)}
+        return {"delivered": given.get(self.shape, incremental(name))}
+
+    def play(self, steps: Sequence[Step], patch: pytest.MonkeyPatch) -> None:
+        """Do one step after the other, and compute all partitions at the end, as the next file would."""
+        for step in steps:
+            if isinstance(step, Deliver):
+                self._deliver(step)
+            elif isinstance(step, Reject):
+                self._reject(step)
+            else:
+                self._compute(step, patch)
+        self._deliver(Deliver("last.csv", tuple((LEFT_OUT, "1", 1, place) for place in range(3))))
+        self._compute(Compute(mended=any(isinstance(step, Compute) and step.mended for step in steps)), patch)
+
+    def _deliver(self, step: Deliver) -> None:
+        its = RejectedDelivery(step.file, sha256(repr(step.rows).encode()).hexdigest())
+        self.delivered.append(its)
+        places = _PLACES[self.kind]
+        rows = [
+            (key, version, places[place], text, its.source_file, its.sha256, number)
+            for number, (key, text, version, place) in enumerate(step.rows, 1)
+        ]
+        schema = ", ".join(f"{column.name} {column.type}" for column in self.source.columns)
+        write(self.engine, self.source, rows_of(self.engine, schema, rows))
+
+    def _reject(self, step: Reject) -> None:
+        if not self.delivered:
+            return
+        its = self.delivered[step.number % len(self.delivered)]
+        name = self.engine.catalog.sql_name(self.source.name)
+        with with_properties(self.engine.spark, its.to_summary(by="somebody", why="why")):
+            self.engine.sql(f"DELETE FROM {name} WHERE {its.deleted_by}")
+        if self.engine.catalog.has(f"{self.table.name}_quarantine"):
+            held = self.engine.catalog.sql_name(f"{self.table.name}_quarantine")
+            self.engine.sql(f"DELETE FROM {held} WHERE {its.deleted_by}")
+
+    def _compute(self, step: Compute, patch: pytest.MonkeyPatch) -> None:
+        if not self.delivered:
+            return
+        run = Run(f"run-{next(_serial)}", self._partitions(anew=step.anew), anew=step.anew)
+        if self.table.overwritten_by and run.partitions is None:
+            return
+        compute = self._function(mended=step.mended)
+        with patch.context() as dying:
+            if step.killed:
+                dying.setattr(branch, "fast_forward", _dying_for(self.table.name))
+            try:
+                write(self.engine, self.table, compute, self.inputs, run)
+            except Killed:
+                assert step.killed
+
+    def _partitions(self, *, anew: bool) -> Partitions | None:
+        if not self.table.overwritten_by:
+            return None
+        places = _PLACES[self.kind]
+        owed = set(places) if anew else owed_values(self.engine, self.table, self.inputs)
+        values = [value for value in places if value in owed]
+        if not values:
+            return None
+        step: Any = timedelta(1) if self.kind == "date" else 1
+        spans = () if self.kind == "string" else tuple((value, value + step) for value in values)
+        return Partitions(tuple(map(str, values)), spans)
+
+    def _function(self, *, mended: bool) -> Callable[..., DataFrame]:
+        def changed(rows: DataFrame) -> DataFrame:
+            text = "decode(v, 'mend', '7', '2', 'two', v)" if mended else "v"
+            others = [column.name for column in self.source.columns if column.name != "v"]
+            return rows.where(f"k <> '{LEFT_OUT}'").selectExpr(*others, f"{text} AS v")
+
+        def newest(delivered: DataFrame) -> DataFrame:
+            order = ["n DESC", "_source_file DESC", "_source_row DESC", "_source_sha256 DESC"]
+            return first_accepted(self.table, changed(delivered), key=["k"], order=order)
+
+        def versions(
+            delivered: DataFrame, elsewhere: DataFrame, stands: DataFrame, stands_elsewhere: DataFrame
+        ) -> DataFrame:
+            return newest_accepted(
+                self.table,
+                changed(delivered),
+                rivals=[changed(elsewhere)],
+                standing=stands,
+                elsewhere=stands_elsewhere,
+            )
+
+        return {"merge": newest, "versions": versions}.get(self.shape, changed)  # type: ignore[return-value]
+
+    def fates(self) -> dict[str, set[tuple]]:
+        """Return the rows of the source, the table and the quarantine: each by its source, its key and its version."""
+        its = ("_source_file", "_source_sha256", "_source_row", "k", "n")
+        if not self.delivered:
+            return {"source": set(), "table": set(), "quarantine": set()}
+        held = {
+            (file, sha256, row, key, int(version))
+            for file, sha256, row, key, version in content(self.engine, f"{self.table.name}_quarantine", *its)
+        }
+        source, table = (set(content(self.engine, found.name, *its)) for found in (self.source, self.table))
+        return {"source": source, "table": table, "quarantine": held}
+
+
+def _dying_for(table: str) -> Callable[..., None]:
+    publish = branch.fast_forward
+
+    def fast_forward(engine: Engine, name: str, *rest: Any) -> None:
+        if name == table:
+            raise Killed
+        publish(engine, name, *rest)
+
+    return fast_forward

@@ -1,0 +1,82 @@
+"""Every delivered row is in exactly one place, whatever happens: as a property, over random tables and stories."""
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from lakehouse.iceberg.engine import Engine
+from lakehouse_tests.iceberg.stories import LEFT_OUT, Compute, Deliver, Lakehouse, Reject, Step
+
+pytestmark = pytest.mark.spark
+
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b", "c", LEFT_OUT]),
+        st.sampled_from(["1", "2", "bad", "mend"]),
+        st.integers(1, 3),
+        st.integers(0, 2),
+    ),
+    min_size=1,
+    max_size=4,
+).map(tuple)
+STEPS = st.one_of(
+    st.builds(Deliver, st.sampled_from(["x.csv", "y.csv", "z.csv"]), ROWS),
+    st.builds(Compute, mended=st.booleans(), anew=st.booleans(), killed=st.booleans()),
+    st.builds(Reject, st.integers(0, 5)),
+)
+SHAPES = st.sampled_from(["merge", "append", "overwrite", "partitions", "versions"])
+KINDS = st.sampled_from(["date", "string", "int"])
+
+FIRST = Deliver("x.csv", (("a", "1", 1, 0), ("b", "bad", 1, 1), ("c", "mend", 1, 1), (LEFT_OUT, "1", 1, 2)))
+SECOND = Deliver("x.csv", (("a", "2", 2, 2), ("b", "2", 2, 1), ("b", "bad", 3, 0), ("d", "1", 1, 0)))
+STORY: list[Step] = [
+    FIRST,
+    Compute(),
+    SECOND,
+    FIRST,
+    Compute(killed=True),
+    Compute(mended=True, anew=True),
+    Reject(1),
+]
+"""Two contents under one name, one of them again; a run that dies, a function that changes, and a rejection."""
+
+
+def check(lakehouse: Lakehouse) -> None:
+    """See that each row of the source is in one place, and that nothing else is anywhere."""
+    found = lakehouse.fates()
+    source, table, held = found["source"], found["table"], found["quarantine"]
+    assert not table & held, "in the table and in the quarantine"
+    assert table | held <= source, "in a place, and not in the source any more"
+    rest = {row for row in source - table - held if row[3] != LEFT_OUT}
+    lost = {row for row in rest if not is_superseded(lakehouse, row, table)}
+    assert not lost, "nowhere"
+
+
+def is_superseded(lakehouse: Lakehouse, row: tuple, table: set[tuple]) -> bool:
+    """Whether another row of its key stands in its place: of versions the newest, of merged ones the last."""
+    rivals = [found for found in table if found[3] == row[3]]
+    if lakehouse.shape == "versions":
+        return any(found[4] >= row[4] for found in rivals)
+    return lakehouse.shape == "merge" and bool(rivals)
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind"),
+    [("merge", "string"), ("append", "int"), ("overwrite", "date"), ("partitions", "string"), ("versions", "date")],
+)
+def test_each_row_is_in_one_place(
+    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, shape: str, kind: str
+) -> None:
+    lakehouse = Lakehouse(embedded_engine, shape, kind)
+    lakehouse.play(STORY, monkeypatch)
+    check(lakehouse)
+
+
+@pytest.mark.soak
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(SHAPES, KINDS, st.lists(STEPS, min_size=2, max_size=7))
+def test_each_row_is_in_one_place_in_any_story(embedded_engine: Engine, shape: str, kind: str, steps: list) -> None:
+    lakehouse = Lakehouse(embedded_engine, shape, kind)
+    with pytest.MonkeyPatch.context() as patch:
+        lakehouse.play(steps, patch)
+    check(lakehouse)
