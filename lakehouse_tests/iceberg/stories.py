@@ -193,10 +193,10 @@ class Lakehouse:
         return Partitions(tuple(map(str, values)), spans)
 
     def _function(self, *, mended: bool) -> Callable[..., DataFrame]:
-        def changed(rows: DataFrame) -> DataFrame:
+        def changed(delivered: DataFrame) -> DataFrame:
             text = "decode(v, 'mend', '7', '2', 'two', v)" if mended else "v"
             others = [column.name for column in self.source.columns if column.name != "v"]
-            return rows.where(f"k <> '{LEFT_OUT}'").selectExpr(*others, f"{text} AS v")
+            return delivered.where(f"k <> '{LEFT_OUT}'").selectExpr(*others, f"{text} AS v")
 
         def newest(delivered: DataFrame) -> DataFrame:
             order = ["n DESC", "_source_file DESC", "_source_row DESC", "_source_sha256 DESC"]

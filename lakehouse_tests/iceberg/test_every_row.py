@@ -62,7 +62,13 @@ def is_superseded(lakehouse: Lakehouse, row: tuple, table: set[tuple]) -> bool:
 
 @pytest.mark.parametrize(
     ("shape", "kind"),
-    [("merge", "string"), ("append", "int"), ("overwrite", "date"), ("partitions", "string"), ("versions", "date")],
+    [
+        ("merge", "string"),
+        ("versions", "date"),
+        pytest.param("append", "int", marks=pytest.mark.soak),
+        pytest.param("overwrite", "date", marks=pytest.mark.soak),
+        pytest.param("partitions", "string", marks=pytest.mark.soak),
+    ],
 )
 def test_each_row_is_in_one_place(
     embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, shape: str, kind: str
