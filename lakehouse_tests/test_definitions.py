@@ -80,6 +80,7 @@ def test_a_check_blocks_and_weighs_as_its_rule_says():
         "castable_id": False,
         "castable_berry": False,
         "not_null_fruit": False,
+        "not_blank_fruit": False,
         "unique_fruit": True,
         "excluded_fruit": True,
         "excluded_fruit_in_any_spelling": True,

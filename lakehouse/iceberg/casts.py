@@ -34,19 +34,34 @@ def cast_sql(raw: str, to: str, time_zone: str = "UTC") -> str:
 
 
 def _decimal(raw: str, to: str, whole_digits: int, scale: int) -> str:
-    """Refuse what has more digits after the point than the type holds: it would be rounded.
+    """Refuse what has more digits after the point than the type holds: it would be rounded. Java takes any digits.
 
     Eighteen digits fit a machine word, and comparing with more takes several times as long: short text that has no
-    exponent cannot have more.
+    exponent cannot have more. Of longer text its digits are counted, since what they are compared with is rounded too.
     """
-    exact_scale, quick_scale = _WIDEST - whole_digits, _QUICK - whole_digits
-    if exact_scale <= scale:
-        return f"try_cast({raw} AS {to})"
-    exact = f"try_cast({raw} AS decimal({_WIDEST},{exact_scale}))"
+    text = f"CAST({raw} AS string)"
+    cast, quick_scale = f"try_cast({raw} AS {to})", _QUICK - whole_digits
+    is_ascii = f"octet_length({text}) = length({text})"
+    is_plain = rf"^\s*[+-]?[0-9]*([.][0-9]{{0,{scale}}}0*)?\s*$"
+    others = (
+        f"WHEN {text} RLIKE {literal(is_plain)} THEN {cast} "
+        f"WHEN {_exponential(raw, cast, whole_digits, scale)} THEN {cast}"
+    )
     if quick_scale > scale:
-        is_short = f"length({raw}) <= {quick_scale + 1} AND NOT contains(lower({raw}), 'e')"
-        exact = f"if({is_short}, try_cast({raw} AS decimal({_QUICK},{quick_scale})), {exact})"
-    return f"(CASE WHEN try_cast({raw} AS {to}) = {exact} THEN try_cast({raw} AS {to}) END)"
+        is_short = f"length({text}) <= {quick_scale + 1} AND NOT contains(lower({text}), 'e')"
+        same = f"{cast} = try_cast({raw} AS decimal({_QUICK},{quick_scale}))"
+        others = f"WHEN {is_short} THEN CASE WHEN {is_ascii} AND {same} THEN {cast} END {others}"
+    return f"(CASE {others} END)"
+
+
+def _exponential(raw: str, cast: str, whole_digits: int, scale: int) -> str:
+    """Return the predicate of a number with an exponent that is held as it is: compared where all its digits fit."""
+    widest = max(_WIDEST - whole_digits, scale)
+    # One digit of a negative exponent moves the point by nine places at most.
+    exponent, decimals = (r"([+]?[0-9]{1,2}|-[0-9])", widest - 9) if widest >= 9 else (r"[+]?[0-9]{1,2}", widest)
+    is_bounded = rf"^\s*[+-]?[0-9]*([.][0-9]{{0,{decimals}}})?[eE]{exponent}\s*$"
+    exact = f"try_cast({raw} AS decimal({_WIDEST},{widest}))"
+    return f"CAST({raw} AS string) RLIKE {literal(is_bounded)} AND {cast} = {exact}"
 
 
 def _date(raw: str, time_zone: str) -> str:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.declaration import types
+from lakehouse.iceberg.declaration.cast_checks import check_casts
 from lakehouse.iceberg.declaration.column_checks import check_columns, check_known
 from lakehouse.iceberg.declaration.declaration_checks import check_layout
 from lakehouse.iceberg.declaration.partitioning import PartitionField, SortField
@@ -193,6 +194,10 @@ class IcebergTable:
         """
         return {column.name: column for column in self.columns}[name]
 
+    def is_wall_time(self, name: str) -> bool:
+        """Whether a column holds times without a zone, which are shown as they are."""
+        return any(column.name == name and column.type == "timestamp_ntz" for column in self.columns)
+
     @cached_property
     def partition_fields(self) -> tuple[PartitionField, ...]:
         """The partition spec, parsed."""
@@ -350,6 +355,7 @@ def _as_delivered(column: Column) -> Column:
 def _check(table: IcebergTable) -> None:
     check_columns(table)
     check_rules(table)
+    check_casts(table)
     if isinstance(table.write, Merge):
         check_known(table, "Merge(on=…)", table.write.on)
         check_known(table, "Merge(near=…)", table.write.near)

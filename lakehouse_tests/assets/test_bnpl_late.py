@@ -116,6 +116,17 @@ def test_an_invalid_version_displaces_nothing_and_is_quarantined(five_days: Pipe
     assert put(five_days, "late.csv", line(99, DAYS[1]), second=2).quarantined == {}
 
 
+def test_a_version_of_the_far_future_does_not_win_for_ever(five_days: Pipeline) -> None:
+    future = line(10, DAYS[1], amount="99.00", created="9999-01-01T00:00:00+08:00")
+    odd = line(11, DAYS[1], amount="\u0661\u0662.50", at="13:00")
+    assert put(five_days, "odd.csv", future, odd, second=1).quarantined == {CLEAN: 2}
+    assert (clean(five_days)[10], clean(five_days)[11]) == ((DAYS[1], "10.00"),) * 2
+    assert sorted(five_days.rows(f"SELECT transaction_id, _reasons FROM {QUARANTINE}")) == [
+        ("10", ["not_after_created_at__ingested_at"]),
+        ("11", ["castable_amount"]),
+    ]
+
+
 def test_a_corrected_row_leaves_the_quarantine(five_days: Pipeline) -> None:
     bad = [line(50, "2999-01-01", customer=9), line(51, DAYS[0], amount="1.005"), line("", DAYS[0])]
     put(five_days, "bad.csv", *bad, second=1)

@@ -139,6 +139,14 @@ def test_a_row_whose_id_is_no_number_is_quarantined_and_the_rest_goes_on(fruits)
     assert _quarantined(fruits) == [("two", "Kiwi", "true", ["castable_id"], "a.csv")]
 
 
+def test_a_fruit_without_a_name_that_can_be_seen_is_quarantined(fruits):
+    fruits.put("a.csv", "1,Apple,false", '2,"  ",true', '3,"",true', "4,\u3000\u00a0,true")
+    result = fruits.ingest()
+
+    assert result.quarantined == {"silver.fruits": 3}
+    assert fruits.silver() == {"Apple": (1, False)}
+
+
 def test_a_file_that_is_not_what_the_feed_declares_is_rejected_and_the_others_go_on(fruits):
     fruits.put("bad.csv", "1,Apple", header="id,name")
     fruits.put("good.csv", "2,Kiwi,false")

@@ -21,6 +21,20 @@ def cast(spark, text, to, time_zone="UTC"):
         ("1e2", "100.00"),
         ("12.500", "12.50"),
         ("12.505", None),
+        ("12.50" + "0" * 40, "12.50"),
+        ("12.50" + "0" * 40 + "1", None),
+        ("0.00" + "9" * 40, None),
+        ("1e-35", None),
+        ("1.5e-1", "0.15"),
+        ("1.5e-2", None),
+        ("1.00000000000000000000000000000000000000001e0", None),
+        ("+.5", "0.50"),
+        ("5.", "5.00"),
+        (".", None),
+        ("\u0661\u0662", None),
+        ("\uff11\uff12.50", None),
+        ("12.5\u0660", None),
+        ("\u0661" + "0" * 30, None),
         ("99999999.99", "99999999.99"),
         ("100000000", None),
         ("twelve", None),
@@ -30,6 +44,20 @@ def cast(spark, text, to, time_zone="UTC"):
 )
 def test_a_decimal_keeps_all_its_digits(spark, text, value):
     assert cast(spark, text, "decimal(10,2)") == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("0.0000000001", "0.0000000001"), ("0.00000000011", None), ("1e-11", None), ("1e3", "1000.0000000000")],
+)
+def test_the_widest_decimal_keeps_all_its_digits_too(spark, text, value):
+    assert cast(spark, text, "decimal(38,10)") == value
+
+
+@pytest.mark.parametrize("text", ["\u0661\u0662", "\uff11", "1\u0660", "\u06f1"])
+@pytest.mark.parametrize("to", ["bigint", "int", "double", "date", "timestamp"])
+def test_digits_are_those_from_0_to_9(spark, text, to):
+    assert cast(spark, text, to) is None
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +16,18 @@ from pyspark.sql import SparkSession
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.rules.rows import accepted, between, castable, excluded, expression, length, not_null, pattern
+from lakehouse.iceberg.rules.rows import (
+    accepted,
+    between,
+    castable,
+    excluded,
+    expression,
+    length,
+    not_after,
+    not_blank,
+    not_null,
+    pattern,
+)
 from lakehouse.iceberg.rules.tables import mean, null_fraction, references, total, unique
 from lakehouse.iceberg.table import Column, IcebergTable, Overwrite
 from lakehouse.iceberg.write import write
@@ -25,7 +37,7 @@ from lakehouse_tests.iceberg.declarations import content
 SCHEMA = "id bigint, n bigint, x double, s string, raw string"
 COLUMNS = [Column(*part.split()) for part in SCHEMA.split(", ")]
 FEW = [1, -(2**63), 0]
-WORDS = ["", "a", "É", "it's ${HOME}", "\\d", "NULL"]
+WORDS = ["", " \u3000\u200b", "a", "É", "it's ${HOME}", "\\d", "NULL"]
 PATTERN = re.compile("[a-c]+|[^\\n\\r\\x85\\u2028\\u2029]?")
 """What `[a-c]+|.?` is in Java, whose dot stops at more line ends than Python's."""
 BIGINT = re.compile(r" *[+-]?[0-9]+ *")
@@ -61,9 +73,14 @@ def is_outside(value: Any, low: Any, high: Any) -> bool:
     return (low is not None and value < low) or (high is not None and value > high)
 
 
+def is_seen(character: str) -> bool:
+    return unicodedata.category(character) not in ("Zs", "Zl", "Zp", "Cc", "Cf")
+
+
 ORACLE = {
     not_null("s"): lambda row: row.s is None,
     not_null("x"): lambda row: row.x is None,
+    not_blank("s"): lambda row: row.s is not None and not any(map(is_seen, row.s)),
     accepted("s", WORDS): lambda row: row.s is not None and row.s not in WORDS,
     excluded("s", WORDS): lambda row: row.s in WORDS,
     accepted("n", FEW): lambda row: row.n is not None and row.n not in FEW,
@@ -209,3 +226,12 @@ def test_clean_and_quarantined_rows_are_the_whole(embedded_engine: Engine, rows:
 def test_a_length_that_no_text_can_have_is_refused(bounds: tuple[int, ...]) -> None:
     with pytest.raises(DeclarationError, match=r"length\('s'\) is from"):
         length("s", *bounds)
+
+
+def test_a_moment_may_be_some_days_after_another(spark: SparkSession) -> None:
+    moments = "('2026-03-02 12:00:00', 1), ('2026-03-02 12:00:01', 2), ('9999-12-31 00:00:00', 3), (NULL, 4)"
+    ingested = "TIMESTAMP'2026-03-01 12:00:00' AS ingested"
+    rows = spark.sql(f"SELECT CAST(at AS timestamp) AS at, id, {ingested} FROM VALUES {moments} AS v(at, id)")
+    rule = not_after("at", "ingested", days=1)
+    assert rule.description == "at is at most 1 day after ingested"
+    assert sorted(row.id for row in rows.where(rule.predicate()).collect()) == [2, 3]

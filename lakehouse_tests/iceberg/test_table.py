@@ -60,6 +60,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an append once by what is not there": ({"write": Append()}, "once_by names _source_file, _source_sha256"),
     "rules of one name": ({"rules": [not_null("id"), not_null("id")]}, "has rules of the same name"),
+    "a cast to another type": (
+        {"columns": [Column("quantity", "int")], "rules": [castable("quantity", "bigint")]},
+        "rule castable_quantity reads quantity as bigint, and the column is int; expected int, or a type of which each "
+        "value is one. Say castable('quantity', 'int'), or declare the column as bigint.",
+    ),
+    "a cast to more decimals": (
+        {"columns": [Column("sum", "decimal(10,2)")], "rules": [castable("sum", "decimal(10,4)")]},
+        "reads sum as decimal(10,4), and the column is decimal(10,2)",
+    ),
     "a rule on no column": ({"rules": [not_null("x")]}, "rule not_null_x names x; expected columns among id, note."),
 }
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from pyspark.sql import DataFrame
@@ -168,3 +169,28 @@ def test_of_an_input_that_is_read_in_full_again_adds_no_row_twice(embedded_engin
     assert read_history(embedded_engine, name).watermark(EVENTS.name) is None
     again = write(embedded_engine, COPIED, lambda events: events, inputs)
     assert isinstance(again, Unchanged) and len(content(embedded_engine, name)) == 5
+
+
+@pytest.fixture
+def far_from_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine whose own time is not UTC."""
+    monkeypatch.setenv("TZ", "Asia/Kuala_Lumpur")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("far_from_utc")
+def test_once_by_a_moment_and_a_sample_are_in_utc(embedded_engine: Engine) -> None:
+    columns = [Column("at", "timestamp"), Column("wall", "timestamp_ntz"), Column("v", "int")]
+    warned = between("v", 0, 1, on_failure="warn")
+    table = IcebergTable("bronze.at", "", columns, Append(once_by=("at", "wall")), rules=[warned])
+    row = "SELECT TIMESTAMP'2026-01-31 08:00:00Z' AS at, TIMESTAMP_NTZ'2026-01-31 08:00:00' AS wall, 7 AS v"
+    moment = datetime(2026, 1, 31, 8, tzinfo=UTC)
+    compute = lambda **_: embedded_engine.sql(row)  # noqa: E731
+    done = write(embedded_engine, table, compute, arriving=[(moment, moment.replace(tzinfo=None))])
+    sample = done.results[0].sample[0]
+    assert (sample["at"], sample["wall"]) == ("2026-01-31 08:00:00+00:00", "2026-01-31 08:00:00")
+    again = write(embedded_engine, table, compute, arriving=[(moment, moment.replace(tzinfo=None))])
+    assert isinstance(again, Unchanged)

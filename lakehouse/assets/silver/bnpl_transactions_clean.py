@@ -10,7 +10,7 @@ from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
 from lakehouse.iceberg.quoting import literal
 from lakehouse.iceberg.read import incremental, standing
-from lakehouse.iceberg.rules.rows import accepted, castable, expression, not_null
+from lakehouse.iceberg.rules.rows import accepted, castable, expression, not_after, not_blank, not_null
 from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.table import Column, IcebergTable, OverwritePartitions, Versions
 from lakehouse.iceberg.versions import newest_accepted
@@ -65,6 +65,7 @@ TABLE = IcebergTable(
         castable("customer_id", "bigint"),
         not_null("customer_id"),
         not_null("merchant_id"),
+        not_blank("merchant_id"),
         castable("amount", "decimal(10,2)"),
         not_null("amount"),
         expression("positive_amount", "amount > 0", columns=["amount"]),
@@ -85,6 +86,7 @@ TABLE = IcebergTable(
         ),
         castable("created_at", "timestamp", time_zone=FEED.time_zone),
         not_null("created_at"),
+        not_after("created_at", "_ingested_at", days=1),
         unique("transaction_id"),
         expression(
             "well_formed_customer_email",

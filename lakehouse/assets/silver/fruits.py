@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lakehouse.iceberg.quoting import literals
 from lakehouse.iceberg.read import incremental
 from lakehouse.iceberg.rules.metadata import schema_as_declared
-from lakehouse.iceberg.rules.rows import castable, excluded, expression, not_null
+from lakehouse.iceberg.rules.rows import castable, excluded, expression, not_blank, not_null
 from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.table import Column, IcebergTable, Merge
 from lakehouse.iceberg.versions import first_accepted
@@ -33,6 +33,7 @@ TABLE = IcebergTable(
         castable("id", "bigint"),
         castable("berry", "boolean"),
         not_null("fruit"),
+        not_blank("fruit"),
         unique("fruit"),
         excluded("fruit", LEFT_OUT, on_failure="block"),
         expression(

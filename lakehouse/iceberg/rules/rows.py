@@ -11,6 +11,9 @@ from lakehouse.iceberg.quoting import identifier, literal, literals
 from lakehouse.iceberg.rules.bounds import bounds_text
 from lakehouse.iceberg.rules.rule import OnFailure, Rule, made
 
+_BLANK = r"^[\s\p{Z}\p{Cc}\p{Cf}]*$"
+"""Spaces of any script, and what cannot be seen."""
+
 
 def not_null(column: str, *, on_failure: OnFailure = "quarantine", **options: object) -> Rule:
     """Say that the column has a value in each row."""
@@ -21,6 +24,21 @@ def not_null(column: str, *, on_failure: OnFailure = "quarantine", **options: ob
         on_failure,
         options,
         violated_by=f"({identifier(column)} IS NULL)",
+    )
+
+
+def not_blank(column: str, *, on_failure: OnFailure = "quarantine", **options: object) -> Rule:
+    """Say that the column holds something that can be seen, and not spaces alone; NULL passes."""
+    name = identifier(column)
+    # Most values begin with a letter or digit, and then no regular expression is needed.
+    may_be_blank = f"NOT ascii({name}) BETWEEN 33 AND 126"
+    return made(
+        "not_blank",
+        (column,),
+        f"{column} is more than spaces",
+        on_failure,
+        options,
+        violated_by=f"coalesce({may_be_blank} AND {name} RLIKE {literal(_BLANK)}, false)",
     )
 
 
@@ -115,6 +133,26 @@ def pattern(column: str, regex: str, *, on_failure: OnFailure = "quarantine", **
         on_failure,
         options,
         violated_by=f"coalesce(NOT {identifier(column)} RLIKE {whole}, false)",
+    )
+
+
+def not_after(
+    column: str, other: str, *, days: int = 0, on_failure: OnFailure = "quarantine", **options: object
+) -> Rule:
+    """Say that a moment is at most some days after that of another column of its row; NULL passes.
+
+    What orders versions should have it: a moment of the year 9999 would win for ever.
+    """
+    if days < 0:
+        raise DeclarationError(f"not_after({column!r}, {other!r}) has {days} days; expected 0 or more.")
+    latest = f"{identifier(other)} + INTERVAL '{days}' DAY"
+    return made(
+        "not_after",
+        (column, other),
+        f"{column} is at most {days} {'day' if days == 1 else 'days'} after {other}",
+        on_failure,
+        options,
+        violated_by=f"coalesce({identifier(column)} > {latest}, false)",
     )
 
 

@@ -1,12 +1,13 @@
 """One try at an append or an overwrite."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.history import Snapshot
 from lakehouse.iceberg.outcome import Outcome, Quarantined, RuleResult
-from lakehouse.iceberg.quoting import identifier, literal, literals
+from lakehouse.iceberg.quoting import identifier, literal, literals, with_zone
 from lakehouse.iceberg.read import read_main
 from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.table import Append, OverwritePartitions
@@ -221,6 +222,7 @@ def _not_landed(attempt: Attempt, frame: "DataFrame", arriving: Sequence[tuple[A
 
         left = frame.alias("s").join(there.alias("t"), expr(on), "left_anti")
         return left if not attempt.decided.rows else left.unionByName(_quarantined(attempt, frame, there, on))
+    arriving = [tuple(map(_in_utc, values)) for values in arriving]
     landed = _landed(attempt, keys, arriving)
     if landed >= set(arriving):
         return None
@@ -248,4 +250,12 @@ def _landed(attempt: Attempt, keys: Sequence[str], arriving: Sequence[tuple[Any,
         f"{identifier(key)} IN {literals(sorted({values[at] for values in arriving}))}" for at, key in enumerate(keys)
     )
     rows = attempt.existing().where(among).selectExpr(*map(identifier, keys)).distinct().collect()
-    return {tuple(row) for row in rows} & set(arriving)
+    wall_times = {key for key in keys if attempt.table.is_wall_time(key)}
+    # Spark gives moments to Python in the machine's time.
+    found = {tuple(_in_utc(row[key]) if key in wall_times else with_zone(row[key]) for key in keys) for row in rows}
+    return found & set(arriving)
+
+
+def _in_utc(value: Any) -> Any:
+    """Return a moment as it is written into SQL: one without a zone is in UTC."""
+    return value.replace(tzinfo=UTC) if isinstance(value, datetime) and not value.tzinfo else value

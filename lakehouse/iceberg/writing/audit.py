@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakehouse.iceberg.declaration.types import WHOLE_NUMBERS
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.outcome import RuleResult
-from lakehouse.iceberg.quoting import counts, identifier, literal
+from lakehouse.iceberg.quoting import counts, identifier, literal, with_zone
 from lakehouse.iceberg.read import read_main
 from lakehouse.iceberg.redaction import COUNTED_ROWS, redacted
 from lakehouse.iceberg.rules.measures import Aggregate
@@ -198,7 +199,7 @@ def _shown(
     engine: Engine, table: IcebergTable, found: "Sequence[Row]", looked_at: "Sequence[Row]"
 ) -> tuple[Mapping[str, Any], ...]:
     rows = redacted(engine.masking_key, table, _values(found), _values(looked_at))
-    return tuple({name: _plain(value) for name, value in row.items()} for row in rows)
+    return tuple({name: _plain(table, name, value) for name, value in row.items()} for row in rows)
 
 
 def _values(rows: "Sequence[Row]") -> list[dict[str, Any]]:
@@ -207,5 +208,8 @@ def _values(rows: "Sequence[Row]") -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name != _OF} for row in found]
 
 
-def _plain(value: Any) -> Any:
+def _plain(table: IcebergTable, name: str, value: Any) -> Any:
+    """Return what Dagster keeps: a moment in UTC, which Spark gives in the machine's time."""
+    if isinstance(value, datetime) and not table.is_wall_time(name):
+        value = with_zone(value)
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
