@@ -4,13 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
 GRACE_SECONDS = 15.0
-_PAUSE_SECONDS = 0.3
 
 
 class Children:
@@ -18,6 +16,7 @@ class Children:
 
     def __init__(self) -> None:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._grace_seconds: dict[str, float] = {}
 
     def __enter__(self) -> Self:
         """Begin to watch over what is started."""
@@ -30,8 +29,8 @@ class Children:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End all of them."""
-        for child in reversed(self._running.values()):
-            _end(child)
+        for name in reversed(list(self._running)):
+            self.end(name)
         assert self._watchdog.stdin is not None
         self._watchdog.kill()
         self._watchdog.wait()
@@ -41,29 +40,32 @@ class Children:
         """Start a process in a group of its own."""
         self.add(name, subprocess.Popen(command, start_new_session=True))
 
-    def add(self, name: str, child: "subprocess.Popen[bytes]") -> None:
-        """Watch over a process that leads a group of its own."""
-        self._running[name] = child
+    def add(self, name: str, child: "subprocess.Popen[bytes]", grace_seconds: float = GRACE_SECONDS) -> None:
+        """Watch over a process that leads a group of its own.
+
+        :param grace_seconds: how long it may take to end when it is asked to.
+        """
+        self._running[name], self._grace_seconds[name] = child, grace_seconds
         assert self._watchdog.stdin is not None
         self._watchdog.stdin.write(f"{child.pid}\n".encode())
         self._watchdog.stdin.flush()
 
-    def wait(self) -> tuple[str, int]:
-        """Wait until one of them ends, and return its name and exit code."""
-        while True:
-            for name, child in self._running.items():
-                code = child.poll()
-                if code is not None:
-                    return name, code
-            time.sleep(_PAUSE_SECONDS)
+    def ended(self, name: str) -> int | None:
+        """Return the exit code of one that ended; None where it runs, or there is none."""
+        child = self._running.get(name)
+        return child.poll() if child else None
+
+    def end(self, name: str) -> None:
+        """End one of them with what is left of its group, and forget it."""
+        _end(self._running.pop(name), self._grace_seconds.pop(name))
 
 
-def _end(child: "subprocess.Popen[bytes]") -> None:
+def _end(child: "subprocess.Popen[bytes]", grace_seconds: float) -> None:
     """End a child's whole group: the child first, so that it can end its own, then whatever is left of it."""
     if child.poll() is None:
         child.send_signal(signal.SIGINT)
         try:
-            child.wait(GRACE_SECONDS)
+            child.wait(grace_seconds)
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()

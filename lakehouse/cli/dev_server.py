@@ -2,75 +2,80 @@
 
 import os
 import signal
-import socket
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 import click
 from filelock import FileLock, Timeout
 
 from lakehouse.cli.children import Children
+from lakehouse.cli.dev_ui import NAME, Address, ended, free_port, open_ui
 from lakehouse.cli.progress import Progress
-from lakehouse.errors import LakehouseError, UsageError
-from lakehouse.resources import spark_server
+from lakehouse.cli.warm_spark import WarmSpark
+from lakehouse.errors import UsageError
 from lakehouse.resources.dead_runs import fail_dead_runs
-from lakehouse.resources.dev_note import leave_note, remove_note
+from lakehouse.resources.dev_note import remove_note
 from lakehouse.resources.instance import open_instance
 from lakehouse.settings import Settings
 
-_TRIED_PORTS = 20
+_PAUSE_SECONDS = 0.3
 
 
 def serve(
     settings: Settings, host: str, port: int, progress: Progress, *, is_fixed: bool, tells_all: bool = False
 ) -> None:
-    """Run the UI in the foreground until it is stopped, or one of its processes dies.
+    """Run the UI in the foreground until it is stopped, or Dagster ends; a Spark that dies is started again.
 
     :param is_fixed: whether that port was asked for; else the next free one is taken.
     :param tells_all: whether Dagster's whole log is shown, and not only what happened.
     :raises UsageError: when the port is taken, or this home is open already.
-    :raises LakehouseError: when one of the processes ended by itself.
+    :raises LakehouseError: when Dagster ended by itself.
     :raises KeyboardInterrupt: when it was ended by Ctrl-C or by SIGTERM.
     """
-    with _alone(settings), _sigterm_as_interrupt(), Children() as children:
-        found = _free_port(host, port, is_fixed=is_fixed)
+    with _alone(settings), _signals(), Children() as children:
+        free = free_port(host, port, is_fixed=is_fixed)
         with open_instance(settings) as instance:
             fail_dead_runs(instance)
-        server = None if settings.spark_remote else _warm_spark(settings, children, progress)
         # What the children start finds its home wherever it works.
         os.environ["DAGSTER_HOME"] = str(settings.dagster_home)
         os.environ["LAKEHOUSE_HOME"] = str(settings.home)
-        # Links in alerts lead to this UI, unless people reach it by another address.
-        url = settings.ui_url or f"http://{host}:{found}"
-        os.environ["LAKEHOUSE_UI_URL"] = url
+        spark = WarmSpark(settings, children, _say)
         try:
-            leave_note(settings, url)
-            children.start("Dagster", _dagster(host, found, tells_all=tells_all))
-            click.echo(f"The Dagster UI opens at http://{host}:{found}, on {settings.home}. Ctrl-C ends it.", err=True)
-            name, code = children.wait()
+            if not settings.spark_remote:
+                spark.start(progress)
+            url = open_ui(
+                settings,
+                children,
+                Address(host, free, is_fixed),
+                lambda at: _dagster(host, at, tells_all=tells_all),
+                spark.look,
+            )
+            click.echo(f"The Dagster UI is open at {url}, on {settings.home}. Ctrl-C ends it.", err=True)
+            raise ended(settings, _wait(children, spark))
         finally:
             remove_note(settings)
-            if server:
-                spark_server.forget(settings, server)
-    raise LakehouseError(
-        f"{name} ended by itself (exit status {code}), and all else with it.",
-        next_step=f"Its last words are above, or in {settings.home / 'logs'}; `lakehouse dev` starts it again.",
-    )
+            spark.close()
 
 
-def _warm_spark(settings: Settings, children: Children, progress: Progress) -> spark_server.SparkServer:
-    with progress("Starting a Spark server"):
-        child, server = spark_server.start(settings)
-        children.add("The Spark server", child)
-        spark_server.wait_for(settings, child, server)
-    return server
+def _wait(children: Children, spark: WarmSpark) -> int:
+    """Keep Spark going until Dagster ends, and return its exit status."""
+    while (code := children.ended(NAME)) is None:
+        spark.look()
+        time.sleep(_PAUSE_SECONDS)
+    return code
 
 
 def _dagster(host: str, port: int, *, tells_all: bool) -> list[str]:
     listen = ["--host", host, "--port", str(port)]
     program = ["dagster", "dev"] if tells_all else ["lakehouse.cli.dagster_dev"]
     return [sys.executable, "-m", *program, "--module-name", "lakehouse.definitions", *listen]
+
+
+def _say(text: str) -> None:
+    click.echo(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC  {text}", err=True)
 
 
 @contextmanager
@@ -90,37 +95,24 @@ def _alone(settings: Settings) -> Iterator[None]:
         lock.release()
 
 
-def _free_port(host: str, port: int, *, is_fixed: bool) -> int:
-    if not _is_taken(host, port):
-        return port
-    if not is_fixed:
-        for other in range(port + 1, port + _TRIED_PORTS):
-            if not _is_taken(host, other):
-                return other
-    raise UsageError(
-        f"Something listens on {host}:{port} already; expected a free port.",
-        next_step="Stop it, or give another one with --port.",
-    )
-
-
-def _is_taken(host: str, port: int) -> bool:
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        try:
-            return probe.connect_ex((host, port)) == 0
-        except socket.gaierror as error:
-            raise UsageError(
-                f"--host is {host!r}, which this machine cannot look up; expected a name or an address of its own.",
-                next_step="Leave it out to listen on this machine alone.",
-            ) from error
-
-
 @contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
+def _signals() -> Iterator[None]:
+    """End at SIGTERM as at Ctrl-C; and where a script made this ignore Ctrl-C, let what is started not ignore it.
+
+    A program keeps what its parent ignores, and Dagster and Spark are ended by that signal. One with a handler here is
+    as it should be there.
+    """
+
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, interrupt)
+    is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if is_ignored:
+        signal.signal(signal.SIGINT, lambda *_: None)
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+        if is_ignored:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -24,7 +24,7 @@ from lakehouse.settings import Settings
 
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _PAUSE_SECONDS = 0.2
-_START_SECONDS = 120.0
+START_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,10 @@ def find(settings: Settings) -> SparkServer | None:
     return server if server.process.is_alive and server.answers else None
 
 
-def start(settings: Settings) -> tuple["subprocess.Popen[bytes]", SparkServer]:
+def start(settings: Settings, like: SparkServer | None = None) -> tuple["subprocess.Popen[bytes]", SparkServer]:
     """Start a server as a process of its own group; it answers after some seconds, see `wait_for`.
 
+    :param like: the one that was there before, whose token it asks for, and whose port it has where that is free.
     :raises SetupError: when Java or a jar is missing or damaged.
     """
     import pyspark
@@ -82,7 +83,8 @@ def start(settings: Settings) -> tuple["subprocess.Popen[bytes]", SparkServer]:
     jars.require(settings)
     jvm.prepare(settings)
     prepare_temporary_folder(settings, is_server=True)
-    port, token = _free_port(), secrets.token_urlsafe(24)
+    port = like.port if like and not like.answers else _free_port()
+    token = like.token if like else secrets.token_urlsafe(24)
     given = session_configuration(replace(settings, spark_remote=None), is_server=True) | {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
@@ -108,7 +110,7 @@ def wait_for(settings: Settings, child: "subprocess.Popen[bytes]", server: Spark
 
     :raises SetupError: when it ended instead, or did not answer in two minutes.
     """
-    until = time.monotonic() + _START_SECONDS
+    until = time.monotonic() + START_SECONDS
     while not server.answers:
         if child.poll() is not None or time.monotonic() > until:
             raise SetupError(
@@ -116,6 +118,11 @@ def wait_for(settings: Settings, child: "subprocess.Popen[bytes]", server: Spark
                 next_step=f"`lakehouse doctor` shows which Java is used; all that it said is in {log_file(settings)}.",
             )
         time.sleep(_PAUSE_SECONDS)
+    publish(settings, server)
+
+
+def publish(settings: Settings, server: SparkServer) -> None:
+    """Let the processes of this home find a server that answers."""
     said = {"port": server.port, "token": server.token, "process": vars(server.process), "log_at": server.log_at}
     replace_text(_note(settings), json.dumps(said), mode=0o600)
 

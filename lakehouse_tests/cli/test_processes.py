@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from lakehouse.monitoring.record import read_alerts
 from lakehouse.resources import jvm
+from lakehouse.resources.doctor import Finding, findings
+from lakehouse.settings import Settings
 from lakehouse_tests.cli.commands import (
     LAKEHOUSE,
     answers,
@@ -23,6 +26,9 @@ from lakehouse_tests.cli.commands import (
 from lakehouse_tests.processes import start_command, wait_for
 
 pytestmark = pytest.mark.e2e
+
+IN_SECONDS = 14
+"""Less than one of its processes is waited for that does not end when it is asked to."""
 
 
 @pytest.fixture
@@ -126,23 +132,14 @@ def test_ctrl_c_ends_an_ingest_with_one_line_and_the_next_one_does_it_all(home, 
     assert status(home)["silver.fruits"]["rows"] == 155
 
 
-@pytest.mark.parametrize(("how", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)])
-def test_dev_serves_the_ui_and_ends_with_all_that_it_started(started, how, status):
+def test_dev_serves_commands_and_starts_a_spark_again_that_was_killed_until_ctrl_c(home, settings, started):
+    """One `dev` for all that may be asked of it one after the other: each start takes half a minute."""
     port = free_port()
     child = started("dev", "--port", str(port))
-    wait_for(lambda: answers(port, child), "the UI", 180)
-    below = processes_below(child.process.pid)
-    assert len(below) >= 4, "the Spark server, the webserver, the daemon and the code server"
-    child.process.send_signal(how)
-    assert child.status(60) == status, child.said
-    wait_for(lambda: not any(is_alive(pid) for pid in below), "the end of its children")
-
-
-def test_commands_beside_dev_use_its_spark_and_a_second_dev_says_so(home, started):
-    port = free_port()
-    child = started("dev", "--port", str(port))
-    wait_for(lambda: answers(port, child), "the UI", 180)
+    wait_for(lambda: f"is open at http://127.0.0.1:{port}, on {home}" in child.said, "the UI", 180)
+    assert answers(port, child)
     assert (home / "spark-server.json").stat().st_mode & 0o777 == 0o600
+    assert line_of(settings, "alerts").ok
 
     asked = started("sql", "SELECT count(*) AS n FROM range(3)")
     wait_for(lambda: not asked.is_alive or java_below(asked.process.pid), "the end of the command, or a JVM of its own")
@@ -153,16 +150,54 @@ def test_commands_beside_dev_use_its_spark_and_a_second_dev_says_so(home, starte
     assert second.status(60) == 2
     assert "runs already on" in second.said
 
+    (spark, *_) = java_below(child.process.pid)
+    os.kill(spark, signal.SIGKILL)
+    wait_for(lambda: titles(settings) == ["Spark died"], "that people are told", 60)
+    assert answers(port, child)
+    wait_for(lambda: "The Spark server is back" in child.said, "another Spark", 180)
+    wait_for(lambda: titles(settings) == ["Spark died", "Over: Spark died"], "that it is over", 60)
+    told = next(alert for alert in read_alerts(settings))
+    assert "killed, as by lack of memory" in told.text
+    assert "It is started again at" in child.said
+    (another, *_) = java_below(child.process.pid)
+    assert another != spark
 
-def test_dev_ends_when_a_process_of_it_dies(started):
+    below = processes_below(child.process.pid)
+    assert len(below) >= 4, "the Spark server, the webserver, the daemon and the code server"
+    child.process.send_signal(signal.SIGINT)
+    assert child.status(60) == 130, child.said
+    wait_for(lambda: not any(is_alive(pid) for pid in below), "the end of its children")
+
+
+def titles(settings: Settings) -> list[str]:
+    return [alert.title for alert in read_alerts(settings) if "Spark" in alert.title]
+
+
+def line_of(settings: Settings, name: str) -> Finding:
+    return next(finding for finding in findings(settings) if finding.name == name)
+
+
+def test_dev_that_a_script_started_ends_in_seconds_when_it_is_told_to(home):
+    """What is started in the background of a script ignores Ctrl-C, and so did all that `dev` started."""
+    port = free_port()
+    child = start_command(["sh", "-c", f'trap "" INT; exec "{LAKEHOUSE}" dev --port {port}'], home)
+    try:
+        wait_for(lambda: answers(port, child), "the UI", 180)
+        below = processes_below(child.process.pid)
+        child.process.send_signal(signal.SIGTERM)
+        assert child.status(IN_SECONDS) == 130, child.said
+        wait_for(lambda: not any(is_alive(pid) for pid in below), "the end of its children", 5)
+    finally:
+        child.kill()
+
+
+def test_dev_that_is_killed_leaves_no_process(started):
     port = free_port()
     child = started("dev", "--port", str(port))
     wait_for(lambda: answers(port, child), "the UI", 180)
-    (spark, *_) = java_below(child.process.pid)
     below = processes_below(child.process.pid)
-    os.kill(spark, signal.SIGKILL)
-    assert child.status(60) == 1, child.said
-    assert "The Spark server ended by itself" in child.said
+    child.process.send_signal(signal.SIGKILL)
+    assert child.status(60) == -9, child.said
     wait_for(lambda: not any(is_alive(pid) for pid in below), "the end of its children")
 
 

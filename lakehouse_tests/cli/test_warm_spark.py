@@ -1,0 +1,115 @@
+"""When a Spark that died is started again, and what is said of it; with processes that are no Spark."""
+
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
+
+import pytest
+
+from lakehouse.cli import warm_spark
+from lakehouse.cli.children import Children
+from lakehouse.cli.warm_spark import WarmSpark, how_it_ended
+from lakehouse.errors import SetupError
+from lakehouse.resources import spark_server
+from lakehouse.resources.processes import Process
+from lakehouse.resources.reported import read_reports
+from lakehouse.resources.spark_server import SparkServer
+from lakehouse.settings import Settings
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture
+def warm(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[WarmSpark]:
+    """One that has started a process; each ends at once, and nothing answers."""
+
+    def start(_settings: Settings, like: SparkServer | None = None) -> tuple["subprocess.Popen[bytes]", SparkServer]:
+        child = subprocess.Popen(["sh", "-c", "kill -9 $$"], start_new_session=True)
+        child.wait()
+        return child, like or SparkServer(1, "T0ken", Process("here", child.pid, 0.0))
+
+    monkeypatch.setattr(spark_server, "start", start)
+    monkeypatch.setattr(spark_server, "wait_for", lambda *_: None)
+    settings.make_home()
+    with Children() as children:
+        yield WarmSpark(settings, children, said.append)
+    said.clear()
+
+
+said: list[str] = []
+
+
+def test_a_spark_that_dies_is_started_again_after_pauses_that_grow(
+    warm: WarmSpark, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.monotonic()
+    monkeypatch.setattr(warm_spark.time, "monotonic", lambda: now)
+    warm.start(_no_progress)
+    pauses = []
+    for _ in range(4):
+        warm.look()
+        assert warm._retry_at is not None
+        pauses.append(warm._retry_at - now)
+        now = warm._retry_at
+        warm.look()
+    assert pauses == [5, 10, 20, 40]
+    assert "ended by itself (killed, as by lack of memory). It is started again at" in said[0]
+    assert "did not start" in said[1]
+    broken = [note for note in read_reports(settings) if not note.mended]
+    assert len(broken) == len(pauses)
+    assert {note.report.title for note in broken} == {"Spark died"}
+
+
+def test_one_that_cannot_be_started_is_tried_again_too(warm: WarmSpark, monkeypatch: pytest.MonkeyPatch) -> None:
+    warm.start(_no_progress)
+    warm.look()
+    monkeypatch.setattr(spark_server, "start", _cannot)
+    warm._retry_at = 0.0
+    warm.look()
+    assert "could not be started: a jar is missing" in said[-1]
+    assert warm._retry_at is not None
+
+
+def test_it_is_over_when_it_answers(warm: WarmSpark, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    warm.start(_no_progress)
+    warm.look()
+    monkeypatch.setattr(SparkServer, "answers", True)
+    monkeypatch.setattr(spark_server, "start", lambda _, like: (subprocess.Popen(["sleep", "60"]), like))
+    warm._retry_at = 0.0
+    warm.look()
+    warm.look()
+    assert said[-1] == "The Spark server is back."
+    assert [note.mended for note in read_reports(settings)][-1] == "Spark was started again, and answers."
+
+
+def test_one_that_starts_and_never_answers_is_ended_and_tried_again(
+    warm: WarmSpark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warm.start(_no_progress)
+    warm.look()
+    child = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    monkeypatch.setattr(spark_server, "start", lambda _, like: (child, like))
+    monkeypatch.setattr(spark_server, "START_SECONDS", 0.0)
+    warm._retry_at = 0.0
+    warm.look()
+    warm.look()
+    assert child.poll() is not None
+    assert "did not start (no answer in 0 s)" in said[-1]
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [(-9, "killed, as by lack of memory"), (137, "killed, as by lack of memory"), (-15, "killed by signal 15"),
+     (1, "exit status 1")],
+)  # fmt: skip
+def test_how_a_process_ended_is_said_in_words(code: int, words: str) -> None:
+    assert how_it_ended(code) == words
+
+
+def _no_progress(_: str):
+    return nullcontext()
+
+
+def _cannot(*_: object) -> None:
+    raise SetupError("a jar is missing")
