@@ -11,6 +11,7 @@ from lakehouse.cli.report import tables
 from lakehouse.cli.state import State, command
 from lakehouse.cli.values import Column, utc_text
 from lakehouse.errors import UsageError
+from lakehouse.iceberg.foreign import shown
 
 if TYPE_CHECKING:
     from lakehouse.ingestion.feed import Feed
@@ -98,14 +99,14 @@ def _reject(state: State, feed: "Feed", file: str, sha256: str, *, why: str, by:
     following = Downstream(definitions().resolve_asset_graph(), feed.table).tables
     found = (state.declared[name].quarantine for name in following if name in state.declared)
     quarantines = [table.name for table in found if table]
-    with state.progress(f"Rejecting {file}"):
+    with state.progress(f"Rejecting {shown(file)}"):
         done = take_out(state.settings, state.engine, feed, quarantines, file, by=by, why=why, sha256=sha256)
     for name in quarantines:
         if done.rows[name]:
-            click.echo(f"{name}: {count(done.rows[name], 'row')} of {file} taken out.")
+            click.echo(f"{name}: {count(done.rows[name], 'row')} of {shown(file)} taken out.")
     click.echo(
-        f"{feed.table}: {count(done.rows[feed.table], 'row')} of {file} taken out. "
-        f"{f'The file is kept as {done.key}' if done.key else 'The file itself was not found in the archive'}. "
+        f"{feed.table}: {count(done.rows[feed.table], 'row')} of {shown(file)} taken out. "
+        f"{f'The file is kept as {shown(done.key)}' if done.key else 'The file itself was not found in the archive'}. "
         "The next ingest computes what follows."
     )
 

@@ -11,6 +11,7 @@ from lakehouse.cli.report import complaints, rejected, summary
 from lakehouse.cli.state import State, command
 from lakehouse.cli.values import Column
 from lakehouse.errors import UsageError
+from lakehouse.iceberg.foreign import shell_word
 
 if TYPE_CHECKING:
     from lakehouse.ingestion.catch_up import IngestResult
@@ -44,7 +45,7 @@ def ingest(state: State, names: tuple[str, ...], path: str | None, form: str) ->
     if path is not None and len(feeds) != 1:
         raise UsageError(
             f"--path is of one feed, and {len(feeds)} are meant; expected the name of one.",
-            next_step=f"Say for example lakehouse ingest {feeds[0]} --path {path}",
+            next_step=f"Say for example lakehouse ingest {feeds[0]} --path {shell_word(path)}",
         )
     results: list[IngestResult] = []
     try:

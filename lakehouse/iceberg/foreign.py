@@ -3,6 +3,8 @@
 What cannot be seen is written as an escape, so that it can be, and so that no text steers a terminal.
 """
 
+import shlex
+
 _MOST_CHARACTERS = 60
 _PLAIN_SIGNS = frozenset("._-/+=@")
 
@@ -17,3 +19,16 @@ def shown(name: str) -> str:
     """Return the name of a file whole: as it is where that is letters, digits and few signs, else in quotes."""
     is_plain = bool(name) and all(character.isalnum() or character in _PLAIN_SIGNS for character in name)
     return name if is_plain else repr(name)
+
+
+def shell_word(name: str) -> str:
+    r"""Return a name as a shell takes it, for a command that is shown: `'a b'`, and `$'\x1b[2J'` for an escape."""
+    if name.isprintable():
+        return shlex.quote(name)
+    return "$'" + "".join(map(_shell_character, name)) + "'"
+
+
+def _shell_character(character: str) -> str:
+    if character.isprintable() and character not in "\\'":
+        return character
+    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))

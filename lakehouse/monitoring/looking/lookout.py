@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from shlex import quote as shell_quote
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 import dagster as dg
 
+from lakehouse.iceberg.foreign import shell_word
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.resources.keys import asset_key, table_name
 from lakehouse.resources.partitions import range_of
@@ -88,7 +88,7 @@ class Lookout:
             assert feed is not None
             # Several deliveries may have had one name.
             which = f" --sha256 {sha256[:12]}" if sha256 else ""
-            yield f"lakehouse reject {shell_quote(file)} --feed {feed.name}{which} --why …"
+            yield f"lakehouse reject {shell_word(file)} --feed {feed.name}{which} --why …"
 
     def downstream(self, table: str) -> list[str]:
         """The tables that are computed from one, nearest first."""
