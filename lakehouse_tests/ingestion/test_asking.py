@@ -81,7 +81,8 @@ def keys(request: dg.RunRequest) -> list[str]:
     return [key.to_user_string() for key in request.asset_selection]
 
 
-def test_nothing_is_asked_for_where_nothing_waits(tick) -> None:
+def test_nothing_is_asked_for_where_nothing_waits(tick, settings) -> None:
+    (settings.home / "inbox" / "fruits").mkdir(parents=True)
     assert tick() == "Nothing waits in inbox/fruits/, and every table is up to date."
 
 
