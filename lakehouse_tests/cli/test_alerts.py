@@ -93,7 +93,7 @@ def test_a_table_that_is_held_back_is_one_message_with_the_ways_out(held, home: 
     assert f"silver.fruits is as it was, at snapshot {main['snapshot_id']} of 20" in good
     assert any(line.startswith("Row: ") and "fruit=banana" in line for line in alert.lines)
     shown = ["\n".join(held(*shlex.split(command)).out) for command in commands(alert, "lakehouse sql")]
-    assert "banana" in shown[0] and all("(1 row)" in text or "(2 rows)" in text for text in shown)
+    assert "banana" in shown[0] and not any("(0 rows)" in text for text in shown)
     (reject,) = commands(alert, "lakehouse reject")
     assert reject.startswith("reject banana.csv --feed fruits --sha256 ")
     assert len(commands(alert, "lakehouse publish")) == 1
