@@ -10,12 +10,14 @@ from typing import Any, Literal
 import pytest
 from pyspark.sql import DataFrame
 
+from lakehouse.iceberg.all_partitions import AllPartitions
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.owed_partitions import owed_values
 from lakehouse.iceberg.read import Input, incremental, latest, standing
 from lakehouse.iceberg.rejections import RejectedDelivery
-from lakehouse.iceberg.rules.rows import castable
+from lakehouse.iceberg.rules.rows import castable, not_null
 from lakehouse.iceberg.run import Partitions, Run
+from lakehouse.iceberg.spans import joined
 from lakehouse.iceberg.table import (
     Append,
     Column,
@@ -33,17 +35,18 @@ from lakehouse.iceberg.writing.stage import with_properties
 from lakehouse_tests.iceberg.declarations import content, rows_of
 
 Row = tuple[str, str, int, int]
-"""A key, a text that may be a number, a version, and which of three partitions it lies in."""
+"""A key, a text that may be a number, a version, and which of three partitions it lies in; 3 for none."""
 Shape = Literal["merge", "append", "overwrite", "partitions", "versions"]
 Kind = Literal["date", "string", "int"]
 LEFT_OUT = "skip"
 """The key of the rows that the function leaves out by itself."""
 _SOURCE = [Column("_source_file", "string"), Column("_source_sha256", "string"), Column("_source_row", "bigint")]
 _PLACES: dict[Kind, list[Any]] = {
-    "date": [date(2024, 1, 1), date(2024, 1, 2), date(2024, 1, 9)],
-    "string": ["east", "south", "west"],
-    "int": [1, 2, 7],
+    "date": [date(2024, 1, 1), date(2024, 1, 2), date(2024, 1, 9), None],
+    "string": ["east", "south", "west", None],
+    "int": [1, 2, 7, None],
 }
+"""The last is in no partition."""
 _serial = count()
 
 
@@ -111,7 +114,7 @@ class Lakehouse:
             columns=[*columns, Column("v", "int"), *_SOURCE],
             partitioning=[spec],
             write=modes[self.shape],
-            rules=[castable("v", "int")],
+            rules=[castable("v", "int"), *([not_null("d")] if self.shape == "versions" else [])],
             versions=Versions("k", ("n", "_source_file", "_source_row", "_source_sha256"))
             if self.shape == "versions"
             else None,
@@ -183,14 +186,19 @@ class Lakehouse:
     def _partitions(self, *, anew: bool) -> Partitions | None:
         if not self.table.overwritten_by:
             return None
-        places = _PLACES[self.kind]
+        places = _PLACES[self.kind][:-1]
         owed = set(places) if anew else owed_values(self.engine, self.table, self.inputs)
-        values = [value for value in places if value in owed]
+        # A row without a partition goes along with the newest one.
+        values = [value for value in places if value in owed] or (places[-1:] if owed else [])
         if not values:
             return None
         step: Any = timedelta(1) if self.kind == "date" else 1
-        spans = () if self.kind == "string" else tuple((value, value + step) for value in values)
-        return Partitions(tuple(map(str, values)), spans)
+        spans, all_spans = (
+            () if self.kind == "string" else tuple((value, value + step) for value in found)
+            for found in (values, places)
+        )
+        every = AllPartitions(tuple(joined(all_spans))) if all_spans else AllPartitions(values=frozenset(places))
+        return Partitions(tuple(map(str, values)), spans, every)
 
     def _function(self, *, mended: bool) -> Callable[..., DataFrame]:
         def changed(delivered: DataFrame) -> DataFrame:
@@ -207,8 +215,8 @@ class Lakehouse:
         ) -> DataFrame:
             return newest_accepted(
                 self.table,
-                changed(delivered),
-                rivals=[changed(elsewhere)],
+                changed(delivered.unionByName(elsewhere.where("d IS NULL"))),
+                rivals=[changed(elsewhere.where("d IS NOT NULL"))],
                 standing=stands,
                 elsewhere=stands_elsewhere,
             )

@@ -14,7 +14,7 @@ ROWS = st.lists(
         st.sampled_from(["a", "b", "c", LEFT_OUT]),
         st.sampled_from(["1", "2", "bad", "mend"]),
         st.integers(1, 3),
-        st.integers(0, 2),
+        st.integers(0, 3),
     ),
     min_size=1,
     max_size=4,
@@ -27,7 +27,9 @@ STEPS = st.one_of(
 SHAPES = st.sampled_from(["merge", "append", "overwrite", "partitions", "versions"])
 KINDS = st.sampled_from(["date", "string", "int"])
 
-FIRST = Deliver("x.csv", (("a", "1", 1, 0), ("b", "bad", 1, 1), ("c", "mend", 1, 1), (LEFT_OUT, "1", 1, 2)))
+FIRST = Deliver(
+    "x.csv", (("a", "1", 1, 0), ("b", "bad", 1, 1), ("c", "mend", 1, 1), (LEFT_OUT, "1", 1, 2), ("e", "1", 1, 3))
+)
 SECOND = Deliver("x.csv", (("a", "2", 2, 2), ("b", "2", 2, 1), ("b", "bad", 3, 0), ("d", "1", 1, 0)))
 STORY: list[Step] = [
     FIRST,
