@@ -56,7 +56,7 @@ def test_a_range_replaces_its_days_in_one_run(build, days, embedded_engine, inst
 def test_checks_say_which_partitions_they_evaluated(build, days):
     result = build(days(), partition=("2024-01-01", "2024-01-02"))
 
-    assert {check.name for check in result.checks} == {"between_v", "in_partitions", "refused_share"}
+    assert {check.name for check in result.checks} == {"between_v", "in_partitions"}
     assert all(check.metadata["partitions"] == ["2024-01-01", "2024-01-02"] for check in result.checks)
 
 
