@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lakehouse.cli.clear_values import Shown
 from lakehouse.cli.effects import effect, watch
 from lakehouse.cli.leave import written
 from lakehouse.cli.output import FORMATS, Format, json_list, render
@@ -42,14 +43,17 @@ def sql(state: State, statements: str, form: Format, write: bool) -> None:
         leave.need_leave()
     with state.progress("Starting Spark"):
         state.engine.spark  # noqa: B018
-    locked = sorted({*leave.tables, *called_tables(parts)})
+    locked, shown = sorted({*leave.tables, *called_tables(parts)}), Shown()
     with _locked(state, locked), _printing(form, len(parts)) as show:
         for number, statement in enumerate(parts, start=1):
             with _explained(state, number, len(parts)), state.progress("Running SQL"):
-                text, is_result = _run(state, statement, leave.tables, form)
+                text, is_result = _run(state, statement, leave.tables, form, shown)
             show(text, is_result)
     for line in leave.recomputed():
         click.echo(line, err=True)
+    notice = shown.notice(lambda: state.engine.catalog.tables(), lambda: state.declared)
+    if notice:
+        click.echo(notice, err=True)
 
 
 def _from_stdin() -> str:
@@ -95,7 +99,7 @@ def _locked(state: State, tables: Sequence[str]) -> Iterator[None]:
         yield
 
 
-def _run(state: State, statement: str, locked: Sequence[str], form: Format) -> tuple[str, bool]:
+def _run(state: State, statement: str, locked: Sequence[str], form: Format, shown: Shown) -> tuple[str, bool]:
     """Run one statement; return what to print, and whether that is rows.
 
     :param locked: the declared tables that may be written to.
@@ -107,6 +111,7 @@ def _run(state: State, statement: str, locked: Sequence[str], form: Format) -> t
     before = watch(state.engine.catalog, statement)
     frame = spark.sql(statement)
     carry_after(state.engine, statement)
+    shown.add(statement, frame.columns)
     if not frame.columns:
         return effect(state.engine.catalog, statement, before), False
     return _rendered(frame, form), True

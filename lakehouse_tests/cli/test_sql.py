@@ -252,3 +252,12 @@ def test_no_statement_changes_a_declared_table_without_leave(lakehouse, write):
     ran = lakehouse("sql", write)
     assert ran.code != 0
     assert lakehouse("sql", "--format", "csv", "TABLE lakehouse.silver.fruits").out == ["id", "1"]
+
+
+def test_personal_values_that_are_shown_are_said_once(lakehouse):
+    table = "silver.bnpl_transactions_clean"
+    made = f"CREATE NAMESPACE silver; CREATE TABLE {table} AS SELECT 1 AS customer_id, 'a@b.c' AS customer_email"
+    assert lakehouse("sql", "--write", made).code == 0
+    ran = lakehouse("sql", f"SELECT customer_id AS x FROM {table}; SELECT customer_email FROM {table}")
+    assert ran.err == [f"This shows personal values in clear: customer_email, customer_id of {table}."]
+    assert lakehouse("sql", f"SELECT count(*) AS n FROM {table}").err == []
