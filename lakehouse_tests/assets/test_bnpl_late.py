@@ -123,7 +123,7 @@ def test_a_version_of_the_far_future_does_not_win_for_ever(five_days: Pipeline) 
     assert (clean(five_days)[10], clean(five_days)[11]) == ((DAYS[1], "10.00"),) * 2
     assert sorted(five_days.rows(f"SELECT transaction_id, _reasons FROM {QUARANTINE}")) == [
         ("10", ["not_after_created_at__ingested_at"]),
-        ("11", ["castable_amount"]),
+        ("11", ["castable_amount", "not_null_amount"]),
     ]
 
 
