@@ -3,6 +3,7 @@
 import os
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -10,13 +11,14 @@ from pathlib import Path
 
 from lakehouse.resources.jvm import prepare
 from lakehouse.resources.spark import session_configuration
+from lakehouse.resources.spark_address import problem_of
 from lakehouse.resources.temporary import prepare_temporary_folder
 from lakehouse.settings import Settings
 
 
 @contextmanager
 def running_server(settings: Settings) -> Iterator[str]:
-    """A server on a free port, for as long as the block takes; a client waits for it to answer."""
+    """A server on a free port, for as long as the block takes, which begins once it answers."""
     with closing(socket.create_server(("127.0.0.1", 0))) as probe:
         port = probe.getsockname()[1]
     prepare(settings)
@@ -29,8 +31,12 @@ def running_server(settings: Settings) -> Iterator[str]:
     server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", *options, "spark-internal"]
     submit = Path(os.environ["SPARK_HOME"]) / "bin" / "spark-submit"
     process = subprocess.Popen([submit, *server], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    remote = f"sc://127.0.0.1:{port}"
     try:
-        yield f"sc://127.0.0.1:{port}"
+        while problem_of(remote):
+            assert process.poll() is None, "the server died"
+            time.sleep(0.2)
+        yield remote
     finally:
         process.kill()
         process.wait()

@@ -15,7 +15,7 @@ from lakehouse.iceberg.inspecting.changed_partitions import changed_values
 from lakehouse.iceberg.inspecting.outside_values import outside_values
 from lakehouse.iceberg.outcome import Pin, RuleResult
 from lakehouse.iceberg.owed_partitions import left_to_none, waiting_values
-from lakehouse.iceberg.quoting import among
+from lakehouse.iceberg.quoting import among, literal
 from lakehouse.iceberg.read import Input
 from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.run import Partitions, Run, text
@@ -23,6 +23,8 @@ from lakehouse.iceberg.table import IcebergTable
 
 HAS_PARTITION = "has_partition"
 """Name of the rule that such rows break, and their reason in the quarantine."""
+IS_LEFT_OUT = f"array_contains(_reasons, {literal(HAS_PARTITION)})"
+"""The SQL predicate of such rows in the quarantine."""
 
 
 @dataclass(frozen=True)

@@ -128,10 +128,11 @@ def test_a_version_of_the_far_future_does_not_win_for_ever(five_days: Pipeline) 
 
 
 def test_a_corrected_row_leaves_the_quarantine(five_days: Pipeline) -> None:
-    bad = [line(50, "2999-01-01", customer=9), line(51, DAYS[0], amount="1.005"), line("", DAYS[0])]
+    undated = line(50, "2999-01-01", customer=9, created=f"{DAYS[0]}T12:00:00+08:00")
+    bad = [undated, line(51, DAYS[0], amount="1.005"), line("", DAYS[0])]
     put(five_days, "bad.csv", *bad, second=1)
     assert five_days.rows(f"SELECT count(1) FROM {QUARANTINE}") == [(3,)]
-    good = [line(50, DAYS[3], created="2999-01-02T00:00:00+08:00"), line(51, DAYS[0], amount="1.01")]
+    good = [line(50, DAYS[3]), line(51, DAYS[0], amount="1.01")]
     assert put(five_days, "good.csv", *good, second=2).success
     assert five_days.rows(f"SELECT _source_file, _source_row FROM {QUARANTINE}") == [("bad.csv", 3)]
     assert {50, 51} <= clean(five_days).keys()

@@ -57,7 +57,7 @@ def test_a_refused_run_is_published_by_a_person_who_says_why(held, home: Path) -
 
 
 def test_a_run_that_was_not_refused_is_not_published(held) -> None:
-    ran = held("publish", "silver.fruits", "--run", "nothing", "--why", "why")
+    ran = held("publish", "silver.fruits", "--run", "nothing", "--why", "it was sent by mistake")
     assert ran.code == 2
     assert "keeps no refused candidate of run 'nothing'" in ran.err[0]
 
@@ -66,7 +66,7 @@ def test_a_candidate_that_the_table_went_on_without_is_not_published(held, home:
     run_id = refused_run(home)
     held("sql", "--write", "DELETE FROM bronze.raw_fruits WHERE fruit = 'banana'")
     assert held("retry", "silver.fruits").code == 0
-    ran = held("publish", "silver.fruits", "--run", run_id, "--why", "why")
+    ran = held("publish", "silver.fruits", "--run", run_id, "--why", "it was sent by mistake")
     assert ran.code == 2
     assert "was written since" in ran.err[0]
     assert fruits(held) == ["Apple"]
@@ -136,8 +136,13 @@ def test_the_deliveries_that_a_name_stands_for_are_listed(twice) -> None:
 
 def test_a_delivery_is_rejected_by_its_content(twice, home: Path) -> None:
     """What it alone gave goes, and where another delivery gave the same before, its values come back."""
-    last = twice("reject", "daily.csv", "--feed", "fruits", "--why", "why").out[-2].split("|")[-1].strip()
-    ran = twice("reject", "daily.csv", "--feed", "fruits", "--why", "why", "--sha256", last)
+    last = (
+        twice("reject", "daily.csv", "--feed", "fruits", "--why", "it was sent by mistake")
+        .out[-2]
+        .split("|")[-1]
+        .strip()
+    )
+    ran = twice("reject", "daily.csv", "--feed", "fruits", "--why", "it was sent by mistake", "--sha256", last)
     assert ran.out[0] == "silver.fruits_quarantine: 1 row of daily.csv taken out."
     assert ran.out[1].startswith("bronze.raw_fruits: 3 rows of daily.csv taken out. The file is kept as rejected/")
     assert twice("ingest", "fruits").code == 0
@@ -148,7 +153,7 @@ def test_a_delivery_is_rejected_by_its_content(twice, home: Path) -> None:
 
 
 def test_a_hash_that_no_delivery_has_is_named(twice) -> None:
-    ran = twice("reject", "daily.csv", "--feed", "fruits", "--why", "why", "--sha256", "zz")
+    ran = twice("reject", "daily.csv", "--feed", "fruits", "--why", "it was sent by mistake", "--sha256", "zz")
     assert ran.code == 2
     assert "No delivery of 'daily.csv' has a hash that begins with 'zz'; there are" in ran.err[0]
 
@@ -162,7 +167,7 @@ def test_a_file_that_was_published_against_the_rules_is_taken_out_again(held, ho
 
 
 def test_a_file_that_nobody_delivered_is_named(held) -> None:
-    ran = held("reject", "pear.csv", "--feed", "fruits", "--why", "why")
+    ran = held("reject", "pear.csv", "--feed", "fruits", "--why", "it was sent by mistake")
     assert ran.code == 2
     assert "bronze.raw_fruits has no row of a file 'pear.csv'" in ran.err[0]
 

@@ -84,7 +84,7 @@ def test_versions_are_declared_later(embedded_engine: Engine) -> None:
 
 def test_another_write_mode_changes_nothing_of_it(embedded_engine: Engine) -> None:
     published(embedded_engine, STAMPED, "1 AS id, 1 AS v", "2 AS id, 99 AS v")
-    published(embedded_engine, replace(TABLE, write=Overwrite()), DELIVERED)
+    published(embedded_engine, replace(TABLE, write=Overwrite()), DELIVERED, REFUSED)
     assert content(embedded_engine, QUARANTINE, "id") == [("2",)]
 
 

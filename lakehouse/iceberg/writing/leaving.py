@@ -6,11 +6,12 @@ after a change of the function, or of what its source had before, says of each r
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.history import History, read_history
+from lakehouse.iceberg.history import History, Snapshot, read_history
+from lakehouse.iceberg.left_out import IS_LEFT_OUT
 from lakehouse.iceberg.outcome import Pin
 from lakehouse.iceberg.quoting import identifier
 from lakehouse.iceberg.read import Input, read, read_main
@@ -41,6 +42,8 @@ class Decided:
     """The partitions of which it looks at all rows, where nothing tells these from others."""
     again: bool = False
     """Whether it may read rows that were accepted before."""
+    undone: "Sequence[DataFrame]" = ()
+    """Rows that a run took out of the quarantine for a version of them, which it then did not publish."""
 
     @property
     def is_any(self) -> bool:
@@ -64,24 +67,34 @@ def plan_decided(
     tracked = {name: given for name, given in read_here.items() if set(_SOURCE) <= set(frames[name].columns)}
     own = [name for name, given in tracked.items() if not given.outside]
     target, quarantined = read_history(engine, table.name), read_history(engine, table.quarantine.name)
-    was_left = _was_left(target, quarantined)
+    unpublished = _unpublished(target, quarantined)
+    was_left = target.main is None or bool(unpublished)
     is_again = was_left or is_full or any(pins[name].since_snapshot_id is None for name in own)
-    if quarantined.main is None or not quarantined.main.rows:
+    undone = _undone(engine, quarantined, unpublished) if table.versions else []
+    is_empty = quarantined.main is None or not quarantined.main.rows
+    if is_empty and not undone:
         return Decided(again=is_again)
     sources = {given.table: pins[name] for name, given in tracked.items()}
     is_less = run.anew or any(_may_have_less(engine, target, pin) for pin in sources.values())
-    is_whole = isinstance(table.write, Merge) and is_full and not run.partitions
+    kept = [read(engine, Pin(pin.table, pin.snapshot_id)) for pin in sources.values()] if is_less else []
+    decided = Decided(again=is_again, undone=[_still_there(frame, kept) for frame in undone])
+    if is_empty:
+        return decided
     rows = [frames[name] for name in own] if is_again and _is_by_source(table) else []
-    if was_left and target.main and set(_SOURCE) <= set(table.column_names):
-        # What that run would have refused, and stands still as it did not publish.
-        rows.append(read(engine, Pin(table.name, target.main.snapshot_id)))
-    return Decided(
-        rows=rows,
-        kept=[read(engine, Pin(pin.table, pin.snapshot_id)) for pin in sources.values()] if is_less else (),
+    is_whole = isinstance(table.write, Merge) and is_full and not run.partitions
+    return replace(
+        decided,
+        rows=[*rows, *(_standing(engine, table, target) if was_left else [])],
+        kept=kept,
         everything=is_whole or isinstance(table.write, Overwrite),
         partitions=run.partitions if table.overwritten_by and is_full and not tracked else None,
-        again=is_again,
     )
+
+
+def _standing(engine: Engine, table: IcebergTable, target: History) -> "list[DataFrame]":
+    """Return what a run that did not publish would have refused, and stands still."""
+    keeps_source = set(_SOURCE) <= set(table.column_names)
+    return [read(engine, Pin(table.name, target.main.snapshot_id))] if target.main and keeps_source else []
 
 
 def _is_by_source(table: IcebergTable) -> bool:
@@ -96,19 +109,51 @@ def _may_have_less(engine: Engine, target: History, pin: Pin) -> bool:
     return read_history(engine, pin.table).appends_between(since, pin.snapshot_id) is None
 
 
-def _was_left(target: History, quarantined: History) -> bool:
-    """Whether the quarantine was written by a run that then did not publish, so that its rows may be read again.
+def _unpublished(target: History, quarantined: History) -> list[Snapshot]:
+    """Return the commits to the quarantine of runs that then did not publish, so that their rows may be read again.
 
-    Such as one that was killed. It is looked for since the table was last computed from other inputs.
+    Such as one that was killed. They are looked for since the table was last computed from other inputs.
     """
+    line = [found for found in quarantined.line if found.stamp]
     if target.main is None:
-        return True
+        return line
     marks = target.main.stamp.inputs if target.main.stamp else {}
     alike = [found for found in target.line if found.stamp and found.stamp.inputs == marks]
     published = {found.stamp.run_id for found in alike if found.stamp} - {""}
     floor = min((found.committed_at for found in alike), default=target.main.committed_at)
-    recent = (found for found in quarantined.line if found.committed_at >= floor and found.stamp)
-    return any(found.stamp.run_id not in published for found in recent if found.stamp)
+    recent = (found for found in line if found.committed_at >= floor)
+    return [found for found in recent if found.stamp and found.stamp.run_id not in published]
+
+
+def _undone(engine: Engine, quarantined: History, commits: Sequence[Snapshot]) -> "list[DataFrame]":
+    """Return the rows that some commits took out of the quarantine, and that it does not have again since.
+
+    Rows without a partition are brought there, and taken out, by every write that sees them.
+    """
+    found = []
+    for commit in commits:
+        if commit.parent_id not in quarantined.snapshots or not _takes_rows_out(commit):
+            continue
+        before = read(engine, Pin(quarantined.table, commit.parent_id))
+        after = read(engine, Pin(quarantined.table, commit.snapshot_id))
+        gone = before.join(after, "_row_key", "left_anti").where(f"NOT {IS_LEFT_OUT}")
+        now = read_main(engine, quarantined.table)
+        found.append(gone.join(now, "_row_key", "left_anti"))
+    return found
+
+
+def _still_there(rows: "DataFrame", kept: "Sequence[DataFrame]") -> "DataFrame":
+    """Return the rows that a source still has, where any may be gone from it."""
+    if not kept:
+        return rows
+    there = kept[0].select(*_SOURCE)
+    for frame in kept[1:]:
+        there = there.unionByName(frame.select(*_SOURCE))
+    return rows.join(there, _SOURCE, "left_semi")
+
+
+def _takes_rows_out(commit: Snapshot) -> bool:
+    return commit.operation in ("overwrite", "delete")
 
 
 def leaving(engine: Engine, table: IcebergTable, decided: Decided, candidate: Candidate, given: "Split") -> "DataFrame":
@@ -122,6 +167,19 @@ def leaving(engine: Engine, table: IcebergTable, decided: Decided, candidate: Ca
     if given.refused_count:
         keys = keys.join(candidate.quarantine_rows(given.refused).select("_row_key"), "_row_key", "left_anti")
     return keys.dropDuplicates(["_row_key"]).localCheckpoint()
+
+
+def undone_rows(table: IcebergTable, decided: Decided) -> "DataFrame | None":
+    """Return the rows that a run took out for nothing, as the quarantine has them; None where there are none."""
+    assert table.quarantine is not None
+    names = [identifier(name) for name in written_columns(table.quarantine)]
+    frames = [frame.selectExpr(*names) for frame in decided.undone]
+    if not frames:
+        return None
+    rows = frames[0]
+    for frame in frames[1:]:
+        rows = rows.unionByName(frame)
+    return rows.dropDuplicates(["_row_key"])
 
 
 def removal(table: IcebergTable, keys: "DataFrame") -> "DataFrame":

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.left_out import HAS_PARTITION, LeftOut, has_partition
+from lakehouse.iceberg.left_out import HAS_PARTITION, IS_LEFT_OUT, LeftOut, has_partition
 from lakehouse.iceberg.outcome import Outcome, Published, Quarantined, RuleResult
 from lakehouse.iceberg.quoting import identifier, literal
 from lakehouse.iceberg.read import read, read_main
@@ -33,8 +33,7 @@ def quarantine_left_out(attempt: Attempt, found: Sequence[LeftOut], write: Write
         for other in rows[1:]:
             held = held.unionByName(other)
         held = held.dropDuplicates(["_row_key"])
-        reason = f"array_contains(_reasons, {literal(HAS_PARTITION)})"
-        standing = read_main(attempt.engine, target.name).where(reason)
+        standing = read_main(attempt.engine, target.name).where(IS_LEFT_OUT)
         gone = standing.join(held.select("_row_key"), "_row_key", "left_anti")
         names = [identifier(name) for name in written_columns(target)]
         return held.selectExpr(*names, f"false AS {DELETED}").unionByName(gone.selectExpr(*names, f"true AS {DELETED}"))

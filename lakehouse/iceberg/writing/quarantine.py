@@ -12,7 +12,7 @@ from lakehouse.iceberg.read import read_main
 from lakehouse.iceberg.run import Run
 from lakehouse.iceberg.table import IcebergTable, Merge
 from lakehouse.iceberg.writing.candidate import DELETED, Candidate
-from lakehouse.iceberg.writing.leaving import delivered_in_type, leaving, removal
+from lakehouse.iceberg.writing.leaving import delivered_in_type, leaving, removal, undone_rows
 from lakehouse.iceberg.writing.stage import Attempt
 from lakehouse.iceberg.writing.verdict import Split
 
@@ -33,20 +33,32 @@ def quarantine(attempt: Attempt, candidate: Candidate, write: Write, given: Spli
         return None
     if attempt.decided.is_any:
         attempt.leaving.append(leaving(engine, candidate.table, attempt.decided, candidate, given))
-    standing = _standing_rows(engine, candidate.table)
-    if not given.refused_count and not standing:
+    standing, undone = _standing_rows(engine, candidate.table), undone_rows(candidate.table, attempt.decided)
+    if not given.refused_count and not standing and undone is None:
         return None
 
     def changes() -> "DataFrame":
         # Few rows in one partition need no shuffle to tell the equal ones apart.
         refused = given.refused.coalesce(1) if given.refused_count < FEW_WHOLE else given.refused
         held = candidate.quarantine_rows(refused).selectExpr("*", f"false AS {DELETED}")
-        corrected = _corrected(engine, candidate, given) if _standing_rows(engine, candidate.table) else None
-        return held if corrected is None else held.unionByName(corrected)
+        if undone is not None:
+            held = held.unionByName(_back(candidate, given, undone, held))
+        if not _standing_rows(engine, candidate.table):
+            return held
+        corrected = _corrected(candidate, given, read_main(engine, target.name))
+        return held.unionByName(removal(candidate.table, corrected))
 
     outcome = write(engine, target, changes, run=Run(attempt.run.run_id))
     new_rows = outcome.inserted_rows if isinstance(outcome, Published) else 0
     return Quarantined(target.name, given.refused_count, new_rows or 0, outcome.snapshot_id)
+
+
+def _back(candidate: Candidate, given: Split, undone: "DataFrame", held: "DataFrame") -> "DataFrame":
+    """Return the rows that come back: no version that goes on corrects them, and this write refuses others."""
+    rows = undone
+    for settled in (_corrected(candidate, given, undone), held):
+        rows = rows.join(settled.select("_row_key"), "_row_key", "left_anti")
+    return rows.selectExpr("*", f"false AS {DELETED}")
 
 
 def _standing_rows(engine: Engine, table: IcebergTable) -> int:
@@ -57,8 +69,8 @@ def _standing_rows(engine: Engine, table: IcebergTable) -> int:
     return main.rows if main else 0
 
 
-def _corrected(engine: Engine, candidate: Candidate, given: Split) -> "DataFrame":
-    """Return the quarantine's rows of which an accepted version, at least as new, is among those that go on."""
+def _corrected(candidate: Candidate, given: Split, held: "DataFrame") -> "DataFrame":
+    """Return the keys of quarantined rows of which an accepted version, at least as new, is among those that go on."""
     from pyspark.sql.functions import expr
 
     table = candidate.table
@@ -66,13 +78,12 @@ def _corrected(engine: Engine, candidate: Candidate, given: Split) -> "DataFrame
     assert table.quarantine is not None
     first = table.versions.newest[0]
     accepted = candidate.accepted(given.rows).selectExpr(*map(identifier, (*table.versions.of, first)))
-    held = read_main(engine, table.quarantine.name)
     same = " AND ".join(f"{delivered_in_type(table, name, 'q')} = a.{identifier(name)}" for name in table.versions.of)
     newer = f"coalesce({delivered_in_type(table, first, 'q')} <= a.{identifier(first)}, true)"
     corrected = having(held.alias("q"), accepted.alias("a"), expr(f"{same} AND {newer}"), given.count)
     mode = table.quarantine.write
     assert isinstance(mode, Merge)
-    return removal(table, corrected.select(*mode.on, *mode.near))
+    return corrected.select(*mode.on, *mode.near)
 
 
 def leave(engine: Engine, table: IcebergTable, run: Run, write: Write, keys: "Sequence[DataFrame]") -> None:
