@@ -33,7 +33,9 @@ KEPT = {table.name: table for table in (DELIVERED, MERGED, COPIES, PEOPLE)}
 
 
 def asset_of(table: IcebergTable, given: Input) -> dg.AssetsDefinition:
-    @iceberg_asset(table, inputs={"delivered": given})
+    days = dg.DailyPartitionsDefinition("2024-01-01") if table.overwritten_by else None
+
+    @iceberg_asset(table, inputs={"delivered": given}, partitions_def=days)
     def computed(delivered):
         return delivered.where("name IS NULL OR name <> 'skip'")
 
