@@ -1,4 +1,8 @@
-"""The file of the embedded catalog, looked at before a client opens it, which would make an empty one in silence."""
+"""The file of the embedded catalog, looked at before a client opens it, which would make an empty one in silence.
+
+Only SQLite itself opens the file: to close it in any other way takes away the locks that this process has on it, after
+which another one may delete the log of changes that this one goes on reading (https://sqlite.org/howtocorrupt.html).
+"""
 
 import re
 import sqlite3
@@ -8,7 +12,6 @@ from pathlib import Path
 
 from lakehouse.errors import CatalogDamaged
 
-_SIGNATURE = b"SQLite format 3\0"
 _TABLES = ("iceberg_tables", "iceberg_namespace_properties")
 _UNIQUE = re.compile(r"-[0-9a-f-]{32,36}$")
 """What a location ends in so that no other table has the same."""
@@ -57,9 +60,6 @@ def _is_unused(file: Path) -> bool:
         return True
     if not file.is_file():
         return False
-    with file.open("rb") as opened:
-        if opened.read(len(_SIGNATURE)) != _SIGNATURE:
-            raise damaged(file, "it does not begin as a SQLite database does")
     try:
         with _explained(file), closing(_open(file)) as connection:
             return not _has_names(connection)

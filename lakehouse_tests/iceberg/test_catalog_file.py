@@ -1,5 +1,7 @@
 """A catalog that is missing or damaged beside its tables: nothing begins anew, and each error says what to do."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +18,16 @@ from lakehouse.settings import Settings
 pytestmark = pytest.mark.unit
 
 NAME = "silver.fruits"
+_MAKE_TABLE = """
+import sqlite3, sys
+file = sqlite3.connect(sys.argv[1])
+# As a JVM's connections are, and from then on all. The last one to close deletes the log of changes.
+file.execute("PRAGMA journal_mode = WAL")
+columns = "catalog_name, table_namespace, table_name, metadata_location"
+file.execute(f"INSERT INTO iceberg_tables ({columns}) VALUES ('lakehouse', 'silver', ?, 'nowhere')", [sys.argv[2]])
+file.commit()
+file.close()
+"""
 
 
 @pytest.fixture
@@ -50,6 +62,23 @@ def test_a_catalog_whose_tables_were_dropped_is_no_lost_one(settings: Settings, 
     Catalog.of(settings).client.drop_table(NAME)
     assert list((settings.home / "warehouse").rglob("*.metadata.json"))
     assert Catalog.of(settings).tables() == []
+
+
+def test_another_look_at_the_catalog_does_not_hide_what_other_processes_change(settings: Settings, file: Path) -> None:
+    """A log of changes that is deleted under a process that reads it shows the tables of that moment for ever."""
+
+    def make_elsewhere(table: str) -> None:
+        subprocess.run([sys.executable, "-c", _MAKE_TABLE, str(file), table], check=True)
+
+    make_elsewhere("a")
+    first = Catalog.of(settings)
+    assert first.tables() == ["silver.a", NAME]
+    # Opens the file too, and closes it.
+    assert Catalog.of(settings).tables() == ["silver.a", NAME]
+    make_elsewhere("b")
+    assert first.tables() == ["silver.a", "silver.b", NAME]
+    make_elsewhere("c")
+    assert first.tables() == ["silver.a", "silver.b", "silver.c", NAME]
 
 
 def test_a_file_that_is_no_database_is_named(settings: Settings, file: Path) -> None:
