@@ -15,12 +15,10 @@ from lakehouse.resources.checks import checked_rules, severity
 from lakehouse.resources.keys import table_name
 
 PROBE = """
-import sys, time
-began = time.monotonic()
+import sys
 import lakehouse.definitions
-took = time.monotonic() - began
 heavy = {"pyspark", "pyiceberg", "py4j", "pandas", "boto3", "dagster_pyspark"} & set(sys.modules)
-print(took, *heavy)
+print(*heavy)
 """
 
 
@@ -31,9 +29,7 @@ def test_loading_starts_nothing(tmp_path):
         [sys.executable, "-c", PROBE], env=bare, cwd=tmp_path, capture_output=True, text=True, check=True
     )
 
-    took, *heavy = found.stdout.split()
-    assert heavy == []
-    assert float(took) < 10  # About 2 s on a machine that has nothing else to do.
+    assert found.stdout.split() == []
     assert list(tmp_path.iterdir()) == []
 
 

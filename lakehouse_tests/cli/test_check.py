@@ -19,7 +19,7 @@ def test_all_checks_are_evaluated_and_nothing_is_written(lakehouse, home: Path) 
     before = snapshots(lakehouse)
     ran = lakehouse("check")
     assert (ran.code, ran.err) == (0, [])
-    assert "silver.fruits: 7 of 7 checks hold" in ran.out
+    assert "silver.fruits: 7 of 8 checks hold" in ran.out
     assert all(" hold" in line for line in ran.out)
     assert snapshots(lakehouse) == before
     with open_instance(settings_at(home)) as instance:
@@ -33,7 +33,7 @@ def test_a_check_that_fails_is_shown_and_named(lakehouse) -> None:
     ran = lakehouse("check", "lakehouse.silver.fruits")
     assert ran.code == 1
     table, *failed = ran.out
-    assert table == "silver.fruits: 3 of 7 checks hold"
+    assert table == "silver.fruits: 4 of 8 checks hold"
     assert "  WARN not_null_fruit: fruit is not null: 1 of 158 rows break it." in failed
     assert len(ran.err) == 3
     assert "lakehouse: silver.fruits: check unique_fruit failed: fruit is unique: 1 of 158 rows break it." in ran.err
