@@ -1,5 +1,7 @@
-"""Joins where one side is small, and Spark cannot know it."""
+"""Joins where one side is small, and Spark cannot know it; and unions of any number of frames."""
 
+from collections.abc import Iterable
+from functools import reduce
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -9,6 +11,14 @@ FEW = 1_000_000
 """Rows of a key and a few numbers that one process holds with ease."""
 FEW_WHOLE = 10_000
 """Rows of all columns that one process holds with ease."""
+
+
+def together(frames: "Iterable[DataFrame]", *, allow_missing: bool = False) -> "DataFrame":
+    """Return the rows of one or more frames, columns by name.
+
+    :param allow_missing: whether a frame may lack columns of others; they are null there.
+    """
+    return reduce(lambda rows, more: rows.unionByName(more, allowMissingColumns=allow_missing), frames)
 
 
 def having(rows: "DataFrame", keys: "DataFrame", on: "list[str] | Column", count: int) -> "DataFrame":

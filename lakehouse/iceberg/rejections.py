@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.evolving.state import names_at
 from lakehouse.iceberg.history import History, Snapshot, read_history
+from lakehouse.iceberg.joins import together
 from lakehouse.iceberg.outcome import Pin
 from lakehouse.iceberg.quoting import identifier, literal
 from lakehouse.iceberg.read import Input, read
@@ -103,10 +104,7 @@ def rows_taken_out(engine: Engine, left: TakenOut) -> "DataFrame":
     named = [_rows_of_delivery(engine, history, left, found) for found in left.commits if _SHA256 in found.summary]
     followed = [_difference(engine, history, left, found) for found in left.commits if _SHA256 not in found.summary]
     frames = [frame for frame in (*named, *followed) if frame is not None]
-    rows = read(engine, Pin(left.source, left.until)).where("false")
-    for frame in frames:
-        rows = rows.unionByName(frame)
-    return rows
+    return together([read(engine, Pin(left.source, left.until)).where("false"), *frames])
 
 
 def _rows_of_delivery(engine: Engine, history: History, left: TakenOut, commit: Snapshot) -> "DataFrame | None":

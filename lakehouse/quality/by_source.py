@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.joins import together
 from lakehouse.iceberg.outcome import Pin
 from lakehouse.iceberg.quoting import among, identifier
 from lakehouse.iceberg.read import read, read_main
@@ -35,10 +36,8 @@ def places(engine: Engine, target: IcebergTable, read_rows: Mapping[str, Read]) 
 
     :param read_rows: what was read, by source.
     """
-    frames = [_known(target, read(engine, one.pin, one.where)) for one in read_rows.values()]
-    rows = frames[0]
-    for frame in frames[1:]:
-        rows = rows.unionByName(frame, allowMissingColumns=True)
+    known = (_known(target, read(engine, one.pin, one.where)) for one in read_rows.values())
+    rows = together(known, allow_missing=True)
     counted = _placed(engine, target, rows).groupBy("place").count().collect()
     found = Counter({row["place"]: row["count"] for row in counted})
     return {place: found[place] for place in PLACES}

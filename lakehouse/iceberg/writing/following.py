@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.joins import together
 from lakehouse.iceberg.outcome import Pin
 from lakehouse.iceberg.quoting import identifier
 from lakehouse.iceberg.read import Input, read
@@ -41,11 +42,8 @@ def following(attempt: Attempt, inputs: Mapping[str, Input], compute: "Callable[
     engine = attempt.engine
     # All of them in full, since another delivery may have given the same long ago.
     stays = {name: _in_full(engine, given, attempt.pins[name]) for name, given in inputs.items()}
-    went = [compute(**_without_the_rest(engine, inputs, stays, left, source)) for source in left]
-    all_went = went[0]
-    for frame in went[1:]:
-        all_went = all_went.unionByName(frame)
-    return Following(all_went, compute(**stays))
+    went = together(compute(**_without_the_rest(engine, inputs, stays, left, source)) for source in left)
+    return Following(went, compute(**stays))
 
 
 def _in_full(engine: Engine, given: Input, pinned: Pin) -> "DataFrame":

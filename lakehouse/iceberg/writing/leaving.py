@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import History, Snapshot, read_history
+from lakehouse.iceberg.joins import together
 from lakehouse.iceberg.left_out import IS_LEFT_OUT
 from lakehouse.iceberg.outcome import Pin
 from lakehouse.iceberg.quoting import identifier
@@ -146,10 +147,7 @@ def _still_there(rows: "DataFrame", kept: "Sequence[DataFrame]") -> "DataFrame":
     """Return the rows that a source still has, where any may be gone from it."""
     if not kept:
         return rows
-    there = kept[0].select(*_SOURCE)
-    for frame in kept[1:]:
-        there = there.unionByName(frame.select(*_SOURCE))
-    return rows.join(there, _SOURCE, "left_semi")
+    return rows.join(together(frame.select(*_SOURCE) for frame in kept), _SOURCE, "left_semi")
 
 
 def _takes_rows_out(commit: Snapshot) -> bool:
@@ -160,10 +158,7 @@ def leaving(engine: Engine, table: IcebergTable, decided: Decided, candidate: Ca
     """Return the keys of the rows that leave the quarantine for a write, kept: they are told before it is published."""
     assert table.quarantine is not None
     held = read_main(engine, table.quarantine.name)
-    frames = [*_decided(table, decided, held), *_gone(decided, held), *_accepted(candidate, given, held)]
-    keys = frames[0]
-    for frame in frames[1:]:
-        keys = keys.unionByName(frame)
+    keys = together([*_decided(table, decided, held), *_gone(decided, held), *_accepted(candidate, given, held)])
     if given.refused_count:
         keys = keys.join(candidate.quarantine_rows(given.refused).select("_row_key"), "_row_key", "left_anti")
     return keys.dropDuplicates(["_row_key"]).localCheckpoint()
@@ -174,12 +169,7 @@ def undone_rows(table: IcebergTable, decided: Decided) -> "DataFrame | None":
     assert table.quarantine is not None
     names = [identifier(name) for name in written_columns(table.quarantine)]
     frames = [frame.selectExpr(*names) for frame in decided.undone]
-    if not frames:
-        return None
-    rows = frames[0]
-    for frame in frames[1:]:
-        rows = rows.unionByName(frame)
-    return rows.dropDuplicates(["_row_key"])
+    return together(frames).dropDuplicates(["_row_key"]) if frames else None
 
 
 def removal(table: IcebergTable, keys: "DataFrame") -> "DataFrame":

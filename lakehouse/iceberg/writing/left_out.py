@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lakehouse.iceberg.joins import together
 from lakehouse.iceberg.left_out import HAS_PARTITION, IS_LEFT_OUT, LeftOut, has_partition
 from lakehouse.iceberg.outcome import Outcome, Published, Quarantined, RuleResult
 from lakehouse.iceberg.quoting import identifier, literal
@@ -28,11 +29,7 @@ def quarantine_left_out(attempt: Attempt, found: Sequence[LeftOut], write: Write
         return None
 
     def changes() -> "DataFrame":
-        rows = [_refused(attempt, one) for one in found]
-        held = rows[0]
-        for other in rows[1:]:
-            held = held.unionByName(other)
-        held = held.dropDuplicates(["_row_key"])
+        held = together(_refused(attempt, one) for one in found).dropDuplicates(["_row_key"])
         standing = read_main(attempt.engine, target.name).where(IS_LEFT_OUT)
         gone = standing.join(held.select("_row_key"), "_row_key", "left_anti")
         names = [identifier(name) for name in written_columns(target)]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.joins import FEW_WHOLE, having
+from lakehouse.iceberg.joins import FEW_WHOLE, having, together
 from lakehouse.iceberg.outcome import Outcome, Published, Quarantined
 from lakehouse.iceberg.quoting import identifier
 from lakehouse.iceberg.read import read_main
@@ -88,7 +88,8 @@ def _corrected(candidate: Candidate, given: Split, held: "DataFrame") -> "DataFr
 
 def leave(engine: Engine, table: IcebergTable, run: Run, write: Write, keys: "Sequence[DataFrame]") -> None:
     """Take out of the quarantine what leaves it for a write, now that this is published."""
-    for leaving_keys in keys:
-        if table.quarantine is not None and not leaving_keys.isEmpty():
-            gone = removal(table, leaving_keys)
-            write(engine, table.quarantine, lambda gone=gone: gone, run=Run(run.run_id))
+    if table.quarantine is None or not keys:
+        return
+    gone = together(keys).dropDuplicates(["_row_key"])
+    if not gone.isEmpty():
+        write(engine, table.quarantine, lambda: removal(table, gone), run=Run(run.run_id))
