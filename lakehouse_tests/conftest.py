@@ -31,6 +31,8 @@ _ENVIRONMENT = {
     # The second compiler pays off after minutes, and costs half of the processor until then.
     "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1",
 }
+# Each test is a plan and some classes of its own, which run once. The first compiler alone has a small cache by itself.
+_SESSION_JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseParallelGC"
 _UNSET = ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL", "SPARK_REMOTE", "DAGSTER_HOME")
 _KEPT = "LAKEHOUSE_CACHE"
 
@@ -75,9 +77,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "SparkSession":
     from lakehouse.resources.spark import open_session
 
     settings = settings_at(tmp_path_factory.mktemp("session"))
-    # This one lives for minutes.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JDK_JAVA_OPTIONS", "-XX:+UseParallelGC")
+        patch.setenv("JDK_JAVA_OPTIONS", _SESSION_JVM)
         return open_session(settings, Catalog.of(settings))
 
 
@@ -123,6 +124,10 @@ def glue_engine(spark: "SparkSession", aws_settings: Settings) -> Engine:
 def engine(request: pytest.FixtureRequest, spark: "SparkSession") -> Engine:
     """An engine on each kind of catalog in turn."""
     return request.getfixturevalue(f"{request.param}_engine")
+
+
+whatever_the_catalog = pytest.mark.parametrize("engine", ["embedded"], indirect=True)
+"""For a test among those on both catalogs of what Spark does with rows: the catalog has no say in it."""
 
 
 def _engine(spark: "SparkSession", settings: Settings) -> Engine:

@@ -6,6 +6,7 @@ from lakehouse.errors import EvolutionRefused
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.evolving.evolution import apply, ensure, plan
 from lakehouse.iceberg.table import Column, IcebergTable
+from lakehouse_tests.conftest import whatever_the_catalog
 from lakehouse_tests.iceberg.evolving import columns, declared, state_like
 
 
@@ -91,6 +92,7 @@ def test_a_refusal_names_the_column_both_types_and_the_next_step(
     assert refusal.next_step
 
 
+@whatever_the_catalog
 @pytest.mark.parametrize(("before", "after", "message"), REFUSED.values(), ids=REFUSED.keys())
 def test_a_refused_change_leaves_the_table_as_it_is(
     engine: Engine, before: IcebergTable, after: IcebergTable, message: str

@@ -18,6 +18,7 @@ from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.run import Run
 from lakehouse.iceberg.table import Append, Column, IcebergTable
 from lakehouse.iceberg.write import write
+from lakehouse_tests.conftest import whatever_the_catalog
 from lakehouse_tests.iceberg.declarations import DELIVERED, EVENTS, content, delivery, refs, rows_of, snapshot_id
 
 pytestmark = pytest.mark.spark
@@ -46,6 +47,7 @@ def test_stamps_the_commit(engine: Engine) -> None:
     assert main.stamp.declaration == EVENTS.declaration_hash
 
 
+@whatever_the_catalog
 def test_of_no_rows_commits_nothing(engine: Engine) -> None:
     write(engine, EVENTS, rows_of(engine, SCHEMA, [(1, 10)]))
     before = snapshot_id(engine, EVENTS.name)
@@ -53,6 +55,7 @@ def test_of_no_rows_commits_nothing(engine: Engine) -> None:
     assert (snapshot_id(engine, EVENTS.name), refs(engine, EVENTS.name)) == (before, {"main"})
 
 
+@whatever_the_catalog
 @pytest.mark.parametrize("arriving", [[("a", "sha-a")], None], ids=["keys known", "keys looked up"])
 def test_of_a_delivery_again_adds_nothing(engine: Engine, arriving: list | None) -> None:
     compute = delivery(engine, "a", [("1", "x"), ("2", "y")])
@@ -108,6 +111,7 @@ KEYED = IcebergTable(
 )
 
 
+@whatever_the_catalog
 def test_finds_a_key_that_the_table_already_has(engine: Engine) -> None:
     write(engine, KEYED, rows_of(engine, SCHEMA, [(1, 0), (2, 1)]))
     done = write(engine, KEYED, rows_of(engine, SCHEMA, [(2, 0), (3, 1)]))
@@ -144,6 +148,7 @@ def test_finds_a_moment_that_the_table_already_has_wherever_the_machine_stands(e
     assert isinstance(write(embedded_engine, moments, rows), Refused)
 
 
+@whatever_the_catalog
 def test_warns_and_publishes(engine: Engine) -> None:
     done = write(engine, KEYED, rows_of(engine, SCHEMA, [(1, 9)]))
     assert isinstance(done, Published)

@@ -14,6 +14,7 @@ from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.table import IcebergTable, Merge
 from lakehouse.iceberg.write import write
 from lakehouse.iceberg.writing import attempt_merge
+from lakehouse_tests.conftest import whatever_the_catalog
 from lakehouse_tests.iceberg.declarations import (
     DELIVERED,
     PEOPLE,
@@ -47,6 +48,7 @@ def test_inserts_and_updates_by_key(engine: Engine) -> None:
     assert content(engine, PEOPLE.name, "id", "name") == [(1, "ann"), (3, "bob"), (4, "eve")]
 
 
+@whatever_the_catalog
 @pytest.mark.parametrize("row_level", ["copy-on-write", "merge-on-read"])
 def test_of_few_changed_rows_does_not_shuffle_the_table(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, row_level: str
@@ -76,6 +78,7 @@ def test_of_few_changed_rows_does_not_shuffle_the_table(
     assert "BroadcastHashJoin" in plan and "SortMergeJoin" not in plan
 
 
+@whatever_the_catalog
 def test_stamps_only_the_rows_that_change(engine: Engine) -> None:
     land(engine, "a", ("1", "ann"), ("2", "bob"))
     merge(engine)
@@ -105,6 +108,7 @@ def test_reads_on_from_where_a_merge_changed_nothing(engine: Engine) -> None:
     assert merge(engine).pins["delivered"].rows == 0
 
 
+@whatever_the_catalog
 def test_leaves_files_without_a_changed_row(engine: Engine) -> None:
     by_name = replace(PEOPLE, partitioning=["name"])
     land(engine, "a", ("1", "ann"), ("2", "bob"))
@@ -115,6 +119,7 @@ def test_leaves_files_without_a_changed_row(engine: Engine) -> None:
     assert ann and ann < data_files(engine, PEOPLE.name)
 
 
+@whatever_the_catalog
 def test_looks_only_near_the_rows_that_it_merges(engine: Engine) -> None:
     """A row of the same key that breaks the promise of `near` is not found, which shows where was looked."""
     near = replace(PEOPLE, write=Merge(on=["name"], stamp="changed_at", near=["id"]), rules=[castable("id", "bigint")])
@@ -127,6 +132,7 @@ def test_looks_only_near_the_rows_that_it_merges(engine: Engine) -> None:
     assert content(engine, PEOPLE.name, "id", "name") == [(1, "ann"), (2, "bob"), (3, "bob"), (None, "cy")]
 
 
+@whatever_the_catalog
 def test_keeps_a_null_key_once(engine: Engine) -> None:
     """`=` never matches a NULL, and would insert the row at each delivery."""
     lenient = replace(PEOPLE, rules=[rule for rule in PEOPLE.rules if rule.name == "castable_id"])
@@ -137,6 +143,7 @@ def test_keeps_a_null_key_once(engine: Engine) -> None:
     assert content(engine, PEOPLE.name, "id", "name") == [(2, None)]
 
 
+@whatever_the_catalog
 @pytest.mark.parametrize("row_level", ["copy-on-write", "merge-on-read"])
 @pytest.mark.parametrize("is_few", [True, False], ids=["few", "many"])
 @pytest.mark.parametrize("new", [(), (("eve", 7, False),)], ids=["none is new", "one is new"])
@@ -167,6 +174,7 @@ def test_few_rows_are_merged_as_many_are(
     ]
 
 
+@whatever_the_catalog
 def test_refuses_two_rows_of_one_key(engine: Engine) -> None:
     land(engine, "a", ("1", "ann"), ("2", "ann"))
     done = merge(engine)
@@ -177,6 +185,7 @@ def test_refuses_two_rows_of_one_key(engine: Engine) -> None:
     assert not any(ref.startswith("audit_") for ref in refs(engine, PEOPLE.name))
 
 
+@whatever_the_catalog
 def test_finds_a_second_row_of_another_unique_column(engine: Engine) -> None:
     by_id = replace(PEOPLE, rules=[*PEOPLE.rules, unique("id")])
     land(engine, "a", ("1", "ann"))

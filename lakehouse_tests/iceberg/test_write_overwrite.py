@@ -8,6 +8,7 @@ from lakehouse.errors import UsageError
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.outcome import Published, Refused
 from lakehouse.iceberg.write import write
+from lakehouse_tests.conftest import whatever_the_catalog
 from lakehouse_tests.iceberg.declarations import (
     DAYS,
     MONDAY,
@@ -32,12 +33,14 @@ def test_of_the_table_replaces_every_row(engine: Engine) -> None:
     assert content(engine, TOTALS.name) == [(3,)]
 
 
+@whatever_the_catalog
 def test_of_the_table_twice_has_the_same_rows(engine: Engine) -> None:
     for _ in range(2):
         write(engine, TOTALS, rows_of(engine, "v int", [(1,), (2,)]))
     assert content(engine, TOTALS.name) == [(1,), (2,)]
 
 
+@whatever_the_catalog
 def test_of_the_table_by_no_rows_empties_it(engine: Engine) -> None:
     write(engine, TOTALS, rows_of(engine, "v int", [(1,)]))
     write(engine, TOTALS, rows_of(engine, "v int", []))
@@ -53,18 +56,21 @@ def test_of_a_day_leaves_the_files_of_other_days(engine: Engine) -> None:
     assert content(engine, DAYS.name, "v") == [(1,), (5,)]
 
 
+@whatever_the_catalog
 def test_of_a_day_twice_has_the_same_rows(engine: Engine) -> None:
     for _ in range(2):
         write(engine, DAYS, days(engine, (MONDAY, 1, 1)), run=run_of(MONDAY))
     assert content(engine, DAYS.name, "v") == [(1,)]
 
 
+@whatever_the_catalog
 def test_of_a_day_by_no_rows_empties_it_alone(engine: Engine) -> None:
     write(engine, DAYS, days(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2)), run=run_of(MONDAY, TUESDAY))
     write(engine, DAYS, days(engine), run=run_of(MONDAY))
     assert content(engine, DAYS.name, "v") == [(2,)]
 
 
+@whatever_the_catalog
 def test_refuses_rows_outside_the_runs_days(engine: Engine) -> None:
     write(engine, DAYS, days(engine, (MONDAY, 1, 1)), run=run_of(MONDAY))
     before = snapshot_id(engine, DAYS.name)
