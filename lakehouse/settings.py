@@ -19,9 +19,12 @@ _MASTER = (
 )
 
 
-_NOT_IN_A_HOME = "#?%"
-"""What ends the path of a URI, or stands for another character there: SQLite, Hadoop and Iceberg differ in which."""
-_NOT_IN_A_CACHE = "#?%:"
+_NOT_IN_A_HOME = "#?%,"
+"""What ends the path of a URI, or stands for another character there: SQLite, Hadoop and Iceberg differ in which.
+
+A comma divides the folders that Spark keeps its temporary files in.
+"""
+_NOT_IN_A_CACHE = "#?%,:"
 """A colon also divides the jars that Java is given."""
 
 

@@ -85,7 +85,7 @@ def test_addresses_that_may_hold_a_secret_are_not_shown():
     assert "T0ken" not in str(raised.value)
 
 
-@pytest.mark.parametrize("name", ["a#b", "what?", "100%", "a%20b", "two\nlines", "esc\x1b[31m"])
+@pytest.mark.parametrize("name", ["a#b", "what?", "100%", "a%20b", "a,b", "two\nlines", "esc\x1b[31m"])
 def test_a_home_whose_files_would_lie_elsewhere_is_refused(tmp_path, name):
     with pytest.raises(SettingsError, match=r"LAKEHOUSE_HOME is .+; expected a path without") as raised:
         Settings.from_env({"LAKEHOUSE_HOME": str(tmp_path / name)})
@@ -93,7 +93,7 @@ def test_a_home_whose_files_would_lie_elsewhere_is_refused(tmp_path, name):
     assert raised.value.exit_code == 2
 
 
-@pytest.mark.parametrize("name", ["my home", "it's", 'a "b"', "höme-家", "a:b", "back\\slash", "a,b;c=d&e"])
+@pytest.mark.parametrize("name", ["my home", "it's", 'a "b"', "höme-家", "a:b", "back\\slash", "a;b=c&d"])
 def test_other_characters_of_a_home_are_taken(tmp_path, name):
     assert Settings.from_env({"LAKEHOUSE_HOME": str(tmp_path / name)}).home == tmp_path / name
 
