@@ -101,7 +101,8 @@ class Versions:
     """Rows that agree in `of` are versions of one thing, of which the table holds the newest that its rules accept.
 
     `newest` orders them, greatest last; by its first column alone a refused version counts as corrected by another,
-    which takes it out of the quarantine.
+    which takes it out of the quarantine. A refused version in which that column cannot be read counts as corrected by
+    any. A merged table keeps the newest whatever comes later; what overwrites partitions asks `newest_accepted`.
     """
 
     of: tuple[str, ...]

@@ -1,12 +1,14 @@
 """The check of a table that no delivered row was lost on the way to it."""
 
-from datetime import date
+from datetime import date, datetime
 
 import dagster as dg
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.history import History, Snapshot, read_history
 from lakehouse.iceberg.run import Partitions
+from lakehouse.iceberg.spans import Bound
+from lakehouse.iceberg.stamp import Stamp
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.quality.accounted import FATES, Accounted, Came, account
 from lakehouse.resources.checks import sample_table
@@ -47,7 +49,8 @@ def accounted_check(source: IcebergTable, target: IcebergTable, *, by: str) -> d
         mine = written_by(history, context.run.run_id)
         stamp = mine.stamp if mine else None
         if mine and stamp and stamp.read:
-            computed, where, there = stamp.inputs.get(source.name), _of(stamp.spans, by), _of(stamp.spans, target_by)
+            computed, partitions = stamp.inputs.get(source.name), partitions_of(stamp)
+            where, there = partitions.predicate(by), partitions.predicate(target_by)
             read, came = stamp.read.get(source.name), _came(history, mine, source.name)
             found = account(engine, source, target, read, where, first=there, computed_id=computed, came=came)
         else:
@@ -78,10 +81,15 @@ def _came(history: History, mine: Snapshot, source: str) -> Came | None:
     return Came(mine.stamp.since[source], before.snapshot_id if before else None)
 
 
-def _of(spans: tuple[tuple[str, str], ...], by: str) -> str:
-    """Return the predicate of a stamp's partitions, which are days."""
-    days = tuple((date.fromisoformat(low), date.fromisoformat(high)) for low, high in spans)
-    return Partitions((), days).predicate(by)
+def partitions_of(stamp: Stamp) -> Partitions:
+    """Return the partitions of a stamp, whose bounds are text there."""
+    return Partitions(stamp.partitions, tuple((_bound(low), _bound(high)) for low, high in stamp.spans))
+
+
+def _bound(text: str) -> Bound:
+    if text.lstrip("-").isdigit():
+        return int(text)
+    return datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)
 
 
 def _result(found: Accounted, partitions: tuple[str, ...]) -> dg.AssetCheckResult:

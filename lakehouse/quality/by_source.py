@@ -52,6 +52,8 @@ def _known(target: IcebergTable, rows: "DataFrame") -> "DataFrame":
 
 
 def _key(target: IcebergTable) -> tuple[str, ...]:
+    if target.versions:
+        return target.versions.of
     return target.write.on if isinstance(target.write, Merge) else ()
 
 

@@ -1,7 +1,6 @@
 """The check that is always there: what became of the rows that a table was computed from, where it keeps these."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date, datetime
 
 import dagster as dg
 
@@ -9,12 +8,10 @@ from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import History, Snapshot, read_history
 from lakehouse.iceberg.outcome import Pin
 from lakehouse.iceberg.read import Input, pin_since
-from lakehouse.iceberg.run import Partitions
-from lakehouse.iceberg.spans import Bound
 from lakehouse.iceberg.stamp import Stamp
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.iceberg.writing.candidate import SOURCE_COLUMNS
-from lakehouse.quality.accounted_check import NAME, accounted_check, written_by
+from lakehouse.quality.accounted_check import NAME, accounted_check, partitions_of, written_by
 from lakehouse.quality.by_source import PLACES, Read, places
 from lakehouse.resources.asset_inputs import inputs_of
 from lakehouse.resources.holds import note_check_failed
@@ -45,9 +42,9 @@ def _default_check(spec: dg.AssetSpec, declared: Mapping[str, IcebergTable]) -> 
     if target is None or not _keeps_source(target):
         return None
     given = dict(_followed(inputs_of(spec.metadata).values(), target, declared))
-    if target.versions is not None and target.quarantine is not None:
-        by = [(source, one.by) for source, one in given.items() if one.by]
-        return accounted_check(declared[by[0][0]], target, by=by[0][1]) if len(by) == 1 and by[0][1] else None
+    by = [(source, one.by) for source, one in given.items() if one.by]
+    if target.versions and target.quarantine and target.overwritten_by and len(by) == 1 and by[0][1]:
+        return accounted_check(declared[by[0][0]], target, by=by[0][1])
     return source_check(target, given) if given else None
 
 
@@ -109,7 +106,7 @@ def _read(engine: Engine, history: History, mine: Snapshot | None, given: Input)
     if until is None:
         return None
     since = stamp.since.get(given.table) if stamp.read else _watermark_before(history, stamp, given)
-    where = _of(stamp).predicate(given.by) if stamp.read and given.by else None
+    where = partitions_of(stamp).predicate(given.by) if stamp.read and given.by else None
     if since is None:
         return Read(Pin(given.table, until), where)
     return Read(pin_since(read_history(engine, given.table), since, until), where)
@@ -120,17 +117,6 @@ def _watermark_before(history: History, stamp: Stamp, given: Input) -> int | Non
         return None
     before = (found.stamp for found in history.line if found.stamp and found.stamp.write_id != stamp.write_id)
     return next((found.inputs[given.table] for found in before if given.table in found.inputs), None)
-
-
-def _of(stamp: Stamp) -> Partitions:
-    """Return the partitions of a stamp, whose bounds are text there."""
-    return Partitions(stamp.partitions, tuple((_bound(low), _bound(high)) for low, high in stamp.spans))
-
-
-def _bound(text: str) -> Bound:
-    if text.lstrip("-").isdigit():
-        return int(text)
-    return datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)
 
 
 def _result(found: Mapping[str, int]) -> dg.AssetCheckResult:

@@ -36,7 +36,7 @@ from lakehouse_tests.iceberg.declarations import content, rows_of
 
 Row = tuple[str, str, int, int]
 """A key, a text that may be a number, a version, and which of three partitions it lies in; 3 for none."""
-Shape = Literal["merge", "append", "overwrite", "partitions", "versions"]
+Shape = Literal["merge", "newest", "append", "overwrite", "partitions", "versions"]
 Kind = Literal["date", "string", "int"]
 LEFT_OUT = "skip"
 """The key of the rows that the function leaves out by itself."""
@@ -103,6 +103,7 @@ class Lakehouse:
         )
         modes: dict[Shape, WriteMode] = {
             "merge": Merge(on=["k"]),
+            "newest": Merge(on=["k"]),
             "append": Append(),
             "overwrite": Overwrite(),
             "partitions": OverwritePartitions(by="d"),
@@ -116,7 +117,7 @@ class Lakehouse:
             write=modes[self.shape],
             rules=[castable("v", "int"), *([not_null("d")] if self.shape == "versions" else [])],
             versions=Versions("k", ("n", "_source_file", "_source_row", "_source_sha256"))
-            if self.shape == "versions"
+            if self.shape in ("versions", "newest")
             else None,
         )
 
@@ -221,7 +222,11 @@ class Lakehouse:
                 elsewhere=stands_elsewhere,
             )
 
-        return {"merge": newest, "versions": versions}.get(self.shape, changed)  # type: ignore[return-value]
+        def newest_of_all(delivered: DataFrame) -> DataFrame:
+            return newest_accepted(self.table, changed(delivered))
+
+        known = {"merge": newest, "newest": newest_of_all, "versions": versions}
+        return known.get(self.shape, changed)  # type: ignore[return-value]
 
     def fates(self) -> dict[str, set[tuple]]:
         """Return the rows of the source, the table and the quarantine: each by its source, its key and its version."""

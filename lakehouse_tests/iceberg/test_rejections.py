@@ -10,7 +10,8 @@ from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.outcome import Outcome, Published, Unchanged
 from lakehouse.iceberg.read import incremental, latest
 from lakehouse.iceberg.rejections import RejectedDelivery
-from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge
+from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge, Versions
+from lakehouse.iceberg.versions import newest_accepted
 from lakehouse.iceberg.write import write
 from lakehouse.iceberg.writing.stage import with_properties
 from lakehouse_tests.iceberg.declarations import DELIVERED, PEOPLE, content, delivery
@@ -28,6 +29,13 @@ COPIES = IcebergTable(
     comment="What was delivered, once for each file.",
     columns=[*DELIVERED.columns],
     write=Append(),
+)
+
+
+VERSIONED = replace(
+    PEOPLE,
+    columns=[column for column in PEOPLE.columns if column.name in ("id", "name", PEOPLE.stamp)],
+    versions=Versions(of="name", newest="id"),
 )
 
 
@@ -72,6 +80,21 @@ def test_what_it_alone_gave_goes_and_what_others_gave_comes_back(embedded_engine
     assert (done.updated_rows, done.removed_rows) == (1, 1)
     assert standing(embedded_engine) == [(1, "ann"), (2, "bob")]
     assert isinstance(merge(embedded_engine), Unchanged)
+
+
+def test_a_merged_table_keeps_the_newest_version_whatever_comes_later(embedded_engine: Engine) -> None:
+    """Until its delivery is rejected: then the newest of those that are left is back."""
+
+    def versions() -> list[tuple]:
+        write(embedded_engine, VERSIONED, lambda delivered: newest_accepted(VERSIONED, delivered), INPUTS)
+        return content(embedded_engine, VERSIONED.name, "id", "name")
+
+    land(embedded_engine, "a", ("3", "ann"), ("5", "bob"))
+    assert versions() == [(3, "ann"), (5, "bob")]
+    land(embedded_engine, "b", ("2", "ann"), ("6", "bob"), ("1", "eve"))
+    assert versions() == [(1, "eve"), (3, "ann"), (6, "bob")]
+    reject(embedded_engine, "a")
+    assert versions() == [(1, "eve"), (2, "ann"), (6, "bob")]
 
 
 def test_what_another_delivery_gave_later_stays(embedded_engine: Engine) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.rules.rows import castable, not_null
-from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge, OverwritePartitions
+from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge, OverwritePartitions, Versions
 from lakehouse_tests.iceberg.evolving import columns, declared
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
@@ -54,6 +54,18 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown format version": ({"format_version": 4}, "the format version is 4; expected 2, or 3."),
     "declared and dropped": ({"dropped": ["NOTE"]}, "silver.orders both declares and drops note."),
     "a merge by no column": ({"write": Merge(on=["x"])}, "Merge(on=…) names x; expected columns among id, note."),
+    "versions of another key than that of the merge": (
+        {"write": Merge(on=["id"]), "versions": Versions(of="note", newest="id")},
+        "merges on id, and its versions are of note; expected the same columns",
+    ),
+    "versions by the time of the write": (
+        {
+            "write": Merge(on=["id"], stamp="at"),
+            "versions": Versions("id", "at"),
+            "columns": columns(id="int", at="timestamp"),
+        },
+        "versions are ordered by at, which the merge fills",
+    ),
     "partitions of another column": (
         {"write": OverwritePartitions(by="id")},
         "overwrites partitions by id, which is not in its partitioning (none)",

@@ -9,9 +9,10 @@ from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.read import Input, incremental, latest
 from lakehouse.iceberg.rules.rows import castable
+from lakehouse.iceberg.stamp import Stamp
 from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge, OverwritePartitions, Versions
 from lakehouse.iceberg.write import write
-from lakehouse.quality.accounted_check import NAME, accounted_check
+from lakehouse.quality.accounted_check import NAME, accounted_check, partitions_of
 from lakehouse.quality.source_check import default_checks
 from lakehouse.resources.iceberg_asset import iceberg_asset
 from lakehouse.resources.iceberg_io import IcebergIOManager
@@ -49,8 +50,9 @@ def asset_of(table: IcebergTable, given: Input) -> dg.AssetsDefinition:
         (COPIES, latest(DELIVERED.name), [NAME]),
         (PEOPLE, incremental(DELIVERED.name), []),
         (MERGED, incremental(PEOPLE.name), []),
+        (replace(MERGED, versions=Versions("name", "id")), incremental(DELIVERED.name), [NAME]),
     ],
-    ids=["incremental", "latest", "keeps no source", "reads none"],
+    ids=["incremental", "latest", "keeps no source", "reads none", "merged versions"],
 )
 def test_it_is_there_where_both_tables_keep_the_source(table: IcebergTable, given: Input, names: list[str]) -> None:
     made = default_checks([asset_of(table, given)], KEPT)
@@ -64,6 +66,20 @@ def test_a_table_of_versions_has_the_check_that_follows_them() -> None:
     (made,) = default_checks([asset_of(table, latest(DELIVERED.name, by="day"))], {**KEPT, table.name: table})
     assert "or was superseded." in made.get_spec_for_check_key(next(iter(made.check_keys))).description
     assert default_checks([asset_of(table, latest(DELIVERED.name, by="day")), made], {table.name: table}) == []
+
+
+@pytest.mark.parametrize(
+    ("partitions", "spans", "predicate"),
+    [
+        (("east", "west"), (), "`by` IN ('east', 'west')"),
+        (("1", "2"), (("1", "3"),), "(`by` >= 1 AND `by` < 3)"),
+        (("2024-01-01",), (("2024-01-01", "2024-01-02"),), "(`by` >= DATE '2024-01-01' AND `by` < DATE '2024-01-02')"),
+    ],
+    ids=["static", "integer", "days"],
+)
+def test_the_rows_of_a_run_are_told_by_its_partitions(partitions: tuple, spans: tuple, predicate: str) -> None:
+    stamp = Stamp("write", "w", partitions=partitions, spans=spans)
+    assert partitions_of(stamp).predicate("by") == predicate
 
 
 def test_declared_of_a_table_without_versions_it_says_why_not() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lakehouse.errors import DeclarationError
 
 if TYPE_CHECKING:
-    from lakehouse.iceberg.table import IcebergTable
+    from lakehouse.iceberg.table import IcebergTable, Versions
 
 _NAME = re.compile(r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$")
 
@@ -36,6 +36,7 @@ def check_columns(table: "IcebergTable") -> None:
         check_known(table, f"rule {rule.name}", rule.columns)
     if table.versions:
         check_known(table, "versions", (*table.versions.of, *table.versions.newest))
+        _check_merged_versions(table, table.versions)
     _check_partitions(table)
 
 
@@ -45,6 +46,21 @@ def check_known(table: "IcebergTable", part: str, columns: Sequence[str]) -> Non
     if unknown:
         raise DeclarationError(
             f"{table.name}: {part} names {', '.join(unknown)}; expected columns among {', '.join(table.column_names)}."
+        )
+
+
+def _check_merged_versions(table: "IcebergTable", versions: "Versions") -> None:
+    on, of = getattr(table.write, "on", versions.of), versions.of
+    if {*on} != {*of}:
+        raise DeclarationError(
+            f"{table.name} merges on {', '.join(on)}, and its versions are of {', '.join(of)}; expected the same "
+            "columns: of what has one key, it holds the newest version.",
+            next_step="Name the same columns in Merge(on=…) and in Versions(of=…).",
+        )
+    if table.stamp in versions.newest:
+        raise DeclarationError(
+            f"{table.name}: versions are ordered by {table.stamp}, which the merge fills with the time of its write; "
+            "expected columns that are delivered.",
         )
 
 

@@ -149,12 +149,25 @@ def _compare(attempt: Attempt, mode: Merge, candidate: Candidate, came: _Came, c
         standing = broadcast(standing) if came.is_few else standing
     joined = candidate.frame.alias("s").join(standing.alias("t"), expr(on), "left_outer")
     differs = [differs_sql(attempt.table, name, "s", "t") for name in columns if name not in mode.on]
-    differ = " OR ".join(differs) or "false"
+    differ = f"NOT {_is_older(attempt)} AND ({' OR '.join(differs) or 'false'})"
     action = (
         f"CASE WHEN {goes} THEN if(t.__standing IS NULL, 'same', 'delete') "
         f"WHEN t.__standing IS NULL THEN 'insert' WHEN {differ} THEN 'update' ELSE 'same' END"
     )
     return joined.selectExpr("s.*", f"{action} AS {_ACTION}")
+
+
+def _is_older(attempt: Attempt) -> str:
+    """Return the SQL predicate that `t` holds a newer version than `s` brings: it stays.
+
+    What was computed from all rows of its inputs, or after a rejection, is the newest of all that is left.
+    """
+    versions, read = attempt.table.versions, [pin for pin in attempt.pins.values() if pin.table != attempt.table.name]
+    reads_all = bool(read) and all(pin.since_snapshot_id is None for pin in read)
+    if versions is None or reads_all or attempt.taken_out:
+        return "false"
+    came, stands = (", ".join(f"{side}.{identifier(name)}" for name in versions.newest) for side in ("s", "t"))
+    return f"(struct({came}) < struct({stands}))"
 
 
 def _aggregates(table: IcebergTable, mode: Merge, candidate: Candidate) -> dict[str, str]:
