@@ -1,6 +1,6 @@
 """`lakehouse diff`: the rows that differ between two snapshots of a table."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +45,10 @@ def diff(
     A POINT is a snapshot id, a tag, a branch, or a moment with its time zone (2026-01-31T08:00:00Z).
 
     Rows that were only carried into another file do not count. A row of a key that has another row by then is changed,
-    and shown before and after; without a key, rows are added and removed. Personal values are masked. Times are in UTC.
+    and shown before and after; without a key, rows are added and removed. Times are in UTC.
+
+    Personal values are masked. In a table that has some, another text is shown where rows of five persons share it, or
+    else its shape and a mask, as an e-mail may stand in a wrong column; `lakehouse sql` shows it in clear.
     """
     from lakehouse.iceberg.inspecting.diff_plan import plan_diff
 
@@ -106,25 +109,39 @@ def _compared(state: State, planned: "Diff", limit: int | None) -> _Found:
 
 
 def _rows(state: State, planned: "Diff", frame: "DataFrame") -> list[list[Any]]:
-    from lakehouse.iceberg.masking import mask
-
-    masked, key, fields = _masked(state, planned), state.engine.masking_key, frame.schema.fields
+    fields = frame.schema.fields
+    rows = [{part.name: row[at] for at, part in enumerate(fields)} for row in frame.collect()]
     return [
+        # What is shown in place of a value is text.
         [
-            mask(key, row[at]) if part.name in masked else json_value(row[at], part.dataType)
-            for at, part in enumerate(fields)
+            json_value(row[part.name], part.dataType) if now[part.name] is row[part.name] else now[part.name]
+            for part in fields
         ]
-        for row in frame.collect()
+        for row, now in zip(rows, _shown(state, planned, rows), strict=True)
     ]
 
 
-def _masked(state: State, planned: "Diff") -> set[str]:
-    """Return the columns that are personal, or that the declaration does not have: nobody says what those held."""
-    declared = state.declared.get(planned.table)
+def _shown(state: State, planned: "Diff", rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Return rows as samples show them, with masks that tell apart what has one shape.
+
+    A column that the declaration does not have is masked: nobody says what it held.
+    """
+    from lakehouse.iceberg.inspecting.diff import standing_rows
+    from lakehouse.iceberg.masking import mask
+    from lakehouse.iceberg.redaction import COUNTED_ROWS, redacted
+
+    declared, key = state.declared.get(planned.table), state.engine.masking_key
     if declared is None:
-        return set()
-    open_to_all = set(declared.column_names) - declared.masked_columns
-    return {shared.name for shared in planned.columns if shared.name not in open_to_all}
+        return rows
+    is_personal = declared.holds_personal_data and bool(rows)
+    counted = [*rows, *standing_rows(state.engine, planned, COUNTED_ROWS)] if is_personal else ()
+    found = redacted(key, declared, rows, counted, is_compared=True)
+    unknown = {shared.name for shared in planned.columns} - set(declared.column_names)
+    change = planned.change_column
+    return [
+        {**now, **{name: mask(key, row[name]) for name in unknown}, change: row[change]}
+        for row, now in zip(rows, found, strict=True)
+    ]
 
 
 def _print(planned: "Diff", found: _Found, form: Format, summary: bool) -> None:

@@ -24,19 +24,29 @@ _TYPED = (bool, int, float, Decimal, date, datetime)
 Row = Mapping[str, Any]
 
 
-def redacted(key: bytes, table: IcebergTable, rows: Sequence[Row], counted: Iterable[Row] = ()) -> list[dict[str, Any]]:
+def redacted(
+    key: bytes,
+    table: IcebergTable,
+    rows: Sequence[Row],
+    counted: Iterable[Row] = (),
+    *,
+    is_compared: bool = False,
+) -> list[dict[str, Any]]:
     """Return rows of a table as people are shown them; as they are where it holds no personal data.
 
     :param key: that of the hash which stands for a masked value.
     :param counted: rows to count persons in who share a value, those that are shown among them.
+    :param is_compared: whether rows are compared, so that two values of one shape are to be told apart.
     """
     if not table.holds_personal_data:
         return [_without_readable(row) for row in rows]
     shared = _shared(table, counted or rows)
-    return [_row(key, table.masked_columns, row, shared) for row in rows]
+    return [_row(key, table.masked_columns, row, shared, is_compared=is_compared) for row in rows]
 
 
-def _row(key: bytes, masked: Collection[str], row: Row, shared: Collection[tuple[str, str]]) -> dict[str, Any]:
+def _row(
+    key: bytes, masked: Collection[str], row: Row, shared: Collection[tuple[str, str]], *, is_compared: bool
+) -> dict[str, Any]:
     readable = row.get(READABLE) or ()
     shown = {}
     for name, value in _without_readable(row).items():
@@ -45,7 +55,7 @@ def _row(key: bytes, masked: Collection[str], row: Row, shared: Collection[tuple
         elif value is None or name in readable or _is_open(name, value) or (name, str(value)) in shared:
             shown[name] = value
         else:
-            shown[name] = shape(value)
+            shown[name] = f"{shape(value)} ({mask(key, value)})" if is_compared else shape(value)
     return shown
 
 

@@ -110,6 +110,31 @@ def test_personal_values_are_masked(lakehouse, monkeypatch):
     assert found["phone"].startswith("masked:")
 
 
+def test_an_email_in_a_wrong_column_is_not_shown_and_what_five_persons_share_is(lakehouse, monkeypatch):
+    from lakehouse.cli.state import State
+    from lakehouse.iceberg.table import Append, Column, IcebergTable
+
+    columns = [Column("id", "bigint"), Column("email", "string", personal=True), Column("category", "string")]
+    table = IcebergTable("t.people", "", columns, write=Append(once_by=()))
+    monkeypatch.setattr(State, "declared", {"t.people": table})
+    lakehouse("sql", "CREATE NAMESPACE t; CREATE TABLE t.people (id bigint, email string, category string)", "--write")
+    rows = ", ".join(f"({number}, '{number}@example.org', 'food')" for number in range(5))
+    lakehouse("sql", "--write", f"INSERT INTO t.people VALUES {rows}")
+    changes = (
+        "UPDATE t.people SET category = 'ann@example.org' WHERE id = 1;"
+        "INSERT INTO t.people VALUES (6, '6@example.org', 'bob@example.org'), (7, '7@example.org', NULL)"
+    )
+    lakehouse("sql", "--write", changes)
+    (start,) = records(lakehouse("history", "t.people", "--format", "json"))[:1]
+    found = records(lakehouse("diff", "t.people", "--from", start["snapshot_id"], "--key", "id", "--format", "json"))
+    said = {(one["change"], one["id"]): one["category"] for one in found}
+    assert said["before", 1] == "food"
+    assert said["added", 7] is None
+    masks = [said[row].removeprefix("15 characters: letters, @, dot ") for row in (("after", 1), ("added", 6))]
+    assert all(one.startswith("(masked:") for one in masks)
+    assert masks[0] != masks[1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

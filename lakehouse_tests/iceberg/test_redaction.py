@@ -51,6 +51,13 @@ def test_of_a_text_the_shape_is_shown() -> None:
     assert shown(row(status=SECRET))["status"] == "16 characters: letters, @, dot"
 
 
+def test_where_rows_are_compared_texts_of_one_shape_are_told_apart() -> None:
+    rows = [row(status=SECRET), row(status=SECRET), row(status=SECRET.upper())]
+    one, same, other = (found["status"] for found in redacted(b"key", ORDERS, rows, is_compared=True))
+    assert one == same != other
+    assert one.startswith("16 characters: letters, @, dot (masked:")
+
+
 @pytest.mark.parametrize(("persons", "said"), [(PERSONS, "CANCELED"), (PERSONS - 1, "8 characters: letters")])
 def test_a_text_is_shown_that_several_persons_share(persons: int, said: str) -> None:
     assert shown(*(row(str(person)) for person in range(persons)), row("1"), row(None))["status"] == said

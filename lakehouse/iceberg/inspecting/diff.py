@@ -11,7 +11,7 @@ snapshots, whether or not one descends from the other, and with delete files, wh
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.declaration.types import Map, has_map
 from lakehouse.iceberg.engine import Engine
@@ -77,6 +77,21 @@ def count_changes(planned: Diff, rows: "DataFrame") -> Counts:
     """Count the rows of a diff in one query; a changed row counts once."""
     found = {row[0]: row[1] for row in rows.groupBy(identifier(planned.change_column)).count().collect()}
     return Counts(found.get("added", 0), found.get("removed", 0), found.get("after", 0))
+
+
+def standing_rows(engine: Engine, planned: Diff, most: int) -> list[dict[str, Any]]:
+    """Return some rows of each of the two snapshots, under the names of now: among such stand those that differ."""
+    names = [column.name for column in planned.columns]
+    ends = (
+        (planned.before, [column.before for column in planned.columns]),
+        (planned.after, [column.after for column in planned.columns]),
+    )
+    found: list[dict[str, Any]] = []
+    for snapshot_id, values in ends:
+        if snapshot_id is not None:
+            rows = read(engine, Pin(planned.table, snapshot_id)).selectExpr(*_numbered(values)).limit(most).collect()
+            found += (dict(zip(names, row, strict=True)) for row in rows)
+    return found
 
 
 def _before(engine: Engine, planned: Diff) -> "DataFrame":
