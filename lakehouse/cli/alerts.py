@@ -3,6 +3,8 @@
 import logging
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -93,12 +95,28 @@ def mute(state: State, name: str, until: str | None, why: str, by: str, off: boo
         raise UsageError("Until when? Expected --until with a moment, or --off.")
     ends = now if off else coming_moment("--until", until or "", now)
     add_mute(state.settings, Mute(named, ends, by, why, now))
-    click.echo(f"{named} is muted no more." if off else f"{named} is muted until {_utc(ends)}; it ends by itself.")
+    if not off:
+        click.echo(f"{named} is muted until {_utc(ends)}; it ends by itself.")
+        return
+    still = _still_muting(state, named, now)
+    if not still:
+        click.echo(f"{named} is muted no more.")
+    for one in still:
+        which = (
+            f"{named} is still muted by {one.table}" if fnmatchcase(named, one.table) else f"{one.table} is still muted"
+        )
+        click.echo(f"{which}, until {_utc(one.until)}; `lakehouse mute {quote(one.table)} --off` ends that.")
+
+
+def _still_muting(state: State, named: str, now: datetime) -> "list[Mute]":
+    """Return the mutes that hold for a table all the same, or for some tables of a pattern."""
+    from lakehouse.monitoring.mutes import holding, read_mutes
+
+    others = holding(read_mutes(state.settings), now)
+    return [one for one in others if fnmatchcase(named, one.table) or fnmatchcase(one.table, named)]
 
 
 def _muted_tables(state: State, name: str) -> str:
-    from fnmatch import fnmatchcase
-
     if "*" not in name:
         return state.declared_table(name).name
     if not any(fnmatchcase(known, plain_name(name)) for known in state.declared):
