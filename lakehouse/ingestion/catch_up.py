@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.ingestion.feed import Feed
-from lakehouse.ingestion.given import GIVEN_TAG, PATH_TAG, copied, given_store
+from lakehouse.ingestion.given import GIVEN_TAG, NAME_IT, PATH_TAG, copied, given_store, passed_over_at
 from lakehouse.ingestion.passed_over import passed_over_lines
 from lakehouse.ingestion.take import waiting
 from lakehouse.resources.dead_runs import fail_dead_runs
@@ -113,7 +113,8 @@ def ingest(
     if path is not None:
         with copied(settings, feed, path) as folder:
             tags = {GIVEN_TAG: str(folder), PATH_TAG: path}
-            return _ingest(project, declared, settings, feed, tags, on_event)
+            done = _ingest(project, declared, settings, feed, tags, on_event)
+        return replace(done, passed_over=passed_over_lines(passed_over_at(feed, path), NAME_IT))
     return _ingest(project, declared, settings, feed, {}, on_event)
 
 

@@ -22,6 +22,8 @@ from lakehouse.settings import Settings
 
 GIVEN_TAG, PATH_TAG = "lakehouse/given", "lakehouse/path"
 """Tags of a run that takes files which a person named: the folder of the copies, and what was named."""
+NAME_IT = "Give the path of the file itself to take it."
+"""What to do about what stands in a named folder and is passed over."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +120,20 @@ def copied(settings: Settings, feed: Feed, path: str) -> Iterator[Path]:
             raise UsageError(
                 f"There is no file at {path!r} for the feed {feed.name}; expected one, or a folder or an address that "
                 f"holds some in its formats: {', '.join(f'.{end}' for end in feed.formats)}.",
-                next_step="Hidden and unfinished files do not count; give the path of one file to be sure.",
+                next_step="Hidden and unfinished files and links do not count; give the path of one file to be sure.",
             )
         yield Path(name)
+
+
+def passed_over_at(feed: Feed, path: str) -> list[PassedOver]:
+    """Return what stands in a folder that a person names and is not taken: links, and what cannot be read.
+
+    A file or a folder that is named itself is taken, though it is a link.
+    """
+    folder = _local(path)
+    if not path.strip() or not folder.is_dir():
+        return []
+    return [replace(one, key=str(folder / key)) for key, one in _not_taken(feed, folder).items()]
 
 
 def given_store(base: ObjectStore, feed: Feed, folder: str | None) -> ObjectStore:
@@ -137,9 +150,22 @@ def _is_empty(path: str) -> bool:
     return not path.strip() or not needed.get(address.scheme, path)
 
 
+def _local(path: str) -> Path:
+    address = urllib.parse.urlsplit(path)
+    return Path(urllib.request.url2pathname(address.path) if address.scheme == "file" else path).expanduser()
+
+
+def _not_taken(feed: Feed, folder: Path) -> dict[str, PassedOver]:
+    """Return what is no file, by its path in the folder; of what a feed would take by its name, and of folders."""
+    whole = folder.resolve()
+    found = LocalObjectStore(whole.parent).passed_over(f"{whole.name}/") if whole.name else []
+    of_folder = {one.key.removeprefix(f"{whole.name}/"): one for one in found}
+    return {key: one for key, one in of_folder.items() if file_format(feed, key) or (folder / key).is_dir()}
+
+
 def _copy(settings: Settings, feed: Feed, path: str, inbox: Path) -> None:
     address = urllib.parse.urlsplit(path)
-    local = Path(urllib.request.url2pathname(address.path) if address.scheme == "file" else path).expanduser()
+    local = _local(path)
     if address.scheme in ("http", "https"):
         _download(path, inbox / (PurePosixPath(urllib.parse.unquote(address.path)).name or "file"))
     elif address.scheme in ("s3", "s3a"):
@@ -152,9 +178,10 @@ def _copy(settings: Settings, feed: Feed, path: str, inbox: Path) -> None:
 
 
 def _copy_files(feed: Feed, path: Path, inbox: Path) -> None:
-    found = sorted(path.rglob("*")) if path.is_dir() else [path]
-    for file in found:
-        if file.is_file() and (file == path or file_format(feed, file.name)):
+    is_folder = path.is_dir()
+    not_taken = {path / key for key in _not_taken(feed, path)} if is_folder else set()
+    for file in sorted(path.rglob("*")) if is_folder else [path]:
+        if file.is_file() and file not in not_taken and (file == path or file_format(feed, file.name)):
             target = inbox / (file.relative_to(path) if path.is_dir() else file.name)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(file, target)

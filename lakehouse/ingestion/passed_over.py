@@ -12,20 +12,20 @@ _MOST = 20
 _NEXT_STEP = "Copy the file itself into the inbox, or take this out of it."
 
 
-def passed_over_lines(found: Sequence[PassedOver]) -> tuple[str, ...]:
+def passed_over_lines(found: Sequence[PassedOver], next_step: str = _NEXT_STEP) -> tuple[str, ...]:
     """Say of each that nobody takes it; of many, say how many more there are."""
     more = len(found) - _MOST
-    lines = tuple(f"{_title(one)}. {_NEXT_STEP}" for one in found[:_MOST])
+    lines = tuple(f"{_title(one)}. {next_step}" for one in found[:_MOST])
     return (*lines, f"{more:,} more are passed over.") if more > 0 else lines
 
 
 def tell_passed_over(settings: Settings, feed: Feed, found: Sequence[PassedOver]) -> list[str]:
     """Report as a warning what is there anew, and as mended what is gone; return what was said for the first time."""
-    told = _told(settings, feed)
-    there = {one.key: one for one in found[:_MOST]}
-    for key in told - there.keys():
+    told, there = _told(settings, feed), {one.key for one in found}
+    for key in told - there:
         report_mended(settings, key, "It is no longer in the inbox.")
-    new = [one for key, one in there.items() if key not in told]
+    # What was told takes the place of what came since, whatever their names are.
+    new = [one for one in found if one.key not in told][: max(0, _MOST - len(told & there))]
     for one in new:
         title = f"feed {feed.name}: {_title(one)}"
         report_broken(settings, Report(one.key, title, (_NEXT_STEP,), severity="warn", table=feed.table))

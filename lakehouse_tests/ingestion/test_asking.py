@@ -17,6 +17,7 @@ from lakehouse.resources.engine import open_engine
 from lakehouse.resources.holds import CHECK_FAILED, held_tag
 from lakehouse.resources.instance import open_instance
 from lakehouse.resources.pauses import pause_seconds
+from lakehouse.resources.reported import read_reports
 from lakehouse.resources.stores import open_store
 from lakehouse.settings import Settings
 
@@ -75,6 +76,15 @@ def ask(settings: Settings, instance: dg.DagsterInstance) -> Callable[..., objec
         return [run.tables for run, _ in asked.runs] or asked.reason
 
     return at
+
+
+def test_a_tick_reports_what_is_passed_over(settings: Settings, tick, put) -> None:
+    file = put("a.csv")
+    file.with_name("link.csv").symlink_to(file)
+    assert tick()
+    assert [note.report.title for note in read_reports(settings)] == [
+        "feed fruits: inbox/fruits/link.csv is a link, and is passed over"
+    ]
 
 
 def keys(request: dg.RunRequest) -> list[str]:

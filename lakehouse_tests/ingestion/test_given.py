@@ -1,6 +1,7 @@
 """Files that a person names: copied from wherever they are, which stays as it is."""
 
 import http.server
+import os
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse.errors import LakehouseError, UsageError
-from lakehouse.ingestion.given import copied, given_store
+from lakehouse.ingestion.given import copied, given_store, passed_over_at
 from lakehouse.resources.object_store import LocalObjectStore
 from lakehouse.resources.stores import open_store
 from lakehouse.settings import Settings
@@ -57,6 +58,25 @@ def test_a_file_and_a_folder_are_taken(settings: Settings, folder: Path) -> None
     assert names(settings, folder) == ["a.csv", "deeper/b.csv"]
     assert names(settings, folder.as_uri()) == ["a.csv", "deeper/b.csv"]
     assert sorted(path.name for path in folder.rglob("*.csv")) == [".hidden.csv", "a.csv", "b.csv"]
+
+
+def test_links_and_pipes_in_a_folder_are_passed_over_and_named(settings: Settings, folder: Path) -> None:
+    (folder / "link.csv").symlink_to(folder / "a.csv")
+    (folder / "others").symlink_to(folder / "deeper")
+    (folder / "notes.txt").symlink_to(folder / "a.csv")
+    os.mkfifo(folder / "pipe.csv")
+
+    assert names(settings, folder) == ["a.csv", "deeper/b.csv"]
+    found = passed_over_at(FRUITS, str(folder))
+    assert [(Path(one.key).name, one.kind) for one in found] == [
+        ("link.csv", "a link"),
+        ("others", "a link"),
+        ("pipe.csv", "a pipe"),
+    ]
+    # Who names a link means what it leads to.
+    assert names(settings, folder / "link.csv") == ["link.csv"]
+    assert names(settings, folder / "others") == ["b.csv"]
+    assert passed_over_at(FRUITS, str(folder / "link.csv")) == []
 
 
 def test_an_address_is_downloaded(settings: Settings, served: str, folder: Path) -> None:

@@ -81,6 +81,16 @@ def test_a_sensor_tells_of_each_once_until_it_is_gone(settings: Settings) -> Non
     assert sum(1 for *_, mended in noted if mended == "It is no longer in the inbox.") == 2
 
 
+def test_what_was_told_is_not_said_to_be_gone_where_others_come_before_it(settings: Settings) -> None:
+    links = [PassedOver(f"inbox/fruits/{number:02}", "a link") for number in range(1, 21)]
+    first = PassedOver("inbox/fruits/00", "a link")
+
+    assert len(tell_passed_over(settings, FRUITS, links)) == 20
+    assert tell_passed_over(settings, FRUITS, [first, *links]) == []
+    assert [note.mended for note in read_reports(settings) if note.mended] == []
+    assert len(tell_passed_over(settings, FRUITS, [first, *links[1:]])) == 1
+
+
 def test_a_pipe_that_took_a_files_place_is_not_waited_for(home: Path) -> None:
     store = LocalObjectStore(home)
     (home / "inbox").mkdir(parents=True)
