@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lakehouse.iceberg.foreign import shown
+from lakehouse.iceberg.foreign import shown, visible
 from lakehouse.ingestion.feed import Feed
 from lakehouse.resources.object_store import PassedOver
 from lakehouse.resources.reported import Report, read_reports, report_broken, report_mended
@@ -21,14 +21,15 @@ def passed_over_lines(found: Sequence[PassedOver], next_step: str = _NEXT_STEP) 
 
 def tell_passed_over(settings: Settings, feed: Feed, found: Sequence[PassedOver]) -> list[str]:
     """Report as a warning what is there anew, and as mended what is gone; return what was said for the first time."""
-    told, there = _told(settings, feed), {one.key for one in found}
+    told, there = _told(settings, feed), {visible(one.key) for one in found}
     for key in told - there:
         report_mended(settings, key, "It is no longer in the inbox.")
     # What was told takes the place of what came since, whatever their names are.
-    new = [one for one in found if one.key not in told][: max(0, _MOST - len(told & there))]
+    new = [one for one in found if visible(one.key) not in told][: max(0, _MOST - len(told & there))]
     for one in new:
         title = f"feed {feed.name}: {_title(one)}"
-        report_broken(settings, Report(one.key, title, (_NEXT_STEP,), severity="warn", table=feed.table))
+        # A name that is no UTF-8 could not be written.
+        report_broken(settings, Report(visible(one.key), title, (_NEXT_STEP,), severity="warn", table=feed.table))
     return [f"{_title(one)}. {_NEXT_STEP}" for one in new]
 
 

@@ -12,5 +12,6 @@ def read_alerts(settings: Settings) -> list[Alert]:
     file = settings.home / FILE_NAME
     if not file.is_file():
         return []
-    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    # A name in it may hold what Python takes for the end of a line, such as U+2028.
+    lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
     return [Alert.from_json(json.loads(line)) for line in lines if line.startswith("{") and line.endswith("}")]

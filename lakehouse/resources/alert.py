@@ -6,13 +6,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from lakehouse.iceberg.foreign import visible
+
 Severity = Literal["error", "warn"]
 Saying = Literal["opened", "grew", "repeated", "recovered", "summary", "test"]
 
 
 @dataclass(frozen=True)
 class Alert:
-    """One message. `key` names the thing that broke, and is the same when it breaks again, and when that is over."""
+    """One message. `key` names the thing that broke, and is the same when it breaks again, and when that is over.
+
+    Title and lines are one line each, in which what cannot be seen is written as an escape.
+    """
 
     alert_id: str
     """Equal for the same message also where it is sent twice, so that a receiver can tell."""
@@ -31,6 +36,12 @@ class Alert:
     """What it is of: a check, rows in quarantine, a run that failed. Nothing of a summary or a test."""
     brief: str = ""
     """How bad it is or of what it came, in a few words."""
+
+    def __post_init__(self) -> None:
+        # Names of files and values of rows are others' texts: none steers a terminal, or makes a line of its own.
+        for name in ("title", "muted", "brief"):
+            object.__setattr__(self, name, visible(getattr(self, name)))
+        object.__setattr__(self, "lines", tuple(map(visible, self.lines)))
 
     @property
     def text(self) -> str:

@@ -91,6 +91,13 @@ def test_what_was_told_is_not_said_to_be_gone_where_others_come_before_it(settin
     assert len(tell_passed_over(settings, FRUITS, [first, *links[1:]])) == 1
 
 
+def test_a_link_whose_name_is_no_utf_8_is_told_too(settings: Settings) -> None:
+    link = PassedOver("inbox/fruits/\udcff", "a link")
+
+    assert len(tell_passed_over(settings, FRUITS, [link])) == 1
+    assert tell_passed_over(settings, FRUITS, [link]) == []
+
+
 def test_a_pipe_that_took_a_files_place_is_not_waited_for(home: Path) -> None:
     store = LocalObjectStore(home)
     (home / "inbox").mkdir(parents=True)

@@ -61,6 +61,13 @@ def test_rows_that_come_are_told_with_their_number_rules_share_and_files(watch: 
     assert watch.says() == []
 
 
+def test_the_name_of_a_file_steers_no_terminal(watch: Watch, quarantine: Quarantine) -> None:
+    quarantine.refuse(1, "a\x1b[2J\n.csv")
+    (alert,) = watch.look()
+    assert "\n".join([alert.title, *alert.lines]).replace("\n", "").isprintable()
+    assert alert.lines[1].endswith(" UTC with a\\u001b[2J\\n.csv.")
+
+
 def test_neither_a_check_nor_a_good_run_nor_another_rejection_ends_it(watch: Watch, quarantine: Quarantine) -> None:
     quarantine.refuse(2)
     quarantine.refuse(1, "b.csv")

@@ -9,6 +9,7 @@ import boto3
 import pytest
 
 from lakehouse.errors import LakehouseError, SettingsError
+from lakehouse.monitoring.record import read_alerts
 from lakehouse.resources.alert import Alert
 from lakehouse.resources.doctor import findings
 from lakehouse.resources.sinks import FILE_NAME, Sink, check_url, open_sinks
@@ -85,6 +86,19 @@ def test_the_file_has_a_message_once_however_often_it_comes(settings: Settings) 
         file.send(ALERT)
     (line,) = (settings.home / FILE_NAME).read_text().splitlines()
     assert Alert.from_json(json.loads(line)) == ALERT
+
+
+def test_no_name_or_value_steers_a_terminal_or_makes_a_line_of_its_own(settings: Settings, caplog) -> None:
+    key, lines = "rejected a\u2028\x1b[2J.csv", ("Row: note=\x1b]0;x\x07", "With a\nOver: all is well.csv.")
+    alert = replace(ALERT, key=key, title="file a\x1b[2J.csv", lines=lines, brief="a\rb")
+    for one in open_sinks(settings, [], logging.getLogger("test")).values():
+        one.send(alert)
+
+    assert alert.title == "file a\\u001b[2J.csv"
+    assert alert.text.splitlines()[:2] == ["Row: note=\\u001b]0;x\\u0007", "With a\\nOver: all is well.csv."]
+    assert "\x1b" not in caplog.text
+    (read,) = read_alerts(settings)
+    assert (read.key, read.lines) == (key, alert.lines)
 
 
 @pytest.mark.parametrize("url", ["nosuchservice://x", "slack://", "arn:aws:s3:::lake", "arn:aws:sns:eu:1:x"])
