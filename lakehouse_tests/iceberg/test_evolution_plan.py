@@ -196,6 +196,15 @@ def test_a_declaration_that_its_table_follows_needs_nothing() -> None:
     assert planned(table, table).is_empty
 
 
+@pytest.mark.parametrize(("fanout", "value"), [(False, "false"), (True, "true")])
+def test_a_table_that_does_not_say_whether_it_is_written_by_fanout_is_told_by_itself(fanout: bool, value: str) -> None:
+    table = declared(columns=WITH_DAY, partitioning=["days(ts)"], fanout=fanout)
+    kept = {name: value for name, value in state_like(table).properties.items() if name != "write.spark.fanout.enabled"}
+    found = plan(table, state_like(table, properties=kept))
+    assert [step.describe() for step in found.automatic] == [f"set write.spark.fanout.enabled={value}"]
+    assert (found.waiting, found.refusals) == ((), ())
+
+
 def test_a_table_that_is_not_there_is_created_and_sorted() -> None:
     found = plan(declared(sort_order=["id"]), None)
     assert [step.describe() for step in found.steps] == [

@@ -9,6 +9,9 @@ from lakehouse.iceberg.declaration.partitioning import PartitionField, SortField
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.evolving.evolution import apply, ensure, plan_now
 from lakehouse.iceberg.inspecting.metadata import files
+from lakehouse.iceberg.run import Partitions, Run
+from lakehouse.iceberg.table import Append, Merge, Overwrite, OverwritePartitions, WriteMode
+from lakehouse.iceberg.write import write
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
 
 
@@ -134,3 +137,19 @@ def test_files_are_split_by_each_kind_and_read_by_need(
     assert scan.metrics().apply("resultDataFiles").value() == files_read
     given = f"SELECT * FROM ({ROWS}) AS given (id, zip, ts) WHERE {where}"
     assert sorted(rows) == sorted(embedded_engine.sql(given).collect())
+
+
+@pytest.mark.parametrize("mode", [None, "hash", "none"])
+@pytest.mark.parametrize("how", [Append(once_by=()), Overwrite(), OverwritePartitions(by="d"), Merge(on=["id"])])
+def test_rows_of_many_days_in_any_order_land_without_a_file_open_for_each(
+    embedded_engine: Engine, mode: str | None, how: WriteMode
+) -> None:
+    properties = {"write.distribution-mode": mode} if mode else {}
+    table = declared(columns=columns(id="bigint", d="date"), partitioning=["d"], write=how, properties=properties)
+    # Each task has rows of each day, and none after another of the same day.
+    rows = embedded_engine.spark.range(0, 80, 1, 2).selectExpr("id", "date_add(DATE'2024-01-01', int(id % 20)) AS d")
+    every_day = Partitions(("2024",), ((date(2024, 1, 1), date(2025, 1, 1)),))
+    for _ in range(2):
+        write(embedded_engine, table, lambda: rows, run=Run("run", every_day if table.overwritten_by else None))
+    assert embedded_engine.catalog.load(NAME).properties["write.spark.fanout.enabled"] == "false"
+    assert sum(file.record_count for file in files(embedded_engine, NAME)) == (160 if isinstance(how, Append) else 80)
