@@ -35,7 +35,7 @@ class PortTaken(UsageError):
 
     def __init__(self, host: str, port: int) -> None:
         super().__init__(
-            f"Something listens on {host}:{port} already; expected a free port.",
+            f"Something listens on {_place(host)}:{port} already; expected a free port.",
             next_step="Stop it, or give another one with --port.",
         )
 
@@ -63,7 +63,7 @@ class Address:
     @property
     def url(self) -> str:
         """What a browser opens."""
-        return f"http://{self.host}:{self.port}"
+        return f"http://{_place(self.host)}:{self.port}"
 
 
 def open_ui(
@@ -124,9 +124,8 @@ def _ask(settings: Settings, address: Address) -> _Answer:
     host, port = _reached(address.host), address.port
     if not _is_taken(host, port):
         return _Answer.NONE
-    place = f"[{host}]" if ":" in host else host
     asked = urllib.request.Request(
-        f"http://{place}:{port}/graphql", _ASKED, headers={"Content-Type": "application/json"}
+        f"http://{_place(host)}:{port}/graphql", _ASKED, headers={"Content-Type": "application/json"}
     )
     try:
         # The address is http, above.
@@ -144,6 +143,11 @@ def _is_of(settings: Settings, info: str) -> bool:
     import yaml
 
     return json.dumps(str(settings.dagster_home))[1:-1] in json.dumps(yaml.safe_load(info), default=str)
+
+
+def _place(host: str) -> str:
+    """Return a host as an address of the web has it."""
+    return f"[{host}]" if ":" in host else host
 
 
 def _reached(host: str) -> str:

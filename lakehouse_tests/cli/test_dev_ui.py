@@ -60,6 +60,16 @@ def test_the_address_is_the_one_where_this_home_answers(settings: Settings, chil
     assert note.url == f"http://127.0.0.1:{port}"
 
 
+@pytest.mark.parametrize(
+    ("host", "url"), [("::1", "http://[::1]:3000"), ("lake.example.org", "http://lake.example.org:3000")]
+)
+def test_the_address_is_one_that_a_browser_opens(host: str, url: str) -> None:
+    assert Address(host, 3000, is_fixed=True).url == url
+    # The links of alerts are made of it.
+    assert Settings.from_env({"LAKEHOUSE_UI_URL": url}).ui_url == url
+    assert f"on {url.removeprefix('http://')} already" in str(PortTaken(host, 3000))
+
+
 def test_a_port_that_another_took_meanwhile_is_not_said_to_be_ours(settings: Settings, children: Children) -> None:
     port = any_port()
     children.start("another", [sys.executable, "-c", UI, str(port), says("/another/home")])
