@@ -28,6 +28,7 @@ PYTHON_VERSIONS = ((3, 11), (3, 14))
 _LATE = timedelta(minutes=5)
 """A last look that is older is none: one is taken every ten seconds."""
 _NAMES = {LOG: "the log", FILE: FILE_NAME}
+_LOOK = "What breaks is told to nobody: LAKEHOUSE_HEARTBEAT_URL says that somebody looks; start `lakehouse dev`."
 _LOOK_AGAIN = (
     "What breaks is told to nobody: stop `lakehouse dev` where it runs, and start it again; its last words are in "
     "its terminal and in logs/."
@@ -249,9 +250,10 @@ def _alerts(settings: Settings) -> Finding:
     places = told_places(settings) if dev and at else [FILE, LOG, *map(name_of, routes.urls)]
     named = ", ".join(_NAMES.get(place, place) for place in places)
     found = f"{_looked(dev, at, now)}; told are: {named}"
-    since = max(filter(None, (at, dev.started_at if dev else None)), default=now)
-    is_late = bool(dev or settings.heartbeat_url) and now - since > _LATE
-    return Finding("alerts", ok=not is_late, found=found, next_step=_LOOK_AGAIN if is_late else "")
+    since = max(filter(None, (at, dev.started_at if dev else None)), default=None)
+    if not (dev or settings.heartbeat_url) or (since and now - since <= _LATE):
+        return Finding("alerts", ok=True, found=found)
+    return Finding("alerts", ok=False, found=found, next_step=_LOOK_AGAIN if since else _LOOK)
 
 
 def _looked(dev: DevNote | None, at: datetime | None, now: datetime) -> str:

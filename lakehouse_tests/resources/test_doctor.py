@@ -181,6 +181,13 @@ def test_a_last_look_that_is_old_fails_where_somebody_is_to_look(settings):
     assert line(expecting, "alerts").ok
 
 
+def test_that_nobody_ever_looked_fails_where_somebody_is_to_look(settings):
+    found = line(replace(settings, heartbeat_url="http://127.0.0.1:1/ping"), "alerts")
+    assert not found.ok
+    assert found.found.startswith("nobody looked yet")
+    assert found.next_step.endswith("start `lakehouse dev`.")
+
+
 def test_the_look_of_a_dev_that_runs_fails_once_it_is_old(settings, monkeypatch):
     beat(settings, ago(minutes=6), 0, 0)
     leave_note(settings, "http://127.0.0.1:3000")
