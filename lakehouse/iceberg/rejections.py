@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.evolving.state import names_at
+from lakehouse.iceberg.foreign import shown
 from lakehouse.iceberg.history import History, Snapshot, read_history
 from lakehouse.iceberg.joins import together
 from lakehouse.iceberg.outcome import Pin
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _FILE, _SHA256 = f"{PREFIX}rejected-file", f"{PREFIX}rejected-sha256"
+_BY, _WHY = f"{PREFIX}rejected-by", f"{PREFIX}rejected-for"
 _READ_NOW = ("incremental", "latest")
 
 
@@ -51,7 +53,14 @@ class RejectedDelivery:
     def to_summary(self, *, by: str, why: str) -> dict[str, str]:
         """Return the properties of a snapshot that takes its rows out."""
         said = {_FILE: self.source_file, _SHA256: self.sha256}
-        return {**said, f"{PREFIX}rejected-by": by, f"{PREFIX}rejected-for": why}
+        return {**said, _BY: by, _WHY: why}
+
+
+def rejection_said(summary: Mapping[str, str]) -> str:
+    """Say who rejected which delivery and why, by the summary of a snapshot; nothing where it took none out."""
+    if _BY not in summary:
+        return ""
+    return f"{summary[_BY]} rejected {shown(summary.get(_FILE, ''))}: {summary.get(_WHY, '')}"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ import pytest
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.catalog import Catalog
+from lakehouse.iceberg.rejections import RejectedDelivery
+from lakehouse.iceberg.stamp import Stamp
 from lakehouse.monitoring.alert_state import read_state
 from lakehouse.monitoring.closing import acknowledge, alert_of, close
 from lakehouse_tests.monitoring.watch import Watch
@@ -36,8 +38,8 @@ class Quarantine:
         row = {"_reasons": [rule], "_source_file": file, "_quarantined_at": datetime.now(UTC)}
         self.table.append(pa.Table.from_pylist([row] * rows, SCHEMA))
 
-    def take_out(self, file: str) -> None:
-        self.table.delete(f"_source_file == '{file}'")
+    def take_out(self, file: str, **summary: str) -> None:
+        self.table.delete(f"_source_file == '{file}'", snapshot_properties=summary)
 
 
 @pytest.fixture
@@ -79,6 +81,28 @@ def test_neither_a_check_nor_a_good_run_nor_another_rejection_ends_it(watch: Wat
     quarantine.take_out("a.csv")
     (over,) = watch.look(later=LATER)
     assert (over.title, over.lines[0]) == ("Over: silver.fruits: 2 rows in quarantine", "The quarantine is empty.")
+
+
+def test_what_is_over_says_who_rejected_the_file_and_why(watch: Watch, quarantine: Quarantine) -> None:
+    quarantine.refuse(2)
+    watch.look()
+    delivery = RejectedDelivery("a.csv", "0" * 64)
+    quarantine.take_out("a.csv", **delivery.to_summary(by="somebody", why="it came by mistake"))
+    (over,) = watch.look(later=LATER)
+    assert over.lines[0] == "The quarantine is empty: somebody rejected a.csv: it came by mistake"
+    assert over.lines[2:] == ("Table: http://127.0.0.1:3000/assets/silver/fruits_quarantine",)
+
+
+def test_what_is_over_leads_to_the_run_that_took_the_last_rows_out(watch: Watch, quarantine: Quarantine) -> None:
+    quarantine.refuse(2)
+    watch.look()
+    stamp = Stamp(kind="write", write_id="1", run_id="0123abcd-5")
+    quarantine.take_out("a.csv", **stamp.to_summary())
+    # What changes the table after that took no row out.
+    quarantine.table.append(SCHEMA.empty_table())
+    (over,) = watch.look(later=LATER)
+    assert over.lines[0] == "The quarantine is empty since run 0123abcd."
+    assert over.lines[2] == "Run: http://127.0.0.1:3000/runs/0123abcd-5"
 
 
 def test_two_rows_more_are_told_though_many_are_there(watch: Watch, quarantine: Quarantine) -> None:

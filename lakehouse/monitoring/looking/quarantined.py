@@ -8,6 +8,7 @@ snapshot than at the last look.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 from dagster import AssetCheckEvaluation, AssetCheckKey
@@ -15,6 +16,7 @@ from dagster import AssetCheckEvaluation, AssetCheckKey
 from lakehouse.iceberg.catalog import Catalog
 from lakehouse.iceberg.history import History, history_of
 from lakehouse.iceberg.inspecting.quarantined import QuarantinedRows, quarantined_rows
+from lakehouse.iceberg.rejections import rejection_said
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.monitoring.incidents import Broke, Incident, Mended, Observed, moment_text
 from lakehouse.monitoring.looking.checks import in_clear, key_of, rows_of
@@ -88,7 +90,9 @@ def _facts(
 ) -> Iterator[Broke | Mended]:
     key = quarantine_key(table.name)
     if not standing.found.rows:
-        yield Mended(key, lookout.now, "The quarantine is empty.")
+        said, run_id = _emptied(history)
+        links = lookout.links(run_id=run_id, table=history.table)
+        yield Mended(key, lookout.now, said, links=links)
     elif key in open_now and open_now[key].broke.state == standing.snapshot_id:
         yield open_now[key].broke
     else:
@@ -98,6 +102,15 @@ def _facts(
         earlier = open_now.get(key_of(AssetCheckKey(asset_key(table.name), rule.name)))
         if earlier and earlier.broke.severity == "warn":
             yield Mended(earlier.broke.key, lookout.now, "Its rows are told of as those in quarantine.")
+
+
+def _emptied(history: History) -> tuple[str, str]:
+    """Say what took the last rows out, by whom and why, and which run it was, as far back as snapshots are kept."""
+    last = list(takewhile(lambda one: one.rows == 0, history.line))[-1]
+    rejected, run_id = rejection_said(last.summary), last.stamp.run_id if last.stamp else ""
+    if rejected:
+        return f"The quarantine is empty: {rejected}", ""
+    return (f"The quarantine is empty since run {run_id[:8]}.", run_id) if run_id else ("The quarantine is empty.", "")
 
 
 def _broke(lookout: Lookout, catalog: Catalog, table: IcebergTable, history: History, standing: _Standing) -> Broke:
