@@ -107,9 +107,9 @@ def _was_interrupted(error: BaseException | None) -> bool:
 def _one_line(error: Exception, state: State) -> str:
     if isinstance(error, LakehouseError):
         return str(error)
-    from lakehouse.iceberg.known_errors import known_error
+    from lakehouse.iceberg.known_errors import known_error, text_of
     from lakehouse.iceberg.spark_errors import plain
 
-    kind, text = type(error).__name__, str(error)
+    text = text_of(error)
     hint = "" if state.verbose else " Run it again with --verbose for the traceback."
-    return known_error(f"{kind}: {text}") or f"{plain(f'{kind}: {text}').rstrip('.')}.{hint}"
+    return known_error(text) or f"{plain(text).rstrip('.')}.{hint}"

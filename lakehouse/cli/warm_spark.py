@@ -22,6 +22,8 @@ _GRACE_SECONDS = 3.0
 """It has nothing to keep: what it had not committed is done again, and what it had is there."""
 _HANGS = 1_000
 """Stands for no exit status."""
+_OUT_OF_MEMORY = 52
+"""The status that Spark exits with after an OutOfMemoryError, `SparkExitCode.OOM`."""
 _STEADY_SECONDS = 600
 """A server that answered for so long did not die of its start: the next pause is the first one again."""
 
@@ -91,35 +93,50 @@ class WarmSpark:
         if was_steady and time.monotonic() - (self._answers_since or 0.0) > _STEADY_SECONDS:
             self._failures = 0
         self._answers_since = None
-        self._pause(f"{'ended by itself' if was_steady else 'did not start'} ({how_it_ended(code)})")
+        what = f"{'ended by itself' if was_steady else 'did not start'} ({how_it_ended(code)})"
+        self._pause(what, _advice(code, self.settings.spark_memory))
 
-    def _pause(self, what: str) -> None:
+    def _pause(self, what: str, advice: str = "") -> None:
         self._failures += 1
         seconds = pause_seconds(self._failures)
         self._retry_at = time.monotonic() + seconds
         again = f"{datetime.now(UTC) + timedelta(seconds=seconds):%H:%M:%S} UTC"
         self.say(f"The Spark server {what}. It is started again at {again}; the UI, sensors and alerts go on.")
-        report_broken(self.settings, _report(what, again))
+        report_broken(self.settings, _report(what, again, advice))
 
 
 def how_it_ended(code: int) -> str:
     """Say what an exit status means: a process that lacked memory is killed by the machine, and says nothing."""
     if code == _HANGS:
         return f"no answer in {spark_server.START_SECONDS:.0f} s"
-    number = -code if code < 0 else code - 128
-    if number == signal.SIGKILL:
+    if code == _OUT_OF_MEMORY:
+        return "out of memory: its Java heap was full"
+    if _signal(code) == signal.SIGKILL:
         return "killed, as by lack of memory"
-    return f"killed by signal {number}" if code < 0 else f"exit status {code}"
+    return f"killed by signal {_signal(code)}" if code < 0 else f"exit status {code}"
 
 
-def _report(what: str, again: str) -> Report:
+def _signal(code: int) -> int:
+    return -code if code < 0 else code - 128
+
+
+def _advice(code: int, memory: str) -> str:
+    """Say which way memory is to be changed: Spark had too little of its own, or took too much of the machine's."""
+    if code == _OUT_OF_MEMORY:
+        return f" Set LAKEHOUSE_SPARK_MEMORY to more than {memory}, or give Spark less at once."
+    if _signal(code) == signal.SIGKILL:
+        return f" Where the machine lacked memory, set LAKEHOUSE_SPARK_MEMORY to less than {memory}."
+    return ""
+
+
+def _report(what: str, again: str, advice: str) -> Report:
     return Report(
         KEY,
         "Spark died",
         (
             f"The Spark server of `lakehouse dev` {what}.",
             f"It is started again at {again}. The UI, sensors and alerts go on; runs that were going on fail, and are "
-            "tried again. Where memory is short, LAKEHOUSE_SPARK_MEMORY bounds what Spark takes.",
+            f"tried again.{advice}",
         ),
         ("lakehouse doctor",),
     )

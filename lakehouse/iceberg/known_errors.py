@@ -24,6 +24,28 @@ _FULL = (
     "The disk is full. Free some, `lakehouse doctor` says how much there is; what was published stays, and the same "
     "command again does what is left."
 )
+_JAVA_IS_GONE = "Answer from Java side is empty"
+_SPARK_ENDED = (
+    _known(
+        r"OutOfMemoryError|Java heap space|GC overhead limit exceeded",
+        "Spark ran out of memory. Set LAKEHOUSE_SPARK_MEMORY to more, such as 4g, and run this again.",
+    ),
+    _known(
+        r"Cannot call methods on a stopped SparkContext|No active or default Spark session found",
+        "Spark ended while this ran. What was published stays; the same command again does what is left. Why it ended "
+        "stands in logs/spark.log.",
+    ),
+    _known(
+        rf"{_JAVA_IS_GONE}|Error while sending or receiving|Py4JNetworkError",
+        "Spark's Java process ended in the middle of it, as one does that is killed for lack of memory. What was "
+        "published stays; the same command again does what is left. Its last words are in logs/spark.log.",
+    ),
+    _known(
+        r"StatusCode\.UNAVAILABLE|failed to connect to all addresses|SESSION_CHANGED|SESSION_NOT_FOUND",
+        "The Spark server ended in the middle of it, or was started anew. What was published stays; the same command "
+        "again does what is left.",
+    ),
+)
 _KNOWN = (
     _known(r"No space left on device|database or disk is full|SQLITE_FULL|\[Errno 28\]", _FULL),
     _known(
@@ -52,20 +74,7 @@ _KNOWN = (
         "AWS does not answer at {0}. Check AWS_ENDPOINT_URL, AWS_REGION and the network.",
     ),
     _known(r"NoSuchBucket", "The bucket is not there. Correct LAKEHOUSE_BUCKET, or make the bucket in that region."),
-    _known(
-        r"OutOfMemoryError",
-        "Spark ran out of memory. Set LAKEHOUSE_SPARK_MEMORY to more, such as 4g, and run this again.",
-    ),
-    _known(
-        r"Answer from Java side is empty|Error while sending or receiving|Py4JNetworkError",
-        "Spark's Java process ended in the middle of it, as one does that is killed for lack of memory. What was "
-        "published stays; the same command again does what is left. Its last words are in logs/spark.log.",
-    ),
-    _known(
-        r"StatusCode\.UNAVAILABLE|failed to connect to all addresses|SESSION_CHANGED|SESSION_NOT_FOUND",
-        "The Spark server ended in the middle of it, or was started anew. What was published stays; the same command "
-        "again does what is left.",
-    ),
+    *_SPARK_ENDED,
     _known(
         r"StatusCode\.UNAUTHENTICATED|Invalid authentication token",
         "The Spark server asks for another token. Correct `token=` in SPARK_REMOTE.",
@@ -93,6 +102,21 @@ def known_error(text: str) -> str:
             caught = next(filter(None, found.groups()), "").rstrip(".,;)")
             return known.says.format(caught, _whose(caught))
     return ""
+
+
+def spark_ended(error: BaseException) -> str:
+    """Return what to say of an error that came of the end of Spark, or of its lack of memory; nothing of others."""
+    text = text_of(error)
+    return next((known.says for known in _SPARK_ENDED if known.sign.search(text)), "")
+
+
+def text_of(error: BaseException) -> str:
+    """Return the kind and the text of an error; that of Java is asked of Java, which may be gone by then."""
+    kind = type(error).__name__
+    try:
+        return f"{kind}: {error}"
+    except Exception:
+        return f"{kind}: {_JAVA_IS_GONE}"
 
 
 def without_links(text: str) -> str:

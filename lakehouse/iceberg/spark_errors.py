@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from lakehouse.iceberg.known_errors import known_error, without_links
+from lakehouse.iceberg.known_errors import known_error, text_of, without_links
 
 # The embedded Spark says `org.….ValidationException: …`, Spark Connect `(org.….ValidationException) …`.
 _JAVA_CLASS = re.compile(r"^\(?(?:[a-z_][\w$]*\.)+[A-Z][\w$]*(?:Exception|Error)(?:: |\) )")
@@ -24,8 +24,8 @@ _POSITION = re.compile(r"== SQL \(line (\d+), position (\d+)\)")
 
 def one_line(error: BaseException) -> str:
     """Return the message of an error in one line, with the place in the query where Spark tells it."""
-    text = str(error)
-    return known_error(text) or _shortened(text, type(error).__name__)
+    kind, _, text = text_of(error).partition(": ")
+    return known_error(text) or _shortened(text, kind)
 
 
 def plain(text: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lakehouse.errors import ComputeFailed, FrameMismatch, LakehouseError
+from lakehouse.iceberg.known_errors import spark_ended
 from lakehouse.iceberg.spark_errors import is_of_query, one_line, tells_no_rows
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.resources.code_places import place_of_error, place_of_function
@@ -20,7 +21,7 @@ def explained(table: IcebergTable, compute: Callable[..., Any], error: Exception
     """
     if isinstance(error, FrameMismatch):
         return FrameMismatch(f"{error} It is returned by {described(compute, place_of_function(compute))}.")
-    if isinstance(error, LakehouseError):
+    if isinstance(error, LakehouseError) or spark_ended(error):
         return None
     at = place_of_error(compute, error)
     if at is None and not is_of_query(error):

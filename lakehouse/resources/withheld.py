@@ -12,7 +12,8 @@ from traceback import extract_tb
 
 import dagster as dg
 
-from lakehouse.errors import ComputeFailed, LakehouseError
+from lakehouse.errors import ComputeFailed, LakehouseError, SparkEnded
+from lakehouse.iceberg.known_errors import spark_ended
 from lakehouse.iceberg.table import IcebergTable
 
 _LONGEST = 300
@@ -28,6 +29,7 @@ def values_withheld(table: IcebergTable) -> Iterator[None]:
     """Let no error out whose text may quote a row of a table that holds personal data.
 
     :raises ComputeFailed: in place of an error that is not the lakehouse's own.
+    :raises SparkEnded: when the error came of the end of Spark, whose stacks and texts say nothing of why.
     """
     try:
         yield
@@ -38,6 +40,8 @@ def values_withheld(table: IcebergTable) -> Iterator[None]:
             raise error from None
         raise
     except Exception as error:
+        if ended := spark_ended(error):
+            raise SparkEnded(f"{table.name} was not computed: {ended}") from None
         if not table.holds_personal_data:
             raise
         raise ComputeFailed(

@@ -4,6 +4,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 
@@ -101,10 +102,28 @@ def test_one_that_starts_and_never_answers_is_ended_and_tried_again(
 @pytest.mark.parametrize(
     ("code", "words"),
     [(-9, "killed, as by lack of memory"), (137, "killed, as by lack of memory"), (-15, "killed by signal 15"),
-     (1, "exit status 1")],
+     (1, "exit status 1"), (52, "out of memory: its Java heap was full")],
 )  # fmt: skip
 def test_how_a_process_ended_is_said_in_words(code: int, words: str) -> None:
     assert how_it_ended(code) == words
+
+
+@pytest.mark.parametrize(
+    ("status", "advice"),
+    [("exit 52", "LAKEHOUSE_SPARK_MEMORY to more than 2g"), ("kill -9 $$", "LAKEHOUSE_SPARK_MEMORY to less than 2g")],
+)
+def test_which_way_memory_is_to_be_changed_is_said_by_how_it_died(
+    warm: WarmSpark, settings: Settings, monkeypatch: pytest.MonkeyPatch, status: str, advice: str
+) -> None:
+    warm.settings = replace(settings, spark_memory="2g")
+    child = subprocess.Popen(["sh", "-c", status], start_new_session=True)
+    child.wait()
+    server = SparkServer(1, "T0ken", Process("here", child.pid, 0.0))
+    monkeypatch.setattr(spark_server, "start", lambda *_: (child, server))
+    warm.start(_no_progress)
+    warm.look()
+    (broken,) = (note for note in read_reports(settings) if not note.mended)
+    assert advice in broken.report.lines[1]
 
 
 def _no_progress(_: str):

@@ -4,6 +4,7 @@ import pytest
 
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.spark_errors import one_line, plain
+from lakehouse.iceberg.writing.retry import Failure, classify
 
 
 @pytest.mark.unit
@@ -78,6 +79,19 @@ FILE = "/home/warehouse/silver/fruits-2e00ebe171564d1ca6add1552b2df56a/data/a.pa
             "AWS does not answer at http://127.0.0.1:1. Check AWS_ENDPOINT_URL",
         ),
         ("Py4JJavaError: x.\n: java.lang.OutOfMemoryError: Java heap space" + STACK, "Spark ran out of memory. Set"),
+        (
+            'SparkConnectGrpcException: <_MultiThreadedRendezvous of RPC with:\n\tdetails = "Java heap space"\n>',
+            "Spark ran out of memory. Set LAKEHOUSE_SPARK_MEMORY to more",
+        ),
+        (
+            "UnknownException: (java.lang.IllegalStateException) Cannot call methods on a stopped SparkContext.\n"
+            "This stopped SparkContext was created at:\n\norg.apache.spark.sql.connect.service.X.main(X.scala)",
+            "Spark ended while this ran. What was published stays; the same command again does what is left.",
+        ),
+        (
+            "SparkConnectGrpcException: [INTERNAL_ERROR] No active or default Spark session found. SQLSTATE: XX000",
+            "Spark ended while this ran.",
+        ),
         ("ValueError: what an asset's function says", "ValueError: what an asset's function says"),
         (
             "sqlalchemy.exc.IntegrityError: (sqlite3.IntegrityError) UNIQUE\n[SQL: INSERT 1]\n(Background on this "
@@ -92,6 +106,19 @@ def test_what_people_can_do_is_said_in_place_of_a_stack_or_a_link(text: str, lin
     assert "\n" not in said
     assert ".java:" not in said
     assert "https://" not in said
+
+
+class Untold(Exception):
+    """As Py4J's errors of Java are, whose text is asked of Java."""
+
+    def __str__(self) -> str:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+
+@pytest.mark.unit
+def test_an_error_of_a_java_that_is_gone_by_the_time_of_its_text_is_told_all_the_same() -> None:
+    assert one_line(Untold()).startswith("Spark's Java process ended in the middle of it")
+    assert classify(Untold()) is Failure.OTHER
 
 
 def test_a_data_file_that_is_gone_is_named_with_its_table(embedded_engine: Engine, home) -> None:

@@ -53,6 +53,14 @@ def test_what_is_no_fault_of_the_function_is_left_as_it_is(error):
 
 
 @pytest.mark.unit
+def test_the_end_of_spark_is_no_fault_of_the_function_that_asked_it():
+    def asking() -> None:
+        raise RuntimeError("Cannot call methods on a stopped SparkContext.")
+
+    assert explained(TABLE, asking, error_of(asking)) is None
+
+
+@pytest.mark.unit
 def test_a_frame_that_does_not_fit_is_said_to_come_of_the_function():
     said = explained(TABLE, failing, FrameMismatch("silver.t: the frame lacks id."))
     assert str(said) == f"silver.t: the frame lacks id. It is returned by failing ({HERE}:{first_line_of(failing)})."

@@ -6,7 +6,7 @@ from dataclasses import replace
 import dagster as dg
 import pytest
 
-from lakehouse.errors import ComputeFailed, FrameMismatch
+from lakehouse.errors import ComputeFailed, FrameMismatch, SparkEnded
 from lakehouse.iceberg.table import Append, Column, IcebergTable
 from lakehouse.resources.withheld import cause_without_data, values_withheld
 
@@ -38,6 +38,15 @@ def test_an_error_of_the_lakehouse_is_told_alone() -> None:
 
 def test_of_a_table_without_personal_data_an_error_is_told_as_it_is() -> None:
     assert isinstance(raised(ValueError(SECRET), replace(PEOPLE, subject=None)), ValueError)
+
+
+@pytest.mark.parametrize("subject", ["id", None])
+def test_the_end_of_spark_is_told_in_one_line_whatever_the_table_holds(subject: str | None) -> None:
+    stopped = RuntimeError("Cannot call methods on a stopped SparkContext.\nIt was created at:\n\norg.X.main(X.scala)")
+    found = raised(stopped, replace(PEOPLE, subject=subject))
+    assert isinstance(found, SparkEnded) and found.__suppress_context__
+    assert str(found).startswith("silver.p was not computed: Spark ended while this ran. What was published stays;")
+    assert "\n" not in str(found)
 
 
 def test_a_failure_of_dagster_goes_through() -> None:

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import TypeVar
 
 from lakehouse.errors import CommitUnknown, LakehouseError
+from lakehouse.iceberg.known_errors import text_of
 
 T = TypeVar("T")
 
@@ -55,7 +56,7 @@ def classify(error: BaseException) -> Failure:
     """
     if isinstance(error, LakehouseError):
         return Failure.OTHER
-    text = f"{type(error).__name__}: {error}"
+    text = text_of(error)
     for failure, signs in _SIGNS:
         if any(sign in text for sign in signs):
             return failure
