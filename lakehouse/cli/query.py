@@ -11,13 +11,13 @@ from lakehouse.cli.clear_values import Shown
 from lakehouse.cli.effects import effect, watch
 from lakehouse.cli.leave import written
 from lakehouse.cli.output import FORMATS, Format, json_list, render
-from lakehouse.cli.state import State, command, plain_name
+from lakehouse.cli.state import State, command, not_there_yet, plain_name
 from lakehouse.cli.statements import split
 from lakehouse.cli.upkeep import called_tables, carry_after, carry_before, check_calls
 from lakehouse.cli.values import column, json_value
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.iceberg.near_names import near_name
-from lakehouse.iceberg.spark_errors import missing_table, one_line
+from lakehouse.iceberg.spark_errors import MissingTable, missing_table, one_line
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -132,15 +132,17 @@ def _explained(state: State, number: int, total: int) -> Iterator[None]:
         raise
     except Exception as error:
         which = f"statement {number} of {total}: " if total > 1 else ""
-        raise LakehouseError(f"{which}{_no_table(state, error) or one_line(error)}") from error
+        missing = missing_table(error)
+        if missing:
+            raise _no_table(state, missing, which) from error
+        raise LakehouseError(f"{which}{one_line(error)}") from error
 
 
-def _no_table(state: State, error: Exception) -> str | None:
-    """Return the line for a table that is not there, with the near name; None where the error is another."""
-    missing = missing_table(error)
-    if missing is None:
-        return None
+def _no_table(state: State, missing: MissingTable, which: str) -> LakehouseError:
+    """Return the error for a table that is not there, with the near name: that of every other command."""
     name = plain_name(missing.name)
+    if name in state.known_tables() and not state.engine.catalog.has(name):
+        return not_there_yet(f"{which}{name}{missing.place}")
     near = near_name(name, state.known_tables())
     meant = f"did you mean {near}?" if near else "`lakehouse status` lists the tables."
-    return f"There is no table or view {name}{missing.place}; {meant}"
+    return UsageError(f"{which}There is no table or view {name}{missing.place}; {meant}")

@@ -171,9 +171,6 @@ def test_statements_are_read_from_standard_input(lakehouse, monkeypatch):
     ("statement", "said"),
     [
         ("SELEC 1", "Syntax error at or near 'SELEC'. (line 1, pos 0)"),
-        ("SELECT * FROM lakehouse.t.friuts", "no table or view t.friuts (line 1, position 15); did you mean t.fruits?"),
-        ("INSERT INTO t.friuts VALUES (1)", "no table or view t.friuts (line 1, position 13); did you mean t.fruits?"),
-        ("DESCRIBE friuts", "did you mean t.fruits?"),
         ("SELECT nope FROM VALUES (1) AS v(one)", "name `nope` cannot be resolved"),
         ("SELECT 1 / 0", "Division by zero."),
         ("SELECT CAST('12a' AS int)", "cannot be cast to"),
@@ -189,6 +186,34 @@ def test_an_error_of_spark_is_one_readable_line(lakehouse, fruits, statement, sa
     assert said in ran.err[0]
     assert "SQLSTATE" not in ran.err[0]
     assert "org.apache" not in ran.err[0]
+
+
+@pytest.mark.parametrize(
+    ("statement", "code", "said"),
+    [
+        (
+            "SELECT * FROM lakehouse.t.friuts",
+            2,
+            "no table or view t.friuts (line 1, position 15); did you mean t.fruits?",
+        ),
+        (
+            "INSERT INTO t.friuts VALUES (1)",
+            2,
+            "no table or view t.friuts (line 1, position 13); did you mean t.fruits?",
+        ),
+        ("DESCRIBE friuts", 2, "did you mean t.fruits?"),
+        (
+            "SELECT 1; DESCRIBE x.nothing",
+            2,
+            "statement 2 of 2: There is no table or view x.nothing (line 1, position 10); `",
+        ),
+        ("SELECT * FROM silver.fruits", 1, "silver.fruits (line 1, position 15) is declared, and not there yet."),
+    ],
+)
+def test_a_table_that_is_not_there_has_the_exit_code_that_it_has_everywhere(lakehouse, fruits, statement, code, said):
+    ran = lakehouse("sql", statement)
+    assert (ran.code, len(ran.err)) == (code, 1)
+    assert said in ran.err[0]
 
 
 def test_the_statement_that_failed_is_named_and_those_before_it_stand(lakehouse):
