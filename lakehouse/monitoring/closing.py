@@ -78,7 +78,7 @@ def _change(settings: Settings, alert: Alert, change: Callable[[AlertState, Inci
             state = change(state, incident)
             write_state(settings, state)
             # The record has it at once; the others are told by the next look.
-            record = {FILE: FileSink(settings.home / FILE_NAME)}
+            record = {FILE: FileSink(settings.home / FILE_NAME, settings.title)}
             Delivery(state, lambda now: write_state(settings, now), _LOGGER).run(record)
             return incident
     except Timeout:

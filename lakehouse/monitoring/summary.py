@@ -22,6 +22,8 @@ _MANY = {
 }
 _OF_ONE_TABLE = ("check", "rejected")
 """What is told table by table; the rest is alike where it has the same cause."""
+_EACH_WITH_ITS_OWN = ("held", "late")
+"""What is alike whatever its cause is: each table says its own."""
 
 
 def summary(alerts: Sequence[Alert], now: datetime) -> Alert:
@@ -69,6 +71,8 @@ def _groups(alerts: Sequence[Alert]) -> list[list[Alert]]:
 def _like(alert: Alert) -> tuple[str, ...]:
     if alert.kind in _OF_ONE_TABLE:
         return (alert.saying, alert.severity, alert.kind, alert.table)
+    if alert.kind in _EACH_WITH_ITS_OWN:
+        return (alert.saying, alert.severity, alert.kind)
     if (alert.kind, alert.severity) in _MANY and alert.brief and alert.kind != "quarantined":
         return (alert.saying, alert.severity, alert.kind, "", alert.brief)
     return (alert.alert_id,)
@@ -82,13 +86,20 @@ def _order(group: Sequence[Alert]) -> tuple[bool, bool, int]:
 def _line(group: Sequence[Alert]) -> str:
     first = group[0]
     if len(group) == 1:
-        return f"{first.title} ({first.brief})" if first.brief and first.saying != "recovered" else first.title
+        is_said = not first.brief or first.brief in first.title or first.saying == "recovered"
+        return first.title if is_said else f"{first.title} ({first.brief})"
     before, many = _BEFORE.get(first.saying, ""), _MANY.get((first.kind, first.severity), "things broke")
     if first.kind in _OF_ONE_TABLE:
         briefs = list(dict.fromkeys(alert.brief for alert in group if alert.brief))
         return f"{before}{first.table}: {len(group)} {many}{f', {_listed(briefs)}' if briefs else ''}"
+    if first.kind in _EACH_WITH_ITS_OWN:
+        return f"{before}{len(group)} {many}: {_listed([_with_its_own(alert) for alert in group])}"
     tables = list(dict.fromkeys(alert.table or alert.title for alert in group))
     return f"{before}{len(group)} {many}: {first.brief} ({_listed(tables)})"
+
+
+def _with_its_own(alert: Alert) -> str:
+    return f"{alert.table} ({alert.brief})" if alert.brief and alert.saying != "recovered" else alert.table
 
 
 def _listed(names: Sequence[str]) -> str:

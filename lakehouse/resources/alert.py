@@ -36,6 +36,8 @@ class Alert:
     """What it is of: a check, rows in quarantine, a run that failed. Nothing of a summary or a test."""
     brief: str = ""
     """How bad it is or of what it came, in a few words."""
+    lakehouse: str = ""
+    """Which lakehouse speaks; in the record alone, each other place is told beside the message."""
 
     def __post_init__(self) -> None:
         # Names of files and values of rows are others' texts: none steers a terminal, or makes a line of its own.

@@ -4,7 +4,7 @@ import json
 import logging
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -60,6 +60,7 @@ class FileSink:
     """A file of one JSON object a line, which has every message, also those that were muted or only summarised."""
 
     path: Path
+    lakehouse: str = ""
     name: str = FILE
 
     def send(self, alert: Alert) -> None:
@@ -71,7 +72,8 @@ class FileSink:
             tail = file.read()
             if json.dumps(alert.alert_id).encode() in tail:
                 return
-            line = json.dumps(alert.to_json(), ensure_ascii=False).encode()
+            said = replace(alert, lakehouse=self.lakehouse)
+            line = json.dumps(said.to_json(), ensure_ascii=False).encode()
             file.write((b"\n" if tail and not tail.endswith(b"\n") else b"") + line + b"\n")
 
 
@@ -167,7 +169,7 @@ class SnsSink:
 
 def open_sinks(settings: Settings, urls: Iterable[str], logger: logging.Logger) -> dict[str, Sink]:
     """Return the sinks by name: the file and the log, and one for each URL; nothing is called yet."""
-    sinks: list[Sink] = [FileSink(settings.home / FILE_NAME), LogSink(logger, settings.title)]
+    sinks: list[Sink] = [FileSink(settings.home / FILE_NAME, settings.title), LogSink(logger, settings.title)]
     sinks += [_sink(settings, url) for url in urls]
     return {sink.name: sink for sink in sinks}
 

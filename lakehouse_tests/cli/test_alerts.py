@@ -85,7 +85,7 @@ def test_a_person_closes_what_stays_in_quarantine(lakehouse, home: Path) -> None
 
 def test_a_table_that_is_held_back_is_one_message_with_the_ways_out(held, home: Path) -> None:
     (alert,) = look(home)
-    assert alert.title == HELD
+    assert (alert.title, alert.brief) == (HELD, "rule excluded_fruit_in_any_spelling")
     assert "excluded_fruit_in_any_spelling" in alert.lines[0]
     (good,) = (line for line in alert.lines if line.startswith("Nothing was published"))
     query = "SELECT snapshot_id FROM silver.fruits.refs WHERE name = 'main'"

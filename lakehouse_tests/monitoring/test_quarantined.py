@@ -166,6 +166,7 @@ def test_a_person_closes_it_until_more_come(watch: Watch, quarantine: Quarantine
     (over,) = watch.look(later=LATER)
     assert over.title == "Over: silver.fruits: 2 rows in quarantine"
     assert over.lines[0] == "Closed by somebody: they are tests"
+    assert over.lakehouse == watch.settings.title
     assert read_state(watch.settings).open == {}
     assert watch.says(later=LATER) == []
     with pytest.raises(UsageError, match="is not broken now"):

@@ -42,6 +42,29 @@ def test_what_failed_of_one_cause_is_one_line_with_the_cause_and_the_tables() ->
     )
 
 
+def test_tables_that_are_held_back_and_late_are_one_line_each_with_what_is_of_each() -> None:
+    tables = [f"silver.t{number}" for number in range(12)]
+    rules = [f"rule not_null_{number}" for number in range(12)]
+    ages = [f"{number}.0 hours old" for number in range(12)]
+    held = alerts(12, kind="held", table=tables, brief=rules)
+    late = alerts(5, kind="late", table=tables, brief=ages)
+    found = summary([*held, *late], at(1))
+
+    assert found.lines[1:3] == (
+        "- 12 tables are held back: silver.t0 (rule not_null_0), silver.t1 (rule not_null_1), "
+        "silver.t2 (rule not_null_2) and 9 more",
+        "- 5 deliveries and tables are late: silver.t0 (0.0 hours old), silver.t1 (1.0 hours old), "
+        "silver.t2 (2.0 hours old) and 2 more",
+    )
+    over = summary([replace(one, saying="recovered") for one in held], at(1))
+    assert over.lines[0] == "- Over: 12 tables are held back: silver.t0, silver.t1, silver.t2 and 9 more"
+
+
+def test_what_the_title_says_is_not_said_twice() -> None:
+    one = alerts(1, kind="held", title="gold.days is held back: rule r refused it", brief="rule r")
+    assert summary(one, at(1)).lines[1] == "- gold.days is held back: rule r refused it"
+
+
 def test_recoveries_alone_are_good_news() -> None:
     over = [replace(one, saying="recovered", title=f"Over: {one.title}") for one in alerts(12)]
     found = summary(over, at(1))

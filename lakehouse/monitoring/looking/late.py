@@ -45,6 +45,7 @@ def _late(
     allowed: timedelta,
     commands: tuple[str, ...],
 ) -> Broke:
+    age = _hours(lookout.now - written)
     return Broke(
         key,
         "late",
@@ -53,14 +54,14 @@ def _late(
         "error",
         what,
         (
-            f"{table} was last written at {moment_text(written)}, {_hours(lookout.now - written)} ago; "
-            f"{_hours(allowed)} are allowed.",
+            f"{table} was last written at {moment_text(written)}, {age} ago; {_hours(allowed)} are allowed.",
             *lookout.whose(table),
         ),
         lookout.links(table=table),
         commands,
         table,
         lookout.owner(table),
+        brief=f"{age} old",
     )
 
 

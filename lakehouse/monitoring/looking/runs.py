@@ -79,13 +79,14 @@ def _held(
     personal = declared.masked_columns if declared else frozenset()
     rows = [row for found in broken for row in rows_of(found)]
     snapshot = str(said["iceberg/snapshot_id"].value)
+    rule = f"rule {said['failed_rules'].value}"
     good = f"is as it was, at snapshot {snapshot}" if snapshot != "None" else "is empty, as it was"
     return Broke(
         f"held {table}",
         "held",
         at,
         "error",
-        f"{table} is held back: rule {said['failed_rules'].value} refused it",
+        f"{table} is held back: {rule} refused it",
         (
             *map(by_how_much, broken),
             f"Nothing was published: {table} {good}{_since(lookout, table, snapshot)}.",
@@ -98,6 +99,7 @@ def _held(
         lookout.owner(table),
         run.run_id,
         lookout.keys_of(table, run),
+        brief=rule,
     )
 
 
