@@ -31,7 +31,8 @@ _SPARK_ENDED = (
         "Spark ran out of memory. Set LAKEHOUSE_SPARK_MEMORY to more, such as 4g, and run this again.",
     ),
     _known(
-        r"Cannot call methods on a stopped SparkContext|No active or default Spark session found",
+        r"Cannot call methods on a stopped SparkContext|cancelled because SparkContext was shut down"
+        r"|No active or default Spark session found",
         "Spark ended while this ran. What was published stays; the same command again does what is left. Why it ended "
         "stands in logs/spark.log.",
     ),

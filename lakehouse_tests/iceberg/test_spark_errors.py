@@ -89,6 +89,11 @@ FILE = "/home/warehouse/silver/fruits-2e00ebe171564d1ca6add1552b2df56a/data/a.pa
             "Spark ended while this ran. What was published stays; the same command again does what is left.",
         ),
         (
+            "py4j.protocol.Py4JJavaError: An error occurred while calling o405.append.\n: "
+            f"org.apache.spark.SparkException: Job 13 cancelled because SparkContext was shut down{STACK}",
+            "Spark ended while this ran.",
+        ),
+        (
             "SparkConnectGrpcException: [INTERNAL_ERROR] No active or default Spark session found. SQLSTATE: XX000",
             "Spark ended while this ran.",
         ),

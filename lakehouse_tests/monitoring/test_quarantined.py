@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+import dagster as dg
 import pyarrow as pa
 import pytest
 
@@ -11,6 +12,7 @@ from lakehouse.iceberg.rejections import RejectedDelivery
 from lakehouse.iceberg.stamp import Stamp
 from lakehouse.monitoring.alert_state import read_state
 from lakehouse.monitoring.closing import acknowledge, alert_of, close
+from lakehouse.monitoring.looking.lookout import shown_rows
 from lakehouse_tests.monitoring.watch import Watch
 
 SCHEMA = pa.schema(
@@ -31,15 +33,23 @@ class Quarantine:
         client = Catalog.of(watch.settings).client
         client.create_namespace("silver")
         main = pa.table({"id": list(range(10))})
-        client.create_table("silver.fruits", main.schema).append(main)
+        self.main = client.create_table("silver.fruits", main.schema)
+        self.main.append(main)
         self.table = client.create_table("silver.fruits_quarantine", SCHEMA)
 
-    def refuse(self, rows: int, file: str = "a.csv", rule: str = "castable_id") -> None:
+    def refuse(self, rows: int, file: str = "a.csv", rule: str = "castable_id", run_id: str = "") -> None:
         row = {"_reasons": [rule], "_source_file": file, "_quarantined_at": datetime.now(UTC)}
-        self.table.append(pa.Table.from_pylist([row] * rows, SCHEMA))
+        self.table.append(pa.Table.from_pylist([row] * rows, SCHEMA), snapshot_properties=_stamp(run_id))
+
+    def publish(self, rows: int, run_id: str) -> None:
+        self.main.append(pa.table({"id": list(range(rows))}), snapshot_properties=_stamp(run_id))
 
     def take_out(self, file: str, **summary: str) -> None:
         self.table.delete(f"_source_file == '{file}'", snapshot_properties=summary)
+
+
+def _stamp(run_id: str) -> dict[str, str]:
+    return Stamp(kind="write", write_id="w", run_id=run_id).to_summary() if run_id else {}
 
 
 @pytest.fixture
@@ -61,6 +71,43 @@ def test_rows_that_come_are_told_with_their_number_rules_share_and_files(watch: 
     assert alert.lines[1].endswith(" UTC with a.csv.")
     assert alert.lines[-1] == f"Next: lakehouse alerts close {alert.alert_id} --why …"
     assert watch.says() == []
+
+
+@pytest.mark.parametrize("is_published", [True, False])
+def test_rows_of_a_run_that_goes_on_are_told_once_it_published_the_others_or_ended(
+    watch: Watch, quarantine: Quarantine, is_published: bool
+) -> None:
+    quarantine.refuse(1)
+    watch.look()
+    job = watch.definitions.resolve_implicit_global_asset_job_def()
+    run = watch.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED)
+    quarantine.refuse(2, "b.csv", run_id=run.run_id)
+    assert watch.says(later=LATER) == []
+    if is_published:
+        quarantine.publish(7, run.run_id)
+    else:
+        watch.instance.report_run_canceled(run)
+    (more,) = watch.look(later=LATER)
+    assert more.title == "More: silver.fruits: 3 rows in quarantine"
+    assert more.lines[0].startswith("2 more came since")
+    share = "3 of 20 rows (15.00%)" if is_published else "3 of 13 rows (23.08%)"
+    assert any(share in line for line in more.lines)
+
+
+def test_a_row_that_breaks_two_rules_is_shown_once(watch: Watch, quarantine: Quarantine) -> None:
+    quarantine.refuse(1)
+    quarantine.refuse(1, rule="unique_fruit")
+    watch.run("castable_id", "unique_fruit")
+    (alert,) = (one for one in watch.look() if "quarantine" in one.title)
+    assert [line[:9] for line in alert.lines if line.startswith("Row: ")] == ["Row: id=x", "Row: id=y"]
+
+
+@pytest.mark.parametrize(("first", "second", "count"), [(78, 78, 1), (78, 79, 2), (None, None, 1)])
+def test_a_delivered_row_is_shown_once_however_often_it_was_refused(
+    first: int | None, second: int | None, count: int
+) -> None:
+    came = {"amount": "twelve", "_source_file": "a.csv", "_source_sha256": "f3f2"}
+    assert len(shown_rows([{**came, "_source_row": first}, {**came, "_source_row": second}], frozenset())) == count
 
 
 def test_the_name_of_a_file_steers_no_terminal(watch: Watch, quarantine: Quarantine) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import dagster as dg
 
 from lakehouse.iceberg.foreign import shell_word
-from lakehouse.iceberg.table import IcebergTable
+from lakehouse.iceberg.table import SOURCE_KEY, IcebergTable
 from lakehouse.resources.keys import asset_key, table_name
 from lakehouse.resources.partitions import range_of
 from lakehouse.settings import Settings
@@ -125,8 +125,20 @@ class Lookout:
 
 
 def shown_rows(rows: Iterable[Mapping[str, Any]], personal: frozenset[str], most: int = 3) -> list[str]:
-    """Say what some rows look like; personal values come masked, and one that does not is left out all the same."""
-    return [f"Row: {_row(row, personal)}" for row in list(rows)[:most]]
+    """Say what some rows look like, each once, though it breaks several rules or was refused by several runs.
+
+    Personal values come masked, and one that does not is left out all the same.
+    """
+    distinct: dict[Any, Mapping[str, Any]] = {}
+    for row in rows:
+        distinct.setdefault(_source(row), row)
+    return [f"Row: {_row(row, personal)}" for row in list(distinct.values())[:most]]
+
+
+def _source(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return where a row was delivered; the row itself where it does not say."""
+    source = tuple(row.get(name) for name in (*SOURCE_KEY, "_source_row"))
+    return source if all(source) else tuple(map(str, row.items()))
 
 
 def _row(row: Mapping[str, Any], personal: frozenset[str]) -> str:

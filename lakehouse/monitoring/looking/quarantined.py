@@ -2,13 +2,14 @@
 
 What stands there is asked of the quarantine itself, and not of the checks of a run: the next good file, a check of what
 readers see, or a rejected file say nothing of the rows that are there. Its rows are read only where it has another
-snapshot than at the last look.
+snapshot than at the last look, and once the run that made it has published the table: of what share the rows are is
+not known before.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 from typing import Any
 
 from dagster import AssetCheckEvaluation, AssetCheckKey
@@ -48,7 +49,12 @@ def look_for_quarantined(lookout: Lookout, cursors: Mapping[str, Any], open_now:
         history = _history(catalog, table)
         if history is None or history.main is None:
             continue
-        standing = _standing(catalog, table, history, known.get(table.name))
+        before, key = known.get(table.name), quarantine_key(table.name)
+        if _is_being_written(lookout, catalog, table, history):
+            seen |= {table.name: _to_json(before)} if before else {}
+            facts += [open_now[key].broke] if key in open_now else []
+            continue
+        standing = _standing(catalog, table, history, before)
         seen[table.name] = _to_json(standing)
         facts += _facts(lookout, catalog, table, history, standing, open_now)
     return Observed(tuple(facts), frozenset({"quarantined"}), {CURSOR: seen})
@@ -64,6 +70,17 @@ def _history(catalog: Catalog, table: IcebergTable) -> History | None:
     if quarantine is None or not catalog.has(quarantine.name):
         return None
     return history_of(quarantine.name, catalog.load(quarantine.name))
+
+
+def _is_being_written(lookout: Lookout, catalog: Catalog, table: IcebergTable, history: History) -> bool:
+    """Whether the run that wrote the quarantine goes on, and has not published the table's other rows yet."""
+    last = history.last_write
+    run_id = last.stamp.run_id if last and last.stamp else ""
+    run = lookout.instance.get_run_by_id(run_id) if run_id else None
+    if run is None or run.is_finished:
+        return False
+    line = history_of(table.name, catalog.load(table.name)).line if catalog.has(table.name) else ()
+    return not any(one.stamp and one.stamp.run_id == run_id for one in line)
 
 
 def _standing(catalog: Catalog, table: IcebergTable, history: History, known: _Standing | None) -> _Standing:
@@ -127,7 +144,7 @@ def _broke(lookout: Lookout, catalog: Catalog, table: IcebergTable, history: His
         (
             share,
             *_newest(found),
-            *shown_rows([row for one in sampled for row in rows_of(one)[:1]], table.masked_columns),
+            *shown_rows(_one_of_each(sampled), table.masked_columns, len(sampled)),
             *lookout.whose(table.name),
         ),
         lookout.links(run_id=run_id, table=quarantine),
@@ -174,6 +191,12 @@ def _evaluations(lookout: Lookout, table: IcebergTable, found: QuarantinedRows) 
         checked = [event for event in events if event.event_type_value == "ASSET_CHECK_EVALUATION"]
         evaluations += [event.event_specific_data for event in checked]
     return evaluations
+
+
+def _one_of_each(evaluations: list[AssetCheckEvaluation]) -> Iterator[Mapping[str, Any]]:
+    """Yield the first row of each sample, then the second: the first of one may be that of another too."""
+    for rows in zip_longest(*map(rows_of, evaluations)):
+        yield from (row for row in rows if row is not None)
 
 
 def _run_id(history: History, newest_at: datetime | None) -> str:
