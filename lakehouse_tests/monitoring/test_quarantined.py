@@ -1,5 +1,6 @@
 """Rows in quarantine are one thing of a table: told when they come and grow, until none is left or a person says so."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
@@ -192,6 +193,23 @@ def test_a_run_that_quarantines_is_told_once_and_not_by_its_checks(watch: Watch,
     quarantine.refuse(1)
     watch.run("castable_id")
     assert watch.says() == ["silver.fruits: 1 row in quarantine"]
+
+
+def test_a_row_of_no_partition_is_told_as_one_in_quarantine_and_not_by_its_check(
+    watch: Watch, quarantine: Quarantine
+) -> None:
+    quarantine.refuse(1, rule="has_partition")
+    watch.run("has_partition", checks_alone=True)
+    (alert,) = watch.look()
+    assert alert.title == "silver.fruits: 1 row in quarantine"
+    assert alert.lines[0] == "1 of 11 rows (9.09%), by rule: has_partition 1."
+
+
+def test_a_row_of_no_partition_is_told_by_its_check_where_there_is_no_quarantine(watch: Watch) -> None:
+    kept = [rule for rule in watch.table.rules if rule.on_failure != "quarantine"]
+    watch.table = replace(watch.table, rules=kept)
+    watch.run("has_partition")
+    assert watch.says() == ["silver.fruits: check has_partition warns"]
 
 
 def test_a_row_that_readers_see_and_that_breaks_a_quarantining_rule_is_told(watch: Watch) -> None:

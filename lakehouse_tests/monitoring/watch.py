@@ -1,4 +1,4 @@
-"""A small project that is watched: a table with two checks, a job, a feed, and what somebody was told."""
+"""A small project that is watched: a table with some checks, a job, a feed, and what somebody was told."""
 
 import logging
 from collections.abc import Collection
@@ -55,6 +55,7 @@ class Watch:
             check_specs=[
                 dg.AssetCheckSpec("castable_id", asset=["silver", "fruits"]),
                 dg.AssetCheckSpec("length_fruit", asset=["silver", "fruits"]),
+                dg.AssetCheckSpec("has_partition", asset=["silver", "fruits"]),
                 dg.AssetCheckSpec("unique_fruit", asset=["silver", "fruits"], blocking=True),
             ],
             can_subset=True,

@@ -89,6 +89,16 @@ def test_an_input_that_nothing_declares_is_named(package: Write) -> None:
         declared_assets(modules)
 
 
+def test_an_input_that_names_a_column_which_its_table_has_not_is_named(package: Write) -> None:
+    keyed = table("b").replace('latest("silver.a")', 'changed_keys("silver.a", of="idd", by="id")')
+    modules = modules_of(package({"a": table("a"), "b": keyed.replace("import latest", "import changed_keys")}))
+    with pytest.raises(
+        DeclarationError,
+        match=r"^silver\.b: input given has of='idd', and silver\.a has no such column; expected one of id",
+    ):
+        declared_assets(modules)
+
+
 def test_the_file_is_named_where_it_failed_and_not_one_that_imports_it(package: Write) -> None:
     modules = {"a_gold": "from some_assets.b_silver import TABLE", "b_silver": table("b", column_type="integr")}
     with pytest.raises(DeclarationError, match=r"^In some_assets/b_silver\.py:6: Column id:"):
