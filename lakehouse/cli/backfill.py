@@ -14,7 +14,8 @@ from lakehouse.cli.state import State, command
 def backfill(state: State, name: str, first: str, last: str | None) -> None:
     """Compute partitions of a table anew, and what follows from them.
 
-    They come out the same where nothing new arrived for them. What is owed for other partitions stays owed.
+    They come out the same where nothing new arrived for them. What is owed for other partitions stays owed. A
+    table with another partitions definition, and what follows from it, is computed by the sensor or the next ingest.
     """
     from lakehouse.definitions import definitions
     from lakehouse.resources.backfill import backfill as compute

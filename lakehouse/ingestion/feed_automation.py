@@ -23,11 +23,12 @@ from lakehouse.settings import Settings
 
 if TYPE_CHECKING:
     from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
-    from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 WATCH_SECONDS = 4.5
 """How long a tick looks: Dagster's daemon begins its rounds no closer than five seconds to each other."""
 _RUN_LOOK_SECONDS = 0.5
+ALL_ASSETS = "__ASSET_JOB"
+"""Dagster's own job, which commands run too; one that is made of a selection takes one partitions definition only."""
 ReadSettings = Callable[[], Settings]
 
 
@@ -44,20 +45,23 @@ class FeedAutomation:
 
         :param graph: the assets of the project.
         """
+        downstream = Downstream(graph, self.feed.table)
+        if not downstream.is_alike:
+            return dg.Definitions(sensors=[self._sensor(ALL_ASSETS)], schedules=[self._schedule(ALL_ASSETS)])
         job = dg.define_asset_job(
             f"ingest_{self.feed.name}",
-            selection=Downstream(graph, self.feed.table).everything.selection,
+            selection=downstream.everything.selection,
             description=f"Lands what waits in {self.feed.inbox}, and computes every table that follows from it.",
             tags={FEED_TAG: self.feed.name},
         )
-        return dg.Definitions(jobs=[job], sensors=[self._sensor(job)], schedules=[self._schedule(job)])
+        return dg.Definitions(jobs=[job], sensors=[self._sensor(job.name)], schedules=[self._schedule(job.name)])
 
-    def _sensor(self, job: "UnresolvedAssetJobDefinition") -> dg.SensorDefinition:
+    def _sensor(self, job_name: str) -> dg.SensorDefinition:
         asking = FeedAsking(self.feed, self.declared)
         is_on = self.feed.ingest_by == "sensor"
 
         @dg.sensor(
-            job=job,
+            job_name=job_name,
             name=f"{self.feed.name}_files",
             minimum_interval_seconds=1,
             default_status=dg.DefaultSensorStatus.RUNNING if is_on else dg.DefaultSensorStatus.STOPPED,
@@ -71,12 +75,12 @@ class FeedAutomation:
 
         return files
 
-    def _schedule(self, job: "UnresolvedAssetJobDefinition") -> dg.ScheduleDefinition:
+    def _schedule(self, job_name: str) -> dg.ScheduleDefinition:
         asking = FeedAsking(self.feed, self.declared)
         is_on = self.feed.ingest_by == "schedule"
 
         @dg.schedule(
-            job=job,
+            job_name=job_name,
             name=f"{self.feed.name}_batch",
             cron_schedule=self.feed.schedule,
             execution_timezone=self.feed.time_zone,

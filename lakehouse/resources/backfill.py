@@ -12,13 +12,14 @@ from lakehouse.settings import Settings
 
 
 def backfill(project: Project, settings: Settings, table: str, first: str, last: str) -> RunResult:
-    """Compute a range of a table's partitions, and what is computed from them.
+    """Compute a range of a table's partitions, and what is computed from them alone.
 
     :raises UsageError: when the table has no partitions, or not these.
     """
     here = project(lambda: settings)
     _check(here, table, first, last)
-    selection = dg.AssetSelection.assets(*map(asset_key, Downstream(here.resolve_asset_graph(), table).tables))
+    tables = Downstream(here.resolve_asset_graph(), table).with_alike([table])
+    selection = dg.AssetSelection.assets(*map(asset_key, tables))
     with open_instance(settings) as instance:
         return materialize(here, instance, selection, partition=(first, last), tags={"lakehouse/backfill": table})
 

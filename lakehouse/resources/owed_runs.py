@@ -1,8 +1,9 @@
 """What the assets downstream of a table owe, as the runs that do it: told by the tables alone."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -68,10 +69,15 @@ class Downstream:
         """The run that would compute all of them."""
         return OwedRun(self.tables, guards=self._guards(self.tables))
 
+    @property
+    def is_alike(self) -> bool:
+        """Whether those of them that have partitions have the same."""
+        return len({self._partitions_def(table) for table in self._partitioned}) <= 1
+
     def stages(
         self, engine: Engine, declared: Mapping[str, IcebergTable], *, has_arrivals: bool
     ) -> Iterator[list[OwedRun]]:
-        """Yield what is owed, in three stages; each is decided when it is asked for, once those before it are done.
+        """Yield what is owed, in stages; each is decided when it is asked for, once those before it are done.
 
         First what is computed as a whole, then ranges of partitions, then what is computed as a whole from these.
         May start Spark, see `lakehouse.iceberg.owed_partitions`.
@@ -79,7 +85,7 @@ class Downstream:
         :param has_arrivals: whether something waits to be put into the root table itself.
         """
         yield self._whole(self.owed_tables(engine, has_arrivals=has_arrivals))
-        yield self.owed_ranges(engine, declared)
+        yield from self.owed_ranges(engine, declared)
         yield self._whole(self.late_tables(engine))
 
     def owed_tables(self, engine: Engine, *, has_arrivals: bool) -> list[str]:
@@ -92,31 +98,51 @@ class Downstream:
         first = {self.root} if has_arrivals else set()
         return self._owed(engine, [table for table in self.tables if table not in self._following], first)
 
-    def owed_ranges(self, engine: Engine, declared: Mapping[str, IcebergTable]) -> list[OwedRun]:
-        """Return the ranges of neighbouring partitions that are owed, oldest first.
+    def owed_ranges(self, engine: Engine, declared: Mapping[str, IcebergTable]) -> Iterator[list[OwedRun]]:
+        """Yield the ranges of neighbouring partitions that are owed, oldest first.
+
+        Tables of different partitions have stages of their own: a key may stand for a day here, and for a month there.
 
         A row without a partition, such as one that cannot be dated, goes along with any run: where no partition is
         owed for it, the newest is. May start Spark, see `lakehouse.iceberg.owed_partitions`.
         """
+        partitioned = [table for table in self.tables if table in self._partitioned and table in declared]
+        for definition, tables in groupby(partitioned, self._partitions_def):
+            assert definition is not None
+            yield self._ranges(engine, [declared[table] for table in tables], definition)
+
+    def _ranges(
+        self, engine: Engine, tables: Sequence[IcebergTable], definition: dg.PartitionsDefinition
+    ) -> list[OwedRun]:
+        keys = definition.get_partition_keys()
+        order = {key: position for position, key in enumerate(keys)}
         owed: dict[str, set[str]] = {}
-        order: dict[str, int] = {}
-        for table in self.tables:
-            node = self._graph.get(asset_key(table))
-            if node.partitions_def is not None and table in declared:
-                keys = node.partitions_def.get_partition_keys()
-                order |= {key: position for position, key in enumerate(keys)}
-                every = all_partitions_of(declared[table], node.partitions_def)
-                values = owed_values(engine, declared[table], inputs_of(node.metadata), every)
-                owed[table] = keys_holding(node.partitions_def, keys, values, _type_of(declared[table]))
-                for parent in self.sources(table):
-                    owed[table] |= owed.get(parent, set())
+        for table in tables:
+            every = all_partitions_of(table, definition)
+            inputs = inputs_of(self._graph.get(asset_key(table.name)).metadata)
+            values = owed_values(engine, table, inputs, every)
+            owed[table.name] = keys_holding(definition, keys, values, _type_of(table))
+            for parent in self.sources(table.name):
+                owed[table.name] |= owed.get(parent, set())
         owing = {key: frozenset(table for table in owed if key in owed[table]) for key in set().union(*owed.values())}
-        ranges = ((keys, self._with_after(owing[keys[0]])) for keys in neighbouring(owing, order))
+        ranges = ((keys, self.with_alike(owing[keys[0]])) for keys in neighbouring(owing, order))
         return [OwedRun(tables, keys[0], keys[-1], self._guards(tables)) for keys, tables in ranges]
 
     def late_tables(self, engine: Engine) -> list[str]:
         """Return the tables computed as a whole from partitioned ones, that lag behind them."""
         return self._owed(engine, [table for table in self.tables if table in self._following - self._partitioned])
+
+    def with_alike(self, tables: Collection[str]) -> tuple[str, ...]:
+        """Return some tables of the same partitions, and what follows from them that one run computes along with them.
+
+        What follows from other partitions too is left to a later run, after these.
+        """
+        kinds = {self._partitions_def(table) for table in tables}
+        reached = {found for table in tables for found in self._after(table)}
+        others = (self._after(table) for table in self._partitioned if self._partitions_def(table) not in kinds)
+        # What the tables themselves are computed from was done before.
+        later = {found for after in others if not set(after) & set(tables) for found in after}
+        return tuple(table for table in self.tables if table in reached - later)
 
     def sources(self, table: str) -> list[str]:
         """Return the tables that one is computed from."""
@@ -159,18 +185,17 @@ class Downstream:
         ordered = [key for key in graph.toposorted_asset_keys if key in reached and graph.get(key).is_executable]
         return tuple(map(table_name, ordered))
 
+    def _partitions_def(self, table: str) -> dg.PartitionsDefinition | None:
+        return self._graph.get(asset_key(table)).partitions_def
+
     @cached_property
     def _partitioned(self) -> set[str]:
-        return {table for table in self.tables if self._graph.get(asset_key(table)).partitions_def is not None}
+        return {table for table in self.tables if self._partitions_def(table) is not None}
 
     @cached_property
     def _following(self) -> set[str]:
         """The partitioned tables, and what is computed from them."""
         return {found for table in self._partitioned for found in self._after(table)}
-
-    def _with_after(self, tables: Iterable[str]) -> tuple[str, ...]:
-        reached = {found for table in tables for found in self._after(table)}
-        return tuple(table for table in self.tables if table in reached)
 
 
 def _type_of(table: IcebergTable) -> str:

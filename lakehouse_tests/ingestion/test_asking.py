@@ -2,20 +2,32 @@
 
 import os
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from types import ModuleType
 
 import dagster as dg
+import pyarrow as pa
 import pytest
 from dagster._core.test_utils import create_run_for_test
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import DateType, NestedField
 
+from lakehouse import definitions as project
 from lakehouse.definitions import FEEDS, TABLES, definitions
+from lakehouse.iceberg.read import latest
+from lakehouse.iceberg.table import Column, IcebergTable, OverwritePartitions
 from lakehouse.ingestion import feed_automation
 from lakehouse.ingestion.asking import FeedAsking
 from lakehouse.ingestion.take import Waiting, waiting
+from lakehouse.resources.discovery import declared_tables
 from lakehouse.resources.engine import open_engine
 from lakehouse.resources.holds import CHECK_FAILED, held_tag
+from lakehouse.resources.iceberg_asset import iceberg_asset
 from lakehouse.resources.instance import open_instance
+from lakehouse.resources.partitions import range_of
 from lakehouse.resources.pauses import pause_seconds
 from lakehouse.resources.reported import read_reports
 from lakehouse.resources.stores import open_store
@@ -198,3 +210,53 @@ def test_a_schedule_asks_for_what_waits(settings, instance, put) -> None:
     assert requests() == []
     put("a.csv")
     assert requests() == [["bronze/raw_fruits", "silver/fruits"]]
+
+
+RECENT = IcebergTable("silver.recent", "Days.", [Column("d", "date")], OverwritePartitions(by="d"), partitioning=["d"])
+
+
+@pytest.fixture
+def with_other_days(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Adds a file to the project: a table below the feed bnpl of days that begin later than those of the others."""
+    days = dg.DailyPartitionsDefinition("2026-03-01", timezone=FEEDS["bnpl"].time_zone)
+
+    @iceberg_asset(RECENT, inputs={"raw": latest(FEEDS["bnpl"].table, by="_event_date")}, partitions_def=days)
+    def recent(raw):
+        return raw
+
+    added = ModuleType("added")
+    added.TABLE, added.recent = RECENT, recent
+    monkeypatch.setattr(project, "MODULES", [*project.MODULES, added])
+    monkeypatch.setattr(project, "TABLES", declared_tables(project.MODULES))
+
+
+@pytest.fixture
+def delivered(settings: Settings) -> None:
+    """Bronze of the feed bnpl, with a day of February and two of March."""
+    client, spec = open_engine(settings).catalog.client, PartitionField(1, 1000, IdentityTransform(), "_event_date")
+    schema = Schema(NestedField(1, "_event_date", DateType()))
+    client.create_namespace("bronze")
+    table = client.create_table(FEEDS["bnpl"].table, schema, partition_spec=PartitionSpec(spec))
+    table.append(pa.table({"_event_date": [date(2026, 2, 1), date(2026, 3, 2), date(2026, 3, 3)]}))
+
+
+@pytest.mark.usefixtures("with_other_days", "delivered")
+def test_tables_of_different_partitions_below_a_feed_are_asked_for_in_turn(settings, instance) -> None:
+    loaded = project.definitions(lambda: settings)
+    dg.Definitions.validate_loadable(loaded)
+    repository = loaded.get_repository_def()
+
+    def asked() -> list[tuple[set[str], tuple[str, str] | None]]:
+        """Ask as the sensor does, have the runs succeed, and return their tables and partitions."""
+        context = dg.build_sensor_context(instance=instance, repository_def=repository)
+        requests = repository.get_sensor_def("bnpl_files").evaluate_tick(context).run_requests
+        for done in requests:
+            create_run_for_test(instance, status=dg.DagsterRunStatus.SUCCESS, tags=dict(done.tags))
+        return [(set(keys(done)), range_of(done.tags)) for done in requests]
+
+    others = {"silver/bnpl_transactions_clean", "gold/bnpl_daily_summary", "gold/customer_profiles"}
+    assert asked() == [(others, ("2026-02-01", "2026-02-01")), (others, ("2026-03-02", "2026-03-03"))]
+    context = dg.build_schedule_context(instance=instance, repository_def=repository)
+    (batch,) = repository.get_schedule_def("bnpl_batch").evaluate_tick(context).run_requests
+    assert keys(batch) == ["silver/recent"]
+    assert asked() == [({"silver/recent"}, ("2026-03-02", "2026-03-03"))]

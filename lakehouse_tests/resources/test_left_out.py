@@ -55,7 +55,8 @@ class Pipeline:
     def owed(self, definition: dg.PartitionsDefinition) -> list[OwedRun]:
         graph = dg.Definitions(assets=self.assets(definition)).resolve_asset_graph()
         declared = {table.name: table for table in (self.raw, self.table)}
-        return Downstream(graph, self.raw.name).owed_ranges(self.engine, declared)
+        (owed,) = Downstream(graph, self.raw.name).owed_ranges(self.engine, declared)
+        return owed
 
     def do(self, definition: dg.PartitionsDefinition, owed: OwedRun) -> RunResult:
         return self.run(definition, owed.selection, partition=owed.partitions, tags=CATCH_UP)
