@@ -26,8 +26,24 @@ file.execute("PRAGMA journal_mode = WAL")
 columns = "catalog_name, table_namespace, table_name, metadata_location"
 file.execute(f"INSERT INTO iceberg_tables ({columns}) VALUES ('lakehouse', 'silver', ?, 'nowhere')", [sys.argv[2]])
 file.commit()
+print("made", flush=True)
+sys.stdin.read()
 file.close()
 """
+
+
+def making(file: Path, table: str) -> subprocess.Popen:
+    """Start a process that makes a table, and has the catalog open as long as its input is."""
+    command = [sys.executable, "-c", _MAKE_TABLE, str(file), table]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "made\n"
+    return process
+
+
+def make_elsewhere(file: Path, table: str) -> None:
+    """Make a table in a process that ends."""
+    with making(file, table):
+        pass
 
 
 @pytest.fixture
@@ -66,19 +82,27 @@ def test_a_catalog_whose_tables_were_dropped_is_no_lost_one(settings: Settings, 
 
 def test_another_look_at_the_catalog_does_not_hide_what_other_processes_change(settings: Settings, file: Path) -> None:
     """A log of changes that is deleted under a process that reads it shows the tables of that moment for ever."""
-
-    def make_elsewhere(table: str) -> None:
-        subprocess.run([sys.executable, "-c", _MAKE_TABLE, str(file), table], check=True)
-
-    make_elsewhere("a")
+    make_elsewhere(file, "a")
     first = Catalog.of(settings)
     assert first.tables() == ["silver.a", NAME]
     # Opens the file too, and closes it.
     assert Catalog.of(settings).tables() == ["silver.a", NAME]
-    make_elsewhere("b")
+    make_elsewhere(file, "b")
     assert first.tables() == ["silver.a", "silver.b", NAME]
-    make_elsewhere("c")
+    make_elsewhere(file, "c")
     assert first.tables() == ["silver.a", "silver.b", "silver.c", NAME]
+
+
+def test_a_look_sees_what_a_new_spark_publishes_after_the_last_one_died(settings: Settings, file: Path) -> None:
+    """A Spark keeps its log of changes open, and no look that goes by another sees it: bronze's new rows were none."""
+    make_elsewhere(file, "a")
+    of_a_sensor_that_is_at_work = Catalog.of(settings)
+    assert of_a_sensor_that_is_at_work.tables() == ["silver.a", NAME]
+    # Opens the file too, and closes it; then a run ends while there is no Spark.
+    assert Catalog.of(settings).tables() == ["silver.a", NAME]
+    make_elsewhere(file, "b")
+    with making(file, "c"):
+        assert Catalog.of(settings).tables() == ["silver.a", "silver.b", "silver.c", NAME]
 
 
 def test_a_file_that_is_no_database_is_named(settings: Settings, file: Path) -> None:
