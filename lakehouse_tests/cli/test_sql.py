@@ -2,12 +2,17 @@
 
 import io
 import json
+import shlex
 import time
 from pathlib import Path
 from threading import Thread
 
 import pytest
 from filelock import FileLock
+
+from lakehouse.iceberg.foreign import visible
+from lakehouse.resources.clear_rows import in_clear
+from lakehouse_tests.cli.outcomes import records
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -160,6 +165,16 @@ def test_a_write_to_a_declared_table_takes_turns_with_runs(lakehouse, home: Path
     assert lakehouse("sql", "--write", "INSERT INTO silver.fruits VALUES (1)").code == 0
     other.join()
     assert time.monotonic() > released_at[0]
+
+
+def test_the_command_of_an_alert_finds_rows_of_a_file_whose_name_cannot_be_seen(lakehouse):
+    rows = [{"_source_file": "a\x1b[2J\n\u202e.csv", "_source_row": 7}]
+    name = "concat('a', char(27), '[2J', char(10), decode(X'E280AE', 'utf-8'), '.csv')"
+    command = visible(str(in_clear(rows, f"(SELECT {name} AS _source_file, 7 AS _source_row)")))
+    assert command.isprintable()
+    ran = lakehouse(*shlex.split(command)[1:], "--format", "json")
+    assert ran.err == []
+    assert [row["_source_row"] for row in records(ran)] == [7]
 
 
 def test_statements_are_read_from_standard_input(lakehouse, monkeypatch):
