@@ -37,6 +37,7 @@ def alerts(context: click.Context, last: int | None, only_open: bool, form: str)
     the tables that are muted now. Times are in UTC. `lakehouse dev` is what looks and tells.
     """
     state: State = context.find_object(State)  # type: ignore[assignment]
+    state.settings.make_home()
     if context.invoked_subcommand is None:
         _list(state, last, form, only_open=only_open)
 

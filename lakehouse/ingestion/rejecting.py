@@ -82,8 +82,9 @@ def reject(
     :param source_file: its key in the feed's inbox.
     :param sha256: how the hash of its content begins, where several contents came under that name.
     :raises SeveralDeliveries: when it may be more than one.
-    :raises UsageError: when neither bronze nor the archive knows such a delivery.
+    :raises UsageError: when neither bronze nor the archive knows such a delivery, or no file can be called so.
     """
+    _check_name(feed, source_file)
     store = open_store(settings)
     with exclusive(feed, settings.home):
         came = _one_of(feed, source_file, deliveries(store, engine, feed, source_file), sha256)
@@ -116,11 +117,26 @@ def _landed(engine: Engine, feed: Feed, source_file: str) -> dict[str, tuple[int
     return {row[0]: (row["count(1)"], with_zone(row["min(_ingested_at)"])) for row in found}
 
 
+def _check_name(feed: Feed, source_file: str) -> None:
+    # `a.csv/` and `./a.csv` would be the archived file of `a.csv`, and no row of it.
+    parts = source_file.split("/")
+    if not parts[-1] or {".", ".."} & {*parts}:
+        raise UsageError(
+            f"{source_file!r} is no name of a file in {feed.inbox}; expected one as `_source_file` has it, such as "
+            "daily.csv or sub/daily.csv.",
+            next_step=_names(feed),
+        )
+
+
+def _names(feed: Feed) -> str:
+    return f'Names are those of: lakehouse sql "SELECT DISTINCT _source_file FROM {feed.table}"'
+
+
 def _one_of(feed: Feed, source_file: str, found: Sequence[Came], sha256: str) -> Came:
     if not found:
         raise UsageError(
             f"{feed.table} has no row of a file {source_file!r}, and {feed.archive} no such file.",
-            next_step=f'Names are those of: lakehouse sql "SELECT DISTINCT _source_file FROM {feed.table}"',
+            next_step=_names(feed),
         )
     meant = [one for one in found if one.sha256.startswith(sha256.strip().lower())]
     if not meant:

@@ -1,5 +1,8 @@
 """Partitions of a table computed anew by hand, in one run, with what follows from them."""
 
+import re
+from datetime import date
+
 import dagster as dg
 
 from lakehouse.errors import UsageError
@@ -36,6 +39,18 @@ def _check(definitions: dg.Definitions, table: str, first: str, last: str) -> No
     keys = node.partitions_def.get_partition_keys()
     for asked in (first, last):
         if asked not in keys:
-            raise UsageError(f"{table} has no partition {asked!r}; it has {keys[0]} to {keys[-1]}.")
+            why = ", and there is no such day" if _is_no_day(asked) else ""
+            raise UsageError(f"{table} has no partition {asked!r}{why}; it has {keys[0]} to {keys[-1]}.")
     if keys.index(first) > keys.index(last):
         raise UsageError(f"--from {first} comes after --to {last}; expected the earlier one first.")
+
+
+def _is_no_day(key: str) -> bool:
+    """Whether a key is written as a day and is none, such as one that the first and the last partition lie around."""
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", key):
+        return False
+    try:
+        date.fromisoformat(key)
+    except ValueError:
+        return True
+    return False

@@ -20,6 +20,8 @@ AT = "2026-11-23 13:47:31 +0000"
         f"{AT} - dagster.daemon.SensorDaemon - INFO - Checking for new runs for sensor: fruits_files",
         f"\x1b[32m{AT}\x1b[0m - dagster.daemon.SensorDaemon - \x1b[34mINFO\x1b[0m - Sensor alerts skipped: 0 things.",
         f"{AT} - dagster - DEBUG - ingest_fruits - 0a1b - 77 - bronze__raw_fruits - STEP_INPUT - Got input.",
+        f"{AT} - dagster - INFO - ingest_x - 0a1b - no_anomaly - op 'no_anomaly' did not yield or return expected"
+        " outputs {'silver__x_no_anomaly'}.",
         f"{AT} - dagster.daemon - INFO - Instance is configured with the following daemons: ['AssetDaemon']",
     ],
 )

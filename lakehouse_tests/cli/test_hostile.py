@@ -15,8 +15,9 @@ DAYS = "silver.bnpl_transactions_clean"
 WHY = ("--why", "it is wrong")
 WRONG = [
     (["backfill", DAYS, "--from", ""], "has no partition ''; it has 2020-01-01 to"),
-    (["backfill", DAYS, "--from", "2026-13-45"], "has no partition '2026-13-45'"),
-    (["backfill", DAYS, "--from", "2999-01-01"], "has no partition '2999-01-01'"),
+    (["backfill", DAYS, "--from", "2026-13-45"], "has no partition '2026-13-45', and there is no such day; it has"),
+    (["backfill", DAYS, "--from", "2021-02-29"], "has no partition '2021-02-29', and there is no such day; it has"),
+    (["backfill", DAYS, "--from", "2999-01-01"], "has no partition '2999-01-01'; it has"),
     (["backfill", DAYS, "--from", "2026-03-05", "--to", "2026-03-01"], "comes after --to"),
     (["backfill", "silver.fruits", "--from", "2026-03-01"], "has no partitions; those that have are"),
     (["backfill", "silver.fruits_quarantine", "--from", "2026-03-01"], "is the quarantine of silver.fruits"),
@@ -24,7 +25,7 @@ WRONG = [
     (["retry", ""], "'' is not a declared table"),
     (["publish", "silver.fruits", "--run", " ", *WHY], "--run is empty"),
     (["reject", "a.csv", "--feed", "", *WHY], "There is no feed ''"),
-    (["reject", "../../etc/passwd", "--feed", "fruits", *WHY], "has no row of a file '../../etc/passwd'"),
+    (["reject", "../../etc/passwd", "--feed", "fruits", *WHY], "'../../etc/passwd' is no name of a file in inbox/"),
     (["ingest", ""], "There is no feed ''"),
     (["ingest", "fruits", "--path", ""], "--path is ''"),
     (["ingest", "fruits", "--path", "/there/is/nothing"], "There is no file at '/there/is/nothing'"),
@@ -54,6 +55,7 @@ def test_what_is_wrong_is_one_line_and_2(lakehouse, arguments, said):
 
 
 NEED_A_HOME = [
+    *(["alerts"], ["alerts", "test"]),
     *(["status"], ["plan"], ["check"], ["ingest"], ["history", "silver.fruits"], ["retry", "silver.fruits"]),
     ["mute", "silver.fruits", "--until", "2h"],
     *(["sql", "SELECT 1"], ["dev"], ["demo"]),

@@ -53,3 +53,10 @@ def test_an_unknown_feed_is_wrong_usage_and_the_near_name_is_said(lakehouse, arg
     ran = lakehouse(*arguments)
     assert (ran.code, ran.out, len(ran.err)) == (2, [], 1)
     assert "did you mean fruits?" in ran.err[0]
+
+
+@pytest.mark.parametrize("typed", ["", ".", "..", "/", "a.csv/", "./a.csv", "sub/../a.csv"])
+def test_what_is_no_name_of_a_file_is_wrong_usage(lakehouse, typed):
+    ran = lakehouse("reject", typed, "--feed", "fruits", "--why", "sent by mistake")
+    assert (ran.code, ran.out, len(ran.err)) == (2, [], 1)
+    assert f"{typed!r} is no name of a file in inbox/fruits/; expected one as `_source_file` has it" in ran.err[0]
