@@ -13,7 +13,7 @@ from typing import Any
 from lakehouse.iceberg.all_partitions import AllPartitions
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.history import History, read_history
-from lakehouse.iceberg.inspecting.changed_partitions import changed_values
+from lakehouse.iceberg.inspecting.changed_partitions import changed_values, partition_fields
 from lakehouse.iceberg.outcome import Pin
 from lakehouse.iceberg.quoting import between, identifier, with_zone
 from lakehouse.iceberg.read import Input, pin_since, read, read_since
@@ -170,11 +170,9 @@ def _changed(engine: Engine, table: IcebergTable, source: str, column: str, sinc
     main = read_history(engine, table.name).main if engine.catalog.has(table.name) else None
     if main is None or (is_appended and not values):
         return values
-    by = table.write.by  # type: ignore[union-attr]
     if history.kept_between(since, until) is None:
         # After a rollback the target may have what the source has no more.
-        target = read_history(engine, table.name)
-        values |= changed_values(engine.catalog.load(table.name), target, None, main.snapshot_id, by)
+        values |= _standing_values(engine, table, main.snapshot_id)
     if table.versions is None:
         return values
     if since is not None and not is_appended:
@@ -183,6 +181,17 @@ def _changed(engine: Engine, table: IcebergTable, source: str, column: str, sinc
     if main.rows == 0:
         return values
     return values | _places(engine, table, pin_since(history, since, until), Pin(table.name, main.snapshot_id))
+
+
+def _standing_values(engine: Engine, table: IcebergTable, snapshot_id: int) -> set[Any]:
+    """Return the partitions that a table has rows of; where its files are of coarser ones, such as months, of Spark."""
+    by = table.write.by  # type: ignore[union-attr]
+    loaded = engine.catalog.load(table.name)
+    if partition_fields(loaded, by).keys() == loaded.specs().keys():
+        return changed_values(loaded, read_history(engine, table.name), None, snapshot_id, by)
+    value = f"to_date({identifier(by)})" if table.column(by).type == "timestamp" else identifier(by)
+    rows = read(engine, Pin(table.name, snapshot_id)).selectExpr(value).distinct().collect()
+    return {row[0] for row in rows}
 
 
 def _places(engine: Engine, table: IcebergTable, arrived_at: Pin, standing_at: Pin) -> frozenset[Any]:

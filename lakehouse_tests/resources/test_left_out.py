@@ -79,9 +79,10 @@ class Pipeline:
 def make(embedded_engine, build):
     """Make a pipeline by partitions of some column type, whose table has a quarantine or none."""
 
-    def pipeline(column_type: str, *, quarantines: bool = True) -> Pipeline:
+    def pipeline(column_type: str, *, quarantines: bool = True, **changes: Any) -> Pipeline:
         raw, table = tables(column_type)
-        return Pipeline(embedded_engine, build, table if quarantines else replace(table, rules=[]), raw)
+        changes |= {} if quarantines else {"rules": []}
+        return Pipeline(embedded_engine, build, replace(table, **changes), raw)
 
     return pipeline
 
@@ -137,3 +138,20 @@ def test_a_command_and_a_sensor_that_meet_compute_a_partition_once(make):
 
     pipeline.run(DAILY, owed.selection, partition=owed.partitions)
     assert pipeline.snapshot != published
+
+
+def test_a_table_that_is_partitioned_by_months_is_computed_by_ranges_of_days(make, embedded_engine):
+    """While some ranges are owed, what stands of others is looked at, in files that do not tell their days."""
+    wednesday, friday = date(2024, 1, 3), date(2024, 1, 5)
+    definition = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-01-06")
+    pipeline = make("date", partitioning=["months(p)"])
+    first, *others = pipeline.deliver(definition, (MONDAY, 1), (wednesday, 2), (friday, 3))
+    assert (first.partitions, len(others)) == (("2024-01-01",) * 2, 2)
+    pipeline.do(definition, first)
+    assert pipeline.owed(definition) == others
+
+    embedded_engine.sql(f"DELETE FROM {embedded_engine.catalog.sql_name('bronze.raw')} WHERE p = DATE'{MONDAY}'")
+    for owed in pipeline.owed(definition):
+        pipeline.do(definition, owed)
+    assert pipeline.owed(definition) == []
+    assert pipeline.rows("silver.by_p") == [(wednesday, 2), (friday, 3)]
