@@ -10,6 +10,7 @@ import dagster as dg
 
 from lakehouse.iceberg.engine import Engine
 from lakehouse.iceberg.foreign import shown
+from lakehouse.iceberg.history import UNCHANGED_PROPERTY, read_history
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.ingestion.feed import Feed
 from lakehouse.ingestion.take import Waiting
@@ -61,7 +62,8 @@ class FeedAsking:
         files = {file.key: file.version for file in found.files[: self.feed.max_files_per_run]}
         held = _Held(instance, downstream, self.declared, mains(engine, _read(downstream)), self.feed, files)
         arrivals = bool(files) and not held.run_of(self.feed.table, ())
-        state = (arrivals, tuple(held.states.items()), now.astimezone(self.feed.zone).date())
+        unchanged = _unchanged(engine, held.states)
+        state = (arrivals, tuple(held.states.items()), unchanged, now.astimezone(self.feed.zone).date())
         for stage in self._stages(downstream, engine, state, arrivals=arrivals):
             runs = [run for owed in stage if (run := held.without_held(owed))]
             if runs:
@@ -185,6 +187,12 @@ def _read(downstream: Downstream) -> list[str]:
     """Return the tables whose state tells what is owed."""
     tables = downstream.tables
     return sorted({*tables, *(source for table in tables for source in downstream.sources(table))})
+
+
+def _unchanged(engine: Engine, states: Mapping[str, int | None]) -> list[str | None]:
+    """Return what runs have noted that read a table's inputs and changed no row of it: it makes no snapshot."""
+    there = [table for table, snapshot_id in states.items() if snapshot_id is not None]
+    return [read_history(engine, table).properties.get(UNCHANGED_PROPERTY) for table in there]
 
 
 def _failed_by_system(record: dg.RunRecord) -> bool:

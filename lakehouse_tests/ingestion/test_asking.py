@@ -1,5 +1,6 @@
 """What a feed's sensor and schedule ask for, and why they ask for nothing; no run is started here."""
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -10,13 +11,16 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 from dagster._core.test_utils import create_run_for_test
+from pyiceberg.catalog import Catalog
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
+from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
-from pyiceberg.types import DateType, NestedField
+from pyiceberg.types import DateType, IntegerType, NestedField
 
 from lakehouse import definitions as project
 from lakehouse.definitions import FEEDS, TABLES, definitions
+from lakehouse.iceberg.history import UNCHANGED_PROPERTY
 from lakehouse.iceberg.read import latest
 from lakehouse.iceberg.table import Column, IcebergTable, OverwritePartitions
 from lakehouse.ingestion import feed_automation
@@ -35,6 +39,7 @@ from lakehouse.settings import Settings
 
 LATER = timedelta(seconds=1)
 FEED = {"lakehouse/feed": "fruits"}
+FRUITS = ("bronze.raw_fruits", "silver.fruits")
 
 
 @pytest.fixture
@@ -97,6 +102,14 @@ def test_a_tick_reports_what_is_passed_over(settings: Settings, tick, put) -> No
     assert [note.report.title for note in read_reports(settings)] == [
         "feed fruits: inbox/fruits/link.csv is a link, and is passed over"
     ]
+
+
+def made(client: Catalog, name: str, schema: Schema, rows: pa.Table, **how: PartitionSpec) -> Table:
+    """Make a table, and write to it once."""
+    client.create_namespace_if_not_exists(name.partition(".")[0])
+    table = client.create_table(name, schema, **how)
+    table.append(rows)
+    return table
 
 
 def keys(request: dg.RunRequest) -> list[str]:
@@ -181,6 +194,21 @@ def test_what_a_run_left_as_it_was_is_not_asked_for_again(tick, put, instance) -
     assert len(tick()) == 1
 
 
+def test_what_a_run_changed_no_row_of_is_up_to_date(tick, settings, instance) -> None:
+    (settings.home / "inbox" / "fruits").mkdir(parents=True)
+    client, schema = open_engine(settings).catalog.client, Schema(NestedField(1, "id", IntegerType()))
+    raw, silver = (made(client, name, schema, pa.table({"id": pa.array([1], pa.int32())})) for name in FRUITS)
+    (request,) = tick()
+    assert keys(request) == ["silver/fruits"]
+    create_run_for_test(instance, status=dg.DagsterRunStatus.SUCCESS, tags=dict(request.tags))
+
+    read = {"bronze.raw_fruits": str(raw.current_snapshot().snapshot_id)}
+    found = {"snapshot": str(silver.current_snapshot().snapshot_id), "inputs": read}
+    with silver.transaction() as change:
+        change.set_properties({UNCHANGED_PROPERTY: json.dumps(found)})
+    assert tick() == "Nothing waits in inbox/fruits/, and every table is up to date."
+
+
 def test_pauses_double_up_to_five_minutes() -> None:
     assert [pause_seconds(failures) for failures in (1, 2, 3, 6, 7, 50)] == [5, 10, 20, 160, 300, 300]
 
@@ -233,11 +261,10 @@ def with_other_days(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def delivered(settings: Settings) -> None:
     """Bronze of the feed bnpl, with a day of February and two of March."""
-    client, spec = open_engine(settings).catalog.client, PartitionField(1, 1000, IdentityTransform(), "_event_date")
+    spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "_event_date"))
     schema = Schema(NestedField(1, "_event_date", DateType()))
-    client.create_namespace("bronze")
-    table = client.create_table(FEEDS["bnpl"].table, schema, partition_spec=PartitionSpec(spec))
-    table.append(pa.table({"_event_date": [date(2026, 2, 1), date(2026, 3, 2), date(2026, 3, 3)]}))
+    rows = pa.table({"_event_date": [date(2026, 2, 1), date(2026, 3, 2), date(2026, 3, 3)]})
+    made(open_engine(settings).catalog.client, FEEDS["bnpl"].table, schema, rows, partition_spec=spec)
 
 
 @pytest.mark.usefixtures("with_other_days", "delivered")
