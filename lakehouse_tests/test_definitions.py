@@ -46,6 +46,10 @@ def test_a_file_is_all_that_a_table_needs():
     assert FEEDS["fruits"].table == "bronze.raw_fruits"
 
 
+def test_a_delivery_of_thousands_of_days_opens_no_file_for_each():
+    assert [name for name, table in TABLES.items() if table.fanout] == []
+
+
 def test_an_asset_is_named_as_its_table():
     keys = {tuple(spec.key.path) for spec in defs.resolve_all_asset_specs()}
     assert keys == {tuple(name.split(".")) for name in TABLES}

@@ -42,8 +42,7 @@ TABLE = bronze_table(
     extra=[Column("_event_date", "date", "Day of the transaction in the feed's time zone, where it can be read.")],
     # A day is computed anew from the files of that day alone.
     partitioning=["_event_date"],
-    # A delivered file holds few days, so that sorting its rows by day first would be wasted.
-    fanout=True,
+    # A delivered file holds few days, so that gathering the rows of a day from all files first would be wasted.
     properties={"write.distribution-mode": "none"},
     owner="data-platform",
 )
