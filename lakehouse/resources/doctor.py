@@ -16,6 +16,7 @@ from lakehouse.iceberg.catalog import CATALOG_NAME, Catalog
 from lakehouse.iceberg.catalog_file import check_catalog_file, require_catalog_file
 from lakehouse.iceberg.inspecting.missing_files import missing_files
 from lakehouse.resources import jars, jvm
+from lakehouse.resources.class_archive import archive_path, archive_problem
 from lakehouse.resources.dev_note import DevNote, running_dev
 from lakehouse.resources.heartbeat import last_beat, told_places
 from lakehouse.resources.routes import name_of, read_routes
@@ -52,6 +53,7 @@ def findings(settings: Settings) -> list[Finding]:
         ("python", _python),
         ("java", _java),
         ("jars", _jars),
+        ("classes", _classes),
         ("spark", _spark),
         ("deployment", _deployment),
         ("home", _home),
@@ -101,6 +103,19 @@ def _jars(settings: Settings) -> Finding:
     if problems:
         return Finding("jars", ok=False, found=" ".join(problems), next_step=jars.NEXT_STEP)
     return Finding("jars", ok=True, found=f"{len(jars.JARS)}, as pinned ({jars.jar_dir(settings)})")
+
+
+def _classes(settings: Settings) -> Finding:
+    if settings.spark_remote:
+        return Finding("classes", ok=True, found="not needed: Spark runs elsewhere")
+    chosen = jvm.find(settings)
+    problem = archive_problem(settings, chosen)
+    if problem:
+        found = (
+            f"each start of Spark reads all of them, since there is no archive ({problem}); `lakehouse setup` makes it"
+        )
+        return Finding("classes", ok=True, found=found)
+    return Finding("classes", ok=True, found=f"archived ({archive_path(settings, chosen)})")
 
 
 def _spark(settings: Settings) -> Finding:

@@ -1,9 +1,10 @@
-"""What `lakehouse setup` does once the Python packages are there: it sees to a JVM and to Spark's jars."""
+"""What `lakehouse setup` does once the Python packages are there: it sees to a JVM, Spark's jars and a quick start."""
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lakehouse.resources import jars, jvm
+from lakehouse.resources.class_archive import archive_problem, make_archive
 from lakehouse.resources.resolver import fetch
 from lakehouse.settings import Settings
 
@@ -23,4 +24,13 @@ def set_up(settings: Settings, console: Console) -> None:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=total_bytes)
         fetch(settings, lambda done_bytes: bar.update(task, completed=min(done_bytes, total_bytes)))
+    if not settings.spark_remote and archive_problem(settings, chosen):
+        _archive_classes(settings, chosen, console)
     console.print(f"Java {chosen.version} (from {chosen.source}) and Spark's jars are there.", highlight=False)
+
+
+def _archive_classes(settings: Settings, chosen: jvm.Jvm, console: Console) -> None:
+    """Make the archive of Java's classes; without it all goes as well, and more slowly."""
+    console.print("Reading Java's classes once, for half a minute, so that each start of Spark is quicker …")
+    if problem := make_archive(settings, chosen):
+        console.print(f"There is no archive of them ({problem}): Spark reads them at each start.", highlight=False)

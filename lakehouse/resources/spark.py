@@ -6,7 +6,7 @@ dagster-pyspark's resource holds it. Nothing is resolved or downloaded at its st
 import logging
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +19,7 @@ from lakehouse.iceberg.catalog import Catalog
 from lakehouse.iceberg.known_errors import known_error
 from lakehouse.iceberg.spark_errors import one_line
 from lakehouse.resources import jars, jvm
+from lakehouse.resources.class_archive import archive_options
 from lakehouse.resources.spark_address import require_connect, require_master
 from lakehouse.resources.temporary import prepare_temporary_folder, temporary_folder
 from lakehouse.settings import Settings
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 _LOG_LIMIT_BYTES = 10_000_000
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _SHUFFLE_PARTITIONS = "8"
 _CONNECT_RETRIES = 5
 """After pauses of 0.05, 0.2, 0.8, 3.2 and 12.8 seconds."""
@@ -67,12 +69,13 @@ def log_file(settings: Settings) -> Path:
     return settings.home / "logs" / "spark.log"
 
 
-def open_session(settings: Settings, catalog: Catalog) -> "SparkSession":
+def open_session(settings: Settings, catalog: Catalog, *, java_options: Sequence[str] | None = None) -> "SparkSession":
     """Return this process's session for a catalog, by which names in SQL are read.
 
     The first call starts the JVM, or connects; later ones cost nothing. Spark opens a catalog once for a session and
     name, so another catalog (tests have two of one name) gets a session of its own on the same JVM.
 
+    :param java_options: what the JVM is started with besides, in place of its archive of classes.
     :raises SetupError: when Java or a jar is missing or damaged, when the JVM does not start, or when nothing answers
         where the settings say that Spark is.
     """
@@ -82,7 +85,7 @@ def open_session(settings: Settings, catalog: Catalog) -> "SparkSession":
             if settings.spark_remote:
                 require_connect(settings.spark_remote)
             _keep_values_out_of_logs()
-            session = _another(settings) if _sessions else _first(settings)
+            session = _another(settings) if _sessions else _first(settings, java_options)
             register(session, catalog)
             session.conf.set("spark.sql.defaultCatalog", catalog.name)
             _sessions[key] = session
@@ -100,6 +103,26 @@ def _keep_values_out_of_logs() -> None:
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
+def with_java_options(configuration: Mapping[str, str], options: Iterable[str]) -> dict[str, str]:
+    """Return the configuration of a session whose JVM is started with more options."""
+    more = " ".join(map(_quoted, options))
+    return {**configuration, _JAVA_OPTIONS: f"{configuration.get(_JAVA_OPTIONS, '')} {more}".strip()}
+
+
+def close_jvm() -> None:
+    """End the JVM of this process, and wait until it is gone: what it does at its end is done."""
+    from pyspark import SparkContext
+
+    if SparkContext._active_spark_context:
+        SparkContext._active_spark_context.stop()
+    gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
+    _sessions.clear()
+    if gateway is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait()
+
+
 def register(session: "SparkSession", catalog: Catalog) -> None:
     """Make a running session know a catalog; Spark opens one when its name is first used."""
     for key, value in catalog.spark_configuration.items():
@@ -111,7 +134,7 @@ def _embedded(settings: Settings, temporary: Path) -> dict[str, str]:
         "spark.app.name": "lakehouse",
         "spark.master": settings.spark_master,
         "spark.driver.memory": settings.spark_memory,
-        "spark.driver.extraJavaOptions": _java_options(temporary),
+        _JAVA_OPTIONS: _java_options(temporary),
         # Hadoop opens what it writes to others by itself, whatever the process is told.
         "spark.hadoop.fs.permissions.umask-mode": "077",
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
@@ -127,8 +150,11 @@ def _embedded(settings: Settings, temporary: Path) -> dict[str, str]:
 
 def _java_options(temporary: Path) -> str:
     log4j, folder = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}", f"-Djava.io.tmpdir={temporary}"
-    quoted = [option.replace("\\", "\\\\").replace('"', '\\"') for option in (log4j, folder)]
-    return f'"{quoted[0]}" "{quoted[1]}" -Duser.timezone=UTC'
+    return f"{_quoted(log4j)} {_quoted(folder)} -Duser.timezone=UTC"
+
+
+def _quoted(option: str) -> str:
+    return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _in_this_process(settings: Settings, temporary: Path) -> dict[str, str]:
@@ -149,13 +175,13 @@ def _on_a_cluster(settings: Settings) -> dict[str, str]:
     return {"spark.jars": ",".join(jars.path(settings, jar).as_uri() for jar in jars.JARS)}
 
 
-def _first(settings: Settings) -> "SparkSession":
+def _first(settings: Settings, java_options: Sequence[str] | None) -> "SparkSession":
     from dagster_pyspark import LazyPySparkResource
 
     configuration = session_configuration(settings)
     if settings.spark_remote:
         return _impatient(LazyPySparkResource(spark_config=configuration).spark_session)
-    _start_jvm(settings, configuration)
+    _start_jvm(settings, configuration, java_options)
     return LazyPySparkResource(spark_config=configuration).spark_session
 
 
@@ -175,7 +201,7 @@ def _another(settings: Settings) -> "SparkSession":
     return next(iter(_sessions.values())).newSession()
 
 
-def _start_jvm(settings: Settings, configuration: dict[str, str]) -> None:
+def _start_jvm(settings: Settings, configuration: dict[str, str], java_options: Sequence[str] | None) -> None:
     """Start the JVM with its own output sent to a file, and the context that the session is then built on."""
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
@@ -186,9 +212,10 @@ def _start_jvm(settings: Settings, configuration: dict[str, str]) -> None:
         return
     require_master(settings.spark_master)
     jars.require(settings)
-    jvm.prepare(settings)
+    chosen = jvm.prepare(settings)
     prepare_temporary_folder(settings)
-    conf = SparkConf().setAll(list(configuration.items()))
+    options = archive_options(settings, chosen) if java_options is None else java_options
+    conf = SparkConf().setAll(list(with_java_options(configuration, options).items()))
     started_at = log_size(settings)
     try:
         with open_log(settings) as output:

@@ -16,9 +16,17 @@ from pathlib import Path
 
 from lakehouse.errors import SetupError
 from lakehouse.resources import jars, jvm
+from lakehouse.resources.class_archive import archive_options
 from lakehouse.resources.files import replace_text
 from lakehouse.resources.processes import Process
-from lakehouse.resources.spark import last_words, log_file, log_size, open_log, session_configuration
+from lakehouse.resources.spark import (
+    last_words,
+    log_file,
+    log_size,
+    open_log,
+    session_configuration,
+    with_java_options,
+)
 from lakehouse.resources.temporary import prepare_temporary_folder
 from lakehouse.settings import Settings
 
@@ -81,7 +89,7 @@ def start(settings: Settings, like: SparkServer | None = None) -> tuple["subproc
     import pyspark
 
     jars.require(settings)
-    jvm.prepare(settings)
+    chosen = jvm.prepare(settings)
     prepare_temporary_folder(settings, is_server=True)
     port = like.port if like and not like.answers else _free_port()
     token = like.token if like else secrets.token_urlsafe(24)
@@ -89,6 +97,7 @@ def start(settings: Settings, like: SparkServer | None = None) -> tuple["subproc
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
     }
+    given = with_java_options(given, archive_options(settings, chosen))
     options = [part for item in given.items() for part in ("--conf", "=".join(item))]
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     started_at = log_size(settings)

@@ -57,7 +57,7 @@ def test_a_session_is_opened_once(spark, settings):
     assert open_session(settings, Catalog.of(settings)) is open_session(settings, Catalog.of(settings))
 
 
-HOMES = ['it\'s my "höme-家"', "a:b\\c@d!", "-{a}[b]*$c`d,;=&+"]
+HOMES = ['it\'s my "höme-家"', "a:b\\c@d!", "-{a}[b]*$c`d;=&+"]
 
 
 @pytest.mark.parametrize("name", HOMES)
