@@ -71,25 +71,6 @@ def status(home: Path) -> dict[str, dict]:
     return {found["table"]: found for found in json.loads(done.stdout)}
 
 
-def test_the_demo_takes_one_jvm_and_again_no_network_and_changes_nothing(home, counting_java, without_network):
-    env = {"JAVA_HOME": str(counting_java)}
-    first = start_command([LAKEHOUSE, "demo"], home, env=env)
-    assert first.status() == 0, first.said
-    # Spark's own launcher asks a small JVM for a moment how to start the real one.
-    starts = (counting_java / "starts").read_text().splitlines()
-    assert len([start for start in starts if "org.apache.spark.launcher.Main" not in start]) == 1
-    before = snapshots(home)
-
-    second = start_command([*without_network, LAKEHOUSE, "demo"], home, env=env)
-    assert second.status() == 0, second.said
-    assert snapshots(home) == before
-    found = status(home)
-    assert (found["bronze.raw_fruits"]["rows"], found["silver.fruits"]["rows"]) == (180, 155)
-    assert found["silver.fruits"]["checks_failed"] == []
-    assert len(list((home / "archive" / "fruits").rglob("*.csv"))) == 4
-    assert not list((home / "inbox" / "fruits").iterdir())
-
-
 def test_what_spark_says_is_not_shown(home):
     done = subprocess.run(
         [LAKEHOUSE, "sql", "SELECT 1 AS one; SELEC 2"],
@@ -118,7 +99,10 @@ def test_ctrl_c_ends_a_query_with_one_line_and_leaves_no_process(home, started):
     wait_for(lambda: not any(is_alive(pid) for pid in java), "the end of the JVM")
 
 
-def test_ctrl_c_ends_an_ingest_with_one_line_and_the_next_one_does_it_all(home, started):
+def test_the_demo_is_stopped_then_takes_one_jvm_and_again_no_network_and_changes_nothing(
+    home, started, counting_java, without_network
+):
+    """Stopped by Ctrl-C it says one line, and the next one does it all."""
     child = started("demo")
     wait_for(lambda: (home / "warehouse" / "bronze").exists(), "the first table")
     child.process.send_signal(signal.SIGINT)
@@ -127,9 +111,22 @@ def test_ctrl_c_ends_an_ingest_with_one_line_and_the_next_one_does_it_all(home, 
     assert said[-1] == "lakehouse: stopped. What was published stays; the same command again does what is left."
     assert "Traceback" not in child.said
 
-    again = started("demo")
-    assert again.status() == 0, again.said
-    assert status(home)["silver.fruits"]["rows"] == 155
+    env = {"JAVA_HOME": str(counting_java)}
+    first = start_command([LAKEHOUSE, "demo"], home, env=env)
+    assert first.status() == 0, first.said
+    # Spark's own launcher asks a small JVM for a moment how to start the real one.
+    starts = (counting_java / "starts").read_text().splitlines()
+    assert len([start for start in starts if "org.apache.spark.launcher.Main" not in start]) == 1
+    before = snapshots(home)
+
+    second = start_command([*without_network, LAKEHOUSE, "demo"], home, env=env)
+    assert second.status() == 0, second.said
+    assert snapshots(home) == before
+    found = status(home)
+    assert (found["bronze.raw_fruits"]["rows"], found["silver.fruits"]["rows"]) == (180, 155)
+    assert found["silver.fruits"]["checks_failed"] == []
+    assert len(list((home / "archive" / "fruits").rglob("*.csv"))) == 4
+    assert not list((home / "inbox" / "fruits").iterdir())
 
 
 def test_dev_serves_commands_and_starts_a_spark_again_that_was_killed_until_ctrl_c(home, settings, started):
