@@ -74,7 +74,7 @@ def take(store: ObjectStore, ingest: Ingest, *, progress: Callable[[int], None] 
     A rejected file does not stop those behind it. An error of the system does (a full disk, an unreadable folder):
     the files stay in the inbox, and the next ingest begins with the same.
 
-    All files that are judged at once take less than a gigabyte together, whatever is in them: each has a few blocks of
+    All files that are judged at once take less than 1.5 GB together, whatever is in them: each has a few blocks of
     4 MB between its bytes and its rows, and no more columns than its feed and a thousand.
 
     :param progress: told the number of bytes read, again and again, by any of some threads.
