@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.joins import having
+from lakehouse.iceberg.joins import having, together
 from lakehouse.iceberg.quoting import among, identifier, with_zone
 from lakehouse.iceberg.table import IcebergTable, Versions
 from lakehouse.iceberg.writing.candidate import SOURCE_COLUMNS, Candidate, prepare
@@ -57,19 +57,16 @@ def newest_accepted(
     versions = _versions(table)
     order = [*map(identifier, (*versions.of, *versions.newest))]
     mine = _candidate(table, frame)
-    judged = mine.frame.selectExpr("*", f"{mine.refused_predicate} AS {_REFUSED}", f"{_DELIVERY} AS {_ROLE}")
+    seen = [mine.frame.selectExpr("*", f"{mine.refused_predicate} AS {_REFUSED}", f"{_DELIVERY} AS {_ROLE}")]
     for rival in rivals:
         other = _candidate(table, rival)
-        seen = other.frame.selectExpr(*order, f"{other.refused_predicate} AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}")
-        judged = judged.unionByName(seen, allowMissingColumns=True)
+        seen += [other.frame.selectExpr(*order, f"{other.refused_predicate} AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}")]
     if standing is not None:
-        known = mine.known(standing).selectExpr("*", f"false AS {_REFUSED}", f"{_STANDING} AS {_ROLE}")
-        judged = judged.unionByName(known, allowMissingColumns=True)
+        seen += [mine.known(standing).selectExpr("*", f"false AS {_REFUSED}", f"{_STANDING} AS {_ROLE}")]
     if elsewhere is not None:
         relevant = _versions_of(table, elsewhere, mine.frame.selectExpr(*map(identifier, versions.of)).distinct())
-        seen = relevant.selectExpr(*order, f"false AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}")
-        judged = judged.unionByName(seen, allowMissingColumns=True)
-    return _newest(versions, judged).selectExpr(*map(identifier, mine.frame.columns))
+        seen += [relevant.selectExpr(*order, f"false AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}")]
+    return _newest(versions, together(seen, allow_missing=True)).selectExpr(*map(identifier, mine.frame.columns))
 
 
 def _versions_of(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "DataFrame":

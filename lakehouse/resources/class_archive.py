@@ -1,6 +1,6 @@
 """Java's classes, read once: an archive of what each start of Spark loads, which `lakehouse setup` makes.
 
-A JVM maps the archive into its memory instead of reading, checking and laying out some 20,000 classes anew (JEP 310 and
+A JVM maps the archive into its memory instead of reading, checking and laying out the same classes anew (JEP 310 and
 JEP 350). It is for speed alone: a JVM of another build, or with other jars, starts as if there were none.
 """
 

@@ -1,4 +1,4 @@
-"""What the lakehouse needs of this machine and what it found, a line for each; no JVM is started for it."""
+"""What the lakehouse needs of this machine and what it found, a line for each; no Spark is started for it."""
 
 import os
 import shlex

@@ -10,7 +10,8 @@ from urllib.parse import quote
 import dagster as dg
 
 from lakehouse.iceberg.foreign import shell_word
-from lakehouse.iceberg.table import SOURCE_KEY, IcebergTable
+from lakehouse.iceberg.table import IcebergTable
+from lakehouse.iceberg.writing.candidate import SOURCE_COLUMNS
 from lakehouse.resources.keys import asset_key, table_name
 from lakehouse.resources.partitions import range_of
 from lakehouse.settings import Settings
@@ -137,7 +138,7 @@ def shown_rows(rows: Iterable[Mapping[str, Any]], personal: frozenset[str], most
 
 def _source(row: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return where a row was delivered; the row itself where it does not say."""
-    source = tuple(row.get(name) for name in (*SOURCE_KEY, "_source_row"))
+    source = tuple(row.get(name) for name in SOURCE_COLUMNS)
     return source if all(source) else tuple(map(str, row.items()))
 
 
