@@ -1,13 +1,10 @@
 """The check of a table that no delivered row was lost on the way to it."""
 
-from datetime import date, datetime
-
 import dagster as dg
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.history import History, Snapshot, read_history
-from lakehouse.iceberg.run import Partitions
-from lakehouse.iceberg.spans import Bound
+from lakehouse.iceberg.run import Partitions, bound
 from lakehouse.iceberg.stamp import Stamp
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.quality.accounted import FATES, Accounted, Came, account
@@ -83,13 +80,7 @@ def _came(history: History, mine: Snapshot, source: str) -> Came | None:
 
 def partitions_of(stamp: Stamp) -> Partitions:
     """Return the partitions of a stamp, whose bounds are text there."""
-    return Partitions(stamp.partitions, tuple((_bound(low), _bound(high)) for low, high in stamp.spans))
-
-
-def _bound(text: str) -> Bound:
-    if text.lstrip("-").isdigit():
-        return int(text)
-    return datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)
+    return Partitions(stamp.partitions, tuple((bound(low), bound(high)) for low, high in stamp.spans))
 
 
 def _result(found: Accounted, partitions: tuple[str, ...]) -> dg.AssetCheckResult:
