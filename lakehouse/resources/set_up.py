@@ -31,6 +31,8 @@ def set_up(settings: Settings, console: Console) -> None:
 
 def _archive_classes(settings: Settings, chosen: jvm.Jvm, console: Console) -> None:
     """Make the archive of Java's classes; without it all goes as well, and more slowly."""
-    console.print("Reading Java's classes once, for half a minute, so that each start of Spark is quicker …")
+    console.print(
+        "Reading Java's classes once, for half a minute, so that each start of Spark is quicker …", soft_wrap=True
+    )
     if problem := make_archive(settings, chosen):
         console.print(f"There is no archive of them ({problem}): Spark reads them at each start.", highlight=False)
