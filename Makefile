@@ -13,7 +13,8 @@ INSTALLED := $(VENV)/.installed
 # Test files run side by side, each worker with a JVM of its own; WORKERS=0 runs them one after the other, as --pdb needs.
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest
-SIDE_BY_SIDE := -n $(WORKERS) --dist loadfile
+# In the order in which they were collected: by itself xdist puts files with few tests, which take longest, last.
+SIDE_BY_SIDE := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: help
 help: ## List the targets

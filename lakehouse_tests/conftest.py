@@ -48,10 +48,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what has no speed of its own by whether it needs the session."""
+    """Mark what has no speed of its own by whether it needs the session, and put what takes longest first."""
     for item in items:
         if not any(item.get_closest_marker(speed) for speed in SPEEDS):
             item.add_marker("spark" if "spark" in getattr(item, "fixturenames", ()) else "unit")
+    # The files that take minutes first: a worker with the last of them would run on alone.
+    with_processes = {item.path for item in items if item.get_closest_marker("e2e")}
+    items.sort(key=lambda item: item.path not in with_processes)
 
 
 @pytest.fixture

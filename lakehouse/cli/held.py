@@ -23,9 +23,9 @@ _WHY = why_option("Why; it is kept with the table.")
 @command("retry")
 @click.argument("name", metavar="TABLE")
 def retry(state: State, name: str) -> None:
-    """Compute a table that was held back, and what follows from it.
+    """Compute a table that was held back, or whose run failed, and what follows from it.
 
-    Such as after its rows were corrected. It may be refused again.
+    Such as after its rows or its function were corrected. It may be refused again.
     """
     from lakehouse.definitions import TABLES, definitions
     from lakehouse.ingestion.catch_up import retry as compute

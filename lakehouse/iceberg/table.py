@@ -107,6 +107,8 @@ class Versions:
 
     of: tuple[str, ...]
     newest: tuple[str, ...]
+    may_leave_out: bool = field(default=False, repr=False)
+    """The function leaves rows out on purpose: `every_row_is_accounted_for` counts them, and does not fail for them."""
 
     def __post_init__(self) -> None:
         for name in ("of", "newest"):

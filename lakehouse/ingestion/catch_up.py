@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+import dagster as dg
+
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.ingestion.feed import Feed
 from lakehouse.ingestion.given import GIVEN_TAG, NAME_IT, PATH_TAG, copied, given_store, passed_over_at
@@ -14,7 +16,7 @@ from lakehouse.ingestion.take import waiting
 from lakehouse.resources.dead_runs import fail_dead_runs
 from lakehouse.resources.engine import open_engine
 from lakehouse.resources.instance import open_instance
-from lakehouse.resources.keys import FEED_TAG
+from lakehouse.resources.keys import FEED_TAG, asset_key
 from lakehouse.resources.owed_runs import CATCH_UP, Downstream, OwedRun
 from lakehouse.resources.rejections import rejected_since
 from lakehouse.resources.run_result import AssetResult, RunResult
@@ -159,17 +161,33 @@ def retry(
 ) -> tuple[RunResult, ...]:
     """Compute what a table owes, and what follows from it, also where it was refused before; no run where it owes none.
 
+    One without partitions that owes nothing is computed all the same where its last run failed, as one that somebody
+    asked for does whose function was wrong: until a run succeeds, that stands as broken.
     It ends with the first run that fails.
     """
     here, engine = project(lambda: settings), open_engine(settings)
+    graph = here.resolve_asset_graph()
     with open_instance(settings) as instance:
         fail_dead_runs(instance)
-        stages = Downstream(here.resolve_asset_graph(), table).stages(engine, declared, has_arrivals=False)
+        stages = Downstream(graph, table).stages(engine, declared, has_arrivals=False)
 
         def run(owed: OwedRun) -> RunResult:
             return materialize(here, instance, owed.selection, partition=owed.partitions, tags=CATCH_UP)
 
-        return tuple(_do(stages, run))
+        done = tuple(_do(stages, run))
+        if done or graph.get(asset_key(table)).is_partitioned or not _failed_last(instance, table):
+            return done
+        return (materialize(here, instance, dg.AssetSelection.assets(asset_key(table))),)
+
+
+def _failed_last(instance: dg.DagsterInstance, table: str) -> bool:
+    """Whether the last run that was to compute a table failed, and nothing was recorded of the table since."""
+    entry = next((record.asset_entry for record in instance.get_asset_records([asset_key(table)])), None)
+    last = instance.get_run_record_by_id(entry.last_run_id) if entry and entry.last_run_id else None
+    if entry is None or last is None or last.dagster_run.status != dg.DagsterRunStatus.FAILURE:
+        return False
+    recorded = entry.last_materialization_record
+    return recorded is None or recorded.timestamp < (last.end_time or 0.0)
 
 
 def _do(

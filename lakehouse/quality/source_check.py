@@ -43,7 +43,8 @@ def _default_check(spec: dg.AssetSpec, declared: Mapping[str, IcebergTable]) -> 
         return None
     given = dict(_followed(inputs_of(spec.metadata).values(), target, declared))
     by = [(source, one.by) for source, one in given.items() if one.by]
-    if target.versions and target.quarantine and target.overwritten_by and len(by) == 1 and by[0][1]:
+    may_lose_none = target.versions is not None and not target.versions.may_leave_out
+    if may_lose_none and target.quarantine and target.overwritten_by and len(by) == 1 and by[0][1]:
         return accounted_check(declared[by[0][0]], target, by=by[0][1])
     return source_check(target, given) if given else None
 

@@ -1,7 +1,7 @@
 """A lakehouse that runs as its users let it: `lakehouse dev` as a process, and files that land in its inbox."""
 
-from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import dagster as dg
@@ -12,40 +12,79 @@ from lakehouse.resources.dead_runs import worker_of
 from lakehouse.resources.instance import open_instance
 from lakehouse.resources.stores import open_store
 from lakehouse.settings import Settings
-from lakehouse_tests.cli.commands import answers, free_port
-from lakehouse_tests.processes import Child, wait_for
+from lakehouse_tests.cli.commands import LAKEHOUSE, answers, free_port, is_alive, processes_below
+from lakehouse_tests.processes import Child, start_command, wait_for
 
 SECONDS = 180
 """How long anything is waited for."""
+_BY_A_SCRIPT = ["sh", "-c", 'trap "" INT; exec "$0" "$@"']
+"""What is started in the background of a script ignores Ctrl-C, and so does all that it starts."""
 
 
 class Live:
-    """A lakehouse that runs, and the inbox of its feed fruits."""
+    """A lakehouse that runs, and the inbox of its feed fruits; with its end all that it started ends."""
 
-    def __init__(self, settings: Settings, start: Callable[..., Child]) -> None:
-        self.settings, self._start = settings, start
+    dev: Child
+    port: int
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._children: list[Child] = []
         self._catalog, self._store = Catalog.of(settings), open_store(settings)
 
-    def start(self, port: int | None = None, **env: str) -> Child:
-        self.port = port or free_port()
-        child = self._start("dev", "--port", str(self.port), env=env)
-        wait_for(lambda: answers(self.port, child), "the UI", SECONDS)
-        return child
+    def __enter__(self) -> "Live":
+        return self
 
-    def drop(self, folder: Path, name: str, *rows: str) -> None:
+    def __exit__(self, *_: object) -> None:
+        for child in self._children:
+            child.kill()
+
+    def start(self, port: int | None = None, *, by_a_script: bool = False, **env: str) -> Child:
+        """Start `lakehouse dev`, and wait for its UI."""
+        self.port = port or free_port()
+        before = _BY_A_SCRIPT if by_a_script else []
+        self.dev = self._start([*before, LAKEHOUSE, "dev", "--port", str(self.port)], env)
+        wait_for(lambda: answers(self.port, self.dev), "the UI", SECONDS)
+        return self.dev
+
+    def end(self, sent: int, *, seconds: float = 60) -> int:
+        """Send a signal to `lakehouse dev`, and return its exit status; no process that it started is left."""
+        below = processes_below(self.dev.process.pid)
+        self.dev.process.send_signal(sent)
+        status = self.dev.status(seconds)
+        wait_for(lambda: not any(is_alive(pid) for pid in below), "the end of its children", 30)
+        return status
+
+    def command(self, *arguments: str) -> Child:
+        """Start a command beside it."""
+        return self._start([LAKEHOUSE, *arguments], {})
+
+    def _start(self, command: list[str], env: dict[str, str]) -> Child:
+        self._children.append(start_command(command, self.settings.home, env=env))
+        return self._children[-1]
+
+    def drop(self, name: str, *rows: str) -> None:
         """Deliver a file, which appears whole."""
-        path = folder / name
-        path.write_text("\n".join(["id,fruit,berry", *rows, ""]))
-        self._store.put(path, f"inbox/fruits/{name}")
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / name
+            path.write_text("\n".join(["id,fruit,berry", *rows, ""]))
+            self._store.put(path, f"inbox/fruits/{name}")
 
     def rows(self, table: str, *columns: str) -> list[tuple]:
+        """The rows of a table, read without Spark."""
         if not self._catalog.has(table):
             return []
         found = self._catalog.load(table).scan(selected_fields=columns).to_arrow().to_pylist()
         return sorted(tuple(row[column] for column in columns) for row in found)
 
-    def wait_for_fruits(self, count: int) -> None:
-        wait_for(lambda: len(self.rows("silver.fruits", "fruit")) == count, f"{count} fruits", SECONDS)
+    def wait_for_fruits(self, *names: str) -> None:
+        """Wait until silver knows some fruits, whatever else it knows."""
+        expected = {(name,) for name in names}
+        wait_for(lambda: expected <= set(self.rows("silver.fruits", "fruit")), f"the fruits {names}", SECONDS)
+
+    def wait_for_an_empty_inbox(self) -> None:
+        """Wait until each file is archived, or refused."""
+        wait_for(lambda: not self._store.objects("inbox/fruits/"), "an empty inbox", SECONDS)
 
     def launch(self, job: str) -> None:
         """Launch a job as the button of the UI does."""

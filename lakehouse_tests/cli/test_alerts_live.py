@@ -1,7 +1,7 @@
 """Alerts of a lakehouse that runs: at a webhook that is down for a while, from a daemon that is killed meanwhile."""
 
 import re
-from pathlib import Path
+import signal
 from urllib.parse import urlsplit
 
 import pytest
@@ -13,48 +13,47 @@ from lakehouse.settings import Settings
 from lakehouse_tests.cli.commands import answers
 from lakehouse_tests.cli.live import SECONDS, Live
 from lakehouse_tests.monitoring.receiver import Receiver, receiving
-from lakehouse_tests.processes import wait_for
+from lakehouse_tests.processes import KILLED, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
+IN_SECONDS = 25
+"""Less than it takes to wait in vain for Dagster, and then for Spark, to end when they are asked to."""
 WARNS = "silver.fruits: 1 row in quarantine"
 HELD = "silver.fruits is held back: rule excluded_fruit_in_any_spelling refused it"
 
 
-def test_what_breaks_is_told_once_whatever_is_down_and_when_it_is_over(
-    settings: Settings, started, tmp_path: Path
-) -> None:
-    live = Live(settings, started)
-    with receiving() as receiver, receiving() as watcher:
+def test_what_breaks_is_told_once_whatever_is_down_and_when_it_is_over(settings: Settings) -> None:
+    """The first `dev` is killed, with which all that it started ends; a script starts the second, and ends it."""
+    with Live(settings) as live, receiving() as receiver, receiving() as watcher:
         env = {"LAKEHOUSE_ALERT_URLS": receiver.url, "LAKEHOUSE_HEARTBEAT_URL": f"http://127.0.0.1:{watcher.port}/ping"}
-        child = live.start(**env)
-        live.drop(tmp_path, "1.csv", "1,Apple,false", "2,Pear,false")
-        live.wait_for_fruits(2)
-        live.drop(tmp_path, "2.csv", "x,Fig,false", "3,Plum,false")
+        live.start(**env)
+        live.drop("1.csv", "1,Apple,false", "2,Pear,false")
+        live.wait_for_fruits("Apple", "Pear")
+        live.drop("2.csv", "x,Fig,false", "3,Plum,false")
         wait_for_titles(receiver, WARNS)
-        live.wait_for_fruits(3)
+        live.wait_for_fruits("Plum")
 
         main = Catalog.of(settings).load("silver.fruits").current_snapshot()
         receiver.is_down = True
-        live.drop(tmp_path, "3.csv", "4,banana,false")
+        live.drop("3.csv", "4,banana,false")
         wait_for(lambda: receiver.refused > 0, "a message that is not taken", SECONDS)
         # A table is held while its run still goes on: killed now, that run would be told as failed too.
         live.wait_for_runs()
-        child.kill()
-        wait_for(lambda: not _listens(live.port), "the end of the daemon")
+        assert live.end(signal.SIGKILL) == KILLED
         receiver.is_down = False
-        child = live.start(live.port, **env)
+        child = live.start(live.port, by_a_script=True, **env)
         wait_for_titles(receiver, WARNS, HELD)
         assert Catalog.of(settings).load("silver.fruits").current_snapshot() == main
 
         every_link_answers(live, receiver)
-        command = started("reject", "3.csv", "--feed", "fruits", "--why", "by mistake")
+        command = live.command("reject", "3.csv", "--feed", "fruits", "--why", "by mistake")
         assert command.status() == 0, command.said
         # Rows went from bronze, and all of it is read anew: the Fig of the second file is known.
         wait_for_titles(receiver, WARNS, HELD, f"Over: {HELD}")
-        live.drop(tmp_path, "4.csv", "5,Kiwi,true")
-        live.wait_for_fruits(4)
-        command = started("reject", "2.csv", "--feed", "fruits", "--why", "nobody corrects it")
+        live.drop("4.csv", "5,Kiwi,true")
+        live.wait_for_fruits("Kiwi")
+        command = live.command("reject", "2.csv", "--feed", "fruits", "--why", "nobody corrects it")
         assert command.status() == 0, command.said
         wait_for_titles(receiver, WARNS, HELD, f"Over: {HELD}", f"Over: {WARNS}")
         beats = len(watcher.taken)
@@ -63,6 +62,7 @@ def test_what_breaks_is_told_once_whatever_is_down_and_when_it_is_over(
         assert {taken.path for taken in watcher.taken} == {"/ping"}
         assert last_beat(settings) is not None
         assert answers(live.port, child)
+        assert live.end(signal.SIGTERM, seconds=IN_SECONDS) == 130, child.said
 
 
 def wait_for_titles(receiver: Receiver, *titles: str) -> None:
@@ -88,11 +88,3 @@ def every_link_answers(live: Live, receiver: Receiver) -> None:
             asked = {"path": rest}
             found = live.ask("query($key: AssetKeyInput!) { assetOrError(assetKey: $key) { __typename } }", key=asked)
             assert (kind, found) == ("assets", {"assetOrError": {"__typename": "Asset"}})
-
-
-def _listens(port: int) -> bool:
-    try:
-        requests.get(f"http://127.0.0.1:{port}/server_info", timeout=5)
-    except requests.ConnectionError:
-        return False
-    return True

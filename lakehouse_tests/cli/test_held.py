@@ -4,11 +4,15 @@ import json
 import os
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
+from lakehouse.definitions import definitions
 from lakehouse.iceberg.writing.override import OVERRIDDEN_BY, OVERRIDDEN_FOR
+from lakehouse.resources.iceberg_io import IcebergIOManager
 from lakehouse.resources.instance import open_instance
 from lakehouse.resources.keys import asset_key
+from lakehouse.resources.runs import materialize
 from lakehouse_tests.conftest import settings_at
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -70,6 +74,24 @@ def test_a_candidate_that_the_table_went_on_without_is_not_published(held, home:
     assert ran.code == 2
     assert "was written since" in ran.err[0]
     assert fruits(held) == ["Apple"]
+
+
+def test_a_run_that_failed_by_hand_and_owes_nothing_is_done_again_until_one_succeeds(
+    held, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ValueError("the function was wrong")
+
+    held("reject", "banana.csv", "--feed", "fruits", "--why", "sent by mistake")
+    assert held("ingest", "fruits").code == 0
+    owes_nothing = ["silver.fruits owes nothing: it is computed from what its inputs now hold."]
+    assert held("retry", "silver.fruits").out == owes_nothing
+    with monkeypatch.context() as wrong, open_instance(settings_at(home)) as instance:
+        wrong.setattr(IcebergIOManager, "write", fail)
+        selection = dg.AssetSelection.assets(asset_key("silver.fruits"))
+        assert not materialize(definitions(lambda: settings_at(home)), instance, selection).success
+    assert held("retry", "silver.fruits").out == ["silver.fruits: unchanged, 1 row"]
+    assert held("retry", "silver.fruits").out == owes_nothing
 
 
 def test_a_file_is_taken_out_of_bronze_and_kept_with_the_rejected(held, home: Path) -> None:

@@ -1,4 +1,4 @@
-"""Four processes, each with its own JVM, that write one table of each mode at once, while a reader looks on."""
+"""Several processes, each with its own JVM, that write one table of each mode at once, while a reader looks on."""
 
 import time
 from collections import Counter
@@ -25,8 +25,7 @@ from lakehouse_tests.iceberg.contention import (
 )
 from lakehouse_tests.processes import start
 
-WRITERS = 4
-CONTESTS = {"one host": True, "four hosts": False}
+CONTESTS = {"one host": True, "many hosts": False}
 """Whether the writers share the tables' locks: those on one host do."""
 _PAUSE_SECONDS = 0.5
 Batches = Counter[tuple[int, int]]
@@ -37,6 +36,7 @@ class Contest:
     """What is left after the writers are through, and how often the reader looked."""
 
     catalog: Catalog
+    writers: int
     rounds: int
     tries: Mapping[str, int]
     """How many attempts the writes to each table took."""
@@ -45,22 +45,22 @@ class Contest:
     @property
     def conflicts(self) -> dict[str, int]:
         """How often a writer of each table had to begin again."""
-        return {table.name: self.tries[table.name] - WRITERS * self.rounds for table in TABLES}
+        return {table.name: self.tries[table.name] - self.writers * self.rounds for table in TABLES}
 
     @property
     def all_batches(self) -> Batches:
         """Every batch that was written, whole."""
-        return Counter({(writer, batch): BATCH_ROWS for writer in range(WRITERS) for batch in range(self.rounds)})
+        return Counter({(writer, batch): BATCH_ROWS for writer in range(self.writers) for batch in range(self.rounds)})
 
 
-def hold(folder: Path, rounds: int) -> dict[str, Contest]:
-    """Let the writers write, on one host and then on four, and look on until they are through."""
+def hold(folder: Path, *, writers: int, rounds: int) -> dict[str, Contest]:
+    """Let the writers write, on one host and then each on its own, and look on until they are through."""
     homes = {name: folder / name.replace(" ", "_") for name in CONTESTS}
     contests = [{"home": str(homes[name]), "shares_locks": shares} for name, shares in CONTESTS.items()]
     catalogs = {name: Catalog.of(Settings(home=home)) for name, home in homes.items()}
     children = [
-        start(folder / "home", write_contests, writer=writer, writers=WRITERS, rounds=rounds, contests=contests)
-        for writer in range(WRITERS)
+        start(folder / "home", write_contests, writer=writer, writers=writers, rounds=rounds, contests=contests)
+        for writer in range(writers)
     ]
     looks: Counter[str] = Counter()
     try:
@@ -72,7 +72,7 @@ def hold(folder: Path, rounds: int) -> dict[str, Contest]:
         for child in children:
             child.kill()
     tries = [sum((Counter(result[at]) for result in results), Counter()) for at in range(len(CONTESTS))]
-    return {name: Contest(catalogs[name], rounds, tries[at], looks[name]) for at, name in enumerate(CONTESTS)}
+    return {name: Contest(catalogs[name], writers, rounds, tries[at], looks[name]) for at, name in enumerate(CONTESTS)}
 
 
 def _look(catalog: Catalog) -> bool:
@@ -126,11 +126,12 @@ def check_rows(contest: Contest) -> None:
     rows = {table.name: _rows(contest.catalog.load(table.name)) for table in TABLES}
     assert _batches(rows[APPENDED.name]) == contest.all_batches
     assert _batches(rows[OVERWRITTEN.name]) == contest.all_batches
-    last = {(writer, contest.rounds - 1): BATCH_ROWS for writer in range(WRITERS)}
+    last = {(writer, contest.rounds - 1): BATCH_ROWS for writer in range(contest.writers)}
     assert _batches(rows[PARTITIONED.name]) == last
     keys = {f"{writer}-{batch}-{n}": 1 for writer, batch in contest.all_batches for n in range(BATCH_ROWS)}
     assert len(rows[COUNTED.name]) == len(keys) + 1
-    assert {row["key"]: row["count"] for row in rows[COUNTED.name]} == keys | {SHARED_KEY: WRITERS * contest.rounds}
+    shared = contest.writers * contest.rounds
+    assert {row["key"]: row["count"] for row in rows[COUNTED.name]} == keys | {SHARED_KEY: shared}
 
 
 def check_history(contest: Contest) -> None:
@@ -140,7 +141,7 @@ def check_history(contest: Contest) -> None:
         shown = [entry.snapshot_id for entry in metadata.snapshot_log]
         steps = [(_written_on(metadata, child), main) for main, child in pairwise(shown)]
         assert all(parent == main for parent, main in steps), f"{table.name}: parent and main before it: {steps}"
-        assert len(shown) == WRITERS * contest.rounds
+        assert len(shown) == contest.writers * contest.rounds
         assert not [ref for ref in metadata.refs if ref.startswith("audit_")]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
 from itertools import count
 from typing import Any, Literal
@@ -37,16 +37,19 @@ from lakehouse_tests.iceberg.declarations import content, rows_of
 Row = tuple[str, str, int, int]
 """A key, a text that may be a number, a version, and which of three partitions it lies in; 3 for none."""
 Shape = Literal["merge", "newest", "append", "overwrite", "partitions", "versions"]
-Kind = Literal["date", "string", "int"]
+Kind = Literal["date", "timestamp", "string", "int"]
 LEFT_OUT = "skip"
 """The key of the rows that the function leaves out by itself."""
 _SOURCE = [Column("_source_file", "string"), Column("_source_sha256", "string"), Column("_source_row", "bigint")]
 _PLACES: dict[Kind, list[Any]] = {
     "date": [date(2024, 1, 1), date(2024, 1, 2), date(2024, 1, 9), None],
+    "timestamp": [*(datetime(2024, 1, 1, hour, tzinfo=UTC) for hour in (5, 6, 23)), None],
     "string": ["east", "south", "west", None],
     "int": [1, 2, 7, None],
 }
 """The last is in no partition."""
+_SPECS: dict[Kind, str] = {"date": "days(d)", "timestamp": "hours(d)", "string": "d", "int": "d"}
+_STEPS: dict[Kind, Any] = {"date": timedelta(days=1), "timestamp": timedelta(hours=1), "int": 1}
 _serial = count()
 
 
@@ -92,13 +95,15 @@ class Lakehouse:
 
     def __post_init__(self) -> None:
         number = next(_serial)
-        spec = "days(d)" if self.kind == "date" else "d"
+        spec = _SPECS[self.kind]
+        # A source tells what is owed by days or values: for a day all of its hours are.
+        source_spec = "days(d)" if self.kind == "timestamp" else spec
         columns = [Column("k", "string"), Column("n", "bigint"), Column("d", self.kind)]
         self.source = IcebergTable(
             name=f"bronze.story_{number}",
             comment="Rows as they were delivered.",
             columns=[*columns, Column("v", "string"), *_SOURCE],
-            partitioning=[spec],
+            partitioning=[source_spec],
             write=Append(),
         )
         modes: dict[Shape, WriteMode] = {
@@ -190,13 +195,12 @@ class Lakehouse:
         places = _PLACES[self.kind][:-1]
         owed = set(places) if anew else owed_values(self.engine, self.table, self.inputs)
         # A row without a partition goes along with the newest one.
-        values = [value for value in places if value in owed] or (places[-1:] if owed else [])
+        values = [value for value in places if _is_owed(value, owed)] or (places[-1:] if owed else [])
         if not values:
             return None
-        step: Any = timedelta(1) if self.kind == "date" else 1
+        step = _STEPS.get(self.kind)
         spans, all_spans = (
-            () if self.kind == "string" else tuple((value, value + step) for value in found)
-            for found in (values, places)
+            () if step is None else tuple((value, value + step) for value in found) for found in (values, places)
         )
         every = AllPartitions(tuple(joined(all_spans))) if all_spans else AllPartitions(values=frozenset(places))
         return Partitions(tuple(map(str, values)), spans, every)
@@ -239,6 +243,10 @@ class Lakehouse:
         }
         source, table = (set(content(self.engine, found.name, *its)) for found in (self.source, self.table))
         return {"source": source, "table": table, "quarantine": held}
+
+
+def _is_owed(value: Any, owed: set[Any]) -> bool:
+    return value in owed or (isinstance(value, datetime) and value.date() in owed)
 
 
 def _dying_for(table: str) -> Callable[..., None]:

@@ -25,7 +25,7 @@ STEPS = st.one_of(
     st.builds(Reject, st.integers(0, 5)),
 )
 SHAPES = st.sampled_from(["merge", "newest", "append", "overwrite", "partitions", "versions"])
-KINDS = st.sampled_from(["date", "string", "int"])
+KINDS = st.sampled_from(["date", "timestamp", "string", "int"])
 
 FIRST = Deliver(
     "x.csv", (("a", "1", 1, 0), ("b", "bad", 1, 1), ("c", "mend", 1, 1), (LEFT_OUT, "1", 1, 2), ("e", "1", 1, 3))
@@ -100,7 +100,9 @@ def test_a_row_comes_back_that_was_corrected_by_what_never_was_published(
         ("append", "int"),
         ("overwrite", "date"),
         ("partitions", "string"),
+        ("partitions", "timestamp"),
         ("versions", "date"),
+        ("versions", "timestamp"),
     ],
 )
 def test_each_row_is_in_one_place_in_a_long_story(

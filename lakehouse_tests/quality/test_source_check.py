@@ -66,6 +66,11 @@ def test_a_table_of_versions_has_the_check_that_follows_them() -> None:
     (made,) = default_checks([asset_of(table, latest(DELIVERED.name, by="day"))], {**KEPT, table.name: table})
     assert "or was superseded." in made.get_spec_for_check_key(next(iter(made.check_keys))).description
     assert default_checks([asset_of(table, latest(DELIVERED.name, by="day")), made], {table.name: table}) == []
+    filtering = replace(table, versions=Versions("id", "n", may_leave_out=True))
+    (made,) = default_checks([asset_of(filtering, latest(DELIVERED.name, by="day"))], {**KEPT, table.name: filtering})
+    counting = made.get_spec_for_check_key(next(iter(made.check_keys))).description
+    assert counting.endswith("or is counted as left out by the function.")
+    assert filtering.declaration_hash == table.declaration_hash, "what it says decides no row"
 
 
 @pytest.mark.parametrize(

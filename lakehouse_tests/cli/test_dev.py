@@ -1,0 +1,179 @@
+"""One `lakehouse dev` for all that may be asked of it one after the other, since each start takes half a minute.
+
+Commands beside it, files that land, a run and a Spark that are killed, and the UI in a real browser. Each test has
+fruits and files of its own, and can be run alone.
+"""
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakehouse.monitoring.record import read_alerts
+from lakehouse.resources.doctor import findings
+from lakehouse_tests.cli.commands import answers, command_of, free_port, java_below, processes_below
+from lakehouse_tests.cli.live import SECONDS, Live
+from lakehouse_tests.conftest import settings_at
+from lakehouse_tests.processes import wait_for
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+FILES = 50
+THREE_TAKERS = 3
+SERVERS = 4
+"""Spark, the webserver, the daemon and the code server."""
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+IS_REQUIRED = bool(os.environ.get("REQUIRE_BROWSER"))
+EXPANDED = ",".join(f"global@global:{layer}" for layer in ("bronze", "silver", "gold"))
+FAILING = "excluded_fruit_in_any_spelling"
+SIZE = {"width": 1600, "height": 1000}
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    """A lakehouse that runs."""
+    with Live(settings_at(tmp_path_factory.mktemp("dev") / "home")) as live:
+        live.start()
+        yield live
+
+
+@pytest.fixture
+def page() -> "Iterator[Page]":
+    """A page of a headless Chromium."""
+    if BROWSER is None and not IS_REQUIRED:
+        pytest.skip("There is no Chromium here; Debian's package chromium brings one.")
+    assert BROWSER, "REQUIRE_BROWSER is set, and there is no Chromium."
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield browser.new_page(viewport=SIZE)  # type: ignore[arg-type]
+        browser.close()
+
+
+def test_it_says_where_it_is_and_commands_beside_it_start_no_jvm(live: Live) -> None:
+    home = live.settings.home
+    wait_for(lambda: f"is open at http://127.0.0.1:{live.port}, on {home}" in live.dev.said, "the address", 60)
+    known = home / "spark-server.json"
+    assert known.stat().st_mode & 0o777 == 0o600
+    below = [live.dev.process.pid, *processes_below(live.dev.process.pid)]
+    assert not any(json.loads(known.read_text())["token"] in command_of(pid) for pid in below)
+    (temporary,) = (home / "tmp").glob("*-server")
+    assert temporary.stat().st_mode & 0o777 == 0o700
+    assert {"blockmgr", "spark"} <= {path.name.split("-")[0] for path in temporary.iterdir()}
+    assert len(processes_below(live.dev.process.pid)) >= SERVERS
+    assert next(finding for finding in findings(live.settings) if finding.name == "alerts").ok
+
+    asked = live.command("sql", "SELECT count(*) AS n FROM range(3)")
+    wait_for(lambda: not asked.is_alive or java_below(asked.process.pid), "the end of the command, or a JVM of its own")
+    assert not java_below(asked.process.pid)
+    assert asked.status(60) == 0, asked.said
+
+
+def test_a_second_one_on_the_same_home_is_refused(live: Live) -> None:
+    second = live.command("dev", "--port", str(free_port()))
+    assert second.status(60) == 2
+    assert "runs already on" in second.said
+
+
+def test_each_row_is_there_once_whoever_ingests(live: Live) -> None:
+    """The sensor, two runs launched in the UI and a command go for the same fifty files at once."""
+    before = len(live.statuses())
+    for number in range(FILES):
+        live.drop(f"whoever-{number}.csv", f"{number},Fruit {number},false", f"{number},Common,false")
+    for _ in range(2):
+        live.launch("ingest_fruits")
+    command = live.command("ingest", "fruits")
+    assert command.status() == 0, command.said
+    live.wait_for_fruits("Common", *(f"Fruit {number}" for number in range(FILES)))
+    live.wait_for_an_empty_inbox()
+    live.wait_for_runs()
+    runs = live.statuses()[before:]
+    assert set(runs) == {"SUCCESS"}
+    assert len(runs) >= THREE_TAKERS
+    landed = [row for row in live.rows("bronze.raw_fruits", "_source_file", "_source_row") if "whoever" in row[0]]
+    assert landed == sorted((f"whoever-{number}.csv", row) for number in range(FILES) for row in (1, 2))
+    found = dict(live.rows("silver.fruits", "fruit", "id"))
+    assert found["Common"] == FILES - 1, "the last file wins"
+    assert all(found[f"Fruit {number}"] == number for number in range(FILES))
+
+
+def test_a_killed_run_and_a_killed_spark_lose_nothing_and_people_are_told(live: Live) -> None:
+    live.drop("killed-1.csv", "1,Apple,false", "2,Pear,false")
+    live.wait_for_fruits("Apple", "Pear")
+    wait_for(lambda: live.worker() is None, "the end of the first run", SECONDS)
+
+    live.drop("killed-2.csv", "3,Plum,false", "4,Pear,true")
+    os.kill(wait_for(live.worker, "a run", SECONDS), signal.SIGKILL)
+    live.wait_for_fruits("Plum")
+
+    live.drop("killed-3.csv", "5,Fig,false")
+    (spark, *_) = java_below(live.dev.process.pid)
+    os.kill(spark, signal.SIGKILL)
+    wait_for(lambda: titles(live) == ["Spark died"], "that people are told", 60)
+    assert answers(live.port, live.dev)
+    live.drop("killed-4.csv", "6,Kiwi,true")
+    live.wait_for_fruits("Fig", "Kiwi")
+    wait_for(lambda: titles(live) == ["Spark died", "Over: Spark died"], "that it is over", 60)
+    told = next(alert for alert in read_alerts(live.settings) if alert.title == "Spark died")
+    assert "killed, as by lack of memory" in told.text
+    assert "It is started again at" in live.dev.said
+    assert "The Spark server is back" in live.dev.said
+    (another, *_) = java_below(live.dev.process.pid)
+    assert another != spark
+
+    landed = [row for row in live.rows("bronze.raw_fruits", "id", "_source_file") if "killed" in row[1]]
+    assert [number for number, _ in landed] == [f"{number}" for number in range(1, 7)]
+    fruits = {"Apple": 1, "Fig": 5, "Kiwi": 6, "Pear": 4, "Plum": 3}
+    assert fruits.items() <= dict(live.rows("silver.fruits", "fruit", "id")).items()
+    live.wait_for_an_empty_inbox()
+    assert "FAILURE" in live.statuses()
+
+
+def titles(live: Live) -> list[str]:
+    return [alert.title for alert in read_alerts(live.settings) if "Spark" in alert.title]
+
+
+def test_people_see_lineage_materializations_and_checks(live: Live, page: "Page") -> None:
+    live.drop("seen-1.csv", "1,Quince,false")
+    live.wait_for_fruits("Quince")
+    live.wait_for_runs()
+    before = live.statuses().count("FAILURE")
+    live.drop("seen-2.csv", "2,banana,false")
+    wait_for(lambda: live.statuses().count("FAILURE") > before, "the refusal", SECONDS)
+    url = f"http://127.0.0.1:{live.port}"
+    page.set_default_timeout(SECONDS * 1000)
+
+    # The layers, then the tables in them: an edge for each table that is computed from another, or filled by it.
+    edges = page.locator("svg path[marker-end]")
+    for address, count in ((url + "/asset-groups", 2), (f"{url}/asset-groups?expanded={EXPANDED}", 6)):
+        page.goto(address)
+        edges.nth(count - 1).wait_for(state="attached")
+        assert edges.count() == count
+    for layer in ("bronze", "silver", "gold"):
+        assert page.get_by_text(layer, exact=True).count()
+
+    runs = len(live.statuses())
+    page.goto(f"{url}/assets/bronze/raw_fruits")
+    page.get_by_role("button", name="Materialize").first.click()
+    wait_for(lambda: len(live.statuses()) > runs, "the run that the button starts", SECONDS)
+    wait_for(lambda: live.statuses()[-1] == "SUCCESS", "its end", SECONDS)
+
+    page.goto(f"{url}/assets/silver/fruits?view=checks")
+    page.get_by_text(FAILING).first.click()
+    page.get_by_text("no spelling of a fruit that is left out remains: 1 of 1 rows").first.wait_for()
+    page.get_by_text("failed_rows").first.wait_for()
+    assert page.get_by_text("banana").count()
+    assert page.get_by_text("refused_").count()
+
+
+def test_ctrl_c_ends_it_and_all_that_it_started(live: Live) -> None:
+    """The last one of this file: no test can follow."""
+    assert live.end(signal.SIGINT) == 130, live.dev.said
