@@ -23,7 +23,7 @@ _WHY = why_option("Why; it is kept with the table.")
 @command("retry")
 @click.argument("name", metavar="TABLE")
 def retry(state: State, name: str) -> None:
-    """Compute a table that was held back, or whose run failed, and what follows from it.
+    """Compute a table that was held back or failed, and what follows.
 
     Such as after its rows or its function were corrected. It may be refused again.
     """
