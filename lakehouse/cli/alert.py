@@ -8,7 +8,6 @@ import click
 from lakehouse.cli.decided import by_option, why_option
 from lakehouse.cli.state import State, command
 from lakehouse.cli.values import plain_json
-from lakehouse.iceberg.foreign import visible
 
 if TYPE_CHECKING:
     from lakehouse.resources.alert import Alert
@@ -63,7 +62,7 @@ def ack(state: State, alert_id: str, why: str, by: str) -> None:
     from lakehouse.monitoring.closing import acknowledge, alert_of
 
     incident = acknowledge(state.settings, alert_of(state.settings, alert_id), by=by, why=why)
-    click.echo(f"{visible(incident.broke.title)}: acknowledged by {by}; it is not repeated, and told when it is over.")
+    click.echo(f"{incident.broke.title}: acknowledged by {by}; it is not repeated, and told when it is over.")
 
 
 @command("close")
@@ -79,7 +78,7 @@ def close(state: State, alert_id: str, why: str, by: str) -> None:
     from lakehouse.monitoring.closing import close as end
 
     incident = end(state.settings, alert_of(state.settings, alert_id), by=by, why=why)
-    click.echo(f"{visible(incident.broke.title)}: closed by {by}; it opens again where it breaks anew.")
+    click.echo(f"{incident.broke.title}: closed by {by}; it opens again where it breaks anew.")
 
 
 def record_of(alert: "Alert", *, is_open: bool) -> dict[str, Any]:

@@ -8,7 +8,6 @@ import click
 from lakehouse.cli.output import conclude, count, json_array, size, table
 from lakehouse.cli.state import State, command
 from lakehouse.cli.values import Column, as_text, plain_json
-from lakehouse.iceberg.foreign import visible
 
 if TYPE_CHECKING:
     from lakehouse.cli.status import Checks, TableStatus
@@ -82,7 +81,7 @@ def _open_alerts(state: State) -> "dict[str, list[str]]":
 
     found: dict[str, list[str]] = {}
     for incident in read_state(state.settings).open.values():
-        found.setdefault(incident.broke.table, []).append(visible(incident.broke.title))
+        found.setdefault(incident.broke.table, []).append(incident.broke.title)
     return found
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
+from lakehouse.iceberg.foreign import visible
 from lakehouse.resources.alert import Severity
 
 Kind = Literal["check", "quarantined", "held", "failed", "late", "rejected", "automation", "looking", "reported"]
@@ -45,6 +46,10 @@ class Broke:
     """Whether it is tried again by itself: then the second failure is told, or that it lasts."""
     state: str = ""
     """What was looked at, such as a snapshot: broken in the same state, it did not break once more."""
+
+    def __post_init__(self) -> None:
+        # A file's name may stand in it, and would steer the terminal that lists it.
+        object.__setattr__(self, "title", visible(self.title))
 
 
 @dataclass(frozen=True)
