@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from lakehouse.iceberg.quoting import identifier, literals
-from lakehouse.iceberg.spans import Bound, Span, within
+from lakehouse.iceberg.spans import Bound, Span, bound, within
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,10 @@ class AllPartitions:
         if not self.spans:
             return text
         try:
-            if isinstance(self.spans[0][0], int):
-                return int(text)
-            return datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)
+            value = bound(text)
         except ValueError:
             return None
+        return value if isinstance(value, int) == isinstance(self.spans[0][0], int) else None
 
 
 def span_of(value: Any, bound: Bound) -> Span:

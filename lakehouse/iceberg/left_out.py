@@ -18,7 +18,8 @@ from lakehouse.iceberg.owed_partitions import left_to_none, waiting_values
 from lakehouse.iceberg.quoting import among, literal
 from lakehouse.iceberg.read import Input
 from lakehouse.iceberg.rules.rule import Rule
-from lakehouse.iceberg.run import Partitions, Run, text
+from lakehouse.iceberg.run import Partitions, Run
+from lakehouse.iceberg.spans import text
 from lakehouse.iceberg.table import IcebergTable
 
 HAS_PARTITION = "has_partition"

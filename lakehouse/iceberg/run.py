@@ -1,7 +1,6 @@
 """Who writes, and which partitions the writing is about."""
 
 from dataclasses import dataclass
-from datetime import date, datetime
 from functools import cached_property
 
 from lakehouse.iceberg.all_partitions import AllPartitions, parts_within, span_of
@@ -77,15 +76,3 @@ class Run:
 def within_partitions(partitions: Partitions | None, by: str | None) -> str | None:
     """Return the SQL predicate of the rows whose column `by` lies in some partitions; None where that is all."""
     return partitions.predicate(by) if partitions and by else None
-
-
-def text(bound: Bound) -> str:
-    """Write a bound of a partition as text that sorts and reads back."""
-    return str(bound) if isinstance(bound, int) else bound.isoformat()
-
-
-def bound(text: str) -> Bound:
-    """Read a bound of a partition back from its text."""
-    if text.lstrip("-").isdigit():
-        return int(text)
-    return datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)

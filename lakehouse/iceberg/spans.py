@@ -25,3 +25,15 @@ def within(column: str, spans: Iterable[Span]) -> list[str]:
     """Return for each span the SQL predicate of the rows whose column lies in it."""
     name = identifier(column)
     return [f"({name} >= {literal(low)} AND {name} < {literal(high)})" for low, high in spans]
+
+
+def text(bound: Bound) -> str:
+    """Write a bound of a partition as text that sorts and reads back."""
+    return str(bound) if isinstance(bound, int) else bound.isoformat()
+
+
+def bound(text: str) -> Bound:
+    """Read a bound of a partition back from its text."""
+    if text.lstrip("-").isdigit():
+        return int(text)
+    return datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)

@@ -169,15 +169,18 @@ def retry(
     graph = here.resolve_asset_graph()
     with open_instance(settings) as instance:
         fail_dead_runs(instance)
-        stages = Downstream(graph, table).stages(engine, declared, has_arrivals=False)
 
         def run(owed: OwedRun) -> RunResult:
             return materialize(here, instance, owed.selection, partition=owed.partitions, tags=CATCH_UP)
 
-        done = tuple(_do(stages, run))
+        def catch_up() -> tuple[RunResult, ...]:
+            return tuple(_do(Downstream(graph, table).stages(engine, declared, has_arrivals=False), run))
+
+        done = catch_up()
         if done or graph.get(asset_key(table)).is_partitioned or not _failed_last(instance, table):
             return done
-        return (materialize(here, instance, dg.AssetSelection.assets(asset_key(table))),)
+        again = materialize(here, instance, dg.AssetSelection.assets(asset_key(table)))
+        return (again, *catch_up()) if again.success else (again,)
 
 
 def _failed_last(instance: dg.DagsterInstance, table: str) -> bool:

@@ -4,7 +4,8 @@ import dagster as dg
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.history import History, Snapshot, read_history
-from lakehouse.iceberg.run import Partitions, bound
+from lakehouse.iceberg.run import Partitions
+from lakehouse.iceberg.spans import bound
 from lakehouse.iceberg.stamp import Stamp
 from lakehouse.iceberg.table import IcebergTable
 from lakehouse.quality.accounted import FATES, Accounted, Came, account

@@ -13,7 +13,8 @@ from lakehouse.iceberg.joins import sized
 from lakehouse.iceberg.outcome import Pin
 from lakehouse.iceberg.quoting import identifier
 from lakehouse.iceberg.rejections import TakenOut
-from lakehouse.iceberg.run import Run, text
+from lakehouse.iceberg.run import Run
+from lakehouse.iceberg.spans import text
 from lakehouse.iceberg.stamp import Stamp
 from lakehouse.iceberg.table import IcebergTable, Merge
 from lakehouse.iceberg.writing.branch import audit_branch
