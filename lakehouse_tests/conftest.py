@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -55,6 +56,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # The files that take minutes first: a worker with the last of them would run on alone.
     with_processes = {item.path for item in items if item.get_closest_marker("e2e")}
     items.sort(key=lambda item: item.path not in with_processes)
+
+
+@pytest.fixture(autouse=True)
+def no_dagster_instance() -> None:
+    """Forget an instance of Dagster that a test before kept open, as a failed one does with all that it named.
+
+    Dagster asks it when definitions are loaded, and it may be gone.
+    """
+    if module := sys.modules.get("dagster._core.storage.defs_state.base"):
+        module._current_storage.set(None)
 
 
 @pytest.fixture

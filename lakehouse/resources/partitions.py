@@ -55,7 +55,11 @@ def all_partitions(definition: dg.PartitionsDefinition, *, column: str, column_t
     is_time = isinstance(definition, dg.TimeWindowPartitionsDefinition) and column_type != "string"
     if is_time and not definition.exclusions:
         first, last = definition.get_first_partition_window(), definition.get_last_partition_window()
-        return AllPartitions((_span(first.start, last.end, column, column_type),) if first and last else ())
+        if not first or not last:
+            return AllPartitions(())
+        # Each by itself: at midnight all hours together are whole days.
+        (start, _), (_, end) = (_span(window.start, window.end, column, column_type) for window in (first, last))
+        return AllPartitions(((start, end),))
     keys = definition.get_partition_keys()
     spans = _spans(definition, keys, column, column_type)
     return AllPartitions(tuple(joined(spans)), frozenset(() if spans else keys))

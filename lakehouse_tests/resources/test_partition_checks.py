@@ -25,6 +25,8 @@ RAW = IcebergTable("bronze.raw", "t", COLUMNS, partitioning=["d", "day", "hours(
         (MERGED, DAILY, r"gold\.t has a partitions_def, and is written by Merge; expected OverwritePartitions"),
         (BY_DAY, dg.DynamicPartitionsDefinition(name="d"), r"gold\.t has dynamic partitions"),
         (BY_DAY, dg.HourlyPartitionsDefinition("2024-01-01-00:00"), "expected whole days"),
+        # All of its hours together are whole days, as those of any definition at midnight.
+        (BY_DAY, dg.HourlyPartitionsDefinition("2024-01-01-00:00", end_date="2024-01-03-00:00"), "whole days"),
         (BY_DAY, dg.StaticPartitionsDefinition(["north"]), "cannot be partitions of column d, which is date"),
     ],
 )
