@@ -16,6 +16,7 @@ from lakehouse.iceberg.catalog import Catalog
 from lakehouse.iceberg.engine import Engine
 from lakehouse.resources.files import keep_private
 from lakehouse.settings import Settings
+from lakehouse_tests.processes import STARTS_QUICKLY
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,10 +31,10 @@ _ENVIRONMENT = {
     "AWS_DEFAULT_REGION": REGION,
     "AWS_EC2_METADATA_DISABLED": "true",
     # The second compiler pays off after minutes, and costs half of the processor until then.
-    "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1",
+    "JDK_JAVA_OPTIONS": f"-XX:TieredStopAtLevel=1 {STARTS_QUICKLY}",
 }
 # Each test is a plan and some classes of its own, which run once. The first compiler alone has a small cache by itself.
-_SESSION_JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseParallelGC"
+_SESSION_JVM = f"-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseParallelGC {STARTS_QUICKLY}"
 _UNSET = ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL", "SPARK_REMOTE", "DAGSTER_HOME")
 _KEPT = "LAKEHOUSE_CACHE"
 
