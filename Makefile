@@ -68,9 +68,10 @@ bench: setup ## Measure one write, rules, the whole transactions pipeline, how s
 	@$(BIN)/python -m benchmarks.bench_graph
 
 .PHONY: lint
-lint: setup ## Check style, format and the dependency rule
+lint: setup ## Check style, format, types and the dependency rule
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
 .PHONY: format

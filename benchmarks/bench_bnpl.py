@@ -22,16 +22,16 @@ from lakehouse.assets.gold.bnpl_daily_summary import TABLE as SUMMARY
 from lakehouse.assets.gold.customer_profiles import TABLE as PROFILES
 from lakehouse.assets.silver.bnpl_transactions_clean import TABLE as CLEAN
 from lakehouse.definitions import TABLES, definitions
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.inspecting.metadata_files import metadata_files
-from lakehouse.iceberg.table import Merge
-from lakehouse.iceberg.write import write
-from lakehouse.ingestion.catch_up import ingest
-from lakehouse.resources.backfill import backfill
-from lakehouse.resources.engine import open_engine
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.metadata_files import metadata_files
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.ingestion.feed_runs import ingest
+from lakehouse.orchestration.backfill import backfill
+from lakehouse.runtime.deployment import open_engine
 from lakehouse.sample_data.bnpl.generate import generate
 from lakehouse.settings import Settings
+from lakehouse.tables.table import Merge
 
 FIRST = date(2026, 1, 1)
 DAYS = 100

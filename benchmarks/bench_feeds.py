@@ -26,11 +26,11 @@ from benchmarks.harness import Figure, Measured, Way, report
 from lakehouse.assets.bronze.raw_fruits import FEED
 from lakehouse.assets.silver.fruits import TABLE as FRUITS
 from lakehouse.definitions import TABLES, definitions
-from lakehouse.iceberg.catalog import Catalog
-from lakehouse.ingestion.catch_up import FEED_TAG, ingest
-from lakehouse.resources.instance import open_instance
-from lakehouse.resources.stores import open_store
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.ingestion.feed_runs import FEED_TAG, ingest
+from lakehouse.orchestration.instance import open_instance
 from lakehouse.settings import Settings
+from lakehouse.storage.stores import open_store
 
 FILES = 200
 ONE_BY_ONE = 20

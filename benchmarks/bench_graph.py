@@ -21,12 +21,12 @@ from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
 from lakehouse.assets.gold.bnpl_daily_summary import TABLE as SUMMARY
 from lakehouse.assets.gold.customer_profiles import TABLE as PROFILES
 from lakehouse.definitions import TABLES, definitions
-from lakehouse.iceberg.catalog import Catalog
-from lakehouse.ingestion.catch_up import ingest
-from lakehouse.resources import spark_server
-from lakehouse.resources.instance import open_instance
-from lakehouse.resources.keys import asset_key
-from lakehouse.resources.runs import materialize
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.ingestion.feed_runs import ingest
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.runs import materialize
+from lakehouse.runtime import spark_server
 from lakehouse.sample_data.bnpl.generate import generate
 from lakehouse.settings import Settings
 

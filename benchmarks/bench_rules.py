@@ -18,17 +18,17 @@ from pyspark.sql import DataFrame
 
 from benchmarks.bench_write import CURRENCIES, ORDERS, orders
 from benchmarks.harness import Measured, Way, compare, report
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.read import read_main
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.read.inputs import read_main
+from lakehouse.iceberg.rules.audit import audit
+from lakehouse.iceberg.rules.evaluation import evaluate
 from lakehouse.iceberg.rules.rows import accepted, between, excluded, expression, length, not_null, pattern
-from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.rules.tables import null_fraction, unique
-from lakehouse.iceberg.table import IcebergTable
-from lakehouse.iceberg.write import write
-from lakehouse.iceberg.writing.audit import audit
-from lakehouse.iceberg.writing.evaluation import evaluate
-from lakehouse.resources.engine import open_engine
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
+from lakehouse.tables.rule import Rule
+from lakehouse.tables.table import IcebergTable
 
 ROWS = 5_000_000
 STATUSES = ("PENDING", "APPROVED", "DECLINED")

@@ -13,16 +13,16 @@ from uuid import uuid4
 from pyspark.sql import DataFrame
 
 from benchmarks.harness import Measured, Way, compare, report
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.evolving import evolution
-from lakehouse.iceberg.outcome import Published
+from lakehouse.iceberg.evolve import planning
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.iceberg.rules.rows import accepted, between, excluded, expression, not_null
-from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.rules.tables import unique
-from lakehouse.iceberg.table import Append, Column, IcebergTable
-from lakehouse.iceberg.write import write
-from lakehouse.resources.engine import open_engine
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
+from lakehouse.tables.rule import Rule
+from lakehouse.tables.table import Append, Column, IcebergTable
 
 ROWS = 2_000_000
 STANDING_ROWS = 10_000_000
@@ -75,7 +75,7 @@ class Targets:
     def fresh(self, rules: Sequence[Rule] = ()) -> IcebergTable:
         """Return a table that is ready to be written."""
         table = replace(ORDERS, name=f"bench.orders_{uuid4().hex[:8]}", rules=rules)
-        evolution.ensure(self.engine, table, "")
+        planning.ensure(self.engine, table, "")
         if self.standing:
             self.standing(table)
         return table

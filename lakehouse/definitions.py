@@ -7,19 +7,19 @@ from collections.abc import Callable
 
 import dagster as dg
 
-from lakehouse.ingestion.feed import Feed
 from lakehouse.ingestion.feed_automation import FeedAutomation
 from lakehouse.maintenance.old_runs import old_runs_definitions
 from lakehouse.monitoring.alerts_sensor import alerts_definitions
+from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.orchestration.discovery import declared_assets, declared_by_name, declared_tables, modules_of
+from lakehouse.orchestration.io_manager import IcebergIOManager
+from lakehouse.orchestration.stale_runs import Downstream
 from lakehouse.quality.daily_check import daily_check_definitions
-from lakehouse.quality.metrics.after_runs import RunMetrics
-from lakehouse.quality.source_check import default_checks
-from lakehouse.resources.discovery import declared_assets, declared_by_name, declared_tables, modules_of
-from lakehouse.resources.engine import engine_resource
-from lakehouse.resources.iceberg_io import IcebergIOManager
-from lakehouse.resources.keys import table_name
-from lakehouse.resources.owed_runs import Downstream
+from lakehouse.quality.metrics.metrics_sensor import RunMetrics
+from lakehouse.quality.source_rows_check import default_checks
+from lakehouse.runtime.deployment import engine_resource
 from lakehouse.settings import Settings
+from lakehouse.tables.feed import Feed
 
 MODULES = modules_of("lakehouse.assets")
 TABLES = declared_tables(MODULES)

@@ -12,10 +12,10 @@ from uuid import uuid4
 
 import pytest
 
-from lakehouse.iceberg.catalog import Catalog
-from lakehouse.iceberg.engine import Engine
-from lakehouse.resources.files import keep_private
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.settings import Settings
+from lakehouse.storage.atomic_files import keep_private
 from lakehouse_tests.processes import STARTS_QUICKLY
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def settings_at(home: Path) -> Settings:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> "SparkSession":
     """The one session of the run; it knows the catalogs that the engines register on it."""
-    from lakehouse.resources.spark import open_session
+    from lakehouse.runtime.spark import open_session
 
     settings = settings_at(tmp_path_factory.mktemp("session"))
     with pytest.MonkeyPatch.context() as patch:
@@ -146,7 +146,7 @@ whatever_the_catalog = pytest.mark.parametrize("engine", ["embedded"], indirect=
 
 
 def _engine(spark: "SparkSession", settings: Settings) -> Engine:
-    from lakehouse.resources.spark import register
+    from lakehouse.runtime.spark import register
 
     # Spark opens a catalog once for each name.
     catalog = Catalog.of(settings, name=f"lakehouse_{uuid4().hex[:8]}")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.metadata.engine import Engine
 
 T = TypeVar("T")
 ROOT = Path(__file__).parent.parent
@@ -93,7 +93,7 @@ def start_command(command: list[str], home: Path, *, env: dict[str, str] | None 
 
 def engine_of_process(home: str | None = None, lock_dir: str | None = None) -> Engine:
     """Return the engine of the process that asks; with a lock folder of its own, as if it were on another host."""
-    from lakehouse.resources.engine import open_engine
+    from lakehouse.runtime.deployment import open_engine
     from lakehouse.settings import Settings
 
     settings = Settings.from_env()

@@ -9,10 +9,10 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from lakehouse.resources.jvm import prepare
-from lakehouse.resources.spark import session_configuration
-from lakehouse.resources.spark_address import problem_of
-from lakehouse.resources.temporary import prepare_temporary_folder
+from lakehouse.runtime.jvm import prepare
+from lakehouse.runtime.spark import session_configuration
+from lakehouse.runtime.spark_address import problem_of
+from lakehouse.runtime.temporary_folders import prepare_temporary_folder
 from lakehouse.settings import Settings
 
 

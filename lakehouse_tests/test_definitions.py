@@ -9,10 +9,10 @@ from pathlib import Path
 import dagster as dg
 
 from lakehouse.definitions import FEEDS, TABLES, defs, execution
-from lakehouse.iceberg.left_out import HAS_PARTITION, has_partition
-from lakehouse.quality.metrics.values import NO_ANOMALY
-from lakehouse.resources.checks import checked_rules, severity
-from lakehouse.resources.keys import table_name
+from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION, has_partition
+from lakehouse.orchestration.asset_checks import checked_rules, severity
+from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.quality.metrics.metric import NO_ANOMALY
 
 PROBE = """
 import sys

@@ -2,9 +2,9 @@
 
 import click
 
-from lakehouse.cli.output import conclude
-from lakehouse.cli.report import tables
-from lakehouse.cli.state import State, command
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.output.ingest_report import tables
+from lakehouse.cli.output.printing import conclude
 
 
 @command("backfill")
@@ -18,7 +18,7 @@ def backfill(state: State, name: str, first: str, last: str | None) -> None:
     table with another partitions definition, and what follows from it, is computed by the sensor or the next ingest.
     """
     from lakehouse.definitions import definitions
-    from lakehouse.resources.backfill import backfill as compute
+    from lakehouse.orchestration.backfill import backfill as compute
 
     table = state.computed_table(name).name
     with state.progress(f"Computing {table}"):

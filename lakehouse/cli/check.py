@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lakehouse.cli.output import conclude, count
-from lakehouse.cli.records import check_record, print_records, text_or_json
-from lakehouse.cli.state import State, command, not_there_yet
+from lakehouse.cli.call_context import State, command, not_there_yet
+from lakehouse.cli.output.printing import conclude, count
+from lakehouse.cli.output.records import check_record, print_records, text_or_json
 
 if TYPE_CHECKING:
-    from lakehouse.resources.run_result import CheckResult
+    from lakehouse.orchestration.run_result import CheckResult
 
 _NOTHING_THERE = "No declared table is there yet. `lakehouse demo` or `lakehouse ingest` makes some."
 
@@ -25,7 +25,7 @@ def check(state: State, names: tuple[str, ...], form: str) -> None:
     that only warns is shown.
     """
     from lakehouse.definitions import definitions
-    from lakehouse.quality.checking import check as evaluate
+    from lakehouse.quality.check_runs import check as evaluate
 
     tables = _there(state, names)
     if not tables:

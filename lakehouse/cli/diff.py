@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakehouse.cli.output import FORMATS, Format, count, render, table
-from lakehouse.cli.state import State, command
-from lakehouse.cli.values import Column, column, json_value
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.output.cell_values import Column, column, json_value
+from lakehouse.cli.output.printing import FORMATS, Format, count, render, table
 from lakehouse.errors import LakehouseError
-from lakehouse.iceberg.spark_errors import one_line
+from lakehouse.iceberg.metadata.spark_errors import one_line
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakehouse.iceberg.inspecting.diff import Counts
-    from lakehouse.iceberg.inspecting.diff_plan import Diff
+    from lakehouse.iceberg.diff.diff_plan import Diff
+    from lakehouse.iceberg.diff.row_diff import Counts
 
 TABLE_ROWS = 100
 """How many rows a table for people shows at most, unless they ask for another number."""
@@ -50,7 +50,7 @@ def diff(
     Personal values are masked. In a table that has some, another text is shown where rows of five persons share it, or
     else its shape and a mask, as an e-mail may stand in a wrong column; `lakehouse sql` shows it in clear.
     """
-    from lakehouse.iceberg.inspecting.diff_plan import plan_diff
+    from lakehouse.iceberg.diff.diff_plan import plan_diff
 
     named = state.table_there(name)
     with state.progress("Reading the table's metadata"):
@@ -70,14 +70,14 @@ class _Found:
 
 
 def _declared_key(state: State, table: str) -> Sequence[str]:
-    from lakehouse.iceberg.inspecting.diff_plan import declared_key
+    from lakehouse.iceberg.diff.diff_plan import declared_key
 
     return declared_key(state.declared[table]) if table in state.declared else ()
 
 
 def _found(state: State, planned: "Diff", limit: int | None, *, is_key_given: bool) -> _Found:
-    from lakehouse.iceberg.inspecting.diff import Counts
-    from lakehouse.iceberg.inspecting.diff_key import check_unique
+    from lakehouse.iceberg.diff.key import check_unique
+    from lakehouse.iceberg.diff.row_diff import Counts
 
     if planned.is_empty:
         return _Found(Counts(), [Column(name) for name in _names(planned)])
@@ -95,7 +95,7 @@ def _found(state: State, planned: "Diff", limit: int | None, *, is_key_given: bo
 
 
 def _compared(state: State, planned: "Diff", limit: int | None) -> _Found:
-    from lakehouse.iceberg.inspecting.diff import apply_diff, count_changes, ordered
+    from lakehouse.iceberg.diff.row_diff import apply_diff, count_changes, ordered
 
     # Counted and shown: what differs is kept, so that the table is read once.
     frame = apply_diff(state.engine, planned).persist()
@@ -126,9 +126,9 @@ def _shown(state: State, planned: "Diff", rows: Sequence[Mapping[str, Any]]) -> 
 
     A column that the declaration does not have is masked: nobody says what it held.
     """
-    from lakehouse.iceberg.inspecting.diff import standing_rows
-    from lakehouse.iceberg.masking import mask
-    from lakehouse.iceberg.redaction import COUNTED_ROWS, redacted
+    from lakehouse.iceberg.diff.row_diff import standing_rows
+    from lakehouse.tables.masking import mask
+    from lakehouse.tables.redaction import COUNTED_ROWS, redacted
 
     declared, key = state.declared.get(planned.table), state.engine.masking_key
     if declared is None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lakehouse.cli.output import count
-from lakehouse.cli.progress import is_terminal
-from lakehouse.cli.state import State, command
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.output.printing import count
+from lakehouse.cli.output.progress import is_terminal
 from lakehouse.errors import LakehouseError, UsageError
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakehouse.cli.output import FORMATS, Format, render, table
-from lakehouse.cli.state import State, command
-from lakehouse.cli.values import Column, plain_json
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.output.cell_values import Column, plain_json
+from lakehouse.cli.output.printing import FORMATS, Format, render, table
 
 if TYPE_CHECKING:
-    from lakehouse.iceberg.history import History, Snapshot
-    from lakehouse.iceberg.inspecting.schema_history import SchemaChange
+    from lakehouse.iceberg.evolve.schema_history import SchemaChange
+    from lakehouse.iceberg.metadata.history import History, Snapshot
 
 _NUMBERS = ("added_rows", "deleted_rows", "rows")
 _RUN_DIGITS = 8
@@ -39,7 +39,7 @@ def history(state: State, name: str, schema: bool, form: Format) -> None:
 
 
 def _snapshot_records(state: State, name: str) -> list[dict[str, Any]]:
-    from lakehouse.iceberg.history import read_history
+    from lakehouse.iceberg.metadata.history import read_history
 
     found = read_history(state.engine, name)
     ancestors = {one.snapshot_id for one in found.line}
@@ -92,7 +92,7 @@ def _record(at: datetime | None, one: "Snapshot", refs: Mapping[int, list[str]],
 
 
 def _schema_records(state: State, name: str) -> list[dict[str, Any]]:
-    from lakehouse.iceberg.inspecting.schema_history import read_schema_history
+    from lakehouse.iceberg.evolve.schema_history import read_schema_history
 
     return [_schema_record(one) for one in read_schema_history(state.engine, name)]
 

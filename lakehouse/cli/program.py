@@ -7,22 +7,30 @@ from typing import Any
 
 import click
 
-from lakehouse.cli.alerts import alerts, mute
+from lakehouse.cli.alerts import alerts
+from lakehouse.cli.apply import apply
 from lakehouse.cli.backfill import backfill
-from lakehouse.cli.change import apply, plan
+from lakehouse.cli.call_context import State, verbose_option
 from lakehouse.cli.check import check
+from lakehouse.cli.demo import demo
+from lakehouse.cli.dev import dev
 from lakehouse.cli.diff import diff
+from lakehouse.cli.doctor import doctor
+from lakehouse.cli.files import files
 from lakehouse.cli.generate import generate
-from lakehouse.cli.held import publish, reject, retry
 from lakehouse.cli.history import history
-from lakehouse.cli.look import files, status
-from lakehouse.cli.machine import dev, doctor, setup
-from lakehouse.cli.output import complain
-from lakehouse.cli.query import sql
-from lakehouse.cli.run import demo, ingest
-from lakehouse.cli.state import State, verbose_option
+from lakehouse.cli.ingest import ingest
+from lakehouse.cli.mute import mute
+from lakehouse.cli.output.printing import complain
+from lakehouse.cli.plan import plan
+from lakehouse.cli.publish import publish
+from lakehouse.cli.reject import reject
+from lakehouse.cli.retry import retry
+from lakehouse.cli.setup import setup
+from lakehouse.cli.sql import sql
+from lakehouse.cli.status import status
 from lakehouse.errors import LakehouseError
-from lakehouse.resources.files import keep_private
+from lakehouse.storage.atomic_files import keep_private
 
 INTERRUPTED = 130
 """What a shell expects of a program that Ctrl-C ended."""
@@ -107,8 +115,8 @@ def _was_interrupted(error: BaseException | None) -> bool:
 def _one_line(error: Exception, state: State) -> str:
     if isinstance(error, LakehouseError):
         return str(error)
-    from lakehouse.iceberg.known_errors import known_error, text_of
-    from lakehouse.iceberg.spark_errors import plain
+    from lakehouse.iceberg.metadata.known_errors import known_error, text_of
+    from lakehouse.iceberg.metadata.spark_errors import plain
 
     text = text_of(error)
     hint = "" if state.verbose else " Run it again with --verbose for the traceback."

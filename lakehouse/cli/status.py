@@ -1,163 +1,108 @@
-"""What `lakehouse status` knows of each table, from metadata and from Dagster's storage: no JVM, no scan of data."""
+"""`lakehouse status`: the tables and how they are, without a JVM."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from lakehouse.errors import TableDamaged, TableNotFound
-from lakehouse.iceberg.evolving.evolution import Plan, plan
-from lakehouse.iceberg.evolving.state import state_of
-from lakehouse.iceberg.history import History, Snapshot, history_of
+import click
+
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.output.cell_values import Column
+from lakehouse.cli.output.printing import conclude, count, size, table
+from lakehouse.cli.output.records import print_values, table_or_json
 
 if TYPE_CHECKING:
-    from dagster import AssetCheckEvaluation, AssetCheckKey, DagsterInstance
-    from pyiceberg.table import Table
-
-    from lakehouse.iceberg.catalog import Catalog
-    from lakehouse.iceberg.table import IcebergTable
+    from lakehouse.cli.table_status import Checks, TableStatus
 
 
-_NAMED = 2
-"""How many failed checks are named; of more, their number is said."""
+@command("status")
+@table_or_json
+def status(state: State, form: str) -> None:
+    """List the tables, and how they are.
 
-
-@dataclass(frozen=True)
-class Checks:
-    """The last results of a table's checks.
-
-    One that only said that rows of a run were quarantined holds of what readers see, and counts as passed: how many
-    rows stand in the quarantine is said by the quarantine itself.
+    Shown are rows, snapshots, files and their size as of now, the last write and its kind (what the lakehouse did, or
+    Iceberg's word where something else wrote), the last result of the checks, and what is declared but not yet made.
+    Times are in UTC.
     """
+    from lakehouse.cli.table_status import table_statuses
 
-    passed: int = 0
-    warned: Sequence[str] = ()
-    failed: Sequence[str] = ()
-
-    def __str__(self) -> str:
-        said = [f"{self.passed} passed"] if self.passed else []
-        said += [f"{_named(self.warned)} warned"] if self.warned else []
-        said += [f"{_named(self.failed)} failed"] if self.failed else []
-        return ", ".join(said)
-
-
-def _named(checks: Sequence[str]) -> str:
-    return ", ".join(checks) if len(checks) <= _NAMED else str(len(checks))
-
-
-@dataclass(frozen=True)
-class TableStatus:
-    """What is known of one table; a declared one that no run has made yet has only its name and its plan."""
-
-    table: str
-    declared: bool
-    exists: bool
-    rows: int = 0
-    snapshots: int = 0
-    files: int = 0
-    size_bytes: int = 0
-    written_at: datetime | None = None
-    kind: str | None = None
-    """What the last commit was: the kind of its stamp, or Iceberg's operation where the lakehouse did not make it."""
-    checks: Checks = Checks()
-    pending: Sequence[str] = ()
-    """What its declaration has and the table has not."""
-    damage: str = ""
-    """Why it cannot be read, where it cannot."""
-    quarantined: int = 0
-    """Rows of it that stand in its quarantine now."""
+    with state.progress("Reading the tables' metadata"):
+        checks = _checks(state)
+        found = table_statuses(state.engine.catalog, state.declared, checks)
+    open_now = _open_alerts(state)
+    if form == "json":
+        print_values([_status_record(one, open_now.get(one.table, [])) for one in found])
+    else:
+        click.echo(_status_table(found))
+        broken = sum(len(titles) for titles in open_now.values())
+        if broken:
+            click.echo(f"{count(broken, 'thing')} broken now; `lakehouse alerts --open` lists what was told of it.")
+    conclude((), [one.damage for one in found if one.damage], success=not any(one.damage for one in found))
 
 
-def table_statuses(
-    catalog: "Catalog", declared: "Mapping[str, IcebergTable]", checks: Mapping[str, Checks]
-) -> list[TableStatus]:
-    """Return the status of every table, declared or not, by name."""
-    there = catalog.tables()
-    return [
-        _status(catalog, name, declared.get(name), name in there, checks.get(name, Checks()))
-        for name in sorted({*there, *declared})
-    ]
+def _checks(state: State) -> "Mapping[str, Checks]":
+    from lakehouse.cli.table_status import last_checks
+    from lakehouse.definitions import defs
+    from lakehouse.orchestration.instance import open_instance
+
+    # Looking makes nothing: before the first run there is no instance, and no check was made.
+    if not state.settings.dagster_home.exists():
+        return {}
+    with open_instance(state.settings) as instance:
+        return last_checks(instance, defs.resolve_asset_graph().asset_check_keys, state.declared)
 
 
-def last_checks(
-    instance: "DagsterInstance", keys: "Iterable[AssetCheckKey]", declared: "Mapping[str, IcebergTable]"
-) -> dict[str, Checks]:
-    """Return the last results of some checks by table, as Dagster remembers them."""
-    from lakehouse.resources.checks import is_of_quarantine
-    from lakehouse.resources.keys import table_name
+def _open_alerts(state: State) -> "dict[str, list[str]]":
+    """Return what is broken now by table, as `lakehouse alerts` has it; under no name what is of no table."""
+    from lakehouse.monitoring.alert_state import read_state
 
-    found: dict[str, Checks] = {}
-    for key, record in instance.event_log_storage.get_asset_check_summary_records(list(keys)).items():
-        last = record.last_completed_check_execution_record
-        if last is not None:
-            name, evaluation = table_name(key.asset_key), last.evaluation
-            so_far = found.get(name, Checks())
-            if evaluation and is_of_quarantine(declared.get(name), evaluation, last.run_id):
-                found[name] = replace(so_far, passed=so_far.passed + 1)
-            else:
-                found[name] = _and(so_far, key.name, evaluation)
+    found: dict[str, list[str]] = {}
+    for incident in read_state(state.settings).open.values():
+        found.setdefault(incident.broke.table, []).append(incident.broke.title)
     return found
 
 
-def _and(so_far: Checks, name: str, evaluation: "AssetCheckEvaluation | None") -> Checks:
-    if evaluation is not None and evaluation.passed:
-        return replace(so_far, passed=so_far.passed + 1)
-    if evaluation is not None and evaluation.severity.value == "WARN":
-        return replace(so_far, warned=(*so_far.warned, name))
-    return replace(so_far, failed=(*so_far.failed, name))
+def _status_record(one: "TableStatus", open_alerts: "list[str]") -> dict[str, Any]:
+    return {
+        "table": one.table,
+        "declared": one.declared,
+        "exists": one.exists,
+        "rows": one.rows,
+        "snapshots": one.snapshots,
+        "files": one.files,
+        "bytes": one.size_bytes,
+        "last_write": one.written_at,
+        "last_write_kind": one.kind,
+        "checks_passed": one.checks.passed,
+        "checks_warned": list(one.checks.warned),
+        "checks_failed": list(one.checks.failed),
+        "quarantined_rows": one.quarantined,
+        "open_alerts": open_alerts,
+        "pending": list(one.pending),
+        "damage": one.damage or None,
+    }
 
 
-def _status(catalog: "Catalog", name: str, table: "IcebergTable | None", exists: bool, checks: Checks) -> TableStatus:
-    if not exists:
-        return TableStatus(name, declared=True, exists=False, pending=_pending(plan(table, None) if table else None))
-    try:
-        known = _known(name, table, catalog.load(name), checks)
-    except TableDamaged as error:
-        # The others are wanted all the same.
-        is_declared, damage = table is not None, str(error)
-        return TableStatus(name, is_declared, exists=True, kind="damaged", checks=checks, damage=damage)
-    return replace(known, quarantined=_quarantined(catalog, table))
+def _status_table(found: "list[TableStatus]") -> str:
+    numbers = ("rows", "snapshots", "files")
+    names = ("table", "declared", *numbers, "size", "last write", "kind", "checks", "pending")
+    rows = [_status_row(one) for one in found]
+    return table([Column(name, is_number=name in (*numbers, "size")) for name in names], rows, noun="table")
 
 
-def _known(name: str, table: "IcebergTable | None", loaded: "Table", checks: Checks) -> TableStatus:
-    history = history_of(name, loaded)
-    main = history.main
-    return TableStatus(
-        table=name,
-        declared=table is not None,
-        exists=True,
-        rows=main.rows if main else 0,
-        snapshots=len(history.snapshots),
-        files=main.count("total-data-files") + main.count("total-delete-files") if main else 0,
-        size_bytes=main.count("total-files-size") if main else 0,
-        written_at=_current_since(history),
-        kind=_kind(main) if main else None,
-        checks=checks,
-        pending=_pending(plan(table, state_of(name, loaded)) if table else None),
-    )
+def _status_row(one: "TableStatus") -> list[Any]:
+    is_read = one.exists and not one.damage
+    never = "" if one.damage else "never"
+    return [
+        one.table,
+        "yes" if one.declared else "no",
+        *([one.rows, one.snapshots, one.files, size(one.size_bytes)] if is_read else ["", "", "", ""]),
+        one.written_at.strftime("%Y-%m-%d %H:%M:%SZ") if one.written_at else never,
+        one.kind or "",
+        _how_it_is(one),
+        "; ".join(one.pending),
+    ]
 
 
-def _quarantined(catalog: "Catalog", table: "IcebergTable | None") -> int:
-    quarantine = table.quarantine if table else None
-    if quarantine is None:
-        return 0
-    try:
-        main = history_of(quarantine.name, catalog.load(quarantine.name)).main
-    except (TableNotFound, TableDamaged):
-        # Where it is damaged, its own line says so.
-        return 0
-    return main.rows if main else 0
-
-
-def _current_since(history: History) -> datetime | None:
-    return history.log[-1][0] if history.log else None
-
-
-def _kind(snapshot: Snapshot) -> str:
-    return snapshot.stamp.kind if snapshot.stamp else snapshot.operation
-
-
-def _pending(found: Plan | None) -> Sequence[str]:
-    if found is None:
-        return ()
-    return (*(step.describe() for step in found.steps), *(f"refused: {refusal}" for refusal in found.refusals))
+def _how_it_is(one: "TableStatus") -> str:
+    quarantined = f"{count(one.quarantined, 'row')} in quarantine" if one.quarantined else ""
+    return ", ".join(filter(None, (str(one.checks), quarantined)))

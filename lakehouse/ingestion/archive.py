@@ -5,13 +5,13 @@ from collections.abc import Callable
 from datetime import datetime
 
 from lakehouse.errors import LakehouseError
-from lakehouse.iceberg.foreign import shown
+from lakehouse.ingestion.archive_names import HASH_DIGITS, archive_key
 from lakehouse.ingestion.delivery import Archived, Delivery
-from lakehouse.ingestion.feed import Feed
-from lakehouse.ingestion.left import leave
-from lakehouse.ingestion.names import HASH_DIGITS, archive_key
+from lakehouse.ingestion.processed_files import leave
 from lakehouse.ingestion.staging import StagedFile
-from lakehouse.resources.object_store import ObjectStore, StoredObject
+from lakehouse.storage.object_store import ObjectStore, StoredObject
+from lakehouse.tables.escaping import shown
+from lakehouse.tables.feed import Feed
 
 _BLOCK_BYTES = 1 << 20
 _ALL_DIGITS = 64

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lakehouse.errors import FileRejected
-from lakehouse.iceberg.foreign import quoted, shown
 from lakehouse.ingestion.ingest import Ingest
 from lakehouse.ingestion.staging import StagedFile
+from lakehouse.tables.escaping import quoted, shown
 
 
 @dataclass(frozen=True)

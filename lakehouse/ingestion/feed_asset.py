@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from lakehouse.iceberg.run import Run
-from lakehouse.iceberg.table import IcebergTable
-from lakehouse.ingestion.feed import Feed
-from lakehouse.ingestion.given import GIVEN_TAG, given_store
+from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.ingestion.ad_hoc_files import GIVEN_TAG, given_store
 from lakehouse.ingestion.land import Landing, land
-from lakehouse.resources.checks import sample_table
-from lakehouse.resources.stores import open_store
-from lakehouse.resources.table_asset import Written, table_asset
+from lakehouse.orchestration.asset_checks import sample_table
+from lakehouse.orchestration.table_asset import Written, table_asset
+from lakehouse.storage.stores import open_store
+from lakehouse.tables.feed import Feed
+from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from lakehouse.iceberg.table import IcebergTable
-from lakehouse.ingestion.asking import Asked, FeedAsking, request, unfinished
-from lakehouse.ingestion.feed import Feed
-from lakehouse.ingestion.passed_over import tell_passed_over
-from lakehouse.ingestion.take import Waiting, waiting
-from lakehouse.ingestion.watching import wait_until, watch
-from lakehouse.resources.dead_runs import fail_dead_runs
-from lakehouse.resources.engine import open_engine
-from lakehouse.resources.keys import FEED_TAG
-from lakehouse.resources.owed_runs import Downstream
-from lakehouse.resources.stores import open_store
+from lakehouse.ingestion.collect import Waiting, waiting
+from lakehouse.ingestion.inbox_polling import wait_until, watch
+from lakehouse.ingestion.run_requests import Asked, FeedAsking, request, unfinished
+from lakehouse.ingestion.skipped_entries import tell_passed_over
+from lakehouse.orchestration.asset_keys import FEED_TAG
+from lakehouse.orchestration.dead_runs import fail_dead_runs
+from lakehouse.orchestration.stale_runs import Downstream
+from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
+from lakehouse.storage.stores import open_store
+from lakehouse.tables.feed import Feed
+from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
     from dagster._core.definitions.assets.graph.asset_graph import AssetGraph

@@ -10,7 +10,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from lakehouse.errors import TableBusy
-from lakehouse.ingestion.feed import Feed
+from lakehouse.tables.feed import Feed
 
 WAIT_SECONDS = 3600.0
 _CLOCK = "last_ingest"

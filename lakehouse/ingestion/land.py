@@ -5,21 +5,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.evolving import evolution
-from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.outcome import Outcome, Refused, Unchanged
-from lakehouse.iceberg.run import Run
-from lakehouse.iceberg.table import IcebergTable
-from lakehouse.iceberg.write import write
-from lakehouse.iceberg.writing.lock import table_lock
+from lakehouse.iceberg.commit.lock import table_lock
+from lakehouse.iceberg.evolve import planning
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.metadata.write_result import Outcome, Refused, Unchanged
+from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.archive import finish
+from lakehouse.ingestion.bronze_frame import frame, landing_table
+from lakehouse.ingestion.collect import take
 from lakehouse.ingestion.delivery import Archived, Delivery
-from lakehouse.ingestion.feed import Feed
-from lakehouse.ingestion.frame import frame, landing_table
 from lakehouse.ingestion.ingest import exclusive
-from lakehouse.ingestion.take import take
-from lakehouse.resources.object_store import ObjectStore
+from lakehouse.storage.object_store import ObjectStore
+from lakehouse.tables.feed import Feed
+from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -74,7 +74,7 @@ def _publish(
     table, added = landing_table(feed, table, engine.catalog, delivery.added_columns)
     if not delivery.files:
         with table_lock(engine, table.name):
-            evolution.ensure(engine, table, run.run_id)
+            planning.ensure(engine, table, run.run_id)
         main = read_history(engine, table.name).main
         return Unchanged(table.name, "", main.snapshot_id if main else None)
 

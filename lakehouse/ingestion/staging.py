@@ -13,11 +13,11 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import FileRejected
-from lakehouse.ingestion.feed import Feed
-from lakehouse.ingestion.header import Header
-from lakehouse.ingestion.rows import RowReader
-from lakehouse.ingestion.source import HashedBytes, unpacked
-from lakehouse.resources.object_store import ObjectStore, StoredObject
+from lakehouse.ingestion.readers.byte_source import HashedBytes, unpacked
+from lakehouse.ingestion.readers.csv import RowReader
+from lakehouse.ingestion.readers.csv_header import Header
+from lakehouse.storage.object_store import ObjectStore, StoredObject
+from lakehouse.tables.feed import Feed
 
 if TYPE_CHECKING:
     import pyarrow as pa

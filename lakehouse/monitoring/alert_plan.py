@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from lakehouse.monitoring.incidents import Broke, Incident, Mended, Observed, moment_text
-from lakehouse.resources.alert import Alert, Saying, alert_id
+from lakehouse.orchestration.alert_message import Alert, Saying, alert_id
 
 MuteOf = Callable[[str, datetime], str]
 """Says who muted a table and why; nothing where nobody did."""

@@ -11,9 +11,9 @@ from filelock import FileLock
 
 from lakehouse.monitoring.incidents import Broke, Incident
 from lakehouse.monitoring.outbox import Parcel, Queue
-from lakehouse.resources.alert import Alert
-from lakehouse.resources.files import replace_text
+from lakehouse.orchestration.alert_message import Alert
 from lakehouse.settings import Settings
+from lakehouse.storage.atomic_files import replace_text
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 import dagster as dg
 from filelock import Timeout
 
-from lakehouse.iceberg.table import IcebergTable
 from lakehouse.monitoring.alert_state import AlertState, read_state, state_lock, write_state
-from lakehouse.monitoring.look import look
-from lakehouse.monitoring.looking.lookout import Lookout, WatchedFeed
-from lakehouse.monitoring.looking.ticks import names_of
-from lakehouse.monitoring.mutes import said_mutes
-from lakehouse.monitoring.telling import Delivery, take_in
-from lakehouse.resources.heartbeat import beat
-from lakehouse.resources.routes import read_routes
-from lakehouse.resources.sinks import open_sinks
+from lakehouse.monitoring.detectors.failed_ticks import names_of
+from lakehouse.monitoring.detectors.sources import Lookout, WatchedFeed
+from lakehouse.monitoring.dispatch import Delivery, take_in
+from lakehouse.monitoring.heartbeat import beat
+from lakehouse.monitoring.monitor import look
+from lakehouse.monitoring.routes import read_routes
+from lakehouse.monitoring.silences import said_mutes
+from lakehouse.monitoring.sinks import open_sinks
 from lakehouse.settings import Settings
+from lakehouse.tables.table import IcebergTable
 
 NAME = "alerts"
 _PAUSE_SECONDS = 10

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from lakehouse.iceberg.foreign import visible
-from lakehouse.resources.alert import Severity
+from lakehouse.orchestration.alert_message import Severity
+from lakehouse.tables.escaping import visible
 
 Kind = Literal["check", "quarantined", "held", "failed", "late", "rejected", "automation", "looking", "reported"]
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from lakehouse.monitoring.summary import summary
-from lakehouse.resources.alert import Alert
-from lakehouse.resources.pauses import pause_seconds
+from lakehouse.monitoring.alert_summary import summary
+from lakehouse.orchestration.alert_message import Alert
+from lakehouse.runtime.backoff import pause_seconds
 
 WINDOW = timedelta(minutes=5)
 """The time in which a sink gets no more than so many messages, and no more than one summary."""

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import dagster as dg
 
-from lakehouse.resources.engine import open_engine
-from lakehouse.resources.keys import table_name
+from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 
 

@@ -1,6 +1,6 @@
 """Files of transactions written line by line, and the tables that they go to."""
 
-from lakehouse.ingestion.catch_up import IngestResult
+from lakehouse.ingestion.feed_runs import IngestResult
 from lakehouse_tests.assets.pipeline import Pipeline
 
 HEADER = (

@@ -13,15 +13,15 @@ from typing import Any
 import dagster as dg
 
 from lakehouse.definitions import FEEDS, TABLES, definitions
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.inspecting.metadata import files
-from lakehouse.ingestion.catch_up import IngestResult, ingest
-from lakehouse.resources.engine import open_engine
-from lakehouse.resources.instance import open_instance
-from lakehouse.resources.keys import asset_key
-from lakehouse.resources.run_result import RunResult
-from lakehouse.resources.runs import materialize
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.metadata_tables import files
+from lakehouse.ingestion.feed_runs import IngestResult, ingest
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.run_result import RunResult
+from lakehouse.orchestration.runs import materialize
+from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 
 _CHANGING = ("dagster", "inbox", "archive", "rejected")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakehouse.definitions import FEEDS, definitions
-from lakehouse.resources.keys import asset_key
+from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.sample_data.bnpl.generate import Generated, generate
 from lakehouse_tests.assets import bnpl_oracle
 from lakehouse_tests.assets.pipeline import Pipeline

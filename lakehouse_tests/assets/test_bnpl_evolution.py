@@ -7,9 +7,9 @@ import pytest
 
 from lakehouse.assets.silver.bnpl_transactions_clean import TABLE
 from lakehouse.errors import PendingChanges
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.evolving.evolution import apply, ensure, plan_now
-from lakehouse.iceberg.table import Column, IcebergTable
+from lakehouse.iceberg.evolve.planning import apply, ensure, plan_now
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.assets.bnpl_variants import (
     FRIDAY,
     MONDAY,

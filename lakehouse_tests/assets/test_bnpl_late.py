@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
-from lakehouse.iceberg.write import write
-from lakehouse.ingestion.catch_up import IngestResult
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.ingestion.feed_runs import IngestResult
 from lakehouse_tests.assets.deliveries import CLEAN, DAYS, HEADER, PROFILES, QUARANTINE, SUMMARY, line, put
 from lakehouse_tests.assets.pipeline import Pipeline, Savepoint
 from lakehouse_tests.conftest import settings_at

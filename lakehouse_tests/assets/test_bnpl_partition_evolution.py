@@ -8,15 +8,15 @@ import pytest
 from pyspark.sql import DataFrame
 
 from lakehouse.assets.silver.bnpl_transactions_clean import TABLE
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.evolving.evolution import apply, ensure
-from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.inspecting.changed_partitions import changed_values
-from lakehouse.iceberg.inspecting.metadata import files
-from lakehouse.iceberg.owed_partitions import owed_values
-from lakehouse.iceberg.read import changed_keys, latest
-from lakehouse.iceberg.table import Column, IcebergTable, Merge, OverwritePartitions
-from lakehouse.iceberg.write import write
+from lakehouse.iceberg.evolve.planning import apply, ensure
+from lakehouse.iceberg.metadata.changed_partitions import changed_values
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.metadata_tables import files
+from lakehouse.iceberg.read.inputs import changed_keys, latest
+from lakehouse.iceberg.read.stale_partitions import owed_values
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import Column, IcebergTable, Merge, OverwritePartitions
 from lakehouse_tests.assets.bnpl_variants import (
     MONDAY,
     TUESDAY,

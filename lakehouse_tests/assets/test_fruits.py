@@ -6,8 +6,8 @@ from dataclasses import replace
 import dagster as dg
 
 from lakehouse.definitions import definitions
-from lakehouse.iceberg.catalog import Catalog
-from lakehouse.resources.runs import materialize
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.orchestration.runs import materialize
 from lakehouse_tests.assets.conftest import Fruits
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from lakehouse.definitions import definitions
 from lakehouse.ingestion import feed_automation
-from lakehouse.resources.instance import open_instance
-from lakehouse.resources.runs import materialize
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.runs import materialize
 from lakehouse_tests.assets.deliveries import CLEAN, DAYS, HEADER, PROFILES, RAW, SUMMARY, line, put
 from lakehouse_tests.assets.pipeline import Pipeline
 

@@ -7,11 +7,11 @@ from typing import Any
 import dagster as dg
 import requests
 
-from lakehouse.iceberg.catalog import Catalog
-from lakehouse.resources.dead_runs import worker_of
-from lakehouse.resources.instance import open_instance
-from lakehouse.resources.stores import open_store
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.orchestration.dead_runs import worker_of
+from lakehouse.orchestration.instance import open_instance
 from lakehouse.settings import Settings
+from lakehouse.storage.stores import open_store
 from lakehouse_tests.cli.commands import LAKEHOUSE, answers, free_port, is_alive, processes_below
 from lakehouse_tests.processes import Child, start_command, wait_for
 

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lakehouse.definitions import FEEDS, TABLES, defs
+from lakehouse.monitoring.alert_log import read_alerts
 from lakehouse.monitoring.alerts_sensor import look_and_tell
-from lakehouse.monitoring.looking.lookout import Lookout
-from lakehouse.monitoring.record import read_alerts
-from lakehouse.resources.alert import Alert
-from lakehouse.resources.instance import open_instance
+from lakehouse.monitoring.detectors.sources import Lookout
+from lakehouse.orchestration.alert_message import Alert
+from lakehouse.orchestration.instance import open_instance
 from lakehouse.settings import Settings
 from lakehouse_tests.conftest import settings_at
 

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 import pytest
 
 from lakehouse.monitoring.alert_state import read_state, write_state
+from lakehouse.monitoring.dispatch import Delivery, take_in
 from lakehouse.monitoring.incidents import Broke, Observed
-from lakehouse.monitoring.telling import Delivery, take_in
-from lakehouse.resources.alert import Alert
-from lakehouse.resources.routes import read_routes
-from lakehouse.resources.sinks import open_sinks
+from lakehouse.monitoring.routes import read_routes
+from lakehouse.monitoring.sinks import open_sinks
+from lakehouse.orchestration.alert_message import Alert
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.cli.outcomes import records

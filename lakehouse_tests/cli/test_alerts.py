@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.resources.alert import Alert
-from lakehouse.resources.instance import open_instance
+from lakehouse.orchestration.alert_message import Alert
+from lakehouse.orchestration.instance import open_instance
 from lakehouse_tests.cli.telling import look, titles
 from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.monitoring.receiver import receiving

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from lakehouse.iceberg.catalog import Catalog
-from lakehouse.resources.heartbeat import last_beat
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.monitoring.heartbeat import last_beat
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.commands import answers
 from lakehouse_tests.cli.live import SECONDS, Live

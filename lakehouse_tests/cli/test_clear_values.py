@@ -2,9 +2,9 @@
 
 import pytest
 
-from lakehouse.cli.clear_values import Shown
+from lakehouse.cli.sql_text.clear_values import Shown
 from lakehouse.iceberg.rules.rows import not_null
-from lakehouse.iceberg.table import Append, Column, IcebergTable
+from lakehouse.tables.table import Append, Column, IcebergTable
 
 PAID = IcebergTable(
     "silver.paid",

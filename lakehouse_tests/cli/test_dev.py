@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse.monitoring.record import read_alerts
-from lakehouse.resources.doctor import findings
+from lakehouse.cli.machine_checks import findings
+from lakehouse.monitoring.alert_log import read_alerts
 from lakehouse_tests.cli.commands import answers, command_of, free_port, java_below, processes_below
 from lakehouse_tests.cli.live import SECONDS, Live
 from lakehouse_tests.conftest import settings_at

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from lakehouse.resources.stores import open_store
 from lakehouse.settings import Settings
+from lakehouse.storage.stores import open_store
 from lakehouse_tests.cli.commands import java_below
 from lakehouse_tests.cli.live import Live
 from lakehouse_tests.processes import wait_for

@@ -8,11 +8,11 @@ from contextlib import closing
 
 import pytest
 
-from lakehouse.cli import dev_ui
-from lakehouse.cli.children import Children
-from lakehouse.cli.dev_ui import Address, PortTaken, free_port, open_ui
+from lakehouse.cli.dev_processes import dev_ui
+from lakehouse.cli.dev_processes.child_processes import Children
+from lakehouse.cli.dev_processes.dev_ui import Address, PortTaken, free_port, open_ui
 from lakehouse.errors import LakehouseError
-from lakehouse.resources.dev_note import running_dev
+from lakehouse.runtime.dev_note import running_dev
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.commands import free_port as any_port
 from lakehouse_tests.processes import wait_for

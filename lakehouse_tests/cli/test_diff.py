@@ -94,8 +94,8 @@ def test_a_declared_table_is_compared_by_its_key(lakehouse, home):
 
 
 def test_personal_values_are_masked(lakehouse, monkeypatch):
-    from lakehouse.cli.state import State
-    from lakehouse.iceberg.table import Append, Column, IcebergTable
+    from lakehouse.cli.call_context import State
+    from lakehouse.tables.table import Append, Column, IcebergTable
 
     table = IcebergTable(
         "t.people", "", [Column("id", "bigint"), Column("email", "string", personal=True)], write=Append(once_by=())
@@ -111,8 +111,8 @@ def test_personal_values_are_masked(lakehouse, monkeypatch):
 
 
 def test_an_email_in_a_wrong_column_is_not_shown_and_what_five_persons_share_is(lakehouse, monkeypatch):
-    from lakehouse.cli.state import State
-    from lakehouse.iceberg.table import Append, Column, IcebergTable
+    from lakehouse.cli.call_context import State
+    from lakehouse.tables.table import Append, Column, IcebergTable
 
     columns = [Column("id", "bigint"), Column("email", "string", personal=True), Column("category", "string")]
     table = IcebergTable("t.people", "", columns, write=Append(once_by=()))

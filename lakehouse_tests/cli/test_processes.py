@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.resources import jvm
+from lakehouse.runtime import jvm
 from lakehouse_tests.cli.commands import LAKEHOUSE, free_port, is_alive, java_below
 from lakehouse_tests.processes import start_command, wait_for
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from lakehouse.cli.records import check_record, ingest_record
+from lakehouse.cli.output.records import check_record, ingest_record
 from lakehouse.definitions import FEEDS, TABLES
-from lakehouse.ingestion.catch_up import IngestResult, RejectedReason
-from lakehouse.resources.run_result import AssetResult, CheckResult, RunResult
+from lakehouse.ingestion.feed_runs import IngestResult, RejectedReason
+from lakehouse.orchestration.run_result import AssetResult, CheckResult, RunResult
 
 pytestmark = pytest.mark.unit
 

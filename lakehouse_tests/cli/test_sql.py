@@ -10,8 +10,8 @@ from threading import Thread
 import pytest
 from filelock import FileLock
 
-from lakehouse.iceberg.foreign import visible
-from lakehouse.resources.clear_rows import in_clear
+from lakehouse.orchestration.clear_rows import in_clear
+from lakehouse.tables.escaping import visible
 from lakehouse_tests.cli.outcomes import records
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]

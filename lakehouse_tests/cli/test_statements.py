@@ -2,7 +2,7 @@
 
 import pytest
 
-from lakehouse.cli.statements import declared_targets, split, targets, verb
+from lakehouse.cli.sql_text.statements import declared_targets, split, targets, verb
 
 pytestmark = pytest.mark.unit
 

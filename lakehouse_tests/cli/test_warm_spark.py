@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from lakehouse.cli import warm_spark
-from lakehouse.cli.children import Children
-from lakehouse.cli.warm_spark import WarmSpark, how_it_ended
+from lakehouse.cli.dev_processes import warm_spark
+from lakehouse.cli.dev_processes.child_processes import Children
+from lakehouse.cli.dev_processes.warm_spark import WarmSpark, how_it_ended
 from lakehouse.errors import SetupError
-from lakehouse.resources import spark_server
-from lakehouse.resources.processes import Process
-from lakehouse.resources.reported import read_reports
-from lakehouse.resources.spark_server import SparkServer
+from lakehouse.orchestration.incident_reports import read_reports
+from lakehouse.runtime import spark_server
+from lakehouse.runtime.processes import Process
+from lakehouse.runtime.spark_server import SparkServer
 from lakehouse.settings import Settings
 
 pytestmark = pytest.mark.unit

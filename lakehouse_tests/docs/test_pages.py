@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from lakehouse.iceberg.evolving.evolution import plan
+from lakehouse.iceberg.evolve.planning import plan
 from lakehouse.iceberg.rules import metadata, rows, tables
-from lakehouse.iceberg.table import IcebergTable
+from lakehouse.tables.table import IcebergTable
 from lakehouse_tests.docs.markdown import ROOT, blocks
 
 PAGES = sorted(path.relative_to(ROOT) for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse.cli.statements import split
-from lakehouse.iceberg.catalog import Catalog
-from lakehouse.resources.spark import open_session
+from lakehouse.cli.sql_text.statements import split
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.runtime.spark import open_session
 from lakehouse.settings import Settings
 from lakehouse_tests.docs.markdown import ROOT, Block, Section, sections
 

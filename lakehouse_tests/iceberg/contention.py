@@ -10,14 +10,14 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.outcome import Outcome, Published, Refused
-from lakehouse.iceberg.read import latest
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_context import Partitions, Run
+from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused
+from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.rules.rows import accepted, between
 from lakehouse.iceberg.rules.tables import unique
-from lakehouse.iceberg.run import Partitions, Run
-from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge, Overwrite, OverwritePartitions
-from lakehouse.iceberg.write import write
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite, OverwritePartitions
 from lakehouse_tests.processes import engine_of_process, meet
 
 BATCH_ROWS = 5

@@ -6,13 +6,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.inspecting.metadata import files
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.metadata_tables import files
+from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.rules.rows import between, castable, excluded, not_null
 from lakehouse.iceberg.rules.tables import unique
-from lakehouse.iceberg.run import Partitions, Run
-from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge, Overwrite, OverwritePartitions
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite, OverwritePartitions
 
 EVENTS = IcebergTable(
     name="bronze.events",

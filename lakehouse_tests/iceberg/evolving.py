@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from lakehouse.iceberg.declaration.types import parse
-from lakehouse.iceberg.evolving.ddl import MANAGED_PROPERTY, declared_properties, managed_properties
-from lakehouse.iceberg.evolving.state import ColumnState, TableState
-from lakehouse.iceberg.table import Append, Column, IcebergTable
+from lakehouse.iceberg.evolve.ddl import MANAGED_PROPERTY, declared_properties, managed_properties
+from lakehouse.iceberg.metadata.table_state import ColumnState, TableState
+from lakehouse.tables.table import Append, Column, IcebergTable
+from lakehouse.tables.types import parse
 
 NAME = "silver.orders"
 

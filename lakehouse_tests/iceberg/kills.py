@@ -11,14 +11,15 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.outcome import Outcome
-from lakehouse.iceberg.read import incremental
+from lakehouse.iceberg.commit import branch
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_result import Outcome
+from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.rows import between, castable
 from lakehouse.iceberg.rules.tables import unique
-from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge
-from lakehouse.iceberg.write import write
-from lakehouse.iceberg.writing import attempt_merge, attempt_rows, branch
+from lakehouse.iceberg.write import append_or_overwrite, merge_rows
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge
 from lakehouse_tests.processes import engine_of_process, kill_this_process, wait_for
 
 LANDED = IcebergTable(
@@ -121,11 +122,11 @@ def _tables(given: Sequence[Any]) -> set[str]:
 
 
 DEATHS: dict[str, Callable[[], None]] = {
-    "between staging and the audit": lambda: _die_before(attempt_rows, "audit", LANDED.name),
-    "between the audit and publishing": lambda: _die_before(attempt_rows, "publish", LANDED.name),
+    "between staging and the audit": lambda: _die_before(append_or_overwrite, "audit", LANDED.name),
+    "between the audit and publishing": lambda: _die_before(append_or_overwrite, "publish", LANDED.name),
     "between publishing and dropping the branch": lambda: _die_before(branch, "drop_branch", LANDED.name),
-    "between the quarantine and publishing": lambda: _die_after(attempt_rows, "quarantine"),
-    "between staging a merge and publishing it": lambda: _die_before(attempt_merge, "publish", LATEST.name),
+    "between the quarantine and publishing": lambda: _die_after(append_or_overwrite, "quarantine"),
+    "between staging a merge and publishing it": lambda: _die_before(merge_rows, "publish", LATEST.name),
     "in the middle of an evolution": _die_after_the_first_new_column,
 }
 EVOLVING = "in the middle of an evolution"

@@ -10,15 +10,19 @@ from typing import Any, Literal
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.all_partitions import AllPartitions
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.owed_partitions import owed_values
-from lakehouse.iceberg.read import Input, incremental, latest, standing
-from lakehouse.iceberg.rejections import RejectedDelivery
+from lakehouse.iceberg.commit import branch
+from lakehouse.iceberg.metadata.all_partitions import AllPartitions
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.value_ranges import joined
+from lakehouse.iceberg.metadata.write_context import Partitions, Run
+from lakehouse.iceberg.read.inputs import Input, incremental, latest, standing
+from lakehouse.iceberg.read.stale_partitions import owed_values
+from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.iceberg.rules.rows import castable, not_null
-from lakehouse.iceberg.run import Partitions, Run
-from lakehouse.iceberg.spans import joined
-from lakehouse.iceberg.table import (
+from lakehouse.iceberg.write.row_versions import first_accepted, newest_accepted
+from lakehouse.iceberg.write.stage import with_properties
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import (
     Append,
     Column,
     IcebergTable,
@@ -28,10 +32,6 @@ from lakehouse.iceberg.table import (
     Versions,
     WriteMode,
 )
-from lakehouse.iceberg.versions import first_accepted, newest_accepted
-from lakehouse.iceberg.write import write
-from lakehouse.iceberg.writing import branch
-from lakehouse.iceberg.writing.stage import with_properties
 from lakehouse_tests.iceberg.declarations import content, rows_of
 
 Row = tuple[str, str, int, int]

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.rules.evaluation import evaluate
 from lakehouse.iceberg.rules.rows import accepted, between, excluded, expression, not_null
 from lakehouse.iceberg.rules.tables import mean, unique
-from lakehouse.iceberg.table import Append, Column, IcebergTable
-from lakehouse.iceberg.write import write
-from lakehouse.iceberg.writing.evaluation import evaluate
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.iceberg.declarations import DAYS, EVENTS, MONDAY, TUESDAY, days, rows_of, run_of, snapshot_id
 
 pytestmark = pytest.mark.spark

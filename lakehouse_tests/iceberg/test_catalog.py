@@ -5,7 +5,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from lakehouse.errors import TableNotFound
-from lakehouse.iceberg.catalog import Catalog
+from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.settings import Settings
 
 pytestmark = pytest.mark.unit

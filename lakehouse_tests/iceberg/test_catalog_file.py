@@ -11,8 +11,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from lakehouse.errors import CatalogDamaged, SetupError, TableDamaged
-from lakehouse.iceberg.catalog import Catalog
-from lakehouse.iceberg.catalog_file import check_catalog_file
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.catalog_file import check_catalog_file
 from lakehouse.settings import Settings
 
 pytestmark = pytest.mark.unit

@@ -10,14 +10,15 @@ from threading import Event, Thread
 import pytest
 
 from lakehouse.errors import CommitUnknown
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.outcome import Published
-from lakehouse.iceberg.read import latest
-from lakehouse.iceberg.run import Partitions, Run
-from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge, Overwrite, OverwritePartitions
-from lakehouse.iceberg.write import write
-from lakehouse.iceberg.writing import attempt_merge, attempt_rows, branch, retry
+from lakehouse.iceberg.commit import branch, retry
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.write_context import Partitions, Run
+from lakehouse.iceberg.metadata.write_result import Published
+from lakehouse.iceberg.read.inputs import latest
+from lakehouse.iceberg.write import append_or_overwrite, merge_rows
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite, OverwritePartitions
 from lakehouse_tests.iceberg.declarations import content
 from lakehouse_tests.iceberg.kills import at_half, slow
 
@@ -85,7 +86,7 @@ def test_a_write_that_came_second_is_made_again_from_what_the_first_left(
     write(embedded_engine, table, rows(embedded_engine, "a", "b"), run=run_of("a", "b"))
     other = elsewhere(embedded_engine, tmp_path)
     between = once(lambda: write(other, replace(table, write=Append(once_by=())), rows(other, "x")))
-    for module in (attempt_rows, attempt_merge):
+    for module in (append_or_overwrite, merge_rows):
         before(monkeypatch, module, "publish", between)
 
     def compute(standing):

@@ -4,7 +4,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse_tests.iceberg.stories import LEFT_OUT, Compute, Deliver, Lakehouse, Reject, Step
 
 pytestmark = pytest.mark.spark

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.evolving.evolution import apply, ensure, plan_now
-from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.table import Column, IcebergTable
+from lakehouse.iceberg.evolve.planning import apply, ensure, plan_now
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.iceberg.evolving import columns, declared
 
 Row = dict[str, Any]

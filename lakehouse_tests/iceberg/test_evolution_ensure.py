@@ -9,14 +9,14 @@ from threading import Thread
 import pytest
 
 from lakehouse.errors import PendingChanges
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.evolving.ddl import statements
-from lakehouse.iceberg.evolving.evolution import Plan, apply, ensure, plan_now
-from lakehouse.iceberg.history import UNCHANGED_PROPERTY, read_history
-from lakehouse.iceberg.inspecting.metadata import files
-from lakehouse.iceberg.quoting import literal
-from lakehouse.iceberg.table import Column, IcebergTable
-from lakehouse.iceberg.writing.lock import table_lock
+from lakehouse.iceberg.commit.lock import table_lock
+from lakehouse.iceberg.evolve.ddl import statements
+from lakehouse.iceberg.evolve.planning import Plan, apply, ensure, plan_now
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, read_history
+from lakehouse.iceberg.metadata.metadata_tables import files
+from lakehouse.tables.quoting import literal
+from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
 
 REGIONS = columns(id="bigint", region="string")

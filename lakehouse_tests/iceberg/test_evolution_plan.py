@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from lakehouse.iceberg.catalog import Catalog
-from lakehouse.iceberg.evolving.ddl import statements
-from lakehouse.iceberg.evolving.evolution import Plan, plan
-from lakehouse.iceberg.table import Column, IcebergTable
+from lakehouse.iceberg.evolve.ddl import statements
+from lakehouse.iceberg.evolve.planning import Plan, plan
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.iceberg.evolving import columns, declared, state_like
 
 CATALOG = Catalog("lake", {})

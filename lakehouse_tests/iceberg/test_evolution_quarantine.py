@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.evolving.evolution import ensure, plan_now
-from lakehouse.iceberg.outcome import Published
+from lakehouse.iceberg.evolve.planning import ensure, plan_now
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.iceberg.rules.rows import between
-from lakehouse.iceberg.table import Column, IcebergTable, Merge, Overwrite, Versions
-from lakehouse.iceberg.write import write
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import Column, IcebergTable, Merge, Overwrite, Versions
 from lakehouse_tests.iceberg.declarations import content, rows_of
 
 pytestmark = pytest.mark.spark

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.evolving.evolution import apply
-from lakehouse.iceberg.outcome import Published
-from lakehouse.iceberg.read import changed_keys, incremental
-from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge, OverwritePartitions
-from lakehouse.iceberg.write import write
+from lakehouse.iceberg.evolve.planning import apply
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_result import Published
+from lakehouse.iceberg.read.inputs import changed_keys, incremental
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge, OverwritePartitions
 from lakehouse_tests.iceberg.declarations import EVENTS, MONDAY, content, rows_of, run_of
 
 pytestmark = pytest.mark.spark

@@ -3,9 +3,9 @@
 import pytest
 
 from lakehouse.errors import EvolutionRefused
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.evolving.evolution import apply, ensure, plan
-from lakehouse.iceberg.table import Column, IcebergTable
+from lakehouse.iceberg.evolve.planning import apply, ensure, plan
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.conftest import whatever_the_catalog
 from lakehouse_tests.iceberg.evolving import columns, declared, state_like
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.history import read_history
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
 
 NAME = "silver.orders"
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.history import Snapshot, read_history
-from lakehouse.iceberg.writing.lock import table_lock
-from lakehouse.resources.engine import open_engine
+from lakehouse.iceberg.commit.lock import table_lock
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import Snapshot, read_history
+from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse_tests.iceberg.kills import (
     DEATHS,

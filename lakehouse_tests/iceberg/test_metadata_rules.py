@@ -6,17 +6,17 @@ from datetime import timedelta
 
 import pytest
 
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.outcome import Outcome, Published, Refused, RuleResult, Unchanged
-from lakehouse.iceberg.read import incremental
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused, RuleResult, Unchanged
+from lakehouse.iceberg.read.inputs import incremental
+from lakehouse.iceberg.rules.evaluation import evaluate
 from lakehouse.iceberg.rules.metadata import average_file_mb, fresh, row_count, row_count_change, schema_as_declared
-from lakehouse.iceberg.rules.rule import Rule
+from lakehouse.iceberg.rules.metadata_rules import judge_metadata
 from lakehouse.iceberg.rules.tables import reconciles
-from lakehouse.iceberg.table import Column, IcebergTable
-from lakehouse.iceberg.write import write
-from lakehouse.iceberg.writing.evaluation import evaluate
-from lakehouse.iceberg.writing.metadata_rules import judge_metadata
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.rule import Rule
+from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.iceberg.declarations import (
     DAYS,
     EVENTS,

@@ -10,15 +10,15 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from lakehouse.iceberg import write as life_of_a_write
-from lakehouse.iceberg.all_partitions import AllPartitions
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.owed_partitions import owed_values
-from lakehouse.iceberg.read import Input, incremental, latest, standing
+from lakehouse.iceberg.metadata.all_partitions import AllPartitions
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.value_ranges import joined
+from lakehouse.iceberg.metadata.write_context import Partitions, Run
+from lakehouse.iceberg.read.inputs import Input, incremental, latest, standing
+from lakehouse.iceberg.read.stale_partitions import owed_values
 from lakehouse.iceberg.rules.rows import between
-from lakehouse.iceberg.run import Partitions, Run
-from lakehouse.iceberg.spans import joined
-from lakehouse.iceberg.table import Append, Column, IcebergTable, OverwritePartitions
+from lakehouse.iceberg.write import write_audit_publish
+from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
 from lakehouse_tests.iceberg.declarations import MONDAY, content, rows_of
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class World:
             values = [(POOLS[self.column_type][at], v) for at, v in step.rows]
             rows = [(value, v, file, f"sha-{file}", row) for row, (value, v) in enumerate(values, 1)]
             schema = ", ".join(f"{one.name} {one.type}" for one in self.raw.columns)
-            life_of_a_write.write(self.engine, self.raw, rows_of(self.engine, schema, rows))
+            write_audit_publish.write(self.engine, self.raw, rows_of(self.engine, schema, rows))
             self.delivered |= {(file, row): value for row, (value, _) in enumerate(values, 1)}
 
     def catch_up(self) -> None:
@@ -111,7 +111,9 @@ class World:
         run = [value for value in every if value in owed] or (every[-1:] if owed else [])
         if run:
             partitions = self.partitions(run)
-            life_of_a_write.write(self.engine, self.table, union, self.inputs, Run(partitions=partitions, anew=False))
+            write_audit_publish.write(
+                self.engine, self.table, union, self.inputs, Run(partitions=partitions, anew=False)
+            )
 
     def fates(self) -> list[tuple[Any, ...]]:
         """Each row of the table, and of its quarantine with its reasons."""
@@ -159,7 +161,7 @@ def live_through(world: World, steps: list[Step]) -> None:
 def die_before_publishing(world: World) -> None:
     """Run what is owed as a process does that is killed after its quarantine was published."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(life_of_a_write, "rows_attempt", killed)
+        patch.setattr(write_audit_publish, "rows_attempt", killed)
         with pytest.raises(KeyboardInterrupt):
             world.catch_up()
             raise KeyboardInterrupt  # Nothing was owed.

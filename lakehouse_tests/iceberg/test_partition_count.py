@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from lakehouse.iceberg.declaration.partitioning import PartitionField
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.evolving.evolution import apply, ensure, plan, plan_now
-from lakehouse.iceberg.evolving.extent import Extent, read_extent
-from lakehouse.iceberg.evolving.partition_count import count_partitions
-from lakehouse.iceberg.table import Column, IcebergTable, OverwritePartitions
+from lakehouse.iceberg.evolve.partition_count import count_partitions
+from lakehouse.iceberg.evolve.planning import apply, ensure, plan, plan_now
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.table_size import Extent, read_extent
+from lakehouse.tables.partitioning import PartitionField
+from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared, state_like
 
 ROWS = 1_000_000

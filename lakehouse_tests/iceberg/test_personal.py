@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.inspecting.sample import first_rows
-from lakehouse.iceberg.masking import mask
-from lakehouse.iceberg.outcome import Outcome, Refused
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_result import Outcome, Refused
+from lakehouse.iceberg.read.sample_rows import first_rows
 from lakehouse.iceberg.rules.rows import castable, excluded
 from lakehouse.iceberg.rules.tables import mean
-from lakehouse.iceberg.table import Column, IcebergTable, Merge, OverwritePartitions
-from lakehouse.iceberg.write import write
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.masking import mask
+from lakehouse.tables.table import Column, IcebergTable, Merge, OverwritePartitions
 from lakehouse_tests.iceberg.declarations import rows_of, snapshot_id
 
 CUSTOMERS = IcebergTable(

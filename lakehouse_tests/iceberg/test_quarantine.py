@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.outcome import Published, Unchanged
-from lakehouse.iceberg.read import incremental, latest
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_context import Partitions, Run
+from lakehouse.iceberg.metadata.write_result import Published, Unchanged
+from lakehouse.iceberg.read.inputs import incremental, latest
 from lakehouse.iceberg.rules.rows import between, castable, excluded, not_null
-from lakehouse.iceberg.run import Partitions, Run
-from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge, Overwrite, OverwritePartitions
-from lakehouse.iceberg.write import write
-from lakehouse.iceberg.writing import verdict
+from lakehouse.iceberg.write import split_rows
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite, OverwritePartitions
 from lakehouse_tests.iceberg.declarations import DELIVERED, PEOPLE, content, delivery, people, rows_of, snapshot_id
 
 pytestmark = pytest.mark.spark
@@ -50,7 +50,7 @@ def test_shows_the_rows_that_are_warned_of_beside_the_refused(
 ) -> None:
     """Of few rows all are looked at once for samples; of many, the refused by themselves."""
     if not is_few:
-        monkeypatch.setattr(verdict, "FEW", 0)
+        monkeypatch.setattr(split_rows, "FEW", 0)
     warning = excluded("name", ["ann", "bob"], on_failure="warn")
     warned = replace(PEOPLE, rules=[castable("id", "bigint"), not_null("name"), warning])
     done = write(delivered, warned, people, {"delivered": incremental(DELIVERED.name)})

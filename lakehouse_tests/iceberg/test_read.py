@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lakehouse.errors import SnapshotNotFound, TableNotFound, UsageError
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.outcome import Unchanged
-from lakehouse.iceberg.read import Input, as_of, incremental, latest, pin, read
-from lakehouse.iceberg.table import Append, Column, IcebergTable
-from lakehouse.iceberg.write import write
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.write_result import Unchanged
+from lakehouse.iceberg.read.inputs import Input, as_of, incremental, latest, pin, read
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.iceberg.declarations import DAYS, EVENTS, MONDAY, TUESDAY, days, rows_of, run_of, snapshot_id
 
 pytestmark = pytest.mark.spark

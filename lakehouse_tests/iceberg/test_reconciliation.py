@@ -5,14 +5,14 @@ from datetime import date
 
 import pytest
 
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.outcome import Outcome, Published, Refused
-from lakehouse.iceberg.read import incremental, latest
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused
+from lakehouse.iceberg.read.inputs import incremental, latest
+from lakehouse.iceberg.rules.evaluation import evaluate
 from lakehouse.iceberg.rules.tables import reconciles
-from lakehouse.iceberg.run import Run
-from lakehouse.iceberg.table import Append, Column, IcebergTable, Overwrite, OverwritePartitions
-from lakehouse.iceberg.write import write
-from lakehouse.iceberg.writing.evaluation import evaluate
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import Append, Column, IcebergTable, Overwrite, OverwritePartitions
 from lakehouse_tests.iceberg.declarations import DAYS, MONDAY, TUESDAY, days, rows_of, run_of
 
 pytestmark = pytest.mark.spark

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from lakehouse.errors import TableNotFound
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.outcome import Published, Refused
-from lakehouse.iceberg.read import latest
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_result import Published, Refused
+from lakehouse.iceberg.read.inputs import latest
+from lakehouse.iceberg.rules.evaluation import evaluate
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.rules.tables import mean, references, unique
-from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge
-from lakehouse.iceberg.write import write
-from lakehouse.iceberg.writing.evaluation import evaluate
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge
 from lakehouse_tests.iceberg.declarations import content, rows_of, snapshot_id
 
 pytestmark = pytest.mark.spark

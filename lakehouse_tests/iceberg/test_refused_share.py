@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.outcome import Outcome, Published, Refused, RuleResult, Unchanged
-from lakehouse.iceberg.rules.refused_share import NAME, refused_share
+from lakehouse.iceberg.commit.override import publish_refused
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.write_context import Partitions, Run
+from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused, RuleResult, Unchanged
 from lakehouse.iceberg.rules.rows import not_null
-from lakehouse.iceberg.run import Partitions, Run
-from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge, Overwrite, OverwritePartitions
-from lakehouse.iceberg.write import write
-from lakehouse.iceberg.writing.override import publish_refused
-from lakehouse.resources.checks import Evaluated, check_result
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.orchestration.asset_checks import Evaluated, check_result
+from lakehouse.tables.refused_share import NAME, refused_share
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite, OverwritePartitions
 from lakehouse_tests.iceberg.declarations import rows_of
 
 DAY = date(2026, 1, 1)

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.outcome import Outcome, Published, Refused
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused
 from lakehouse.iceberg.rules.rows import between, castable, not_null
-from lakehouse.iceberg.rules.rule import Rule
 from lakehouse.iceberg.rules.tables import mean, null_fraction, total
-from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge, Overwrite, WriteMode
-from lakehouse.iceberg.write import write
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.rule import Rule
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite, WriteMode
 from lakehouse_tests.iceberg.declarations import content, rows_of
 
 pytestmark = pytest.mark.spark

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.rules.audit import audit
 from lakehouse.iceberg.rules.rows import (
     accepted,
     between,
@@ -29,9 +30,8 @@ from lakehouse.iceberg.rules.rows import (
     pattern,
 )
 from lakehouse.iceberg.rules.tables import mean, null_fraction, references, total, unique
-from lakehouse.iceberg.table import Column, IcebergTable, Overwrite
-from lakehouse.iceberg.write import write
-from lakehouse.iceberg.writing.audit import audit
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import Column, IcebergTable, Overwrite
 from lakehouse_tests.iceberg.declarations import content
 
 SCHEMA = "id bigint, n bigint, x double, s string, raw string"

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.evolving.evolution import apply, ensure
-from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.inspecting.schema_history import SchemaChange, read_schema_history
-from lakehouse.iceberg.run import Run
-from lakehouse.iceberg.table import Column
-from lakehouse.iceberg.write import write
+from lakehouse.iceberg.evolve.planning import apply, ensure
+from lakehouse.iceberg.evolve.schema_history import SchemaChange, read_schema_history
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import Column
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
 
 pytestmark = pytest.mark.spark

@@ -2,9 +2,9 @@
 
 import pytest
 
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.spark_errors import one_line, plain
-from lakehouse.iceberg.writing.retry import Failure, classify
+from lakehouse.iceberg.commit.retry import Failure, classify
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.spark_errors import one_line, plain
 
 
 @pytest.mark.unit

@@ -9,15 +9,15 @@ import pytest
 from pyspark.sql import DataFrame
 
 from lakehouse.errors import FrameMismatch
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.outcome import Published, Refused, Unchanged
-from lakehouse.iceberg.read import incremental
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.metadata.write_result import Published, Refused, Unchanged
+from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.rules.tables import unique
-from lakehouse.iceberg.run import Run
-from lakehouse.iceberg.table import Append, Column, IcebergTable
-from lakehouse.iceberg.write import write
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.conftest import whatever_the_catalog
 from lakehouse_tests.iceberg.declarations import DELIVERED, EVENTS, content, delivery, refs, rows_of, snapshot_id
 

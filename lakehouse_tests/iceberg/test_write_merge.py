@@ -5,15 +5,15 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.outcome import Published, Refused, Unchanged
-from lakehouse.iceberg.read import incremental
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.write_result import Published, Refused, Unchanged
+from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.rows import castable
 from lakehouse.iceberg.rules.tables import unique
-from lakehouse.iceberg.table import IcebergTable, Merge
-from lakehouse.iceberg.write import write
-from lakehouse.iceberg.writing import attempt_merge
+from lakehouse.iceberg.write import merge_rows
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import IcebergTable, Merge
 from lakehouse_tests.conftest import whatever_the_catalog
 from lakehouse_tests.iceberg.declarations import (
     DELIVERED,
@@ -152,8 +152,8 @@ def test_few_rows_are_merged_as_many_are(
 ) -> None:
     """Few are looked for by a join that sends them to all processes, and compared without what is nested at first."""
     if not is_few:
-        monkeypatch.setattr(attempt_merge, "FEW", 0)
-        monkeypatch.setattr(attempt_merge, "FEW_WHOLE", 0)
+        monkeypatch.setattr(merge_rows, "FEW", 0)
+        monkeypatch.setattr(merge_rows, "FEW_WHOLE", 0)
     table = replace(PEOPLE, rules=(), row_level=row_level)
 
     def rows(*given: tuple[str | None, int, bool], mark: int = 1) -> DataFrame:

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from lakehouse.errors import UsageError
-from lakehouse.iceberg.engine import Engine
-from lakehouse.iceberg.outcome import Published, Refused
-from lakehouse.iceberg.write import write
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_result import Published, Refused
+from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse_tests.conftest import whatever_the_catalog
 from lakehouse_tests.iceberg.declarations import (
     DAYS,

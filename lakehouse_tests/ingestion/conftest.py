@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from lakehouse.ingestion.collect import take
 from lakehouse.ingestion.delivery import Delivery
-from lakehouse.ingestion.feed import Feed, FeedColumn
 from lakehouse.ingestion.ingest import exclusive
-from lakehouse.ingestion.take import take
-from lakehouse.resources.object_store import LocalObjectStore
+from lakehouse.storage.object_store import LocalObjectStore
+from lakehouse.tables.feed import Feed, FeedColumn
 
 FRUITS = Feed("fruits", ["id", "fruit", "berry"], "bronze.raw_fruits")
 CUSTOMERS = Feed(

@@ -5,9 +5,9 @@ import resource
 import sys
 from pathlib import Path
 
+from lakehouse.ingestion.collect import take
 from lakehouse.ingestion.ingest import exclusive
-from lakehouse.ingestion.take import take
-from lakehouse.resources.object_store import LocalObjectStore
+from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse_tests.ingestion.conftest import FRUITS
 
 

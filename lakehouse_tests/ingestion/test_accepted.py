@@ -2,7 +2,7 @@
 
 import pytest
 
-from lakehouse.ingestion.feed import Feed
+from lakehouse.tables.feed import Feed
 from lakehouse_tests.ingestion.conftest import CUSTOMERS, FRUITS
 
 ROWS = [("1", "Apple", "false"), ("2", "Kiwi", "true")]
@@ -120,7 +120,7 @@ def test_an_undeclared_column_can_be_added_with_a_warning(inbox_of) -> None:
 
 
 def test_rows_are_numbered_through_all_blocks_of_a_large_file(inbox, monkeypatch) -> None:
-    monkeypatch.setattr("lakehouse.ingestion.rows.BLOCK_BYTES", 1 << 10)
+    monkeypatch.setattr("lakehouse.ingestion.readers.csv.BLOCK_BYTES", 1 << 10)
     inbox.put("fruit.csv", "id,fruit,berry\n" + "".join(f'{n},"a\nb",true\n' for n in range(1, 5001)))
 
     taken = inbox.look()

@@ -7,10 +7,10 @@ import pytest
 
 from lakehouse.errors import LakehouseError
 from lakehouse.ingestion.archive import finish
-from lakehouse.ingestion.feed import Feed
+from lakehouse.ingestion.archive_names import archive_key, hashed_name
+from lakehouse.ingestion.collect import take
 from lakehouse.ingestion.ingest import exclusive
-from lakehouse.ingestion.names import archive_key, hashed_name
-from lakehouse.ingestion.take import take
+from lakehouse.tables.feed import Feed
 from lakehouse_tests.ingestion.conftest import FRUITS, files
 
 ROW = "id,fruit,berry\n1,Apple,false\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.ingestion.first_row import MORE_COLUMNS, first_row, header_names
+from lakehouse.ingestion.readers.csv_first_row import MORE_COLUMNS, first_row, header_names
 from lakehouse_tests.ingestion.conftest import FRUITS
 
 MB = 1 << 20

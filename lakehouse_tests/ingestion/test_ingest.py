@@ -14,7 +14,7 @@ from lakehouse_tests.ingestion.conftest import CUSTOMERS, FRUITS
 HOLD = """
 import sys, time
 from pathlib import Path
-from lakehouse.ingestion.feed import Feed
+from lakehouse.tables.feed import Feed
 from lakehouse.ingestion.ingest import exclusive
 
 with exclusive(Feed("fruits", ["id"], "bronze.raw_fruits"), Path(sys.argv[1])) as ingest:

@@ -5,16 +5,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lakehouse.iceberg.evolving import evolution
-from lakehouse.iceberg.history import read_history
-from lakehouse.iceberg.outcome import Published, Refused, Unchanged
+from lakehouse.iceberg.evolve import planning
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.write_result import Published, Refused, Unchanged
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.ingestion import land as landing
-from lakehouse.ingestion.feed import Feed, bronze_table
-from lakehouse.ingestion.frame import frame, landing_table
+from lakehouse.ingestion.bronze_frame import frame, landing_table
+from lakehouse.ingestion.collect import take
 from lakehouse.ingestion.ingest import exclusive
 from lakehouse.ingestion.land import land
-from lakehouse.ingestion.take import take
+from lakehouse.tables.feed import Feed, bronze_table
 from lakehouse_tests.ingestion.conftest import CUSTOMERS, FRUITS, files
 
 TABLE = bronze_table(FRUITS, "Fruits as delivered.")
@@ -102,7 +102,7 @@ def test_where_nothing_waits_the_table_is_made_and_nothing_committed(embedded_en
 
 
 def test_where_nothing_waits_no_spark_is_started(embedded_engine, home, inbox) -> None:
-    evolution.ensure(embedded_engine, TABLE)
+    planning.ensure(embedded_engine, TABLE)
 
     def no_session():
         raise AssertionError("Spark was asked for")
@@ -143,7 +143,7 @@ def test_a_delivery_of_no_rows_is_archived_and_commits_nothing(embedded_engine, 
 
 
 def test_an_asset_may_compute_columns_of_its_own(embedded_engine, home, inbox) -> None:
-    from lakehouse.iceberg.table import Column
+    from lakehouse.tables.table import Column
 
     table = bronze_table(FRUITS, "Fruits as delivered.", extra=[Column("_number", "int", "The id as a number.")])
     inbox.put("a.csv", APPLE)
@@ -182,7 +182,7 @@ def test_added_columns_are_null_where_a_file_lacks_them(embedded_engine, home, i
     ]  # fmt: skip
     declared, added = landing_table(feed, TABLE, embedded_engine.catalog)
     assert added == ("origin", "color")
-    assert evolution.plan_now(embedded_engine, declared).is_empty
+    assert planning.plan_now(embedded_engine, declared).is_empty
 
 
 @pytest.mark.parametrize("digits", ["0" * 63 + "7", "1e" + "5" * 62, "9" * 64, "0" * 64, "infinity".ljust(64, "0")])

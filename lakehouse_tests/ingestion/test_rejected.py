@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from lakehouse.ingestion.feed import Feed
+from lakehouse.tables.feed import Feed
 from lakehouse_tests.ingestion.conftest import FRUITS, files
 
 HEADER = "id,fruit,berry\n"
@@ -77,14 +77,14 @@ def test_a_name_that_is_not_utf8_is_rejected(inbox) -> None:
 
 
 def test_a_row_longer_than_a_block_is_rejected(inbox, monkeypatch) -> None:
-    monkeypatch.setattr("lakehouse.ingestion.rows.LONGEST_ROW_BYTES", 1 << 20)
+    monkeypatch.setattr("lakehouse.ingestion.readers.csv.LONGEST_ROW_BYTES", 1 << 20)
     inbox.put("x.csv", HEADER + "1," + "x" * (10 << 20) + ",true\n")
 
     assert "a row too long: found a row of more than 1 MB" in inbox.look().reason
 
 
 def test_a_ragged_row_is_found_by_its_number_far_into_a_large_file(inbox, monkeypatch) -> None:
-    monkeypatch.setattr("lakehouse.ingestion.rows.BLOCK_BYTES", 1 << 10)
+    monkeypatch.setattr("lakehouse.ingestion.readers.csv.BLOCK_BYTES", 1 << 10)
     inbox.put("x.csv", HEADER + "1,a,true\n" * 20_000 + "1,a\n" + "1,a,true\n" * 20_000)
 
     assert "found 2 fields in row 20001" in inbox.look().reason
@@ -166,8 +166,8 @@ def test_the_files_behind_it_go_on(inbox) -> None:
 
 
 def test_nothing_of_it_is_staged(inbox) -> None:
+    from lakehouse.ingestion.collect import take
     from lakehouse.ingestion.ingest import exclusive
-    from lakehouse.ingestion.take import take
 
     inbox.put("x.csv", HEADER + "1,Apple,false\n" * 10 + "1\n")
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakehouse.ingestion.feed import Feed
-from lakehouse.resources.object_store import LocalObjectStore
+from lakehouse.storage.object_store import LocalObjectStore
+from lakehouse.tables.feed import Feed
 from lakehouse_tests.ingestion.conftest import Inbox
 
 NAMES = ["id", "fruit", "berry"]

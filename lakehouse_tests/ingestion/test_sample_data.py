@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 
 import lakehouse.sample_data
-from lakehouse.ingestion.feed import Feed
+from lakehouse.tables.feed import Feed
 from lakehouse_tests.ingestion.conftest import Inbox
 
 FRUITS = Path(lakehouse.sample_data.__file__).parent / "fruits"

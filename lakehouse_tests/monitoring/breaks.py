@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lakehouse.monitoring.incidents import Broke, Mended
-from lakehouse.resources.alert import Alert
+from lakehouse.orchestration.alert_message import Alert
 
 BEGIN = datetime(2026, 3, 1, 8, tzinfo=UTC)
 DAY = timedelta(hours=24)

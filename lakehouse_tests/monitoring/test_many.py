@@ -9,12 +9,12 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import example, given
 
+from lakehouse.monitoring.alert_log import read_alerts
 from lakehouse.monitoring.alerts_sensor import look_and_tell
-from lakehouse.monitoring.looking.lookout import Lookout
+from lakehouse.monitoring.detectors.sources import Lookout
 from lakehouse.monitoring.outbox import WINDOW, Queue, post
-from lakehouse.monitoring.record import read_alerts
-from lakehouse.resources.alert import Alert
-from lakehouse.resources.instance import open_instance
+from lakehouse.orchestration.alert_message import Alert
+from lakehouse.orchestration.instance import open_instance
 from lakehouse.settings import Settings
 from lakehouse_tests.monitoring.breaks import at
 from lakehouse_tests.monitoring.receiver import Receiver

@@ -6,7 +6,7 @@ from datetime import timedelta
 from lakehouse.monitoring.alert_plan import plan_alerts
 from lakehouse.monitoring.incidents import Observed
 from lakehouse.monitoring.outbox import WINDOW, Queue, delivered, is_due, kept, next_parcel, post, refused
-from lakehouse.resources.alert import Alert
+from lakehouse.orchestration.alert_message import Alert
 from lakehouse_tests.monitoring.breaks import DAY, at, broke
 
 AT_ONCE = 10

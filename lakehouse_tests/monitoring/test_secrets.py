@@ -10,18 +10,18 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from lakehouse.iceberg.engine import Engine
+from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.rules.rows import accepted, castable, excluded
 from lakehouse.iceberg.rules.tables import unique
-from lakehouse.iceberg.table import Append, Column, IcebergTable, Merge, Overwrite
 from lakehouse.monitoring.alerts_sensor import look_and_tell
-from lakehouse.monitoring.looking.lookout import Lookout
-from lakehouse.resources.asset_specs import quarantine_spec
-from lakehouse.resources.iceberg_asset import iceberg_asset
-from lakehouse.resources.iceberg_io import IcebergIOManager
-from lakehouse.resources.instance import open_instance
-from lakehouse.resources.runs import materialize
+from lakehouse.monitoring.detectors.sources import Lookout
+from lakehouse.orchestration.asset_specs import quarantine_spec
+from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.io_manager import IcebergIOManager
+from lakehouse.orchestration.runs import materialize
 from lakehouse.settings import Settings
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite
 
 pytestmark = pytest.mark.spark
 _MODES = (Append(once_by=()), Overwrite(), Merge(on=("number",)))

@@ -10,12 +10,12 @@ import dagster as dg
 
 from lakehouse.iceberg.rules.rows import castable, length
 from lakehouse.iceberg.rules.tables import unique
-from lakehouse.iceberg.table import Column, IcebergTable, Merge
+from lakehouse.monitoring.alert_log import read_alerts
 from lakehouse.monitoring.alerts_sensor import look_and_tell
-from lakehouse.monitoring.looking.lookout import Lookout
-from lakehouse.monitoring.record import read_alerts
-from lakehouse.resources.alert import Alert
+from lakehouse.monitoring.detectors.sources import Lookout
+from lakehouse.orchestration.alert_message import Alert
 from lakehouse.settings import Settings
+from lakehouse.tables.table import Column, IcebergTable, Merge
 
 TABLE = IcebergTable(
     "silver.fruits",

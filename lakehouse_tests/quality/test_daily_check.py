@@ -3,9 +3,9 @@
 import dagster as dg
 
 from lakehouse.definitions import TABLES, definitions
-from lakehouse.iceberg.evolving.creation import ensure_directly
-from lakehouse.resources.engine import open_engine
-from lakehouse.resources.keys import table_name
+from lakehouse.iceberg.evolve.creation import ensure_directly
+from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 
 FRUITS = "bronze.raw_fruits"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.casts import cast_sql
-from lakehouse.iceberg.table import Column
-from lakehouse.ingestion.feed import Feed, FeedColumn, bronze_table
 from lakehouse.ingestion.feed_asset import feed_asset
+from lakehouse.tables.casts import cast_sql
+from lakehouse.tables.feed import Feed, FeedColumn, bronze_table
+from lakehouse.tables.table import Column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from lakehouse.ingestion.feed import Feed, FeedColumn, bronze_table
 from lakehouse.ingestion.feed_asset import feed_asset
+from lakehouse.tables.feed import Feed, FeedColumn, bronze_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from lakehouse.assets.silver.bnpl_transactions_clean import DAYS
 from lakehouse.assets.silver.bnpl_transactions_clean import TABLE as CLEAN
-from lakehouse.iceberg.read import latest
+from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.rules.metadata import schema_as_declared
 from lakehouse.iceberg.rules.rows import expression, not_null
 from lakehouse.iceberg.rules.tables import reconciles, unique
-from lakehouse.iceberg.table import Column, IcebergTable, OverwritePartitions
-from lakehouse.resources.iceberg_asset import iceberg_asset
+from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakehouse.assets.silver.bnpl_transactions_clean import TABLE as CLEAN
-from lakehouse.iceberg.read import changed_keys, latest
+from lakehouse.iceberg.read.inputs import changed_keys, latest
 from lakehouse.iceberg.rules.metadata import row_count_change, schema_as_declared
 from lakehouse.iceberg.rules.rows import expression, not_null
 from lakehouse.iceberg.rules.tables import reconciles, unique
-from lakehouse.iceberg.table import Column, IcebergTable, Merge
-from lakehouse.resources.iceberg_asset import iceberg_asset
+from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from lakehouse.tables.table import Column, IcebergTable, Merge
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

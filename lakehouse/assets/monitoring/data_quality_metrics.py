@@ -1,8 +1,8 @@
 """`monitoring.data_quality_metrics`: what each run measured of each table, for trends."""
 
-from lakehouse.iceberg.table import Append, Column, IcebergTable
-from lakehouse.iceberg.writing.direct import NO_RETRIES
-from lakehouse.resources.asset_specs import table_spec
+from lakehouse.iceberg.write.append_without_spark import NO_RETRIES
+from lakehouse.orchestration.asset_specs import table_spec
+from lakehouse.tables.table import Append, Column, IcebergTable
 
 TABLE = IcebergTable(
     name="monitoring.data_quality_metrics",

@@ -8,13 +8,13 @@ import dagster as dg
 
 from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
-from lakehouse.iceberg.quoting import literal
-from lakehouse.iceberg.read import incremental, standing
+from lakehouse.iceberg.read.inputs import incremental, standing
 from lakehouse.iceberg.rules.rows import accepted, castable, expression, not_after, not_blank, not_null
 from lakehouse.iceberg.rules.tables import unique
-from lakehouse.iceberg.table import Column, IcebergTable, OverwritePartitions, Versions
-from lakehouse.iceberg.versions import newest_accepted
-from lakehouse.resources.iceberg_asset import iceberg_asset
+from lakehouse.iceberg.write.row_versions import newest_accepted
+from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from lakehouse.tables.quoting import literal
+from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions, Versions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

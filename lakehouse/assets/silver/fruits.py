@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.quoting import literals
-from lakehouse.iceberg.read import incremental
+from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.metadata import schema_as_declared
 from lakehouse.iceberg.rules.rows import castable, excluded, expression, not_blank, not_null
 from lakehouse.iceberg.rules.tables import unique
-from lakehouse.iceberg.table import Column, IcebergTable, Merge
-from lakehouse.iceberg.versions import first_accepted
-from lakehouse.resources.iceberg_asset import iceberg_asset
+from lakehouse.iceberg.write.row_versions import first_accepted
+from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from lakehouse.tables.quoting import literals
+from lakehouse.tables.table import Column, IcebergTable, Merge
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

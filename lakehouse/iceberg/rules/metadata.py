@@ -6,8 +6,8 @@ In a write they look at the candidate, and in a check alone at what readers see;
 from datetime import timedelta
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.rules.bounds import Bounds, Outside, bounds_of, hours
-from lakehouse.iceberg.rules.measures import (
+from lakehouse.tables.bounds import Bounds, Outside, bounds_of, hours
+from lakehouse.tables.measures import (
     AgeHours,
     AverageFileMb,
     Metadata,
@@ -16,7 +16,7 @@ from lakehouse.iceberg.rules.measures import (
     SchemaDifferences,
     against_text,
 )
-from lakehouse.iceberg.rules.rule import OnFailure, Rule, made
+from lakehouse.tables.rule import OnFailure, Rule, made
 
 
 def row_count(

@@ -6,10 +6,10 @@ One rule serves three times: it splits refused rows off, it is a reason in the q
 from collections.abc import Iterable
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.declaration import types
-from lakehouse.iceberg.quoting import identifier, literal, literals
-from lakehouse.iceberg.rules.bounds import bounds_text
-from lakehouse.iceberg.rules.rule import OnFailure, Rule, made
+from lakehouse.tables import types
+from lakehouse.tables.bounds import bounds_text
+from lakehouse.tables.quoting import identifier, literal, literals
+from lakehouse.tables.rule import OnFailure, Rule, made
 
 _BLANK = r"^[\s\p{Z}\p{Cc}\p{Cf}]*$"
 """Spaces of any script, and what cannot be seen."""

@@ -8,10 +8,10 @@ can be bounded anywhere, and a total where those are always the same rows.
 from collections.abc import Sequence
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.quoting import identifier
-from lakehouse.iceberg.rules.bounds import Bounds, Number, Outside, bounds_of
-from lakehouse.iceberg.rules.measures import Aggregate, Difference
-from lakehouse.iceberg.rules.rule import OnFailure, References, Rule, made
+from lakehouse.tables.bounds import Bounds, Number, Outside, bounds_of
+from lakehouse.tables.measures import Aggregate, Difference
+from lakehouse.tables.quoting import identifier
+from lakehouse.tables.rule import OnFailure, References, Rule, made
 
 
 def unique(*columns: str, on_failure: OnFailure = "block", **options: object) -> Rule:

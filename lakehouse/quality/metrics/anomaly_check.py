@@ -6,13 +6,13 @@ from zoneinfo import ZoneInfo
 
 import dagster as dg
 
-from lakehouse.iceberg.engine import Engine
-from lakehouse.quality.metrics.of_run import metrics_of_run
-from lakehouse.quality.metrics.past import recent_metrics
-from lakehouse.quality.metrics.values import NO_ANOMALY, RECORD_COUNT, Metric
-from lakehouse.quality.metrics.watching import Watched, watch
-from lakehouse.resources.checks import sample_table
-from lakehouse.resources.keys import asset_key, table_name
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.orchestration.asset_checks import sample_table
+from lakehouse.orchestration.asset_keys import asset_key, table_name
+from lakehouse.quality.metrics.compared_metrics import Watched, watch
+from lakehouse.quality.metrics.metric import NO_ANOMALY, RECORD_COUNT, Metric
+from lakehouse.quality.metrics.recent_metrics import recent_metrics
+from lakehouse.quality.metrics.run_metrics import metrics_of_run
 
 
 def no_anomaly_checks(

@@ -2,8 +2,8 @@
 
 from datetime import datetime, tzinfo
 
-from lakehouse.iceberg.catalog import Catalog
-from lakehouse.iceberg.history import History, history_of
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.history import History, history_of
 
 
 def growth_since_midnight(catalog: Catalog, table: str, snapshot_id: int, at: datetime, zone: tzinfo) -> int | None:

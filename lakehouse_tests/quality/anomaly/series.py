@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from datetime import date, timedelta
 
-from lakehouse.quality.anomaly.values import Point
+from lakehouse.quality.anomaly.metric_series import Point
 
 FIRST = date(2026, 1, 1)
 DAYS = 60

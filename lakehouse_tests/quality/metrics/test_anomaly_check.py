@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse.cli.report import summary
+from lakehouse.cli.output.ingest_report import summary
 from lakehouse.definitions import TABLES, definitions
-from lakehouse.iceberg.writing.direct import append_once
-from lakehouse.quality.checking import check
-from lakehouse.quality.metrics.values import NO_ANOMALY, Metric
-from lakehouse.resources.run_result import CheckResult
+from lakehouse.iceberg.write.append_without_spark import append_once
+from lakehouse.orchestration.run_result import CheckResult
+from lakehouse.quality.check_runs import check
+from lakehouse.quality.metrics.metric import NO_ANOMALY, Metric
 from lakehouse_tests.assets.pipeline import Pipeline
 from lakehouse_tests.conftest import settings_at
 

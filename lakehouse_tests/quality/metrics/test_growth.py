@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from lakehouse.iceberg.history import History, Snapshot
+from lakehouse.iceberg.metadata.history import History, Snapshot
 from lakehouse.quality.metrics.growth import rows_before
 
 MONDAY = datetime(2026, 3, 2, tzinfo=UTC)

@@ -1,0 +1,47 @@
+"""`lakehouse apply`: tables brought to their declarations."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.named_tables import declared_tables
+from lakehouse.cli.output.printing import complain
+from lakehouse.errors import LakehouseError
+
+if TYPE_CHECKING:
+    from lakehouse.iceberg.evolve.planning import Plan
+    from lakehouse.tables.table import IcebergTable
+
+
+@command("apply")
+@click.argument("names", metavar="[TABLE]...", nargs=-1)
+def apply(state: State, names: tuple[str, ...]) -> None:
+    """Bring tables to their declarations.
+
+    All tables where none is named. A change that would lose data or break readers is refused, and the others are made.
+    """
+    refused = [table.name for table in declared_tables(state, names) if not _applied(state, table)]
+    if refused:
+        click.get_current_context().exit(1)
+
+
+def _applied(state: State, table: "IcebergTable") -> bool:
+    from lakehouse.iceberg.evolve import planning
+
+    try:
+        with state.progress(f"Changing {table.name}"):
+            done = planning.apply(state.engine, table)
+    except LakehouseError as error:
+        complain(f"{table.name}: {error}")
+        return False
+    _print_done(done)
+    return True
+
+
+def _print_done(done: "Plan") -> None:
+    click.echo(f"{done.table}: as declared" if done.is_empty else f"{done.table}:")
+    for step in done.steps:
+        click.echo(f"  done: {step.describe()}")
+    for warning in done.warnings:
+        click.echo(f"  warning: {warning}")

@@ -1,0 +1,158 @@
+"""What the commands of one call share: settings, the engine, and what is declared; each made when first asked for.
+
+Nothing here imports Spark or Dagster until a command needs it, so that looking is quick.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakehouse.cli.output.progress import Progress
+from lakehouse.errors import LakehouseError, TableNotFound, UsageError
+from lakehouse.settings import Settings
+from lakehouse.tables.suggestions import meant_name, near_name
+
+if TYPE_CHECKING:
+    from lakehouse.iceberg.metadata.engine import Engine
+    from lakehouse.tables.feed import Feed
+    from lakehouse.tables.table import IcebergTable
+
+
+_LISTED = "`lakehouse status` lists the tables."
+
+
+@dataclass
+class State:
+    """One call of the command line."""
+
+    verbose: bool = False
+    progress: Progress = field(default_factory=Progress)
+
+    @cached_property
+    def settings(self) -> Settings:
+        """What the environment says."""
+        return Settings.from_env()
+
+    @cached_property
+    def engine(self) -> "Engine":
+        """The catalog, and Spark on demand."""
+        from lakehouse.runtime.deployment import open_engine
+
+        return open_engine(self.settings)
+
+    @cached_property
+    def declared(self) -> "Mapping[str, IcebergTable]":
+        """The declared tables by name, and the quarantines that follow from them."""
+        from lakehouse.definitions import TABLES
+
+        return TABLES
+
+    @cached_property
+    def feeds(self) -> "Mapping[str, Feed]":
+        """The declared feeds by name."""
+        from lakehouse.definitions import FEEDS
+
+        return FEEDS
+
+    def feed(self, name: str) -> "Feed":
+        """Return a feed by name.
+
+        :raises UsageError: when none is called so; names the near one, or those that there are.
+        """
+        if name not in self.feeds:
+            raise UsageError(f"There is no feed {name!r}; {meant_name(name, self.feeds)}")
+        return self.feeds[name]
+
+    def declared_table(self, name: str) -> "IcebergTable":
+        """Return a declared table by name.
+
+        :raises UsageError: when none is called so; names the near one, or those that there are.
+        """
+        found = self.declared.get(plain_name(name))
+        if found is None:
+            raise UsageError(f"{name!r} is not a declared table; {meant_name(plain_name(name), self.declared)}")
+        return found
+
+    def computed_table(self, name: str) -> "IcebergTable":
+        """Return a declared table that a function or a feed computes, which a quarantine is not.
+
+        :raises UsageError: when it is none, or not declared.
+        """
+        table = self.declared_table(name)
+        of = [one.name for one in self.declared.values() if one.quarantine and one.quarantine.name == table.name]
+        if of:
+            raise UsageError(
+                f"{table.name} is the quarantine of {of[0]} and filled with it; expected a table that is computed.",
+                next_step=f"Say {of[0]}.",
+            )
+        return table
+
+    def table_there(self, name: str) -> str:
+        """Return the name of a table that the catalog has, declared or not.
+
+        :raises UsageError: when nothing is called so; names the near one.
+        :raises TableNotFound: when it is declared, and no run has made it yet.
+        """
+        plain = plain_name(name)
+        # What no table can be called is not asked for: SQLite takes no half of a character.
+        if all(plain.partition(".")) and plain.isprintable() and self.engine.catalog.has(plain):
+            return plain
+        if plain in self._declared_names():
+            raise not_there_yet(plain)
+        if not all(plain.partition(".")):
+            near = near_name(plain, self.known_tables())
+            example = f"did you mean {near}?" if near else "expected its layer too, such as silver.fruits."
+            raise UsageError(f"{name!r} is not the name of a table; {example}", next_step=_LISTED)
+        near = near_name(plain, self.known_tables())
+        raise UsageError(f"There is no table {plain}{f'; did you mean {near}?' if near else '.'}", next_step=_LISTED)
+
+    def known_tables(self) -> set[str]:
+        """Names of the tables that are there or declared; without the latter where a declaration is wrong."""
+        return {*self.engine.catalog.tables(), *self._declared_names()}
+
+    def _declared_names(self) -> set[str]:
+        try:
+            return set(self.declared)
+        except LakehouseError:
+            # To look at a table, no declaration is needed; a command that needs them says what is wrong.
+            return set()
+
+
+def not_there_yet(name: str) -> TableNotFound:
+    """Return the error for a declared table that no run has made."""
+    return TableNotFound(
+        f"{name} is declared, and not there yet.", next_step="`lakehouse ingest` makes the tables of a feed."
+    )
+
+
+def plain_name(name: str) -> str:
+    """Return `silver.fruits` for `lakehouse.silver.fruits` too."""
+    from lakehouse.iceberg.metadata.catalog import CATALOG_NAME
+
+    parts = name.replace("`", "").split(".")
+    return ".".join(parts[1:] if len(parts) == 3 and parts[0] == CATALOG_NAME else parts)
+
+
+def command(name: str, **options: Any) -> Callable[[Callable[..., None]], click.Command]:
+    """Make a command whose function is given the `State` first; `--verbose` is understood behind its name too."""
+
+    def decorate(function: Callable[..., None]) -> click.Command:
+        made = click.command(name, **options)(click.pass_obj(function))
+        made.params.append(verbose_option())
+        return made
+
+    return decorate
+
+
+def verbose_option() -> click.Option:
+    """Return the option that shows the traceback of an error."""
+    return click.Option(
+        ["--verbose"], is_flag=True, expose_value=False, callback=_set_verbose, help="Show the traceback of an error."
+    )
+
+
+def _set_verbose(context: click.Context, _: click.Parameter, given: bool) -> None:
+    context.find_object(State).verbose |= given  # type: ignore[union-attr]

@@ -1,0 +1,46 @@
+"""Who decided something and why: the options of the commands by which a person overrules, takes out or keeps quiet."""
+
+import getpass
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from lakehouse.errors import UsageError
+
+F = TypeVar("F", bound=Callable[..., Any])
+_PLACEHOLDER = re.compile(r"[\s.…<>?!*_'\"-]*|<?(TEXT|NAME|WHY|REASON)>?", re.IGNORECASE)
+"""What stands for a text in messages and help, so that nobody's reason is that a command was pasted."""
+
+
+def by_option(function: F) -> F:
+    """Add `--by`: who decided it."""
+    said = "Who decided it; you, where it is left out."
+    return click.option("--by", metavar="NAME", default=getpass.getuser, callback=_words, help=said)(function)
+
+
+def why_option(said: str, *, required: bool = True) -> Callable[[F], F]:
+    """Add `--why`: why it was decided, in words and not as the `…` that messages have there."""
+    how: dict[str, Any] = {"required": True} if required else {"default": ""}
+    return click.option("--why", metavar="TEXT", callback=_words, help=said, **how)
+
+
+def why_kept_option(function: F) -> F:
+    """Add `--why` of a decision about a table, which its snapshots keep."""
+    return why_option("Why; it is kept with the table.")(function)
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether a text only stands for one: nothing, `…`, `...`, `TEXT`."""
+    return _PLACEHOLDER.fullmatch(text.strip()) is not None
+
+
+def _words(context: click.Context, option: click.Parameter, given: str) -> str:
+    source = context.get_parameter_source(option.name or "")
+    if source is click.core.ParameterSource.DEFAULT or not is_placeholder(given):
+        return given
+    raise UsageError(
+        f"{option.opts[0]} is {given!r}, which only stands for a text; expected some words.",
+        next_step=f"Say {option.opts[0].removeprefix('--')} in place of it; it is kept, and others read it.",
+    )

@@ -1,0 +1,75 @@
+"""`lakehouse demo`: both pipelines on sample files."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import click
+
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.ingest import ingest_one, report
+from lakehouse.cli.output.cell_values import Column
+from lakehouse.cli.output.printing import table
+
+if TYPE_CHECKING:
+    pass
+
+
+SUMMARY = "gold.bnpl_daily_summary"
+
+
+_SHOWN = ("transaction_date", "currency", "transactions", "approved", "declined", "gross_amount", "approval_rate")
+
+
+_NEXT = """
+Try next:
+  {program} sql "SELECT * FROM silver.fruits WHERE fruit LIKE 'B%' ORDER BY fruit"
+  {program} sql "SELECT * FROM gold.customer_profiles ORDER BY transactions DESC LIMIT 5"
+  {program} status
+  {program} files silver.fruits
+  {program} dev          the Dagster UI, with these runs, their checks and their numbers
+  docs/tutorial.md{pad}Iceberg from the first table to its upkeep"""
+
+
+@command("demo")
+def demo(state: State) -> None:
+    """Run both pipelines on sample files.
+
+    The shipped files of the feed fruits and two generated weeks of the feed bnpl are delivered to their inboxes and
+    ingested; the daily summary of the last week is shown. Running it again changes nothing.
+    """
+    from lakehouse.cli.sample_files import PUT
+    from lakehouse.storage.stores import open_store
+
+    for name, put in PUT.items():
+        feed = state.feed(name)
+        with state.progress(f"Delivering sample files of {name}"):
+            keys = put(state.settings, feed)
+        inbox = open_store(state.settings).uri(feed.inbox)
+        click.echo(f"{len(keys)} sample files delivered to {inbox.rstrip('/')}/")
+        result = ingest_one(state, name)
+        report(result)
+        if not result.success:
+            click.get_current_context().exit(1)
+    click.echo(_last_week(state))
+    program = click.get_current_context().find_root().info_name or "lakehouse"
+    click.echo(_NEXT.format(program=program, pad=" " * max(1, len(program) - 2)))
+
+
+def _last_week(state: State) -> str:
+    """Return the daily summary of the last seven days that it has, read without Spark."""
+    from pyarrow import compute
+
+    found = state.engine.catalog.load(SUMMARY).scan(selected_fields=_SHOWN).to_arrow()
+    last = compute.max(found["transaction_date"]).as_py()
+    week = found.filter(compute.field("transaction_date") > last - timedelta(days=7)).sort_by(
+        [("transaction_date", "ascending"), ("currency", "ascending")]
+    )
+    rows = [[_readable(value) for value in row.values()] for row in week.to_pylist()]
+    columns = [Column(name, is_number=name not in ("transaction_date", "currency")) for name in _SHOWN]
+    return f"\n{SUMMARY}, the last seven days:\n{table(columns, rows)}"
+
+
+def _readable(value: object) -> object:
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return value if value is None or isinstance(value, int) else str(value)

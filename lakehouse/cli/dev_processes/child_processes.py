@@ -1,0 +1,77 @@
+"""Processes that live and die together: when one ends, or the command that started them, so do the others."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+GRACE_SECONDS = 15.0
+
+
+class Children:
+    """Process groups of a command, by name; the last one that was started is the first to be ended."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._grace_seconds: dict[str, float] = {}
+
+    def __enter__(self) -> Self:
+        """Begin to watch over what is started."""
+        self._watchdog = subprocess.Popen(
+            [sys.executable, "-m", "lakehouse.cli.dev_processes.watchdog"],
+            stdin=subprocess.PIPE,
+            start_new_session=True,
+        )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End all of them."""
+        for name in reversed(list(self._running)):
+            self.end(name)
+        assert self._watchdog.stdin is not None
+        self._watchdog.kill()
+        self._watchdog.wait()
+        self._watchdog.stdin.close()
+
+    def start(self, name: str, command: Sequence[str]) -> None:
+        """Start a process in a group of its own."""
+        self.add(name, subprocess.Popen(command, start_new_session=True))
+
+    def add(self, name: str, child: "subprocess.Popen[bytes]", grace_seconds: float = GRACE_SECONDS) -> None:
+        """Watch over a process that leads a group of its own.
+
+        :param grace_seconds: how long it may take to end when it is asked to.
+        """
+        self._running[name], self._grace_seconds[name] = child, grace_seconds
+        assert self._watchdog.stdin is not None
+        self._watchdog.stdin.write(f"{child.pid}\n".encode())
+        self._watchdog.stdin.flush()
+
+    def ended(self, name: str) -> int | None:
+        """Return the exit code of one that ended; None where it runs, or there is none."""
+        child = self._running.get(name)
+        return child.poll() if child else None
+
+    def end(self, name: str) -> None:
+        """End one of them with what is left of its group, and forget it."""
+        _end(self._running.pop(name), self._grace_seconds.pop(name))
+
+
+def _end(child: "subprocess.Popen[bytes]", grace_seconds: float) -> None:
+    """End a child's whole group: the child first, so that it can end its own, then whatever is left of it."""
+    if child.poll() is None:
+        child.send_signal(signal.SIGINT)
+        try:
+            child.wait(grace_seconds)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return

@@ -1,0 +1,72 @@
+"""`lakehouse ingest`: delivered files through Dagster into the tables."""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.output.ingest_report import complaints, rejected, summary
+from lakehouse.cli.output.printing import complain
+from lakehouse.cli.output.records import ingest_record, print_records, text_or_json
+from lakehouse.errors import UsageError
+from lakehouse.tables.escaping import shell_word
+
+if TYPE_CHECKING:
+    from lakehouse.ingestion.feed_runs import IngestResult
+
+
+@command("ingest")
+@click.argument("names", metavar="[FEED]...", nargs=-1)
+@click.option(
+    "--path", metavar="PATH", help="Take these files instead: a file, a folder, an s3:// or https:// address."
+)
+@text_or_json
+def ingest(state: State, names: tuple[str, ...], path: str | None, form: str) -> None:
+    """Ingest the files that wait in an inbox.
+
+    Of all feeds where none is named. Every table that follows from them is brought up to date. A file that is not what
+    its feed declares is rejected (exit code 1) and the others go on. A row that a rule refuses is quarantined, and the
+    rest goes on. Files that --path names stay where they are; a copy is archived.
+    """
+    feeds = [state.feed(name).name for name in names] or list(state.feeds)
+    if path is not None and len(feeds) != 1:
+        raise UsageError(
+            f"--path is of one feed, and {len(feeds)} are meant; expected the name of one.",
+            next_step=f"Say for example lakehouse ingest {feeds[0]} --path {shell_word(path)}",
+        )
+    results: list[IngestResult] = []
+    try:
+        for name in feeds:
+            results.append(ingest_one(state, name, path))
+            report(results[-1], is_json=form == "json")
+    finally:
+        if form == "json":
+            print_records(map(ingest_record, results))
+    if not all(result.success for result in results):
+        click.get_current_context().exit(1)
+
+
+def ingest_one(state: State, name: str, path: str | None = None) -> "IngestResult":
+    """Ingest one feed; where that is interrupted, say which files were refused by then."""
+    from lakehouse.definitions import TABLES, definitions
+    from lakehouse.ingestion.feed_runs import ingest as ingest_feed
+    from lakehouse.ingestion.feed_runs import refused_since
+
+    feed, began_at = state.feeds[name], datetime.now(UTC)
+    try:
+        with state.progress(f"Ingesting {name}"):
+            return ingest_feed(definitions, TABLES, state.settings, feed, path=path)
+    except KeyboardInterrupt:
+        # They are in the inbox no more: the next ingest would not name them.
+        for line in rejected(refused_since(state.settings, feed, began_at)):
+            complain(line)
+        raise
+
+
+def report(result: "IngestResult", *, is_json: bool = False) -> None:
+    """Say what became of an ingest; what failed stands on standard error, also beside JSON."""
+    for line in () if is_json else summary(result):
+        click.echo(line)
+    for line in complaints(result):
+        complain(line)

@@ -1,0 +1,292 @@
+"""What the lakehouse needs of this machine and what it found, a line for each; no Spark is started for it."""
+
+import os
+import shlex
+import shutil
+import sqlite3
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from lakehouse.errors import LakehouseError, TableDamaged
+from lakehouse.iceberg.metadata.catalog import CATALOG_NAME, Catalog
+from lakehouse.iceberg.metadata.catalog_file import check_catalog_file, require_catalog_file
+from lakehouse.iceberg.metadata.missing_files import missing_files
+from lakehouse.monitoring.heartbeat import last_beat, told_places
+from lakehouse.monitoring.routes import name_of, read_routes
+from lakehouse.monitoring.sinks import FILE, FILE_NAME, LOG, check_url
+from lakehouse.runtime import jars, jvm
+from lakehouse.runtime.class_archive import archive_path, archive_problem
+from lakehouse.runtime.dev_note import DevNote, running_dev
+from lakehouse.runtime.spark_address import place_of, problem_of
+from lakehouse.settings import Settings
+
+PYTHON_VERSIONS = ((3, 11), (3, 14))
+"""From the first, up to and without the second."""
+_LATE = timedelta(minutes=5)
+"""A last look that is older is none: one is taken every ten seconds."""
+_NAMES = {LOG: "the log", FILE: FILE_NAME}
+_LOOK = "What breaks is told to nobody: LAKEHOUSE_HEARTBEAT_URL says that somebody looks; start `lakehouse dev`."
+_LOOK_AGAIN = (
+    "What breaks is told to nobody: stop `lakehouse dev` where it runs, and start it again; its last words are in "
+    "its terminal and in logs/."
+)
+NEEDED_BYTES = 2_000_000_000
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: what was looked at, whether it will do, what was found, and what to do about it."""
+
+    name: str
+    ok: bool
+    found: str
+    next_step: str = ""
+
+
+def findings(settings: Settings) -> list[Finding]:
+    """Look at everything, in the order in which one thing needs another."""
+    looks: list[tuple[str, Callable[[Settings], Finding]]] = [
+        ("python", _python),
+        ("java", _java),
+        ("jars", _jars),
+        ("classes", _classes),
+        ("spark", _spark),
+        ("deployment", _deployment),
+        ("home", _home),
+        ("catalog", _catalog),
+        ("tables", _table_files),
+        ("disk", _disk),
+        ("alerts", _alerts),
+    ]
+    return [_look(name, look, settings) for name, look in looks]
+
+
+def _look(name: str, look: Callable[[Settings], Finding], settings: Settings) -> Finding:
+    try:
+        return look(settings)
+    except LakehouseError as error:
+        return Finding(name, ok=False, found=error.args[0], next_step=error.next_step)
+    except Exception as error:
+        # What a catalog raises depends on its kind and on the network; the other lines are wanted all the same.
+        return Finding(name, ok=False, found=f"{type(error).__name__}: {error}", next_step=_BY_HAND.get(name, ""))
+
+
+_BY_HAND = {
+    "catalog": "Check that the catalog can be reached from here, and that it is not open in another program.",
+}
+
+
+def _python(_: Settings) -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    first, end = PYTHON_VERSIONS
+    ok = first <= sys.version_info[:2] < end
+    next_step = "" if ok else "Install Python 3.11, 3.12 or 3.13, and run `make clean setup`."
+    return Finding("python", ok, f"{version} ({sys.executable})", next_step)
+
+
+def _java(settings: Settings) -> Finding:
+    if settings.spark_remote:
+        return Finding("java", ok=True, found="not needed: Spark runs elsewhere")
+    chosen = jvm.find(settings)
+    aside = f"; passed over: {' '.join(chosen.passed_over)}" if chosen.passed_over else ""
+    return Finding("java", ok=True, found=f"Java {chosen.version}, from {chosen.source} ({chosen.home}){aside}")
+
+
+def _jars(settings: Settings) -> Finding:
+    if settings.spark_remote:
+        return Finding("jars", ok=True, found="not needed: Spark runs elsewhere")
+    problems = [found for jar in jars.JARS if (found := jars.problem(jar, jars.path(settings, jar)))]
+    if problems:
+        return Finding("jars", ok=False, found=" ".join(problems), next_step=jars.NEXT_STEP)
+    return Finding("jars", ok=True, found=f"{len(jars.JARS)}, as pinned ({jars.jar_dir(settings)})")
+
+
+def _classes(settings: Settings) -> Finding:
+    if settings.spark_remote:
+        return Finding("classes", ok=True, found="not needed: Spark runs elsewhere")
+    chosen = jvm.find(settings)
+    problem = archive_problem(settings, chosen)
+    if problem:
+        found = (
+            f"each start of Spark reads all of them, since there is no archive ({problem}); `lakehouse setup` makes it"
+        )
+        return Finding("classes", ok=True, found=found)
+    return Finding("classes", ok=True, found=f"archived ({archive_path(settings, chosen)})")
+
+
+def _spark(settings: Settings) -> Finding:
+    if not settings.spark_remote:
+        return Finding("spark", ok=True, found=f"in process: {settings.spark_master}, {settings.spark_memory}")
+    place, problem = place_of(settings.spark_remote), problem_of(settings.spark_remote)
+    if not problem:
+        return Finding("spark", ok=True, found=f"{place} answers")
+    step = "Start the Spark Connect server, or unset SPARK_REMOTE to run Spark in process."
+    return Finding("spark", ok=False, found=f"{place} does not answer: {problem}", next_step=step)
+
+
+def _deployment(settings: Settings) -> Finding:
+    if settings.deployment == "local":
+        return Finding("deployment", ok=True, found="local")
+    import boto3
+
+    place = f"aws: s3://{settings.bucket}, {settings.endpoint_url or settings.region or 'no region'}"
+    if not settings.region:
+        return Finding("deployment", ok=False, found=place, next_step="Set AWS_REGION.")
+    if boto3.Session().get_credentials() is None:
+        step = "Set AWS_PROFILE, or run where a role is attached."
+        return Finding("deployment", ok=False, found=f"{place}, no AWS credentials", next_step=step)
+    return Finding("deployment", ok=True, found=place)
+
+
+def _home(settings: Settings) -> Finding:
+    home = settings.home
+    nearest = _nearest(home)
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        step = "Make it writable, or set LAKEHOUSE_HOME to a folder that is."
+        return Finding("home", ok=False, found=f"{home} cannot be written", next_step=step)
+    if not home.exists():
+        return Finding("home", ok=True, found=f"{home}, made by the first run")
+    return _strays(settings) or _open_to_others(home) or Finding("home", ok=True, found=str(home))
+
+
+def _open_to_others(home: Path) -> Finding | None:
+    """Find a home that other users can look into: one that was made before homes were closed, or by hand."""
+    mode = home.stat().st_mode & 0o777
+    if not mode & 0o077:
+        return None
+    step = f"Run `chmod -R go-rwx {shlex.quote(str(home))}`."
+    return Finding("home", ok=False, found=f"{home} is open to other users (mode {mode:o})", next_step=step)
+
+
+def _strays(settings: Settings) -> Finding | None:
+    """Find tables that the catalog has in another home's warehouse: metadata holds absolute paths."""
+    strays = {
+        table: file
+        for table, file in _metadata_files(settings.home / "catalog.db").items()
+        if _is_of_another_home(settings, table, file)
+    }
+    if not strays:
+        return None
+    table, file = next(iter(strays.items()))
+    former = str(file).rpartition("/warehouse/")[0]
+    return Finding(
+        "home",
+        ok=False,
+        found=f"{settings.home} was moved or copied: {_tables(len(strays))}, such as {table}, stand in {former}",
+        next_step=f"Move it back to {former}, or set LAKEHOUSE_HOME to that: tables hold absolute paths.",
+    )
+
+
+def _is_of_another_home(settings: Settings, table: str, file: Path) -> bool:
+    # A link to the home is another name of it.
+    is_below = file.resolve().is_relative_to(settings.home.resolve())
+    # A table with a declared location of its own is where it should be.
+    return not is_below and f"/warehouse/{table.partition('.')[0]}/" in str(file)
+
+
+def _metadata_files(catalog_file: Path) -> dict[str, Path]:
+    """Read where the embedded catalog has its tables; one that was moved cannot be loaded to ask."""
+    if not catalog_file.exists():
+        return {}
+    query = "SELECT table_namespace || '.' || table_name, metadata_location FROM iceberg_tables WHERE catalog_name = ?"
+    try:
+        with closing(sqlite3.connect(f"{catalog_file.as_uri()}?mode=ro", uri=True)) as connection:
+            rows = connection.execute(query, (CATALOG_NAME,)).fetchall()
+    except sqlite3.DatabaseError:
+        # Without tables yet, or damaged, which the line of the catalog says.
+        return {}
+    # Iceberg writes `file:/x` as well as `file:///x`.
+    return {table: Path("/" + location.removeprefix("file:").lstrip("/")) for table, location in rows if location}
+
+
+def _catalog(settings: Settings) -> Finding:
+    file = settings.home / "catalog.db"
+    catalog = _opened(settings)
+    if catalog is None:
+        return Finding("catalog", ok=True, found="none yet; made by the first run")
+    if settings.deployment == "local":
+        check_catalog_file(file)
+    kind = "Glue" if settings.deployment == "aws" else str(file)
+    return Finding("catalog", ok=True, found=f"{_tables(len(catalog.tables()))} ({kind})")
+
+
+def _opened(settings: Settings) -> Catalog | None:
+    """Return the catalog; None where there is none and no table. Looking makes no home, and no catalog."""
+    if settings.deployment == "local" and not (settings.home / "catalog.db").exists():
+        require_catalog_file(settings.home / "catalog.db", settings.home / "warehouse")
+        return None
+    described = Catalog.of(settings)
+    # It asks ten times otherwise, for half a minute, where nothing answers; PyIceberg hands on the number as it stands.
+    return replace(described, pyiceberg={**described.pyiceberg, "glue.max-retries": 2})
+
+
+def _table_files(settings: Settings) -> Finding:
+    try:
+        catalog = _opened(settings)
+        names = catalog.tables() if catalog else []
+    except Exception:
+        # The line of the catalog says why.
+        return Finding("tables", ok=False, found="cannot be told as long as the catalog cannot be read")
+    damaged = {name: found for name in names if catalog and (found := _damage(catalog, name))}
+    if not damaged:
+        found = f"all files of {_tables(len(names))} are there" if names else "none yet"
+        return Finding("tables", ok=True, found=found)
+    step = "Put the files back from a backup; `lakehouse status` shows the other tables."
+    return Finding("tables", ok=False, found=" ".join(damaged.values()), next_step=step)
+
+
+def _damage(catalog: Catalog, table: str) -> str:
+    try:
+        missing = missing_files(catalog, table)
+    except TableDamaged as error:
+        return str(error.args[0])
+    if not missing:
+        return ""
+    return f"{table} misses {len(missing)} of its files, such as {missing[0]}."
+
+
+def _disk(settings: Settings) -> Finding:
+    free_bytes = shutil.disk_usage(_nearest(settings.home)).free
+    ok = free_bytes >= NEEDED_BYTES
+    step = "" if ok else f"Free some: Spark spills to the disk, and {NEEDED_BYTES / 1e9:.0f} GB are little."
+    return Finding("disk", ok, f"{free_bytes / 1e9:.1f} GB free", step)
+
+
+def _alerts(settings: Settings) -> Finding:
+    routes = read_routes(settings)
+    for url in routes.urls:
+        check_url(settings, url)
+    dev, at, now = running_dev(settings), last_beat(settings), datetime.now(UTC)
+    # What `dev` tells is by its own environment, and not by that of this command.
+    places = told_places(settings) if dev and at else [FILE, LOG, *map(name_of, routes.urls)]
+    named = ", ".join(_NAMES.get(place, place) for place in places)
+    found = f"{_looked(dev, at, now)}; told are: {named}"
+    since = max(filter(None, (at, dev.started_at if dev else None)), default=None)
+    if not (dev or settings.heartbeat_url) or (since and now - since <= _LATE):
+        return Finding("alerts", ok=True, found=found)
+    return Finding("alerts", ok=False, found=found, next_step=_LOOK_AGAIN if since else _LOOK)
+
+
+def _looked(dev: DevNote | None, at: datetime | None, now: datetime) -> str:
+    last = f"last look {_ago(now - at)} ago" if at else "nobody looked yet"
+    if dev:
+        return f"{last}, by `lakehouse dev` at {dev.url}"
+    return f"{last}, and nobody looks now; `lakehouse dev` does" if at else f"{last}; `lakehouse dev` does"
+
+
+def _ago(span: timedelta) -> str:
+    seconds = int(span.total_seconds())
+    return f"{seconds} s" if seconds < 120 else f"{seconds // 60} min" if seconds < 7200 else f"{seconds // 3600} h"
+
+
+def _tables(number: int) -> str:
+    return f"{number} table" if number == 1 else f"{number} tables"
+
+
+def _nearest(path: Path) -> Path:
+    """Return the path itself, or the nearest folder above it that is there."""
+    return next(folder for folder in (path, *path.parents) if folder.exists())

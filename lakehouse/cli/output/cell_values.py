@@ -1,0 +1,95 @@
+"""How a value of a Spark row is shown: as a piece of JSON, and as text in a table or a CSV file.
+
+Nothing is rounded or shifted: moments are UTC, decimals keep their digits, integers beyond 2^53 are text in JSON.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType
+
+LARGEST_JSON_INTEGER = 2**53
+_NUMBERS = frozenset({"byte", "short", "integer", "long", "float", "double", "decimal"})
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a result, and whether its values stand on the right."""
+
+    name: str
+    is_number: bool = False
+
+
+def column(name: str, kind: "DataType") -> Column:
+    """Describe a column of a Spark frame."""
+    return Column(name, kind.typeName() in _NUMBERS)
+
+
+def json_value(value: Any, kind: "DataType") -> Any:
+    """Return what a value of a Spark row is in JSON."""
+    if value is None:
+        return None
+    name = kind.typeName()
+    if name == "timestamp":
+        # Spark hands moments over in this machine's time zone, without saying so.
+        return utc_text(value.astimezone(UTC))
+    if name == "array":
+        return [json_value(item, kind.elementType) for item in value]
+    if name == "map":
+        return {json_text(key, kind.keyType): json_value(item, kind.valueType) for key, item in value.items()}
+    if name == "struct":
+        return {field.name: json_value(value[at], field.dataType) for at, field in enumerate(kind.fields)}
+    return plain_json(value)
+
+
+def plain_json(value: Any) -> Any:
+    """Return what a Python value is in JSON; what has no form there is text."""
+    if isinstance(value, bool | str | None):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) < LARGEST_JSON_INTEGER else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, datetime):
+        return utc_text(value) if value.tzinfo else iso_text(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, bytes | bytearray):
+        return value.hex()
+    if isinstance(value, Mapping):
+        return {str(key): plain_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_json(item) for item in value]
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+
+
+def utc_seconds(moment: datetime) -> str:
+    """Write a moment in UTC for people: `2026-01-31 08:00:00Z`."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%SZ}"
+
+
+def utc_text(moment: datetime) -> str:
+    """Write a moment as ISO 8601 in UTC: `2026-01-31T08:00:00.123Z`, which Spark reads back."""
+    return iso_text(moment.astimezone(UTC).replace(tzinfo=None)) + "Z"
+
+
+def iso_text(moment: datetime) -> str:
+    """Write a moment with as many decimals as it has, three at least if any."""
+    thousandths, rest = divmod(moment.microsecond, 1000)
+    return moment.isoformat(timespec="microseconds" if rest else "milliseconds" if thousandths else "seconds")
+
+
+def json_text(value: Any, kind: "DataType") -> str:
+    """Return what a value of a Spark row is as text: its JSON, without the quotes around a text."""
+    return as_text(json_value(value, kind))
+
+
+def as_text(value: Any) -> str:
+    """Return a piece of JSON as text: a text as it is, anything else as JSON writes it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

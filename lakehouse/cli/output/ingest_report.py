@@ -1,0 +1,117 @@
+"""What became of an ingest, in lines for people: pure functions of its result."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from lakehouse.cli.output.printing import count
+from lakehouse.iceberg.write.refusal_check import broken_rules
+from lakehouse.quality.metrics.metric import NO_ANOMALY
+from lakehouse.tables.escaping import shown
+
+if TYPE_CHECKING:
+    from lakehouse.ingestion.feed_runs import IngestResult, RejectedReason
+    from lakehouse.orchestration.run_result import AssetResult
+
+_MANY = 6
+_DONE = ("published", "unchanged")
+
+
+def summary(result: "IngestResult") -> list[str]:
+    """Say which files were landed, what each table got of them, and where refused rows are."""
+    return [
+        _delivery(result),
+        *(f"  {shown(key)} is still being written; the next ingest takes it" for key in result.unsettled),
+        *(f"  {said}" for said in result.passed_over),
+        *(f"  {warning}" for warning in _warnings(result)),
+        *tables(result.assets),
+        *_anomalies(result),
+    ]
+
+
+def complaints(result: "IngestResult") -> list[str]:
+    """Say what failed: one line for each rejected file, and one for each table that was not published."""
+    return [*rejected(result.rejected), *result.messages]
+
+
+def rejected(files: "Iterable[RejectedReason]") -> list[str]:
+    """Say of each rejected file why, and where it is now."""
+    return [f"{shown(file.file)} was rejected: {file.reason} It is kept as {shown(file.kept_as)}." for file in files]
+
+
+def _delivery(result: "IngestResult") -> str:
+    if not result.files and result.missing:
+        return f"Feed {result.feed.name}: no inbox, the folder {shown(result.missing)} is missing; files are put there"
+    if not result.files:
+        return f"Feed {result.feed.name}: no new file in {result.feed.inbox}"
+    files = f"{count(len(result.files), 'file')} ({_listed(result.files)})"
+    known = "" if result.rows else ", all of it ingested before"
+    return f"Feed {result.feed.name}: {files}, nr_rows {result.rows}{known}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """List some names, the first and the last where there are many."""
+    return ", ".join(map(shown, names)) if len(names) <= _MANY else f"{shown(names[0])} … {shown(names[-1])}"
+
+
+def tables(assets: "Iterable[AssetResult]") -> list[str]:
+    """Say what each table got, in all runs that computed it, and what was refused of it."""
+    found: dict[str, list[AssetResult]] = {}
+    for asset in assets:
+        found.setdefault(asset.table, []).append(asset)
+    done = ([asset for asset in of_table if asset.status in _DONE] for of_table in found.values())
+    return [*(_table(of_table) for of_table in done if of_table), *map(_refused, filter(_has_news, found.values()))]
+
+
+def _warnings(result: "IngestResult") -> list[str]:
+    return [warning for asset in result.assets for warning in asset.metadata.get("warnings", ())]
+
+
+def _table(assets: "list[AssetResult]") -> str:
+    table, last = assets[-1].table, assets[-1].metadata
+    total = count(last.get("dagster/row_count", 0), "row")
+    if all(asset.status == "unchanged" for asset in assets):
+        return f"{table}: unchanged, {total}"
+    words = {"iceberg/inserted_rows": "inserted", "iceberg/updated_rows": "updated"}
+    merged = any(words.keys() <= asset.metadata.keys() for asset in assets)
+    replaced = 0 if merged else _sum(assets, "iceberg/deleted_rows")
+    written = {"iceberg/added_rows": f"written in place of {replaced:,}" if replaced else "added"}
+    changes = [f"{_sum(assets, key):,} {word}" for key, word in (words if merged else written).items()]
+    removed = _sum(assets, "iceberg/removed_rows")
+    changes += [f"{removed:,} removed"] if removed else []
+    runs = f" in {len(assets)} runs" if len(assets) > 1 else ""
+    return f"{table}: {', '.join(changes)}{runs}, {total} in all"
+
+
+def _sum(assets: "list[AssetResult]", key: str) -> int:
+    return sum(asset.metadata.get(key, 0) for asset in assets)
+
+
+def _has_news(assets: "list[AssetResult]") -> bool:
+    """Whether rows of a table were refused that had not been before."""
+    return _sum(assets, "newly_quarantined_rows") > 0
+
+
+def _refused(assets: "list[AssetResult]") -> str:
+    """Say how many rows were refused, of what share, by which rules, and where they are."""
+    refused, new, judged = (_sum(assets, key) for key in ("quarantined_rows", "newly_quarantined_rows", "judged_rows"))
+    by_rule: Counter[str] = Counter()
+    for asset in assets:
+        by_rule.update(asset.metadata.get("refused_by_rule", {}))
+    verb = "was" if refused == 1 else "were"
+    rows = f"{refused:,} of {count(judged, 'row')}" if judged else count(refused, "row")
+    share = f" ({refused / judged * 100:.1f} %)" if judged else ""
+    first = f", {new:,} for the first time" if new < refused else ""
+    broken = f": {broken_rules(by_rule)}" if by_rule else ""
+    quarantine = next(asset.metadata["quarantine_table"] for asset in assets if "quarantine_table" in asset.metadata)
+    return (
+        f"{assets[-1].table}: {rows} {verb} refused and quarantined{share}{first}{broken}; "
+        f'look at them with: lakehouse sql "TABLE {quarantine}"'
+    )
+
+
+def _anomalies(result: "IngestResult") -> Iterator[str]:
+    checks = (check for run in result.runs for check in run.checks)
+    for check in checks:
+        if check.name == NO_ANOMALY and not check.passed:
+            yield f"{check.table} is unlike its recent past: {check.description}"

@@ -1,0 +1,90 @@
+"""What commands did and found, as records for programs: the same as people are told, under names that stay."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakehouse.cli.output.cell_values import Column, as_text, plain_json
+from lakehouse.cli.output.printing import json_array, json_list
+
+if TYPE_CHECKING:
+    from lakehouse.iceberg.evolve.planning import Plan
+    from lakehouse.ingestion.feed_runs import IngestResult
+    from lakehouse.orchestration.run_result import CheckResult
+
+text_or_json = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+table_or_json = click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+_FIGURES = ("failed_rows", "total_rows", "threshold", "evaluated", "snapshot_id", "partitions")
+
+
+def print_records(records: Iterable[Mapping[str, Any]]) -> None:
+    """Print records as one JSON array, each on a line of its own."""
+    click.echo(json_list([as_text(plain_json(record)) for record in records]))
+
+
+def check_record(found: "CheckResult") -> dict[str, Any]:
+    """Return what one check found."""
+    return {
+        "table": found.table,
+        "check": found.name,
+        "passed": found.passed,
+        "severity": found.severity,
+        "description": found.description,
+        **{name: found.metadata.get(name) for name in _FIGURES},
+    }
+
+
+def plan_record(found: "Plan") -> dict[str, Any]:
+    """Return what a declaration would change of its table."""
+    return {
+        "table": found.table,
+        "as_declared": found.is_empty,
+        "by_itself": [step.describe() for step in found.automatic],
+        "by_apply": [step.describe() for step in found.waiting],
+        "refused": [str(refusal) for refusal in found.refusals],
+        "warnings": list(found.warnings),
+    }
+
+
+def ingest_record(result: "IngestResult") -> dict[str, Any]:
+    """Return what became of an ingest of one feed."""
+    return {
+        "feed": result.feed.name,
+        "success": result.success,
+        "files": list(result.files),
+        "rows": result.rows,
+        "unsettled": list(result.unsettled),
+        "rejected": [{"file": file.file, "reason": file.reason, "kept_as": file.kept_as} for file in result.rejected],
+        "tables": _tables(result),
+        "quarantined_rows": dict(result.quarantined),
+        "runs": [run.run_id for run in result.runs],
+        "messages": list(result.messages),
+    }
+
+
+def _tables(result: "IngestResult") -> Sequence[Mapping[str, Any]]:
+    """Return what each run did to each table, in order."""
+    counted = {
+        "rows": "dagster/row_count",
+        "added_rows": "iceberg/added_rows",
+        "inserted_rows": "iceberg/inserted_rows",
+        "updated_rows": "iceberg/updated_rows",
+        "snapshot_id": "iceberg/snapshot_id",
+    }
+    return [
+        {
+            "table": asset.table,
+            "status": asset.status,
+            **{name: asset.metadata.get(key) for name, key in counted.items()},
+        }
+        for asset in result.assets
+    ]
+
+
+def print_values(records: Sequence[Mapping[str, Any]]) -> None:
+    """Print records of Python values as one JSON array; their columns are those of the first."""
+    columns = [Column(name) for name in (records[0] if records else ())]
+    click.echo(json_array(columns, [[plain_json(value) for value in record.values()] for record in records]))

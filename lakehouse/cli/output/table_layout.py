@@ -1,0 +1,110 @@
+"""A table that fits a terminal: cells are wrapped, never cut; where none fits, each row is a list of its own."""
+
+import shutil
+import sys
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from lakehouse.cli.output.progress import is_terminal
+
+_BETWEEN = " | "
+_WHOLE = 24
+"""Words up to this width, such as ids and moments, are not taken apart, so that they can be copied."""
+
+
+def terminal_width() -> int | None:
+    """Return the width of the terminal that is printed to; None where that is a file, a pipe or another program."""
+    return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
+
+
+def cell_width(text: str) -> int:
+    """Return how many columns of a terminal a text takes; some characters take two."""
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def lines_of(rows: Sequence[Sequence[str]], numbers: Sequence[bool], width: int | None) -> list[str]:
+    """Return the lines of an aligned table; the first row is its heading.
+
+    :param numbers: which columns stand on the right.
+    :param width: of the terminal; None for as wide as the table is.
+    """
+    natural = [max(map(cell_width, column)) for column in zip(*rows, strict=True)]
+    if width is None or _total(natural) <= width:
+        return _table(rows, natural, numbers)
+    floors = [
+        full if is_number else max(map(_longest_word, column))
+        for full, is_number, column in zip(natural, numbers, zip(*rows, strict=True), strict=True)
+    ]
+    if _total(floors) > width:
+        return _lists(rows, width)
+    return _table(rows, _shrunk(natural, floors, width), numbers)
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Return a text in lines of at most some width, broken between words, and within those that are longer."""
+    from rich.cells import chop_cells
+
+    lines = [""]
+    for at, word in enumerate(text.split(" ")):
+        longer = f"{lines[-1]} {word}" if at else word
+        if cell_width(longer) <= width:
+            lines[-1] = longer
+            continue
+        parts = chop_cells(word, width)
+        lines[-1:] = [lines[-1], *parts] if lines[-1] else parts
+    return lines
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_BETWEEN) * (len(widths) - 1)
+
+
+def _longest_word(text: str) -> int:
+    return min(_WHOLE, max(map(cell_width, text.split(" "))))
+
+
+def _shrunk(widths: Sequence[int], floors: Sequence[int], limit: int) -> list[int]:
+    """Take from the widest columns first, down to their floors, until all fit."""
+    found = list(widths)
+    while _total(found) > limit:
+        can = [at for at in range(len(found)) if found[at] > floors[at]]
+        found[max(can, key=lambda at: found[at])] -= 1
+    return found
+
+
+def _table(rows: Sequence[Sequence[str]], widths: Sequence[int], numbers: Sequence[bool]) -> list[str]:
+    heading, *others = rows
+    lines = _row(heading, widths, [False] * len(widths))
+    lines.append("-+-".join("-" * width for width in widths))
+    for row in others:
+        lines += _row(row, widths, numbers)
+    return lines
+
+
+def _row(cells: Sequence[str], widths: Sequence[int], numbers: Sequence[bool]) -> list[str]:
+    broken = [
+        [text] if cell_width(text) <= width else wrapped(text, width) for text, width in zip(cells, widths, strict=True)
+    ]
+    return [
+        _BETWEEN.join(map(_padded, parts, widths, numbers)).rstrip() for parts in zip_longest(*broken, fillvalue="")
+    ]
+
+
+def _padded(text: str, width: int, is_number: bool) -> str:
+    space = " " * (width - cell_width(text))
+    return space + text if is_number else text + space
+
+
+def _lists(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Return each row as lines of its names and values, with a line between two rows."""
+    heading, *others = rows
+    name_width = min(max(map(cell_width, heading)), max(1, width // 2))
+    value_width = max(1, width - name_width - len(_BETWEEN))
+    lines = []
+    for row in others:
+        lines.append("-" * min(width, name_width + len(_BETWEEN) + value_width))
+        for cells in zip(heading, row, strict=True):
+            lines += _row(cells, [name_width, value_width], [False, False])
+    return lines

@@ -1,0 +1,47 @@
+"""`lakehouse plan`: what the declarations ask of the tables."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.named_tables import declared_tables
+from lakehouse.cli.output.records import plan_record, print_records, text_or_json
+from lakehouse.errors import LakehouseError
+
+if TYPE_CHECKING:
+    from lakehouse.iceberg.evolve.planning import Plan
+
+
+@command("plan")
+@click.argument("names", metavar="[TABLE]...", nargs=-1)
+@click.option("--check", is_flag=True, help="Exit with 1 where a change is pending.")
+@text_or_json
+def plan(state: State, names: tuple[str, ...], check: bool, form: str) -> None:
+    """Show what the declarations would change.
+
+    In all tables where none is named. A line marked "by lakehouse apply" waits for that; the others happen by
+    themselves at the next write.
+    """
+    from lakehouse.iceberg.evolve.planning import plan_now
+
+    with state.progress("Reading the tables' metadata"):
+        found = [plan_now(state.engine, table) for table in declared_tables(state, names)]
+    if form == "json":
+        print_records(map(plan_record, found))
+    else:
+        for one in found:
+            _print_plan(one)
+    pending = [one.table for one in found if not one.is_empty]
+    if check and pending:
+        raise LakehouseError(
+            f"{len(pending)} of {len(found)} tables are not as declared: {', '.join(pending)}.",
+            next_step="`lakehouse apply` makes the changes.",
+        )
+
+
+def _print_plan(found: "Plan") -> None:
+    lines = found.describe()
+    click.echo(f"{found.table}: as declared" if found.is_empty else f"{found.table}:")
+    for line in lines:
+        click.echo(f"  {line}")

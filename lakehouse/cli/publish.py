@@ -1,0 +1,37 @@
+"""`lakehouse publish`: what a rule refused, published by a person who says why."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.decision_options import by_option, why_kept_option
+from lakehouse.cli.output.printing import count
+from lakehouse.errors import UsageError
+
+if TYPE_CHECKING:
+    pass
+
+
+@command("publish")
+@click.argument("name", metavar="TABLE")
+@click.option("--run", "run_id", required=True, metavar="ID", help="The run that was refused, or how its id begins.")
+@why_kept_option
+@by_option
+def publish(state: State, name: str, run_id: str, why: str, by: str) -> None:
+    """Publish what a rule refused, all the same.
+
+    Who and why stand in the snapshot's summary, and beside the materialization in Dagster.
+    """
+    from lakehouse.ingestion.forced_publish import publish as overrule
+
+    if not run_id.strip():
+        raise UsageError("--run is empty; expected the id of the run that was refused, or how it begins.")
+
+    table = state.computed_table(name)
+    with state.progress(f"Publishing {table.name}"):
+        done = overrule(state.settings, state.engine, table, run_id, by=by, why=why)
+    click.echo(
+        f"{done.table}: published against its rules as of run {done.run_id[:8]}, {count(done.rows, 'row')} in all. "
+        "The next ingest computes what follows."
+    )

@@ -1,0 +1,34 @@
+"""`lakehouse retry`: a blocked or failed table computed again, and what follows from it."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.output.ingest_report import tables
+from lakehouse.cli.output.printing import conclude
+
+if TYPE_CHECKING:
+    pass
+
+
+@command("retry")
+@click.argument("name", metavar="TABLE")
+def retry(state: State, name: str) -> None:
+    """Compute a table that was held back or failed, and what follows.
+
+    Such as after its rows or its function were corrected. It may be refused again.
+    """
+    from lakehouse.definitions import TABLES, definitions
+    from lakehouse.ingestion.feed_runs import retry as compute
+
+    table = state.computed_table(name).name
+    with state.progress(f"Computing {table}"):
+        runs = compute(definitions, TABLES, state.settings, table)
+    if not runs:
+        click.echo(f"{table} owes nothing: it is computed from what its inputs now hold.")
+    conclude(
+        tables(asset for run in runs for asset in run.assets),
+        (message for run in runs for message in run.messages),
+        success=all(run.success for run in runs),
+    )

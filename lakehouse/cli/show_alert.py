@@ -1,0 +1,49 @@
+"""`lakehouse alerts ID`: one alert as a whole."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.output.cell_values import plain_json
+
+if TYPE_CHECKING:
+    from lakehouse.orchestration.alert_message import Alert
+
+_FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+
+
+@command("show")
+@click.argument("alert_id", metavar="ID")
+@_FORMAT
+def show(state: State, alert_id: str, form: str) -> None:
+    """Show one alert as a whole.
+
+    ID is that of the alert, or how it begins.
+    """
+    from lakehouse.monitoring.acknowledgements import alert_of
+    from lakehouse.monitoring.alert_state import read_state
+
+    alert = alert_of(state.settings, alert_id)
+    is_open = alert.key in read_state(state.settings).open
+    if form == "json":
+        click.echo(json.dumps(record_of(alert, is_open=is_open), ensure_ascii=False, indent=1))
+        return
+    click.echo(alert.title)
+    click.echo(f"{alert.at:%Y-%m-%d %H:%M:%SZ}, {alert.severity}, {alert.saying}; {_now(alert, is_open=is_open)}")
+    click.echo(alert.text)
+    if alert.muted:
+        click.echo(f"Muted {alert.muted}")
+
+
+def record_of(alert: "Alert", *, is_open: bool) -> dict[str, Any]:
+    """Return an alert as JSON has it."""
+    found = {name: plain_json(value) for name, value in alert.to_json().items()}
+    return {**found, "is_open": is_open}
+
+
+def _now(alert: "Alert", *, is_open: bool) -> str:
+    if alert.saying in ("summary", "test"):
+        return "it is no thing of its own"
+    return "broken now" if is_open else "over now"

@@ -1,0 +1,148 @@
+"""`lakehouse sql`: any Spark SQL on the catalog, one statement or several, in one JVM."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from lakehouse.cli.call_context import State, command, not_there_yet, plain_name
+from lakehouse.cli.output.cell_values import column, json_value
+from lakehouse.cli.output.printing import FORMATS, Format, json_list, render
+from lakehouse.cli.sql_text.clear_values import Shown
+from lakehouse.cli.sql_text.effects import effect, watch
+from lakehouse.cli.sql_text.procedures import called_tables, carry_after, carry_before, check_calls
+from lakehouse.cli.sql_text.statements import split
+from lakehouse.cli.write_permission import written
+from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.iceberg.metadata.spark_errors import MissingTable, missing_table, one_line
+from lakehouse.tables.suggestions import near_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@command("sql")
+@click.argument("statements")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("--write", is_flag=True, help="Let statements change declared tables.")
+def sql(state: State, statements: str, form: Format, write: bool) -> None:
+    """Run Spark SQL on the tables.
+
+    Such as lakehouse sql "SELECT * FROM silver.fruits". Several statements are separated by semicolons; `-` reads them
+    from standard input; in JSON, those of several that have rows are one array of arrays. Times are in UTC.
+    Spark's ${…} is not replaced: what a statement does is told by its text.
+    """
+    parts = split(_from_stdin() if statements == "-" else statements)
+    if not parts:
+        raise UsageError("There is no statement to run.", next_step='Say for example lakehouse sql "SHOW NAMESPACES".')
+    check_calls(parts)
+    leave = written(state, parts)
+    if not write:
+        leave.need_leave()
+    with state.progress("Starting Spark"):
+        state.engine.spark  # noqa: B018
+    locked, shown = sorted({*leave.tables, *called_tables(parts)}), Shown()
+    with _locked(state, locked), _printing(form, len(parts)) as show:
+        for number, statement in enumerate(parts, start=1):
+            with _explained(state, number, len(parts)), state.progress("Running SQL"):
+                text, is_result = _run(state, statement, leave.tables, form, shown)
+            show(text, is_result)
+    for line in leave.recomputed():
+        click.echo(line, err=True)
+    notice = shown.notice(lambda: state.engine.catalog.tables(), lambda: state.declared)
+    if notice:
+        click.echo(notice, err=True)
+
+
+def _from_stdin() -> str:
+    if sys.stdin is None:
+        raise UsageError("Standard input is closed; expected statements there.")
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"Standard input is not {error.encoding}; expected statements in it.") from error
+
+
+@contextmanager
+def _printing(form: Format, statements: int) -> Iterator[Callable[[str, bool], None]]:
+    """Print each result as it comes; those of several statements in JSON as one array, also where one fails."""
+    is_array = form == "json" and statements > 1
+    results: list[str] = []
+
+    def show(text: str, is_result: bool) -> None:
+        # What is not a row stays out of what a program reads.
+        if not is_result:
+            click.echo(text, err=form != "table")
+        elif is_array:
+            results.append(text)
+        else:
+            click.echo(text)
+
+    try:
+        yield show
+    finally:
+        if is_array:
+            click.echo(json_list(results))
+
+
+@contextmanager
+def _locked(state: State, tables: Sequence[str]) -> Iterator[None]:
+    """Hold the locks of the declared tables, in one order for all, so that nobody waits in a circle."""
+    from lakehouse.iceberg.commit.lock import table_lock
+
+    with ExitStack() as stack:
+        for table in tables:
+            with state.progress(f"Waiting for the lock of {table}"):
+                stack.enter_context(table_lock(state.engine, table))
+        yield
+
+
+def _run(state: State, statement: str, locked: Sequence[str], form: Format, shown: Shown) -> tuple[str, bool]:
+    """Run one statement; return what to print, and whether that is rows.
+
+    :param locked: the declared tables that may be written to.
+    """
+    spark = state.engine.spark
+    # A statement before it may have set this: what is put in place of `${…}` nobody has judged.
+    spark.conf.set("spark.sql.variable.substitute", "false")
+    carry_before(state.engine, statement, locked)
+    before = watch(state.engine.catalog, statement)
+    frame = spark.sql(statement)
+    carry_after(state.engine, statement)
+    shown.add(statement, frame.columns)
+    if not frame.columns:
+        return effect(state.engine.catalog, statement, before), False
+    return _rendered(frame, form), True
+
+
+def _rendered(frame: "DataFrame", form: Format) -> str:
+    fields = frame.schema.fields
+    rows = [[json_value(row[at], field.dataType) for at, field in enumerate(fields)] for row in frame.collect()]
+    return render(form, [column(field.name, field.dataType) for field in fields], rows)
+
+
+@contextmanager
+def _explained(state: State, number: int, total: int) -> Iterator[None]:
+    """Turn an error of Spark into one line, with the number of the statement where there are several."""
+    try:
+        yield
+    except LakehouseError:
+        raise
+    except Exception as error:
+        which = f"statement {number} of {total}: " if total > 1 else ""
+        missing = missing_table(error)
+        if missing:
+            raise _no_table(state, missing, which) from error
+        raise LakehouseError(f"{which}{one_line(error)}") from error
+
+
+def _no_table(state: State, missing: MissingTable, which: str) -> LakehouseError:
+    """Return the error for a table that is not there, with the near name: that of every other command."""
+    name = plain_name(missing.name)
+    if name in state.known_tables() and not state.engine.catalog.has(name):
+        return not_there_yet(f"{which}{name}{missing.place}")
+    near = near_name(name, state.known_tables())
+    meant = f"did you mean {near}?" if near else "`lakehouse status` lists the tables."
+    return UsageError(f"{which}There is no table or view {name}{missing.place}; {meant}")

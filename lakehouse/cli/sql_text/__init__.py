@@ -1,0 +1,1 @@
+"""What a text of Spark SQL holds and may do, told before Spark runs it."""

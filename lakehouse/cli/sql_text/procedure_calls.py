@@ -1,0 +1,65 @@
+"""`CALL` of a procedure: which one, and on which table, as far as the text tells."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lakehouse.cli.sql_text.table_names import Name, read_name, read_text
+from lakehouse.cli.sql_text.tokens import Token
+
+_READING = frozenset({"ancestors_of", "create_changelog_view"})
+_TABLE_IS_SECOND = frozenset({"snapshot"})
+
+
+@dataclass(frozen=True)
+class Call:
+    """A procedure in lower case, and the name of its table; each is empty where the text does not tell."""
+
+    procedure: str
+    table: Name
+    is_dry_run: bool = False
+
+    @property
+    def writes(self) -> bool:
+        """Whether it may change its table."""
+        return self.procedure not in _READING and not self.is_dry_run
+
+
+def read_call(tokens: Sequence[Token]) -> Call:
+    """Read what stands after the word CALL."""
+    procedure = "".join(part.lower() for part in read_name(tokens)[-1:])
+    positional, named = _arguments(tokens)
+    at = 1 if procedure in _TABLE_IS_SECOND else 0
+    given = named.get("table") or (positional[at] if len(positional) > at else ())
+    text = given[0].plain_text if len(given) == 1 else None
+    is_dry_run = [token.keyword for token in named.get("dry_run", ())] == ["TRUE"]
+    return Call(procedure, read_text(text) if text else (), is_dry_run and procedure == "remove_orphan_files")
+
+
+def _arguments(tokens: Sequence[Token]) -> tuple[list[Sequence[Token]], Mapping[str, Sequence[Token]]]:
+    """Return the arguments of a call: those by position, and those by name."""
+    positional: list[Sequence[Token]] = []
+    named: dict[str, Sequence[Token]] = {}
+    for argument in _split(tokens):
+        if len(argument) > 2 and argument[0].is_name and argument[1].is_mark("=>"):
+            named[argument[0].text.lower()] = argument[2:]
+        else:
+            positional.append(argument)
+    return positional, named
+
+
+def _split(tokens: Sequence[Token]) -> list[Sequence[Token]]:
+    """Split what stands in the last parentheses of the outermost level at its commas."""
+    depth, start = 0, 0
+    found: list[Sequence[Token]] = []
+    for at, token in enumerate(tokens):
+        if token.is_mark("("):
+            depth += 1
+            if depth == 1:
+                # `IDENTIFIER('…')` before it has parentheses too.
+                found, start = [], at + 1
+        elif depth == 1 and (token.is_mark(",") or token.is_mark(")")):
+            found.append(tokens[start:at])
+            start = at + 1
+        if token.is_mark(")"):
+            depth -= 1
+    return found

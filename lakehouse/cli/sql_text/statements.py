@@ -1,0 +1,229 @@
+"""What a text of SQL holds: its statements, and the tables that each one writes to; nothing is run.
+
+Spark parses the statements themselves. This finds only where one ends and whether it may change a declared table, so
+that a question never becomes a change by mistake. Where the text does not tell, it counts as a write to any table.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+
+from lakehouse.cli.sql_text.procedure_calls import Call, read_call
+from lakehouse.cli.sql_text.table_names import ANY_TABLE, Name, patterns, read_name
+from lakehouse.cli.sql_text.tokens import UNCLEAR_COMMENT, Token, tokenize
+
+_NAMESPACE_WORDS = frozenset({"NAMESPACE", "DATABASE", "SCHEMA"})
+_WRITING_ANYTHING = frozenset({"BEGIN", "EXECUTE", "INSERT", "EXPORT", "IMPORT"})
+"""What else may write. Of what remains some statements only read, and of a word that is none Spark says so."""
+# The word that the name of the target stands after, by the first word of the statement.
+_TARGET_AFTER = {
+    "UPDATE": "UPDATE",
+    "DELETE": "FROM",
+    "MERGE": "INTO",
+    "TRUNCATE": "TABLE",
+    "LOAD": "TABLE",
+    "REPLACE": "TABLE",
+    "REPAIR": "TABLE",
+    "MSCK": "TABLE",
+    "ANALYZE": "TABLE",
+}
+_PLACES = frozenset({"LOCATION", "OPTIONS"})
+"""Words after which a folder may be named, which may be that of another table."""
+_RUNNING_CODE = frozenset({"reflect", "try_reflect", "java_method"})
+"""Functions that call any method of Java."""
+_SCRIPTS = frozenset({"TRANSFORM", "MAP", "REDUCE"})
+"""Words that send rows through a script of the operating system: `SELECT TRANSFORM(…) USING '…'`."""
+_CATALOG_SETTINGS = ("spark.sql.catalog.", "spark.sql.defaultcatalog")
+_UNTOLD: Name = ()
+
+
+def split(script: str) -> list[str]:
+    """Split a script at the semicolons that end statements; a `BEGIN … END` script stays whole."""
+    tokens = tokenize(script)
+    if tokens and tokens[0].keyword == "BEGIN":
+        return [script.strip()]
+    statements: list[str] = []
+    start: int | None = None
+    end = 0
+    for token in tokens:
+        if token.is_mark(";"):
+            statements += [script[start:end]] if start is not None else []
+            start = None
+        else:
+            start, end = token.start if start is None else start, token.end
+    return [*statements, script[start:end]] if start is not None else statements
+
+
+def verb(statement: str) -> str:
+    """Return the word that says what a statement does, in capitals: `INSERT` also after a `WITH`."""
+    body = _body(tokenize(statement))
+    return body[0].keyword if body else ""
+
+
+def call_of(statement: str) -> Call | None:
+    """Return the procedure that a statement calls, also as `EXECUTE IMMEDIATE 'CALL …'`; None where it is no call."""
+    body = _body(tokenize(statement))
+    inner = _executed(body)
+    if inner is not None:
+        return call_of(inner)
+    return read_call(body[1:]) if body and body[0].keyword == "CALL" else None
+
+
+def changed_rows_of(statement: str) -> list[str]:
+    """Return what DELETE, UPDATE and MERGE change rows of, as `targets` does; nothing for other statements."""
+    body = _body(tokenize(statement))
+    inner = _executed(body)
+    if inner is not None:
+        return changed_rows_of(inner)
+    return targets(statement) if body and body[0].keyword in ("DELETE", "UPDATE", "MERGE") else []
+
+
+def declared_targets(statement: str, declared: Iterable[str]) -> list[str]:
+    """Return those of the declared tables that a statement writes to, or may write to."""
+    written = targets(statement)
+    return [name for name in declared if any(fnmatchcase(name, pattern) for pattern in written)]
+
+
+def targets(statement: str) -> list[str]:
+    """Return the tables that a statement writes to, in lower case, as `namespace.table` or a pattern of it.
+
+    `silver.*` is a whole namespace, `*.fruits` a name read by the current namespace, `*.*` what the text does not tell.
+    """
+    return _targets(tokenize(statement))
+
+
+def _targets(tokens: Sequence[Token]) -> list[str]:
+    if _is_unclear(tokens):
+        return [ANY_TABLE]
+    body = _body(tokens)
+    head = body[0].keyword if body else ""
+    words = [token.keyword for token in body]
+    if head == "EXPLAIN":
+        # Spark runs it to know its plan.
+        return _targets(body[words.index("EXECUTE") :]) if "EXECUTE" in words else []
+    inner = _executed(body)
+    if inner is not None:
+        return targets(inner)
+    names = [*_inserted(body), *_changed(head, body)]
+    return [pattern for name in names for pattern in patterns(name)]
+
+
+def _is_unclear(tokens: Sequence[Token]) -> bool:
+    """Whether it may be read in two ways, or runs code of which nothing is known."""
+    words = [token.keyword for token in tokens]
+    for at, token in enumerate(tokens):
+        following = tokens[at + 1] if at + 1 < len(tokens) else None
+        if token.is_mark(UNCLEAR_COMMENT):
+            return True
+        if following and token.is_name and token.text.lower() in _RUNNING_CODE and following.is_mark("("):
+            return True
+        if following and token.keyword == "USING" and following.kind == "text" and not _SCRIPTS.isdisjoint(words):
+            return True
+    setting = "".join(token.text for token in tokens).lower() if words[:1] == ["SET"] else ""
+    return any(name in setting for name in _CATALOG_SETTINGS)
+
+
+def _executed(body: Sequence[Token]) -> str | None:
+    """Return the text that `EXECUTE IMMEDIATE '…'` runs; None of anything else, and of an expression."""
+    if [token.keyword for token in body[:2]] != ["EXECUTE", "IMMEDIATE"] or len(body) < 3:
+        return None
+    is_whole = len(body) == 3 or body[3].keyword in ("INTO", "USING")
+    return body[2].plain_text if is_whole else None
+
+
+def _body(tokens: Sequence[Token]) -> Sequence[Token]:
+    """Return the statement proper, past `WITH a AS (…), b AS (…)`."""
+    if not tokens or tokens[0].keyword != "WITH":
+        return tokens
+    depth = 0
+    for at, token in enumerate(tokens):
+        follows = at > 0 and depth == 0 and tokens[at - 1].is_mark(")")
+        is_word = token.keyword not in ("", "AS", "MAX")
+        if follows and (is_word or token.is_mark("(")):
+            return tokens[at:]
+        if token.kind == "mark":
+            depth += {"(": 1, ")": -1}.get(token.text, 0)
+    return ()
+
+
+def _inserted(body: Sequence[Token]) -> Iterator[Name]:
+    """Find `INSERT INTO …` anywhere: after a `FROM`, Spark takes several. A folder may be that of a table."""
+    for at, token in enumerate(body[:-1]):
+        if token.keyword == "INSERT" and body[at + 1].keyword in ("INTO", "OVERWRITE"):
+            rest = body[at + 2 :]
+            is_folder = "DIRECTORY" in [word.keyword for word in rest[:2]]
+            yield _UNTOLD if is_folder else read_name(rest)
+
+
+def _changed(head: str, body: Sequence[Token]) -> Iterator[Name]:
+    """Find what a statement changes, by its first word."""
+    if head in _TARGET_AFTER:
+        yield read_name(_after(_TARGET_AFTER[head], body))
+    elif head == "ALTER":
+        yield from _altered(body)
+    elif head == "DROP":
+        yield from _dropped(body)
+    elif head == "CREATE":
+        yield from _created(body)
+    elif head == "COMMENT":
+        yield from _commented(body)
+    elif head == "CALL":
+        call = read_call(body[1:])
+        yield from [call.table] if call.writes else []
+    elif head in _WRITING_ANYTHING and not any(_inserted(body)):
+        yield _UNTOLD
+
+
+def _altered(body: Sequence[Token]) -> Iterator[Name]:
+    words = [token.keyword for token in body]
+    if words[1:2] == ["TABLE"] or words[1:2] == ["VIEW"]:
+        yield read_name(body[2:])
+    elif not _NAMESPACE_WORDS.isdisjoint(words[1:2]):
+        yield _tables_of(read_name(body[2:]))
+    else:
+        yield _UNTOLD
+    for at in (at for at in range(len(words)) if words[at : at + 2] == ["RENAME", "TO"]):
+        yield read_name(body[at + 2 :])
+    yield from _elsewhere(words)
+
+
+def _dropped(body: Sequence[Token]) -> Iterator[Name]:
+    kinds = [word for word in (token.keyword for token in body[1:3]) if word not in ("TEMPORARY", "TEMP")]
+    if kinds[:1] == ["TABLE"] or kinds[:1] == ["VIEW"]:
+        yield read_name(body[2:])
+    elif not _NAMESPACE_WORDS.isdisjoint(kinds[:1]):
+        yield _tables_of(read_name(body[2:]))
+    elif not {"FUNCTION", "VARIABLE", "VAR"} & set(kinds[:1]):
+        yield _UNTOLD
+
+
+def _created(body: Sequence[Token]) -> Iterator[Name]:
+    words = [token.keyword for token in body]
+    is_temporary = not {"TEMPORARY", "TEMP"}.isdisjoint(words[1:5])
+    kind = next((word for word in words[1:6] if word in {"TABLE", "VIEW", "FUNCTION", *_NAMESPACE_WORDS}), "")
+    if kind == "TABLE" or (kind == "VIEW" and not is_temporary):
+        yield read_name(_after(kind, body))
+    elif not kind or (kind == "VIEW" and "USING" in words):
+        yield _UNTOLD
+    yield from _elsewhere(words)
+
+
+def _elsewhere(words: Sequence[str]) -> Iterator[Name]:
+    if not _PLACES.isdisjoint(words):
+        yield _UNTOLD
+
+
+def _commented(body: Sequence[Token]) -> Iterator[Name]:
+    words = [token.keyword for token in body]
+    if words[1:3] == ["ON", "TABLE"]:
+        yield read_name(body[3:])
+    elif words[1:3] == ["ON", "COLUMN"]:
+        yield read_name(body[3:])[:-1]
+
+
+def _tables_of(namespace: Name) -> Name:
+    return (*namespace[-1:], "*") if namespace else _UNTOLD
+
+
+def _after(word: str, tokens: Sequence[Token]) -> Sequence[Token]:
+    words = [token.keyword for token in tokens]
+    return tokens[words.index(word) + 1 :] if word in words else ()

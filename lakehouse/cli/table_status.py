@@ -1,0 +1,163 @@
+"""What `lakehouse status` knows of each table, from metadata and from Dagster's storage: no JVM, no scan of data."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from lakehouse.errors import TableDamaged, TableNotFound
+from lakehouse.iceberg.evolve.planning import Plan, plan
+from lakehouse.iceberg.metadata.history import History, Snapshot, history_of
+from lakehouse.iceberg.metadata.table_state import state_of
+
+if TYPE_CHECKING:
+    from dagster import AssetCheckEvaluation, AssetCheckKey, DagsterInstance
+    from pyiceberg.table import Table
+
+    from lakehouse.iceberg.metadata.catalog import Catalog
+    from lakehouse.tables.table import IcebergTable
+
+
+_NAMED = 2
+"""How many failed checks are named; of more, their number is said."""
+
+
+@dataclass(frozen=True)
+class Checks:
+    """The last results of a table's checks.
+
+    One that only said that rows of a run were quarantined holds of what readers see, and counts as passed: how many
+    rows stand in the quarantine is said by the quarantine itself.
+    """
+
+    passed: int = 0
+    warned: Sequence[str] = ()
+    failed: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        said = [f"{self.passed} passed"] if self.passed else []
+        said += [f"{_named(self.warned)} warned"] if self.warned else []
+        said += [f"{_named(self.failed)} failed"] if self.failed else []
+        return ", ".join(said)
+
+
+def _named(checks: Sequence[str]) -> str:
+    return ", ".join(checks) if len(checks) <= _NAMED else str(len(checks))
+
+
+@dataclass(frozen=True)
+class TableStatus:
+    """What is known of one table; a declared one that no run has made yet has only its name and its plan."""
+
+    table: str
+    declared: bool
+    exists: bool
+    rows: int = 0
+    snapshots: int = 0
+    files: int = 0
+    size_bytes: int = 0
+    written_at: datetime | None = None
+    kind: str | None = None
+    """What the last commit was: the kind of its stamp, or Iceberg's operation where the lakehouse did not make it."""
+    checks: Checks = Checks()
+    pending: Sequence[str] = ()
+    """What its declaration has and the table has not."""
+    damage: str = ""
+    """Why it cannot be read, where it cannot."""
+    quarantined: int = 0
+    """Rows of it that stand in its quarantine now."""
+
+
+def table_statuses(
+    catalog: "Catalog", declared: "Mapping[str, IcebergTable]", checks: Mapping[str, Checks]
+) -> list[TableStatus]:
+    """Return the status of every table, declared or not, by name."""
+    there = catalog.tables()
+    return [
+        _status(catalog, name, declared.get(name), name in there, checks.get(name, Checks()))
+        for name in sorted({*there, *declared})
+    ]
+
+
+def last_checks(
+    instance: "DagsterInstance", keys: "Iterable[AssetCheckKey]", declared: "Mapping[str, IcebergTable]"
+) -> dict[str, Checks]:
+    """Return the last results of some checks by table, as Dagster remembers them."""
+    from lakehouse.orchestration.asset_checks import is_of_quarantine
+    from lakehouse.orchestration.asset_keys import table_name
+
+    found: dict[str, Checks] = {}
+    for key, record in instance.event_log_storage.get_asset_check_summary_records(list(keys)).items():
+        last = record.last_completed_check_execution_record
+        if last is not None:
+            name, evaluation = table_name(key.asset_key), last.evaluation
+            so_far = found.get(name, Checks())
+            if evaluation and is_of_quarantine(declared.get(name), evaluation, last.run_id):
+                found[name] = replace(so_far, passed=so_far.passed + 1)
+            else:
+                found[name] = _and(so_far, key.name, evaluation)
+    return found
+
+
+def _and(so_far: Checks, name: str, evaluation: "AssetCheckEvaluation | None") -> Checks:
+    if evaluation is not None and evaluation.passed:
+        return replace(so_far, passed=so_far.passed + 1)
+    if evaluation is not None and evaluation.severity.value == "WARN":
+        return replace(so_far, warned=(*so_far.warned, name))
+    return replace(so_far, failed=(*so_far.failed, name))
+
+
+def _status(catalog: "Catalog", name: str, table: "IcebergTable | None", exists: bool, checks: Checks) -> TableStatus:
+    if not exists:
+        return TableStatus(name, declared=True, exists=False, pending=_pending(plan(table, None) if table else None))
+    try:
+        known = _known(name, table, catalog.load(name), checks)
+    except TableDamaged as error:
+        # The others are wanted all the same.
+        is_declared, damage = table is not None, str(error)
+        return TableStatus(name, is_declared, exists=True, kind="damaged", checks=checks, damage=damage)
+    return replace(known, quarantined=_quarantined(catalog, table))
+
+
+def _known(name: str, table: "IcebergTable | None", loaded: "Table", checks: Checks) -> TableStatus:
+    history = history_of(name, loaded)
+    main = history.main
+    return TableStatus(
+        table=name,
+        declared=table is not None,
+        exists=True,
+        rows=main.rows if main else 0,
+        snapshots=len(history.snapshots),
+        files=main.count("total-data-files") + main.count("total-delete-files") if main else 0,
+        size_bytes=main.count("total-files-size") if main else 0,
+        written_at=_current_since(history),
+        kind=_kind(main) if main else None,
+        checks=checks,
+        pending=_pending(plan(table, state_of(name, loaded)) if table else None),
+    )
+
+
+def _quarantined(catalog: "Catalog", table: "IcebergTable | None") -> int:
+    quarantine = table.quarantine if table else None
+    if quarantine is None:
+        return 0
+    try:
+        main = history_of(quarantine.name, catalog.load(quarantine.name)).main
+    except (TableNotFound, TableDamaged):
+        # Where it is damaged, its own line says so.
+        return 0
+    return main.rows if main else 0
+
+
+def _current_since(history: History) -> datetime | None:
+    return history.log[-1][0] if history.log else None
+
+
+def _kind(snapshot: Snapshot) -> str:
+    return snapshot.stamp.kind if snapshot.stamp else snapshot.operation
+
+
+def _pending(found: Plan | None) -> Sequence[str]:
+    if found is None:
+        return ()
+    return (*(step.describe() for step in found.steps), *(f"refused: {refusal}" for refusal in found.refusals))

@@ -1,0 +1,68 @@
+"""What `lakehouse sql` needs leave for: a write to a table that the lakehouse computes from a declaration."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lakehouse.cli.call_context import State
+from lakehouse.cli.sql_text.statements import declared_targets, targets
+from lakehouse.cli.sql_text.table_names import ANY_TABLE
+from lakehouse.cli.sql_text.view_deletes import through_views
+from lakehouse.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Written:
+    """The declared tables that some statements write to: all of them where a text does not tell.
+
+    `untold` are the numbers of the statements of which it does not.
+    """
+
+    tables: Sequence[str]
+    untold: Sequence[int]
+    statements: int
+
+    def need_leave(self) -> None:
+        """Refuse to write without leave.
+
+        :raises UsageError: names the tables, or the statement of which the text does not tell any.
+        """
+        if self.tables:
+            raise UsageError(
+                self._why(),
+                next_step="Add --write to do it all the same; the next run may recompute those rows.",
+            )
+
+    def recomputed(self) -> list[str]:
+        """Say that what was written to declared tables may not stay."""
+        if self.untold:
+            return ["Declared tables that this wrote to are computed: the next run may recompute those rows."]
+        told = "is computed from its declaration: the next run may recompute these rows."
+        return [f"{table} {told}" for table in self.tables]
+
+    def _why(self) -> str:
+        if not self.untold:
+            names = ", ".join(self.tables)
+            return f"This writes to {names}, which the lakehouse computes from a declaration."
+        which = f"statement {self.untold[0]} of {self.statements}"
+        which = which if self.statements > 1 else "this statement"
+        return f"What {which} writes to cannot be told from its text, so that it may be any declared table."
+
+
+def written(state: State, statements: Sequence[str]) -> Written:
+    """Tell from some statements' text which declared tables they write to, or may write to."""
+    untold = _untold(state, statements)
+    if untold:
+        return Written(sorted(state.declared), untold, len(statements))
+    writing = [statement for statement in statements if targets(statement)]
+    found = {name for statement in writing for name in declared_targets(statement, state.declared)}
+    return Written(sorted(found), (), len(statements))
+
+
+def _untold(state: State, statements: Sequence[str]) -> list[int]:
+    numbered = enumerate(statements, start=1)
+    untold = {number for number, statement in numbered if ANY_TABLE in targets(statement)}
+    return sorted(untold | set(through_views(lambda: _tables(state), statements)))
+
+
+def _tables(state: State) -> list[str]:
+    return [*state.engine.catalog.tables(), *state.declared]

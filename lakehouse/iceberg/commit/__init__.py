@@ -1,0 +1,1 @@
+"""How a commit is made: its lock, its branch, its properties, and how often it is tried again."""

@@ -1,0 +1,104 @@
+"""How partitioning, sort order, location, format and properties differ from those declared: pure."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import PurePosixPath
+from urllib.parse import urlsplit
+
+from lakehouse.iceberg.evolve.ddl import (
+    DISTRIBUTION_PROPERTY,
+    MANAGED_PROPERTY,
+    declared_properties,
+    managed_properties,
+)
+from lakehouse.iceberg.evolve.layout_steps import (
+    ChangePartitioning,
+    ChangeProperties,
+    ChangeSortOrder,
+    MoveLocation,
+    UpgradeFormat,
+)
+from lakehouse.iceberg.evolve.steps import Change, Comment, Refusal
+from lakehouse.iceberg.metadata.table_state import TableState
+from lakehouse.tables.partitioning import PartitionField, SortField
+from lakehouse.tables.table import IcebergTable
+
+
+def layout_changes(table: IcebergTable, state: TableState, renamed: Mapping[str, str]) -> Iterator[Change]:
+    """Yield the steps that bring all but the columns of a table to its declaration, and what of it is refused.
+
+    :param renamed: the new names of columns that are renamed first, by their old ones in lower case.
+    """
+    yield from _partitioning(table, [_renamed(field, renamed) for field in state.partitioning])
+    yield from _sort_order(table, state, renamed)
+    yield from _location(table, state)
+    yield from _format(table, state)
+    if table.comment != state.comment:
+        yield Comment(None, table.comment)
+    yield from _properties(table, state)
+
+
+def _renamed(field: PartitionField, renamed: Mapping[str, str]) -> PartitionField:
+    return replace(field, column=renamed.get(field.column.lower(), field.column))
+
+
+def _partitioning(table: IcebergTable, found: list[PartitionField]) -> Iterator[Change]:
+    declared_keys = {_key(field) for field in table.partition_fields}
+    found_keys = {_key(field) for field in found}
+    new = {field.column.lower(): field for field in table.partition_fields if _key(field) not in found_keys}
+    gone = [field for field in found if _key(field) not in declared_keys]
+    for field in gone:
+        yield ChangePartitioning(field, new.pop(field.column.lower(), None))
+    for field in new.values():
+        yield ChangePartitioning(None, field)
+
+
+def _key(field: PartitionField) -> tuple[str, str, int | None]:
+    return field.transform, field.column.lower(), field.width
+
+
+def _sort_order(table: IcebergTable, state: TableState, renamed: Mapping[str, str]) -> Iterator[Change]:
+    found = [replace(field, field=_renamed(field.field, renamed)) for field in state.sort_order]
+    if [_sort_key(field) for field in found] != [_sort_key(field) for field in table.sort_fields]:
+        yield ChangeSortOrder(table.sort_fields, state.properties.get(DISTRIBUTION_PROPERTY))
+
+
+def _sort_key(field: SortField) -> tuple[object, ...]:
+    return *_key(field.field), field.descending, field.nulls_first
+
+
+def _location(table: IcebergTable, state: TableState) -> Iterator[Change]:
+    if table.location and _normal(table.location) != _normal(state.location):
+        yield MoveLocation(state.location, table.location)
+
+
+def _normal(location: str) -> tuple[str, str, str]:
+    # Of a local folder, Iceberg keeps `file:/x` or `file:///x`, and Spark takes `/x` for one.
+    parts = urlsplit(location)
+    return parts.scheme or "file", parts.netloc, str(PurePosixPath("/", parts.path.lstrip("/")))
+
+
+def _format(table: IcebergTable, state: TableState) -> Iterator[Change]:
+    declared = int(table.table_properties["format-version"])
+    if declared < state.format_version:
+        yield Refusal(
+            table.name,
+            "the format version",
+            str(state.format_version),
+            str(declared),
+            "a table does not go back to an older format.",
+            f"Declare format_version={state.format_version}, or copy the rows to a new table.",
+        )
+    elif declared > state.format_version:
+        yield UpgradeFormat(state.format_version, declared)
+
+
+def _properties(table: IcebergTable, state: TableState) -> Iterator[Change]:
+    declared = declared_properties(table)
+    managed = json.loads(state.properties.get(MANAGED_PROPERTY, "[]"))
+    wanted = {**declared, MANAGED_PROPERTY: managed_properties(table)}
+    values = {name: value for name, value in wanted.items() if state.properties.get(name) != value}
+    unset = [name for name in managed if name not in declared and name in state.properties]
+    if values or unset:
+        yield ChangeProperties(tuple(sorted(values.items())), tuple(unset))

@@ -1,0 +1,51 @@
+"""How many partitions a table has, or would have under another spec: pure, from what its files tell."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lakehouse.iceberg.metadata.table_size import Extent
+from lakehouse.tables.partitioning import PartitionField
+
+_DAY_US = 24 * 60 * 60 * 1_000_000
+_UNIT_DAYS = {"hours": 1 / 24, "days": 1.0, "months": 365.25 / 12, "years": 365.25}
+
+
+@dataclass(frozen=True)
+class PartitionCount:
+    """The number of partitions, and how many values each field contributes to it."""
+
+    partitions: int
+    values: dict[PartitionField, int]
+    is_exact: bool
+    """Whether all files follow the spec; else the number is what the values in the table suggest."""
+
+
+def count_partitions(fields: Sequence[PartitionField], types: Sequence[str], extent: Extent) -> PartitionCount:
+    """Count the partitions of a spec; a field whose values nothing tells of counts as one value.
+
+    :param types: the type of each field's column.
+    """
+    values = {field: _values(field, type_, extent) for field, type_ in zip(fields, types, strict=True)}
+    if all(frozenset(fields) == {field for field, _ in partition} for partition in extent.partitions):
+        return PartitionCount(len(extent.partitions), values, True)
+    return PartitionCount(min(math.prod(values.values()), extent.rows), values, False)
+
+
+def _values(field: PartitionField, column_type: str, extent: Extent) -> int:
+    known = [dict(partition) for partition in extent.partitions]
+    if all(field in partition for partition in known):
+        return len({partition[field] for partition in known})
+    return min(_spread(field, column_type, extent), extent.rows)
+
+
+def _spread(field: PartitionField, column_type: str, extent: Extent) -> int:
+    if field.transform == "bucket":
+        return field.width or 1
+    if field.column not in extent.bounds:
+        return 2 if column_type == "boolean" else 1
+    low, high = extent.bounds[field.column]
+    if field.transform in _UNIT_DAYS:
+        day = 1 if column_type == "date" else _DAY_US
+        return int((high - low) / (day * _UNIT_DAYS[field.transform])) + 1
+    return (high - low) // (field.width or 1) + 1

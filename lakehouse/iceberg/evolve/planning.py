@@ -1,0 +1,184 @@
+"""How a table comes to be what its declaration says: a pure plan, and the two ways in which it is carried out."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from uuid import uuid4
+
+from lakehouse.errors import EvolutionRefused, PendingChanges
+from lakehouse.iceberg.commit.lock import table_lock
+from lakehouse.iceberg.commit.retry import REF_ATTEMPTS, Failure, classify, pause
+from lakehouse.iceberg.evolve.ddl import statements
+from lakehouse.iceberg.evolve.layout_changes import layout_changes
+from lakehouse.iceberg.evolve.layout_steps import ChangeSortOrder
+from lakehouse.iceberg.evolve.matched_columns import renamed_columns
+from lakehouse.iceberg.evolve.plan_warnings import warnings
+from lakehouse.iceberg.evolve.schema_changes import schema_changes
+from lakehouse.iceberg.evolve.steps import CommitSchema, CreateTable, Refusal, Step
+from lakehouse.iceberg.metadata.commit_properties import Stamp
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, read_history
+from lakehouse.iceberg.metadata.table_state import TableState, read_state
+from lakehouse.tables.table import IcebergTable
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What brings one table to its declaration, in the order that it runs in."""
+
+    table: str
+    steps: tuple[Step, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the table is what its declaration says."""
+        return not self.steps and not self.refusals
+
+    @property
+    def automatic(self) -> tuple[Step, ...]:
+        """The steps that run before a write."""
+        return tuple(step for step in self.steps if step.automatic)
+
+    @property
+    def waiting(self) -> tuple[Step, ...]:
+        """The steps that wait for `lakehouse apply`."""
+        return tuple(step for step in self.steps if not step.automatic)
+
+    def describe(self) -> list[str]:
+        """Say in one line each what runs, what waits, what is refused and what is worth knowing."""
+        return [
+            *(step.describe() for step in self.automatic),
+            *(f"{step.describe()} (by lakehouse apply)" for step in self.waiting),
+            *(f"refused: {refusal}" for refusal in self.refusals),
+            *(f"warning: {warning}" for warning in self.warnings),
+        ]
+
+
+def plan(table: IcebergTable, state: TableState | None) -> Plan:
+    """Compare a declaration with what the table is; `state` is None where there is no table."""
+    if state is None:
+        return Plan(table.name, tuple(_creation(table)), (), tuple(warnings(table, state)))
+    changes = [*schema_changes(table, state), *layout_changes(table, state, renamed_columns(table, state))]
+    steps = [change for change in changes if isinstance(change, Step)]
+    if not state.schema_is_committed:
+        steps.append(CommitSchema())
+    return Plan(
+        table=table.name,
+        steps=tuple(_unhindered(step, state) for step in sorted(steps, key=lambda step: step.rank)),
+        refusals=tuple(change for change in changes if isinstance(change, Refusal)),
+        warnings=tuple(warnings(table, state)),
+    )
+
+
+def ensure(engine: Engine, table: IcebergTable, run_id: str = "") -> Plan:
+    """Create the table, or make the changes that are safe for readers; runs in the table's lock, before a write.
+
+    Starts no Spark where nothing is to be done.
+    :returns: the plan as it was found; steps that wait without blocking writes are still waiting.
+    :raises EvolutionRefused: when a declared change would lose data or break readers.
+    :raises PendingChanges: when a rename or a drop waits for `lakehouse apply`.
+    """
+    return _carry_out(engine, table, run_id, _automatic_steps)
+
+
+def apply(engine: Engine, table: IcebergTable, run_id: str = "") -> Plan:
+    """Make all declared changes, those that wait for a person too; takes the table's lock.
+
+    :returns: the plan as it was found, all of it carried out.
+    :raises EvolutionRefused: when a declared change would lose data or break readers; then nothing is changed.
+    """
+    if (found := plan_now(engine, table)).is_empty:
+        return found
+    with table_lock(engine, table.name):
+        done = _carry_out(engine, table, run_id, _all_steps)
+    return replace(done, warnings=found.warnings)
+
+
+def plan_now(engine: Engine, table: IcebergTable) -> Plan:
+    """Plan from the table's current metadata, for people: warnings look at what the table holds; starts no JVM."""
+    return plan(table, read_state(engine, table.name, with_extent=bool(table.partitioning)))
+
+
+def _creation(table: IcebergTable) -> list[Step]:
+    order = [ChangeSortOrder(table.sort_fields, automatic=True)] if table.sort_fields else []
+    return [CreateTable(table), *order]
+
+
+def _unhindered(step: Step, state: TableState) -> Step:
+    """Let a step run by itself where there is no file, so no reader, that it could matter to."""
+    return replace(step, automatic=True) if state.is_empty and not step.blocks_writes else step
+
+
+def _automatic_steps(found: Plan) -> tuple[Step, ...]:
+    _refuse(found)
+    blocking = [step for step in found.waiting if step.blocks_writes]
+    if blocking:
+        raise PendingChanges(
+            f"{found.table} is not what its declaration says: {'; '.join(step.describe() for step in blocking)}.",
+            next_step="Look at all changes with `lakehouse plan`, and make them with `lakehouse apply`.",
+        )
+    return found.automatic
+
+
+def _all_steps(found: Plan) -> tuple[Step, ...]:
+    _refuse(found)
+    return found.steps
+
+
+def _refuse(found: Plan) -> None:
+    if found.refusals:
+        raise EvolutionRefused("\n".join(map(str, found.refusals)))
+
+
+def _carry_out(engine: Engine, table: IcebergTable, run_id: str, choose: Callable[[Plan], tuple[Step, ...]]) -> Plan:
+    """Run the chosen steps; after a failure, plan again from what the table has become, and go on from there.
+
+    So a step that another process made, or that was made although its answer got lost, is not made twice.
+    """
+    first = found = plan(table, read_state(engine, table.name))
+    for attempt in range(REF_ATTEMPTS):
+        steps = choose(found)
+        if not steps:
+            return first
+        try:
+            _run(engine, table, steps, run_id)
+            return first
+        except Exception as error:
+            found, failed = plan(table, read_state(engine, table.name)), found
+            if attempt == REF_ATTEMPTS - 1 or (found == failed and classify(error) is Failure.OTHER):
+                error.add_note(f"{table.name} was being changed: {'; '.join(step.describe() for step in steps)}.")
+                raise
+        pause(attempt)
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _run(engine: Engine, table: IcebergTable, steps: tuple[Step, ...], run_id: str) -> None:
+    for step in steps:
+        for statement in statements(step, engine.catalog, table.name):
+            engine.sql(statement)
+    state = read_state(engine, table.name)
+    if state is not None and not state.schema_is_committed:
+        _commit_schema(engine, table, run_id)
+
+
+def _commit_schema(engine: Engine, table: IcebergTable, run_id: str) -> None:
+    name = engine.catalog.sql_name(table.name)
+    stamp = Stamp(
+        kind="evolution",
+        write_id=uuid4().hex,
+        run_id=run_id,
+        inputs=_noted_marks(read_history(engine, table.name)),
+        declaration=table.declaration_hash,
+    )
+    writer = engine.spark.table(name).limit(0).writeTo(name)
+    for key, value in stamp.to_summary().items():
+        writer = writer.option(f"snapshot-property.{key}", value)
+    writer.append()
+
+
+def _noted_marks(history: History) -> dict[str, int]:
+    """Return the watermarks that a property notes for the current snapshot: they would lapse with a new one."""
+    noted = json.loads(history.properties.get(UNCHANGED_PROPERTY, "{}")).get("inputs", {})
+    return {source: mark for source in noted if (mark := history.watermark(source)) is not None}

@@ -1,0 +1,102 @@
+"""What makes one schema, partition spec or sort order of a table another: pure, by field ids."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.evolve.steps import Path, dotted
+from lakehouse.iceberg.metadata.column_order import moves
+from lakehouse.iceberg.metadata.table_state import column_type
+from lakehouse.tables.partitioning import PartitionField, SortField
+
+if TYPE_CHECKING:
+    from pyiceberg.partitioning import PartitionField as PartitionFieldOfIceberg
+    from pyiceberg.partitioning import PartitionSpec
+    from pyiceberg.schema import Schema
+    from pyiceberg.table.sorting import SortField as SortFieldOfIceberg
+    from pyiceberg.table.sorting import SortOrder
+    from pyiceberg.types import IcebergType, NestedField
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that became another; `before` or `after` is empty where there was or is nothing."""
+
+    what: str
+    """Such as `column added`, `column renamed`, `type widened`, `partitioning changed`."""
+    name: str = ""
+    """The column, or the path to a field inside one, as it is called after the change."""
+    before: str = ""
+    after: str = ""
+
+
+def schema_difference(before: "Schema", after: "Schema") -> list[Change]:
+    """Return how the columns of two schemas differ, at each depth of a struct."""
+    return list(_fields((), before.fields, after.fields))
+
+
+def partition_terms(spec: "PartitionSpec", schema: "Schema") -> str:
+    """Write a partition spec as it is declared: `days(d), bucket(10, id)`; empty for none."""
+    terms = (_term(field, schema) for field in spec.fields)
+    return ", ".join(str(term) for term in terms if term)
+
+
+def sort_terms(order: "SortOrder", schema: "Schema") -> str:
+    """Write a sort order as it is declared: `d desc nulls last, id asc nulls first`; empty for none."""
+    terms = (
+        SortField(term, field.direction.name == "DESC", field.null_order.name == "NULLS_FIRST")
+        for field in order.fields
+        if (term := _term(field, schema))
+    )
+    return ", ".join(map(str, terms))
+
+
+def _term(field: "PartitionFieldOfIceberg | SortFieldOfIceberg", schema: "Schema") -> PartitionField | None:
+    column = schema.find_column_name(field.source_id)
+    return PartitionField.of_metadata(str(field.transform), column) if column else None
+
+
+def _fields(path: Path, before: "Sequence[NestedField]", after: "Sequence[NestedField]") -> Iterator[Change]:
+    earlier, later = ({field.field_id: field for field in fields} for fields in (before, after))
+    for field_id, field in earlier.items():
+        if field_id not in later:
+            yield Change("column dropped", dotted((*path, field.name)), before=str(column_type(field.field_type)))
+    for field_id, field in later.items():
+        if field_id in earlier:
+            yield from _field(path, earlier[field_id], field)
+        else:
+            yield Change("column added", dotted((*path, field.name)), after=str(column_type(field.field_type)))
+    yield from _moves(path, earlier, later)
+
+
+def _field(path: Path, before: "NestedField", after: "NestedField") -> Iterator[Change]:
+    name = dotted((*path, after.name))
+    if before.name != after.name:
+        yield Change("column renamed", name, before.name, after.name)
+    yield from _types((*path, after.name), before.field_type, after.field_type)
+    if (before.doc or "") != (after.doc or ""):
+        yield Change("comment changed", name, before.doc or "", after.doc or "")
+    if before.required != after.required:
+        yield Change("may be NULL" if before.required else "may not be NULL", name)
+
+
+def _types(path: Path, before: "IcebergType", after: "IcebergType") -> Iterator[Change]:
+    from pyiceberg.types import ListType, MapType, StructType
+
+    if isinstance(before, StructType) and isinstance(after, StructType):
+        yield from _fields(path, before.fields, after.fields)
+    elif isinstance(before, ListType) and isinstance(after, ListType):
+        yield from _types((*path, "element"), before.element_type, after.element_type)
+    elif isinstance(before, MapType) and isinstance(after, MapType):
+        yield from _types((*path, "key"), before.key_type, after.key_type)
+        yield from _types((*path, "value"), before.value_type, after.value_type)
+    elif before != after:
+        # Iceberg changes a type only to a wider one.
+        yield Change("type widened", dotted(path), str(column_type(before)), str(column_type(after)))
+
+
+def _moves(path: Path, earlier: "dict[int, NestedField]", later: "dict[int, NestedField]") -> Iterator[Change]:
+    names = {str(field_id): field.name for field_id, field in later.items()}
+    stayed = [str(field_id) for field_id in earlier if field_id in later]
+    for moved, after in moves(stayed, [str(field_id) for field_id in later if field_id in earlier]):
+        yield Change("column moved", dotted((*path, names[moved])), after=f"after {names[after]}" if after else "first")

@@ -1,0 +1,132 @@
+"""How a table's columns and layout came to be: what changed, when, and in which run; no JVM, no scan of data.
+
+Columns are told from the schemas of main's snapshots: so each change stands with the commit that it came with, and what
+no reader ever saw is left out. Partitioning and sort order leave no mark in a snapshot: they are told from the earlier
+metadata files, for as long as the table keeps these, and only where they were ever changed.
+"""
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.evolve.schema_difference import Change, partition_terms, schema_difference, sort_terms
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import Snapshot, history_of, moment
+
+if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata
+
+
+@dataclass(frozen=True)
+class SchemaChange:
+    """One change of a table, and what is known of its time.
+
+    `at` is None where the metadata that would tell is no longer kept. `snapshot` is the first that has the change; None
+    where there is none yet, and for partitioning and sort order, which come without one.
+    """
+
+    change: Change
+    at: datetime | None
+    snapshot: Snapshot | None = None
+
+    @property
+    def run_id(self) -> str:
+        """The Dagster run that made the snapshot; empty where none did."""
+        stamp = self.snapshot.stamp if self.snapshot else None
+        return stamp.run_id if stamp else ""
+
+
+def read_schema_history(engine: Engine, table: str) -> list[SchemaChange]:
+    """Return the changes of a table's columns, partitioning and sort order, oldest first; of unknown time before all.
+
+    :raises TableNotFound: when the catalog has no such table.
+    """
+    loaded = engine.catalog.load(table)
+    found = [*_columns(table, loaded), *_layout(loaded)]
+    # The sort keeps the order of what came with one commit.
+    return sorted(found, key=lambda change: change.at.timestamp() if change.at else 0.0)
+
+
+def _columns(name: str, table: "Table") -> Iterator[SchemaChange]:
+    history, schemas = history_of(name, table), table.schemas()
+    seen = history.line[::-1]
+    made = {snapshot_id: at for at, snapshot_id in reversed(history.log)}
+    latest = yield from _beginning(table, seen)
+    for snapshot in seen:
+        schema_id = latest if snapshot.schema_id is None else snapshot.schema_id
+        at = made.get(snapshot.snapshot_id, snapshot.committed_at)
+        yield from _differences(schemas, latest, schema_id, at, snapshot)
+        latest = schema_id
+    # What no snapshot has yet came with the last update of the metadata, or before it.
+    yield from _differences(schemas, latest, table.metadata.current_schema_id, moment(table.metadata.last_updated_ms))
+
+
+def _beginning(table: "Table", seen: Sequence[Snapshot]) -> Generator[SchemaChange, None, int]:
+    """Yield the creation, and what is known from before the first snapshot that is kept; return the schema by then."""
+    schemas = table.schemas()
+    known = [snapshot.schema_id for snapshot in seen if snapshot.schema_id is not None]
+    if not seen or seen[0].parent_id is None:
+        first = known[0] if known else table.metadata.current_schema_id
+        times = [entry.timestamp_ms for entry in table.metadata.metadata_log] or [table.metadata.last_updated_ms]
+        # The first branch of a table without a snapshot makes an empty one, which nobody stamped.
+        written = next((snapshot for snapshot in seen if snapshot.stamp or snapshot.rows), None)
+        yield SchemaChange(_creation(schemas[first]), moment(min(times)), written)
+        return first
+    # The first snapshots have expired: what came with them is still known, but not when.
+    earlier = [schema_id for schema_id in sorted(schemas) if not known or schema_id <= known[0]]
+    yield SchemaChange(_creation(schemas[earlier[0]]), None)
+    for before, after in pairwise(earlier):
+        yield from _differences(schemas, before, after, None)
+    return earlier[-1]
+
+
+def _creation(schema: "Schema") -> Change:
+    return Change("table created", after=f"{len(schema.fields)} columns")
+
+
+def _differences(
+    schemas: "dict[int, Schema]", before: int, after: int, at: datetime | None, snapshot: Snapshot | None = None
+) -> Iterator[SchemaChange]:
+    if before != after:
+        for change in schema_difference(schemas[before], schemas[after]):
+            yield SchemaChange(change, at, snapshot)
+
+
+def _layout(table: "Table") -> Iterator[SchemaChange]:
+    if len(table.specs()) == 1 and len(table.sort_orders()) == 1:
+        return
+    for before, after in pairwise(_metadata_versions(table)):
+        at = moment(after.last_updated_ms)
+        for change in _layout_difference(before, after):
+            yield SchemaChange(change, at)
+
+
+def _layout_difference(before: "TableMetadata", after: "TableMetadata") -> Iterator[Change]:
+    if before.default_spec_id != after.default_spec_id:
+        yield Change("partitioning changed", "", _partitioning(before), _partitioning(after))
+    if before.default_sort_order_id != after.default_sort_order_id:
+        yield Change("sort order changed", "", _sort_order(before), _sort_order(after))
+
+
+def _partitioning(metadata: "TableMetadata") -> str:
+    return partition_terms(metadata.spec(), metadata.schema())
+
+
+def _sort_order(metadata: "TableMetadata") -> str:
+    order = metadata.sort_order_by_id(metadata.default_sort_order_id)
+    return sort_terms(order, metadata.schema()) if order else ""
+
+
+def _metadata_versions(table: "Table") -> "Iterator[TableMetadata]":
+    """Yield the earlier metadata files that are there, oldest first, and the current one."""
+    from pyiceberg.serializers import FromInputFile
+
+    for entry in table.metadata.metadata_log:
+        file = table.io.new_input(entry.metadata_file)
+        if file.exists():
+            yield FromInputFile.table_metadata(file)
+    yield table.metadata

@@ -1,0 +1,151 @@
+"""Where the tables are registered: one catalog, opened by Spark to write and by PyIceberg to look without a JVM."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from lakehouse.errors import TableNotFound
+from lakehouse.iceberg.metadata.catalog_file import require_catalog_file
+from lakehouse.iceberg.metadata.damaged_metadata import explain_catalog, explain_table
+from lakehouse.settings import Settings
+from lakehouse.tables.quoting import identifier
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog as PyIcebergCatalog
+    from pyiceberg.table import Table
+
+CATALOG_NAME = "lakehouse"
+_SQLITE_OPTIONS = "journal_mode=WAL&busy_timeout=30000"
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """One Iceberg catalog, as both of its clients need it described.
+
+    `spark` holds the catalog's Spark properties, without their `spark.sql.catalog.<name>.` prefix;
+    `pyiceberg` holds PyIceberg's.
+    """
+
+    name: str
+    spark: Mapping[str, str]
+    pyiceberg: Mapping[str, str] = field(default_factory=dict)
+    _read: dict[str, "Table"] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, settings: Settings, name: str = CATALOG_NAME) -> "Catalog":
+        """Describe the catalog of a deployment: SQLite in the home, or Glue and S3.
+
+        :raises CatalogDamaged: when the file in the home is no database, or missing beside tables.
+        """
+        return _glue(settings, name) if settings.deployment == "aws" else _embedded(settings, name)
+
+    @property
+    def spark_configuration(self) -> dict[str, str]:
+        """The settings that make a Spark session know this catalog; they may be set on a running session."""
+        prefix = f"spark.sql.catalog.{self.name}"
+        named = {f"{prefix}.{key}": value for key, value in self.spark.items()}
+        return {prefix: "org.apache.iceberg.spark.SparkCatalog", **named}
+
+    def sql_name(self, table: str, *, branch: str | None = None) -> str:
+        """Return the quoted name of `namespace.table`, or of a branch of it, in Spark SQL."""
+        parts = [self.name, *table.split(".")]
+        return identifier(*parts, f"branch_{branch}") if branch else identifier(*parts)
+
+    @cached_property
+    def client(self) -> "PyIcebergCatalog":
+        """PyIceberg's view of the catalog."""
+        from pyiceberg.catalog import load_catalog
+
+        with explain_catalog(self.place):
+            return load_catalog(self.name, **self.pyiceberg)
+
+    @property
+    def place(self) -> str:
+        """Where the catalog is, in words for people."""
+        return self.pyiceberg.get("uri", "AWS Glue").removeprefix("sqlite:///")
+
+    def load(self, table: str) -> "Table":
+        """Read a table's current metadata; a file of it, which no commit changes, is parsed once.
+
+        :raises TableNotFound: when the catalog has none of this name.
+        :raises TableDamaged: when its metadata file is missing, or cannot be read.
+        :raises CatalogDamaged: when the catalog itself cannot be read.
+        """
+        from pyiceberg.table import Table
+
+        with explain_catalog(self.place), explain_table(table):
+            read = self._read.get(table)
+            if read is None or read.metadata_location != self._metadata_location(table):
+                read = self._read[table] = self.client.load_table(table)
+            # Another object each time, since a commit through one moves it to the metadata that it wrote.
+            return Table(read.name(), read.metadata, read.metadata_location, read.io, self.client, read.config)
+
+    def has(self, table: str) -> bool:
+        """Whether the table is there."""
+        try:
+            self.load(table)
+        except TableNotFound:
+            return False
+        return True
+
+    def _metadata_location(self, table: str) -> str | None:
+        """Ask where a table's metadata is now, of a catalog that tells it without reading it; None of others."""
+        from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+        from sqlalchemy import select
+
+        if not isinstance(self.client, SqlCatalog):
+            return None
+        namespace, _, name = table.rpartition(".")
+        pointer = select(IcebergTables.metadata_location).where(
+            IcebergTables.catalog_name == self.client.name,
+            IcebergTables.table_namespace == namespace,
+            IcebergTables.table_name == name,
+        )
+        with self.client.engine.connect() as connection:
+            return connection.scalar(pointer)
+
+    def tables(self) -> list[str]:
+        """Names of all tables, sorted."""
+        with explain_catalog(self.place):
+            namespaces = self.client.list_namespaces()
+            return sorted(".".join(name) for namespace in namespaces for name in self.client.list_tables(namespace))
+
+
+def _embedded(settings: Settings, name: str) -> Catalog:
+    # The file must have a folder before either client opens it.
+    settings.make_home()
+    file = settings.home / "catalog.db"
+    require_catalog_file(file, settings.home / "warehouse")
+    return Catalog(
+        name,
+        spark={
+            "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
+            "uri": f"jdbc:sqlite:{file}?{_SQLITE_OPTIONS}",
+            "warehouse": settings.warehouse,
+            "jdbc.schema-version": "V1",
+            # With a cache, commits of other processes are seen up to 30 s late.
+            "cache-enabled": "false",
+            "unique-table-location": "true",
+        },
+        pyiceberg={"type": "sql", "uri": f"sqlite:///{file}", "warehouse": settings.warehouse},
+    )
+
+
+def _glue(settings: Settings, name: str) -> Catalog:
+    spark = {
+        "catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
+        "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
+        "warehouse": settings.warehouse,
+        "cache-enabled": "false",
+        "unique-table-location": "true",
+    }
+    pyiceberg = {"type": "glue", "warehouse": settings.warehouse}
+    if settings.region:
+        spark["client.region"] = settings.region
+        pyiceberg |= {"glue.region": settings.region, "s3.region": settings.region}
+    if settings.endpoint_url:
+        endpoint = settings.endpoint_url
+        spark |= {"glue.endpoint": endpoint, "s3.endpoint": endpoint, "s3.path-style-access": "true"}
+        pyiceberg |= {"glue.endpoint": endpoint, "s3.endpoint": endpoint, "s3.force-virtual-addressing": "false"}
+    return Catalog(name, spark, pyiceberg)

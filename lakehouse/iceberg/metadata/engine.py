@@ -1,0 +1,35 @@
+"""What the machinery works with: a catalog, a Spark session on demand, and a place for locks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lakehouse.iceberg.metadata.catalog import Catalog
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One catalog and the Spark that computes its tables.
+
+    `session` is called only when Spark is needed: what PyIceberg can answer starts no JVM.
+    `lock_dir` holds one lock file for each table; processes that share it take turns.
+    `masking_key` keys the hash that personal values are shown as.
+    """
+
+    catalog: Catalog
+    session: "Callable[[], SparkSession]"
+    lock_dir: Path
+    masking_key: bytes
+
+    @property
+    def spark(self) -> "SparkSession":
+        """The Spark session, started on first use; it knows the catalog."""
+        return self.session()
+
+    def sql(self, statement: str, **parameters: Any) -> "DataFrame":
+        """Run a Spark SQL statement; `parameters` are named ones (`:name`)."""
+        return self.spark.sql(statement, args=parameters) if parameters else self.spark.sql(statement)

@@ -1,0 +1,48 @@
+"""The files that readers of a table need and that are not there: deleted by hand, or lost with a disk."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.manifests import read_manifests
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import ManifestFile
+    from pyiceberg.table import Table
+
+_AT_ONCE = 16
+"""How many files are asked for at a time; on S3 each takes some milliseconds."""
+
+
+def missing_files(catalog: Catalog, table: str) -> list[str]:
+    """Return the files of a table's current snapshot that are not there, the first ones of each kind first.
+
+    Where a manifest is missing, what it lists cannot be told.
+
+    :raises TableDamaged: when its metadata file is missing, or cannot be read.
+    """
+    loaded = catalog.load(table)
+    snapshot = loaded.current_snapshot()
+    if snapshot is None:
+        return []
+    if lists := _missing(loaded, [snapshot.manifest_list]):
+        return lists
+    manifests = read_manifests(loaded)
+    gone = _missing(loaded, [one.manifest_path for one in manifests])
+    there = [one for one in manifests if one.manifest_path not in gone]
+    return gone + _missing(loaded, list(_listed(loaded, there)))
+
+
+def _listed(table: "Table", manifests: "list[ManifestFile]") -> Iterator[str]:
+    for manifest in manifests:
+        for entry in manifest.fetch_manifest_entry(table.io):
+            yield entry.data_file.file_path
+
+
+def _missing(table: "Table", paths: list[str]) -> list[str]:
+    def is_there(path: str) -> bool:
+        return table.io.new_input(path).exists()
+
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="doctor") as pool:
+        return [path for path, found in zip(paths, pool.map(is_there, paths), strict=True) if not found]

@@ -1,0 +1,39 @@
+"""Spans of a column's values, each half-open: joined where they touch, and as the predicate of the rows within."""
+
+from collections.abc import Iterable
+from datetime import date, datetime
+
+from lakehouse.tables.quoting import identifier, literal
+
+Bound = date | datetime | int
+Span = tuple[Bound, Bound]
+"""The first value of a span, and the first after it."""
+
+
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """Return the spans in order, those that touch or overlap made one."""
+    found: list[Span] = []
+    for low, high in sorted(spans):  # type: ignore[type-var]
+        if found and low <= found[-1][1]:  # type: ignore[operator]
+            found[-1] = (found[-1][0], max(high, found[-1][1]))  # type: ignore[type-var]
+        else:
+            found.append((low, high))
+    return found
+
+
+def within(column: str, spans: Iterable[Span]) -> list[str]:
+    """Return for each span the SQL predicate of the rows whose column lies in it."""
+    name = identifier(column)
+    return [f"({name} >= {literal(low)} AND {name} < {literal(high)})" for low, high in spans]
+
+
+def text(bound: Bound) -> str:
+    """Write a bound of a partition as text that sorts and reads back."""
+    return str(bound) if isinstance(bound, int) else bound.isoformat()
+
+
+def bound(text: str) -> Bound:
+    """Read a bound of a partition back from its text."""
+    if text.lstrip("-").isdigit():
+        return int(text)
+    return datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)

@@ -1,0 +1,78 @@
+"""Who writes, and which partitions the writing is about."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from lakehouse.iceberg.metadata.all_partitions import AllPartitions, parts_within, span_of
+from lakehouse.iceberg.metadata.value_ranges import Bound, Span, joined, within
+from lakehouse.tables.quoting import identifier, literals
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """The partitions of a run.
+
+    `values` are their names as text, for stamps and metadata.
+    `ranges` are half-open `[low, high)` bounds where partitions are spans of a column; else `values` are its values.
+    `every` are all partitions that there are, of this run or another; None where they are not known.
+    """
+
+    values: tuple[str, ...]
+    ranges: tuple[Span, ...] = ()
+    every: AllPartitions | None = None
+
+    def predicate(self, column: str) -> str:
+        """Return the SQL predicate of the rows whose `column` lies in these partitions."""
+        if not self.ranges:
+            return f"{identifier(column)} IN {literals(self.values)}"
+        spans = within(column, self.spans)
+        return spans[0] if len(spans) == 1 else f"({' OR '.join(spans)})"
+
+    def outside(self, column: str) -> str:
+        """Return the SQL predicate of the rows whose `column` lies in none of these partitions, or is NULL."""
+        return f"({identifier(column)} IS NULL OR NOT ({self.predicate(column)}))"
+
+    @cached_property
+    def spans(self) -> list[Span]:
+        """The ranges, those that touch joined."""
+        return joined(self.ranges)
+
+    def has(self, value: Bound | str | None) -> bool:
+        """Whether a value lies in these partitions; a day does with all its moments that are in any there is."""
+        if value is None or not self.ranges:
+            return value is not None and str(value) in self.values
+        every = self.every.spans if self.every else [span_of(value, self.ranges[0][0])]
+        asked = parts_within(value, every)
+        return bool(asked) and all(
+            any(low <= part[0] and part[1] <= high for low, high in self.spans) for part in asked
+        )  # type: ignore[operator]
+
+    def touches(self, value: Bound | str | None) -> bool:
+        """Whether a value lies in one of these partitions, a day with any of its moments."""
+        return bool(parts_within(value, self.spans)) if self.ranges and value is not None else self.has(value)
+
+    def is_one(self, value: Bound | str | None) -> bool:
+        """Whether a value lies in any partition that there is, of this run or another."""
+        return value is not None and (self.every is None or self.every.has(value))
+
+
+@dataclass(frozen=True)
+class Run:
+    """The run that a write belongs to: its id in Dagster, and its partitions where it has any.
+
+    `anew` says that these are computed from all their rows, and not from what they hold and what came since.
+    """
+
+    run_id: str = ""
+    partitions: Partitions | None = None
+    anew: bool = True
+
+    @property
+    def partition_values(self) -> tuple[str, ...]:
+        """Names of the partitions; empty where the run has none."""
+        return self.partitions.values if self.partitions else ()
+
+
+def within_partitions(partitions: Partitions | None, by: str | None) -> str | None:
+    """Return the SQL predicate of the rows whose column `by` lies in some partitions; None where that is all."""
+    return partitions.predicate(by) if partitions and by else None

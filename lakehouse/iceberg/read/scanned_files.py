@@ -1,0 +1,68 @@
+"""How much of a table a read touches: files and bytes, of all that there are; told by metadata, without a scan."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.metadata.changed_partitions import partition_fields
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import History, history_of
+from lakehouse.iceberg.metadata.manifests import read_files
+from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.metadata.write_result import Pin, Scanned
+from lakehouse.iceberg.read.inputs import Input
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+
+def with_scanned(engine: Engine, inputs: Mapping[str, Input], pins: Mapping[str, Pin], run: Run) -> dict[str, Pin]:
+    """Return the pins, each with how much of its table is read; without it where the metadata does not tell."""
+    return {name: replace(pin, scanned=_scanned(engine, inputs[name], pin, run)) for name, pin in pins.items()}
+
+
+def _scanned(engine: Engine, given: Input, pin: Pin, run: Run) -> Scanned | None:
+    if pin.snapshot_id is None or given.mode == "changed_keys" or (given.mode == "standing" and given.outside):
+        return None
+    table = engine.catalog.load(pin.table)
+    history = history_of(pin.table, table)
+    head = history.snapshots[pin.snapshot_id]
+    total_files, total_bytes = head.count("total-data-files"), head.count("total-files-size")
+    if given.mode == "standing" and not pin.rows:
+        files = size = 0
+    elif pin.since_snapshot_id is not None:
+        files, size = _appended(history, pin.since_snapshot_id, pin.snapshot_id)
+    elif given.by and run.partitions:
+        found = _in_partitions(table, pin.snapshot_id, given, run)
+        if found is None:
+            return None
+        files, size = found
+    else:
+        files, size = total_files, total_bytes
+    return Scanned(files, total_files, size, total_bytes)
+
+
+def _appended(history: History, since: int, until: int) -> tuple[int, int]:
+    added = history.between(since, until)
+    assert added is not None
+    appends = [snapshot for snapshot in added if snapshot.operation == "append"]
+    return (
+        sum(found.count("added-data-files") for found in appends),
+        sum(found.count("added-files-size") for found in appends),
+    )
+
+
+def _in_partitions(table: "Table", snapshot_id: int, given: Input, run: Run) -> tuple[int, int] | None:
+    """Return the files and bytes in the run's partitions, or outside; None where partitions do not tell."""
+    assert given.by is not None
+    assert run.partitions is not None
+    fields = partition_fields(table, given.by)
+    files = size = 0
+    for file in read_files(table, snapshot_id):
+        field = fields.get(file.spec_id)
+        if field is None:
+            return None
+        value = file.partition[field.name]
+        if not run.partitions.has(value) if given.outside else run.partitions.touches(value):
+            files, size = files + 1, size + file.size_bytes
+    return files, size

@@ -1,0 +1,28 @@
+"""What has yet to be computed, told by what the tables hold: no lost event can hide it, and no JVM is needed."""
+
+from collections.abc import Iterable
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
+
+
+def is_behind(engine: Engine, target: str, sources: Iterable[str]) -> bool:
+    """Whether a table was not yet computed from what its sources now hold."""
+    known = read_history(engine, target) if engine.catalog.has(target) else None
+    return any(has_news(read_history(engine, name), known) for name in sources if engine.catalog.has(name))
+
+
+def has_news(source: History, target: History | None) -> bool:
+    """Whether rows of a source changed since the target was last computed from it."""
+    if source.main is None:
+        return False
+    since = target.watermark(source.table) if target else None
+    if since is None:
+        return source.main.rows > 0
+    added = source.between(since, source.main.snapshot_id)
+    return added is None or any(_changes_rows(snapshot) for snapshot in added)
+
+
+def _changes_rows(snapshot: Snapshot) -> bool:
+    # Compaction replaces files and no rows; an evolution commits nothing but its stamp.
+    return snapshot.operation != "replace" and bool(snapshot.count("added-records") + snapshot.count("deleted-records"))

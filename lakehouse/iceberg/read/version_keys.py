@@ -1,0 +1,49 @@
+"""Where the versions of one thing are found: their keys as delivered, and the partitions that hold them."""
+
+from typing import TYPE_CHECKING
+
+from lakehouse.tables.quoting import identifier
+from lakehouse.tables.table import IcebergTable, Versions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def key_locations(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "DataFrame":
+    """Return key and partition column of a partitioned table's rows that have any of some keys; reads no more."""
+    assert table.overwritten_by is not None
+    of = list(declared_versions(table).of)
+    return rows.selectExpr(*map(identifier, dict.fromkeys((*of, table.overwritten_by)))).join(keys, of, "left_semi")
+
+
+def key_terms(table: IcebergTable, frame: "DataFrame") -> list[str]:
+    """Return what to select of delivered rows for the key whose versions the table holds one of, in its types."""
+    casts = delivered_casts(table, frame)
+    return [f"{casts.get(name, identifier(name))} AS {identifier(name)}" for name in declared_versions(table).of]
+
+
+def newest_sql(table: IcebergTable, raw: str, found: str) -> str:
+    """Return SQL for what tells a newer version from an older one, in the table's type.
+
+    :param raw: SQL of its value as delivered.
+    :param found: the type that it was delivered in.
+    """
+    return _cast_sql(table, declared_versions(table).newest[0], raw, found) or raw
+
+
+def delivered_casts(table: IcebergTable, frame: "DataFrame") -> dict[str, str]:
+    """Return, by column, SQL for the delivered values that a rule of the table says how to read."""
+    casts = {name: _cast_sql(table, name, identifier(name), found) for name, found in frame.dtypes}
+    return {name: sql for name, sql in casts.items() if sql}
+
+
+def _cast_sql(table: IcebergTable, column: str, raw: str, found: str) -> str | None:
+    """Return SQL for a column's delivered value in the table's type; None where it is of that, or no rule casts it."""
+    rule = table.casting_rules.get(column)
+    return rule.cast_sql(raw) if rule and rule.castable_as != found else None
+
+
+def declared_versions(table: IcebergTable) -> Versions:
+    """Return what a version of the table's rows is; for tables that declare it."""
+    assert table.versions is not None
+    return table.versions

@@ -1,0 +1,144 @@
+"""Deliveries that a person took out of a source again, and how that is followed to what was computed from it.
+
+The commit that takes a delivery out says which one; a write whose inputs have such a commit since the table was last
+computed says so too, so that tables that follow from that one know it in turn. Rows that go for another reason, such as
+old ones that a source no longer keeps, leave a merged table as it is.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.metadata.commit_properties import PREFIX, TAKES_OUT
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
+from lakehouse.iceberg.metadata.joins import together
+from lakehouse.iceberg.metadata.table_state import names_at
+from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.read.inputs import Input, read
+from lakehouse.tables.escaping import shown
+from lakehouse.tables.quoting import identifier, literal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_FILE, _SHA256 = f"{PREFIX}rejected-file", f"{PREFIX}rejected-sha256"
+_BY, _WHY = f"{PREFIX}rejected-by", f"{PREFIX}rejected-for"
+_READ_NOW = ("incremental", "latest")
+
+
+@dataclass(frozen=True)
+class RejectedDelivery:
+    """A delivery by its name and the hash of its content."""
+
+    source_file: str
+    sha256: str
+
+    @property
+    def predicate(self) -> str:
+        """The SQL predicate of its rows, in each table that keeps their source."""
+        return f"(_source_file = {literal(self.source_file)} AND _source_sha256 = {literal(self.sha256)})"
+
+    @property
+    def deleted_by(self) -> str:
+        """The SQL predicate to delete its rows by, so that the commit can say why.
+
+        Where a predicate picks whole files, Spark deletes without a look into them, and without the properties that its
+        session has for the snapshot. It cannot know this one to do so.
+        """
+        file, sha256 = literal(self.source_file), literal(self.sha256)
+        pruning = f"_source_file BETWEEN {file} AND {file}"
+        return f"({pruning} AND concat(_source_sha256, _source_file) = concat({sha256}, {file}))"
+
+    def to_summary(self, *, by: str, why: str) -> dict[str, str]:
+        """Return the properties of a snapshot that takes its rows out."""
+        said = {_FILE: self.source_file, _SHA256: self.sha256}
+        return {**said, _BY: by, _WHY: why}
+
+
+def rejection_said(summary: Mapping[str, str]) -> str:
+    """Say who rejected which delivery and why, by the summary of a snapshot; nothing where it took none out."""
+    if _BY not in summary:
+        return ""
+    return f"{summary[_BY]} rejected {shown(summary.get(_FILE, ''))}: {summary.get(_WHY, '')}"
+
+
+@dataclass(frozen=True)
+class TakenOut:
+    """What rejections took out of a source since a table was last computed from it.
+
+    `commits` are the snapshots that did, oldest first, and `since` the one that the table was computed from.
+    """
+
+    source: str
+    since: int
+    until: int
+    commits: tuple[Snapshot, ...]
+
+    @property
+    def deliveries(self) -> list[RejectedDelivery]:
+        """The deliveries that are named; none where the source itself follows others."""
+        named = {(found.summary[_FILE], found.summary[_SHA256]) for found in self.commits if _SHA256 in found.summary}
+        return [RejectedDelivery(*one) for one in sorted(named)]
+
+
+def taken_out(
+    engine: Engine, inputs: Mapping[str, Input], pins: Mapping[str, Pin], target: History
+) -> dict[str, TakenOut]:
+    """Return, by source, what rejections took out of it since the target was last computed; no JVM."""
+    read_now = {given.table: pins[name] for name, given in inputs.items() if given.mode in _READ_NOW}
+    found = {source: _of(engine, pin, target) for source, pin in read_now.items() if source != target.table}
+    return {source: left for source, left in found.items() if left}
+
+
+def _of(engine: Engine, pin: Pin, target: History) -> TakenOut | None:
+    since = target.watermark(pin.table)
+    if since is None or pin.snapshot_id in (None, since):
+        return None
+    assert pin.snapshot_id is not None
+    source = read_history(engine, pin.table)
+    # Where the past was expired, all that is kept of it: what was followed before is followed to nothing.
+    after = source.between(since, pin.snapshot_id) or [*source.ancestors(pin.snapshot_id)][::-1]
+    commits = tuple(found for found in after if _takes_out(found))
+    return TakenOut(pin.table, since, pin.snapshot_id, commits) if commits else None
+
+
+def _takes_out(commit: Snapshot) -> bool:
+    return _SHA256 in commit.summary or commit.summary.get(TAKES_OUT) == "true"
+
+
+def rows_taken_out(engine: Engine, left: TakenOut) -> "DataFrame":
+    """Return the rows that rejections took out of a source, in the columns that it has now."""
+    history = read_history(engine, left.source)
+    named = [_rows_of_delivery(engine, history, left, found) for found in left.commits if _SHA256 in found.summary]
+    followed = [_difference(engine, history, left, found) for found in left.commits if _SHA256 not in found.summary]
+    frames = [frame for frame in (*named, *followed) if frame is not None]
+    return together([read(engine, Pin(left.source, left.until)).where("false"), *frames])
+
+
+def _rows_of_delivery(engine: Engine, history: History, left: TakenOut, commit: Snapshot) -> "DataFrame | None":
+    """Return the rows of a delivery that the table was computed from; those that it had not seen are none of its."""
+    at = left.since if left.since in history.snapshots else commit.parent_id
+    its = RejectedDelivery(commit.summary[_FILE], commit.summary[_SHA256])
+    return None if at not in history.snapshots else _as_now(engine, left, at, its.predicate)
+
+
+def _difference(engine: Engine, history: History, left: TakenOut, commit: Snapshot) -> "DataFrame | None":
+    """Return the rows that a commit replaced or deleted."""
+    if commit.parent_id not in history.snapshots:
+        return None
+    before, after = (_as_now(engine, left, at) for at in (commit.parent_id, commit.snapshot_id))
+    whole = "sha2(to_json(struct(*), map('ignoreNullFields', 'false')), 256) AS __row"
+    return before.selectExpr("*", whole).join(after.selectExpr(whole), "__row", "left_anti").drop("__row")
+
+
+def _as_now(engine: Engine, left: TakenOut, at: int, where: str = "true") -> "DataFrame":
+    """Return a past state of a source by the names and types of the columns that it has now."""
+    names = names_at(engine.catalog.load(left.source), left.until, at)
+    now = read(engine, Pin(left.source, left.until)).schema.fields
+    then = ((field, names.get(field.name)) for field in now)
+    terms = (
+        f"CAST({identifier(past) if past else 'NULL'} AS {field.dataType.simpleString()}) AS {identifier(field.name)}"
+        for field, past in then
+    )
+    return read(engine, Pin(left.source, at), where).selectExpr(*terms)

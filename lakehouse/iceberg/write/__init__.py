@@ -1,0 +1,1 @@
+"""How rows are written: prepared, staged on a branch, audited, published; and what goes to quarantine."""

@@ -1,0 +1,261 @@
+"""One try at an append or an overwrite."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lakehouse.errors import UsageError
+from lakehouse.iceberg.metadata.history import Snapshot
+from lakehouse.iceberg.metadata.write_result import Outcome, Quarantined, RuleResult
+from lakehouse.iceberg.read.inputs import read_main
+from lakehouse.iceberg.rules.audit import audit, count, sample_of
+from lakehouse.iceberg.rules.concurrently import beside
+from lakehouse.iceberg.write import stage
+from lakehouse.iceberg.write.attempt import Attempt
+from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS, Candidate, prepare
+from lakehouse.iceberg.write.publish import publish, refuse, unchanged, with_counts
+from lakehouse.iceberg.write.quarantine import Write, quarantine
+from lakehouse.iceberg.write.refusal_check import judge_refusals, none_refused
+from lakehouse.iceberg.write.rejected_rows import take_out_appended
+from lakehouse.iceberg.write.split_rows import counted, judged, split_rows
+from lakehouse.iceberg.write.staged_rules import judge_candidate, reader_of_others
+from lakehouse.tables.quoting import identifier, literal, literals, with_zone
+from lakehouse.tables.rule import Rule
+from lakehouse.tables.table import Append, OverwritePartitions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def rows_attempt(
+    attempt: Attempt,
+    frame: "DataFrame",
+    number: int,
+    write: Write,
+    arriving: Sequence[tuple[Any, ...]] | None,
+) -> Outcome:
+    """Stage a frame by append or overwrite, audit what it changed, and publish or refuse it."""
+    if isinstance(attempt.table.write, Append):
+        return _append_attempt(attempt, frame, number, write, arriving)
+    candidate = prepare(attempt.table, frame)
+    return _settle(attempt, *_overwrite(attempt, candidate, write), number)
+
+
+def _append_attempt(
+    whole: Attempt,
+    frame: "DataFrame",
+    number: int,
+    write: Write,
+    arriving: Sequence[tuple[Any, ...]] | None,
+) -> Outcome:
+    attempt = take_out_appended(whole)
+    has_less = attempt is not whole
+    rows = _not_landed(attempt, frame, arriving) if attempt.table.once_by else frame
+    if rows is None:
+        return publish(whole, (), None, number) if has_less else unchanged(attempt, (), None, number)
+    split, quarantined = _append(attempt, prepare(attempt.table, rows), write)
+    if not has_less and not _added(attempt):
+        if any(result.blocks for result in split):
+            return refuse(attempt, split, quarantined, number)
+        return unchanged(attempt, split, quarantined, number)
+    return _settle(whole, _audited(attempt, [result.rule for result in split]).with_split(split), quarantined, number)
+
+
+def _append(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[RuleResult], Quarantined | None]:
+    """Stage the rows that break no rule, and look for others only where some are missing.
+
+    Counting a frame reads no column, where it is read from files; evaluating the rules once more would read all theirs.
+    A rule that tolerates some rows, and only counts them, is evaluated on what was staged.
+    """
+    casting = [rule for rule in attempt.table.casting_rules.values() if rule.on_failure != "quarantine"]
+    blocking = [rule for rule in attempt.table.row_rules if rule.on_failure == "block" and rule.tolerates_nothing]
+    rules = [*attempt.table.quarantining_rules, *blocking]
+    stage.append(attempt, candidate.accepted(candidate.frame.where(f"NOT {candidate.broken(blocking)}")))
+    if not rules and not casting:
+        return [], None
+    total = candidate.frame.count()
+    has_all = total == _added(attempt) and all(rule in rules for rule in casting)
+    if has_all and not attempt.decided.is_any:
+        return [*(RuleResult(rule, 0, total) for rule in rules), *none_refused(attempt.table, total)], None
+    judged_now = [*attempt.table.quarantining_rules, *casting]
+    given = split_rows(candidate, candidate.frame, count(candidate.frame, counted(candidate, judged_now)))
+    split = [*judged(attempt, candidate, given, judged_now), *judge_refusals(attempt, candidate, given)]
+    quarantined = quarantine(attempt, candidate, write, given)
+    refused = quarantined.rows if quarantined else 0
+    if total - refused > _added(attempt):
+        # They belong to the candidate that is refused for them.
+        stage.append(attempt, candidate.accepted(candidate.frame.where(candidate.broken(blocking))))
+    return split, quarantined
+
+
+def _added(attempt: Attempt) -> int:
+    """Return how many rows an append has staged."""
+    return _head(attempt).rows - attempt.base.rows
+
+
+def _head(attempt: Attempt) -> Snapshot:
+    head = attempt.history().head(attempt.branch)
+    assert head is not None
+    return head
+
+
+class _Audited(NamedTuple):
+    """What the rules found in a staged write, what was measured of its rows, and how many these are."""
+
+    results: list[RuleResult]
+    measured: dict[str, float]
+    standing: int
+
+    def with_split(self, split: Sequence[RuleResult]) -> "_Audited":
+        """Return it with what the rules found that the rows were split by."""
+        return self._replace(results=[*split, *self.results])
+
+
+def _overwrite(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[_Audited, Quarantined | None]:
+    """Split the rows, stage the accepted ones and audit them; beside that, the refused ones are published, and shown.
+
+    The frame, often dear to compute, is computed once for both, and kept by a local checkpoint: rows as they are take a
+    third less time than the columns of a cache.
+    """
+    if not attempt.table.quarantining_rules and not attempt.table.casting_rules:
+        stage.overwrite(attempt, candidate.accepted(), _overwritten(attempt))
+        return _audited(attempt), None
+    candidate = candidate.judged()
+    kept = candidate.frame.localCheckpoint(eager=False)
+    rules, spark = attempt.table.row_rules, attempt.engine.spark
+    given = split_rows(candidate, kept, count(kept, counted(candidate, rules)))
+    with (
+        beside(spark, lambda: quarantine(attempt, candidate, write, given)) as quarantined,
+        beside(spark, lambda: judged(attempt, candidate, given, rules)) as split,
+    ):
+        stage.overwrite(attempt, candidate.accepted(kept), _overwritten(attempt))
+        audited = _audited(attempt, rules)
+    results = [*split.result(), *judge_refusals(attempt, candidate, given)]
+    return audited.with_split(results), quarantined.result()
+
+
+def _settle(attempt: Attempt, audited: _Audited, quarantined: Quarantined | None, number: int) -> Outcome:
+    if any(result.blocks for result in audited.results):
+        return refuse(attempt, audited.results, quarantined, number)
+    published = publish(attempt, audited.results, quarantined, number)
+    rows = audited.standing if attempt.run.partitions else None
+    return with_counts(published, measured=audited.measured, partition_row_count=rows)
+
+
+def _audited(attempt: Attempt, split_by: Sequence[Rule] = ()) -> _Audited:
+    """Evaluate the rules on what is staged, but for those that the rows were split by."""
+    head = _head(attempt)
+    known = {rule.name for rule in split_by}
+    rules = [rule for rule in attempt.table.rules if rule.on_failure != "quarantine" and rule.name not in known]
+    found: list[RuleResult] = []
+    measured: dict[str, float] = {}
+    with beside(attempt.engine.spark, lambda: judge_candidate(attempt)) as other:
+        if any(rule.asks_rows for rule in rules) or attempt.table.measured_columns or attempt.table.overwritten_by:
+            changed = _changed_rows(attempt, head)
+            existing = attempt.existing() if isinstance(attempt.table.write, Append) and attempt.base.rows else None
+            read_other = reader_of_others(attempt)
+            found, measured = audit(
+                attempt.engine, attempt.table, changed, [_ANY, *rules], existing, read_other, measure=True
+            )
+    standing = found[0].total_rows if found else 0
+    return _Audited([*found[1:], *other.result(), *_outside(attempt, head, standing)], measured, standing)
+
+
+# Every audit counts the rows that it looked at, also where no rule asks for them.
+_ANY = Rule("__rows", "counts the rows", (), "warn", violated_by="false")
+
+
+def _overwritten(attempt: Attempt) -> str:
+    """Return the predicate of the rows that this run replaces: never what rows the frame happens to hold."""
+    mode = attempt.table.write
+    if not isinstance(mode, OverwritePartitions):
+        return "true"
+    if attempt.run.partitions is None:
+        raise UsageError(
+            f"{attempt.table.name} is written by partitions of {mode.by}, and the run has none.",
+            next_step="Run it for a partition or a range of partitions.",
+        )
+    return attempt.run.partitions.predicate(mode.by)
+
+
+def _changed_rows(attempt: Attempt, head: Snapshot) -> "DataFrame":
+    """Return the rows that the branch changed, and no more."""
+    name = attempt.engine.catalog.sql_name(attempt.table.name)
+    if isinstance(attempt.table.write, Append) and attempt.base.rows:
+        bounds = {"start-snapshot-id": str(attempt.base.snapshot_id), "end-snapshot-id": str(head.snapshot_id)}
+        return attempt.engine.spark.read.format("iceberg").options(**bounds).load(name)
+    rows = attempt.engine.spark.read.option("versionAsOf", str(head.snapshot_id)).table(name)
+    return rows.where(_overwritten(attempt)) if attempt.table.overwritten_by else rows
+
+
+def _outside(attempt: Attempt, head: Snapshot, standing: int) -> list[RuleResult]:
+    """Return what an implicit blocking rule found: rows outside the overwritten partitions are appended in silence."""
+    mode = attempt.table.write
+    if not isinstance(mode, OverwritePartitions):
+        return []
+    written = head.count("added-records")
+    rule = Rule(
+        name="in_partitions",
+        description=f"{mode.by} lies in the run's partitions",
+        columns=(mode.by,),
+        on_failure="block",
+        violated_by=f"NOT coalesce({_overwritten(attempt)}, false)",
+    )
+    outside = written - standing
+    if not outside:
+        return [RuleResult(rule, 0, written)]
+    name = attempt.engine.catalog.sql_name(attempt.table.name)
+    staged = attempt.engine.spark.read.option("versionAsOf", str(head.snapshot_id)).table(name)
+    added = staged.where(rule.predicate()).exceptAll(attempt.existing().where(rule.predicate()))
+    return [RuleResult(rule, outside, written, sample_of(attempt.engine, attempt.table, added))]
+
+
+def _not_landed(attempt: Attempt, frame: "DataFrame", arriving: Sequence[tuple[Any, ...]] | None) -> "DataFrame | None":
+    """Leave out what the table already has, by `once_by`; None where nothing is left for sure."""
+    keys = attempt.table.once_by
+    if attempt.base.rows == 0:
+        return None if arriving is not None and not arriving else frame
+    if arriving is None:
+        there = attempt.existing().selectExpr(*map(identifier, keys)).distinct()
+        on = " AND ".join(f"s.{identifier(key)} <=> t.{identifier(key)}" for key in keys)
+        from pyspark.sql.functions import expr
+
+        left = frame.alias("s").join(there.alias("t"), expr(on), "left_anti")
+        return left if not attempt.decided.rows else left.unionByName(_quarantined(attempt, frame, there, on))
+    arriving = [tuple(map(_in_utc, values)) for values in arriving]
+    landed = _landed(attempt, keys, arriving)
+    if landed >= set(arriving):
+        return None
+    for known in landed:
+        same = " AND ".join(f"{identifier(key)} <=> {literal(value)}" for key, value in zip(keys, known, strict=True))
+        frame = frame.where(f"NOT ({same})")
+    return frame
+
+
+def _quarantined(attempt: Attempt, frame: "DataFrame", there: "DataFrame", on: str) -> "DataFrame":
+    """Return the rows of what landed before that did not land themselves, and are judged once more."""
+    from pyspark.sql.functions import expr
+
+    assert attempt.table.quarantine is not None
+    held = read_main(attempt.engine, attempt.table.quarantine.name).select(*SOURCE_COLUMNS)
+    landed = frame.alias("s").join(there.alias("t"), expr(on), "left_semi")
+    return landed.join(held, list(SOURCE_COLUMNS), "left_semi").select(*frame.columns)
+
+
+def _landed(attempt: Attempt, keys: Sequence[str], arriving: Sequence[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
+    """Return those of the arriving keys that the table has; files are pruned by the keys' bounds and Bloom filters."""
+    if not arriving:
+        return set()
+    among = " AND ".join(
+        f"{identifier(key)} IN {literals(sorted({values[at] for values in arriving}))}" for at, key in enumerate(keys)
+    )
+    rows = attempt.existing().where(among).selectExpr(*map(identifier, keys)).distinct().collect()
+    wall_times = {key for key in keys if attempt.table.is_wall_time(key)}
+    # Spark gives moments to Python in the machine's time.
+    found = {tuple(_in_utc(row[key]) if key in wall_times else with_zone(row[key]) for key in keys) for row in rows}
+    return found & set(arriving)
+
+
+def _in_utc(value: Any) -> Any:
+    """Return a moment as it is written into SQL: one without a zone is in UTC."""
+    return value.replace(tzinfo=UTC) if isinstance(value, datetime) and not value.tzinfo else value

@@ -1,0 +1,104 @@
+"""One try at a write, as a value: where it is staged, what it started from, what it reads, and what it decides anew."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.commit.branch import audit_branch
+from lakehouse.iceberg.metadata.commit_properties import Stamp
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
+from lakehouse.iceberg.metadata.value_ranges import text
+from lakehouse.iceberg.metadata.write_context import Partitions, Run
+from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.read.withdrawn_deliveries import TakenOut
+from lakehouse.tables.table import IcebergTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What a write says anew what becomes of; empty where it reads only what nothing was said of yet."""
+
+    rows: "Sequence[DataFrame]" = ()
+    """The rows of its sources that it looks at, where these keep theirs."""
+    kept: "Sequence[DataFrame]" = ()
+    """All rows of its sources, where any may be gone since the table was last computed."""
+    everything: bool = False
+    """Whether it looks at all that ever came."""
+    partitions: Partitions | None = None
+    """The partitions of which it looks at all rows, where nothing tells these from others."""
+    again: bool = False
+    """Whether it may read rows that were accepted before."""
+    undone: "Sequence[DataFrame]" = ()
+    """Rows that a run took out of the quarantine for a version of them, which it then did not publish."""
+
+    @property
+    def is_any(self) -> bool:
+        """Whether a row may leave the quarantine at all."""
+        return bool(self.rows or self.kept or self.everything or self.partitions)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try at a write: its branch, what it branched off, and what it reads."""
+
+    engine: Engine
+    table: IcebergTable
+    run: Run
+    write_id: str
+    base: Snapshot
+    """The snapshot that the branch started at; that of an empty table has no rows."""
+    pins: Mapping[str, Pin] = field(default_factory=dict)
+    watermarks: Mapping[str, int] = field(default_factory=dict)
+    """By table, the snapshot that the whole target is computed from once this is published."""
+    since: Mapping[str, int] = field(default_factory=dict)
+    """By table, the snapshot after which it was read for the run's partitions; none where they are computed anew."""
+    taken_out: Mapping[str, TakenOut] = field(default_factory=dict)
+    """By table, what rejections took out of it since the target was last computed."""
+    decided: Decided = field(default_factory=Decided)
+    """What this write says anew what becomes of."""
+    leaving: "list[DataFrame]" = field(default_factory=list)
+    """Keys of rows of the quarantine that leave it, once this is published."""
+    left_out: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+    """By table, the values of the rows that belonged to no partition as of the watermark."""
+
+    @property
+    def branch(self) -> str:
+        """The branch that is written."""
+        return audit_branch(self.write_id)
+
+    @property
+    def target(self) -> str:
+        """The branch's quoted name in SQL."""
+        return self.engine.catalog.sql_name(self.table.name, branch=self.branch)
+
+    @property
+    def stamp(self) -> Stamp:
+        """What the commits of this attempt are stamped with."""
+        partitions = self.run.partitions
+        pins = (pin for pin in self.pins.values() if pin.table != self.table.name)
+        return Stamp(
+            kind="write",
+            write_id=self.write_id,
+            run_id=self.run.run_id,
+            partitions=self.run.partition_values,
+            inputs=self.watermarks,
+            declaration=self.table.declaration_hash,
+            read={pin.table: pin.snapshot_id for pin in pins if pin.snapshot_id} if partitions else {},
+            since=self.since,
+            spans=tuple((text(low), text(high)) for low, high in partitions.spans) if partitions else (),
+            takes_out=bool(self.taken_out),
+            left_out=self.left_out,
+        )
+
+    def history(self) -> History:
+        """Read the table's snapshots and refs as they are now."""
+        return read_history(self.engine, self.table.name)
+
+    def existing(self) -> "DataFrame":
+        """Return the rows that the branch started with."""
+        name = self.engine.catalog.sql_name(self.table.name)
+        return self.engine.spark.read.option("versionAsOf", str(self.base.snapshot_id)).table(name)

@@ -1,0 +1,247 @@
+"""One try at a merge: compare first, so that a row that would not change is not rewritten."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lakehouse.iceberg.metadata.joins import FEW, FEW_WHOLE, having
+from lakehouse.iceberg.metadata.write_result import Outcome, RuleResult
+from lakehouse.iceberg.rules.aggregates import measured, measures
+from lakehouse.iceberg.rules.audit import audit, count, figures, sample_of
+from lakehouse.iceberg.rules.keys import KeyRule
+from lakehouse.iceberg.write import stage
+from lakehouse.iceberg.write.attempt import Attempt
+from lakehouse.iceberg.write.prepared_frame import DELETED, Candidate, differs_sql, is_nested, prepare, written_columns
+from lakehouse.iceberg.write.publish import publish, refuse, unchanged, with_counts
+from lakehouse.iceberg.write.quarantine import Write, quarantine
+from lakehouse.iceberg.write.refusal_check import judge_refusals
+from lakehouse.iceberg.write.rejected_rows import Following, with_removed, without_refused
+from lakehouse.iceberg.write.split_rows import Split, counted, judged, split_rows
+from lakehouse.iceberg.write.staged_rules import judge_candidate, reader_of_others
+from lakehouse.tables.measures import RefusedShare
+from lakehouse.tables.quoting import among, counts, identifier, with_zone
+from lakehouse.tables.rule import Rule
+from lakehouse.tables.table import IcebergTable, Merge
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_ACTION = "__action"
+_FEW_VALUES = 1000
+"""Values that files are pruned by; a predicate of more of them takes longer to plan than files to read."""
+_ROWS_OF_A_FILE = 100_000
+"""New rows that a file should have at least; of the small files of a table each reader opens every one."""
+_INSERTED, _UPDATED, _DELETED, _SAME, _KEYS = "__inserted", "__updated", "__deleted", "__same", "__keys"
+
+
+def merge_attempt(
+    attempt: Attempt,
+    mode: Merge,
+    frame: "DataFrame",
+    number: int,
+    write: Write,
+    rejected: Following | None = None,
+) -> Outcome:
+    """Compare a frame with the table by key, stage what is new or different, audit it, and publish or refuse it.
+
+    The compared frame is kept by a local checkpoint for the counts, the quarantine and the merge: the rows that were
+    audited are those that are written, and are computed once. A cached frame would not do: Spark 4.1 resolves the
+    tables in a MERGE's source anew, and fails on those that are read incrementally (`No plan for TableReference`).
+    So is the frame before that, where it is compared with rows at all: how many it has tells how to look for them.
+
+    :param rejected: what rejections took out of the inputs; rows go that were merged of these alone.
+    """
+    candidate, came = prepare(attempt.table, frame).judged(), _Came()
+    if attempt.base.rows:
+        candidate = with_removed(attempt, mode, candidate, rejected) if rejected else candidate
+        candidate = without_refused(attempt, mode, candidate) if attempt.decided.again else candidate
+        candidate = replace(candidate, frame=candidate.frame.localCheckpoint(eager=False))
+        came = _came(mode, candidate)
+    compared, found = _compared(attempt, mode, candidate, came)
+    given = split_rows(candidate, compared, found)
+    results = _results(attempt, mode, candidate, given)
+    quarantined = quarantine(attempt, candidate, write, given)
+    repeated = given.count - given.refused_count - found[_KEYS]
+    if repeated:
+        return refuse(
+            attempt,
+            _with_repeated_keys(attempt, mode, candidate, compared, results, repeated),
+            quarantined,
+            number,
+            staged=False,
+        )
+    inserted, updated, deleted = (found[name] for name in (_INSERTED, _UPDATED, _DELETED))
+    if inserted + updated + deleted == 0:
+        if any(result.blocks for result in results if _is_of_refused(result.rule)):
+            return refuse(attempt, results, quarantined, number, staged=False)
+        return unchanged(attempt, results, quarantined, number)
+    changed = candidate.accepted(compared.where(f"{_ACTION} <> 'same'"))
+    _stage(attempt, mode, changed, came, inserted, updated + deleted)
+    results += _on_other_keys(attempt, mode, changed)
+    results += judge_candidate(attempt)
+    if any(result.blocks for result in results):
+        return refuse(attempt, results, quarantined, number)
+    published = publish(attempt, results, quarantined, number)
+    return with_counts(
+        published, inserted_rows=inserted, updated_rows=updated, removed_rows=deleted, measured=measured(found)
+    )
+
+
+class _Came(NamedTuple):
+    """How many rows are merged, None where that is not known, and which rows of the table, as `t`, they can match."""
+
+    rows: int | None = None
+    near: str = "true"
+
+    @property
+    def is_few(self) -> bool:
+        """Whether one process holds them with ease, as they are."""
+        return self.rows is not None and self.rows < FEW_WHOLE
+
+
+def _came(mode: Merge, candidate: Candidate) -> _Came:
+    if not mode.near:
+        return _Came(candidate.frame.count())
+    found = candidate.frame.groupBy(*map(identifier, mode.near)).count().limit(_FEW_VALUES + 1).collect()
+    if len(found) > _FEW_VALUES:
+        return _Came()
+    predicates = (among(name, {with_zone(row[name]) for row in found}, "t") for name in mode.near)
+    return _Came(sum(row["count"] for row in found), " AND ".join(predicates))
+
+
+def _compared(attempt: Attempt, mode: Merge, candidate: Candidate, came: _Came) -> "tuple[DataFrame, dict[str, Any]]":
+    """Return the candidate's rows, kept, each with what would become of it; and what one query counts of them.
+
+    Iceberg reads rows one by one where a nested column is among them, and many at once where none is. So few rows are
+    compared without these first, and with them only where they are the same in all else.
+    """
+    columns = written_columns(attempt.table)
+    left = {name for name in columns if came.is_few and is_nested(attempt.table, name)} - {*mode.on}
+    first = [name for name in columns if name not in left]
+    aggregates = _aggregates(attempt.table, mode, candidate)
+    compared = _compare(attempt, mode, candidate, came, first).localCheckpoint(eager=False)
+    found = count(compared, aggregates)
+    if left and found[_SAME]:
+        alike = replace(candidate, frame=compared.where(f"{_ACTION} = 'same'").drop(_ACTION))
+        others = compared.where(f"{_ACTION} <> 'same'")
+        compared = others.unionByName(_compare(attempt, mode, alike, came, columns)).localCheckpoint(eager=False)
+        found = count(compared, aggregates)
+    return compared, found
+
+
+def _compare(attempt: Attempt, mode: Merge, candidate: Candidate, came: _Came, columns: Sequence[str]) -> "DataFrame":
+    """Return the candidate's rows, each with what would become of it: insert, update, delete or same.
+
+    :param columns: those that are compared, the keys among them.
+    """
+    from pyspark.sql.functions import broadcast, expr
+
+    goes = identifier(DELETED) if candidate.deletes else "false"
+    if attempt.base.rows == 0:
+        return candidate.frame.selectExpr("*", f"if({goes}, 'same', 'insert') AS {_ACTION}")
+    standing = (
+        attempt.existing().alias("t").where(came.near).selectExpr(*map(identifier, columns), "true AS __standing")
+    )
+    on = " AND ".join(f"s.{identifier(key)} <=> t.{identifier(key)}" for key in mode.on)
+    if came.rows is not None and came.rows < FEW:
+        keys = candidate.frame.selectExpr(*map(identifier, mode.on))
+        standing = having(standing.alias("t"), keys.alias("s"), expr(on), came.rows)
+        standing = broadcast(standing) if came.is_few else standing
+    joined = candidate.frame.alias("s").join(standing.alias("t"), expr(on), "left_outer")
+    differs = [differs_sql(attempt.table, name, "s", "t") for name in columns if name not in mode.on]
+    differ = f"NOT {_is_older(attempt)} AND ({' OR '.join(differs) or 'false'})"
+    action = (
+        f"CASE WHEN {goes} THEN if(t.__standing IS NULL, 'same', 'delete') "
+        f"WHEN t.__standing IS NULL THEN 'insert' WHEN {differ} THEN 'update' ELSE 'same' END"
+    )
+    return joined.selectExpr("s.*", f"{action} AS {_ACTION}")
+
+
+def _is_older(attempt: Attempt) -> str:
+    """Return the SQL predicate that `t` holds a newer version than `s` brings: it stays.
+
+    What was computed from all rows of its inputs, or after a rejection, is the newest of all that is left.
+    """
+    versions, read = attempt.table.versions, [pin for pin in attempt.pins.values() if pin.table != attempt.table.name]
+    reads_all = bool(read) and all(pin.since_snapshot_id is None for pin in read)
+    if versions is None or reads_all or attempt.taken_out:
+        return "false"
+    came, stands = (", ".join(f"{side}.{identifier(name)}" for name in versions.newest) for side in ("s", "t"))
+    return f"(struct({came}) < struct({stands}))"
+
+
+def _aggregates(table: IcebergTable, mode: Merge, candidate: Candidate) -> dict[str, str]:
+    """Return what one query counts: broken rules, refused rows, what becomes of the others, and distinct keys."""
+    refused = candidate.refused_predicate
+    key = f"struct({', '.join(map(identifier, mode.on))})"
+    counting = f"NOT {refused} AND NOT {DELETED}" if candidate.deletes else f"NOT {refused}"
+    return (
+        counted(candidate, table.row_rules)
+        | figures(table, table.rules, counting)
+        | measures(table, f"({counting})")
+        | {
+            _INSERTED: counts(f"NOT {refused} AND {_ACTION} = 'insert'"),
+            _UPDATED: counts(f"NOT {refused} AND {_ACTION} = 'update'"),
+            _DELETED: counts(f"{_ACTION} = 'delete'"),
+            _SAME: counts(f"{_ACTION} = 'same'"),
+            _KEYS: f"count(DISTINCT CASE WHEN NOT {refused} THEN {key} END)",
+        }
+    )
+
+
+def _results(attempt: Attempt, mode: Merge, candidate: Candidate, given: Split) -> list[RuleResult]:
+    accepted_rows = given.count - given.refused_count
+    results = judged(attempt, candidate, given, attempt.table.row_rules)
+    results += judge_refusals(attempt, candidate, given)
+    bounded = [rule for rule in attempt.table.rules if rule.kind == "figures"]
+    results += [RuleResult(rule, 0, accepted_rows, value=given.found[rule.name]) for rule in bounded]
+    return results + [RuleResult(rule, 0, accepted_rows) for rule in attempt.table.rules if _is_key(rule, mode)]
+
+
+def _is_of_refused(rule: Rule) -> bool:
+    """Whether a rule speaks of the rows that go to the quarantine."""
+    return rule.on_failure == "quarantine" or isinstance(rule.measure, RefusedShare)
+
+
+def _with_repeated_keys(
+    attempt: Attempt, mode: Merge, candidate: Candidate, compared: "DataFrame", results: list[RuleResult], repeated: int
+) -> list[RuleResult]:
+    """Say that two rows have one key: a merge cannot tell which one shall win, whatever the rules are."""
+    rule = next(
+        (rule for rule in attempt.table.rules if _is_key(rule, mode) and rule.on_failure == "block"),
+        Rule(
+            "unique_merge_key", f"{', '.join(mode.on)} is unique in what is merged", mode.on, "block", unique_on=mode.on
+        ),
+    )
+    rows = candidate.accepted(compared)
+    sample = sample_of(attempt.engine, attempt.table, KeyRule(rule).broken_rows(rows))
+    failed = RuleResult(rule, repeated, results[0].total_rows if results else repeated, sample)
+    return [failed, *(result for result in results if result.rule.name != rule.name)]
+
+
+def _is_key(rule: Rule, mode: Merge) -> bool:
+    """Whether a rule says of the merge's own key that it is unique, which a merge sees to."""
+    return bool(rule.unique_on) and set(mode.on) <= set(rule.unique_on)
+
+
+def _on_other_keys(attempt: Attempt, mode: Merge, changed: "DataFrame") -> list[RuleResult]:
+    """Evaluate the rules on other keys than the merge's own: unique among the rows merged and those that stay."""
+    rules = [rule for rule in attempt.table.rules if rule.kind == "keys" and not _is_key(rule, mode)]
+    if not rules:
+        return []
+    keys = [identifier(key) for key in mode.on]
+    staying = attempt.existing().join(changed.selectExpr(*keys), list(mode.on), "left_anti")
+    added = changed.where(f"NOT {DELETED}") if DELETED in changed.columns else changed
+    existing = staying if attempt.base.rows else None
+    return audit(attempt.engine, attempt.table, added, rules, existing, reader_of_others(attempt)).results
+
+
+def _stage(attempt: Attempt, mode: Merge, changed: "DataFrame", came: _Came, inserted: int, matched: int) -> None:
+    if matched:
+        stage.merge(attempt, changed, mode, came.near, count=inserted + matched, inserts=inserted > 0)
+        return
+    # Rows that are all new need no look at the table. Each of the tasks writes a file.
+    changed = changed.coalesce(max(1, inserted // _ROWS_OF_A_FILE))
+    stamped = [f"current_timestamp() AS {identifier(mode.stamp)}"] if mode.stamp else []
+    columns = map(identifier, written_columns(attempt.table))
+    stage.append(attempt, changed.selectExpr(*columns, *stamped))

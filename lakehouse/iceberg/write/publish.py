@@ -1,0 +1,125 @@
+"""How a staged write ends: main moves to it, or it is kept aside, or nothing was to be done."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from lakehouse.iceberg.commit import branch
+from lakehouse.iceberg.commit.retry import FenceLost, retry_on_refs
+from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, Snapshot
+from lakehouse.iceberg.metadata.write_result import Published, Quarantined, Refused, RuleResult, Unchanged
+from lakehouse.iceberg.rules.metadata_rules import judge_age
+from lakehouse.iceberg.write.attempt import Attempt
+from lakehouse.tables.quoting import literal
+
+
+def publish(attempt: Attempt, results: Sequence[RuleResult], quarantined: Quarantined | None, tries: int) -> Published:
+    """Move main to the branch; counts come from the snapshots' summaries, without a scan.
+
+    All that can fail comes first: an error after main was moved would have the write repeated.
+
+    :raises Exception: of Iceberg, when another writer moved main; nothing is published then.
+    """
+    history = attempt.history()
+    head = history.refs.get(attempt.branch)
+    commits = _own_commits(history, attempt, head)
+    published = Published(
+        table=attempt.table.name,
+        write_id=attempt.write_id,
+        snapshot_id=head,
+        results=tuple(results),
+        pins=attempt.pins,
+        partitions=attempt.run.partition_values,
+        quarantined=quarantined,
+        attempts=tries,
+        operation=commits[-1].operation if commits else "",
+        added_rows=sum(commit.count("added-records") for commit in commits),
+        deleted_rows=sum(commit.count("deleted-records") for commit in commits),
+        added_files=sum(commit.count("added-data-files") for commit in commits),
+        added_bytes=sum(commit.count("added-files-size") for commit in commits),
+        row_count=history.snapshots[head].rows,
+    )
+    branch.fast_forward(attempt.engine, attempt.table.name, attempt.branch, attempt.write_id)
+    return published
+
+
+def refuse(
+    attempt: Attempt, results: Sequence[RuleResult], quarantined: Quarantined | None, tries: int, *, staged: bool = True
+) -> Refused:
+    """Leave main as it is, and keep the candidate on a branch where there is one."""
+    history = attempt.history()
+    main = history.main
+    candidate_id = history.refs[attempt.branch] if staged else None
+    kept = (
+        branch.keep_refused(attempt.engine, attempt.table.name, attempt.write_id, candidate_id) if candidate_id else ""
+    )
+    return Refused(
+        table=attempt.table.name,
+        write_id=attempt.write_id,
+        snapshot_id=main.snapshot_id if main else None,
+        results=tuple(results),
+        pins=attempt.pins,
+        partitions=attempt.run.partition_values,
+        quarantined=quarantined,
+        attempts=tries,
+        branch=kept,
+        candidate_snapshot_id=candidate_id,
+    )
+
+
+def unchanged(
+    attempt: Attempt, results: Sequence[RuleResult], quarantined: Quarantined | None, tries: int
+) -> Unchanged:
+    """Say that no row would change."""
+    history = attempt.history()
+    main = history.main
+    return Unchanged(
+        table=attempt.table.name,
+        write_id=attempt.write_id,
+        snapshot_id=main.snapshot_id if main else None,
+        results=(*results, *judge_age(attempt.engine, attempt.table, history)),
+        pins=attempt.pins,
+        partitions=attempt.run.partition_values,
+        quarantined=quarantined,
+        attempts=tries,
+    )
+
+
+def remember_unchanged(attempt: Attempt) -> None:
+    """Note in the table's properties how far its inputs were read without a row changing.
+
+    A commit would be needless, and without the note the same input would be read again each time. The note names the
+    snapshot of main that it holds for, so that it lapses with a rollback.
+    """
+    history = attempt.history()
+    inputs = attempt.stamp.inputs
+    # What was compared is the fence's snapshot; main may have been moved since by a writer that read older inputs.
+    if history.main is None or history.main.snapshot_id != attempt.base.snapshot_id:
+        return
+    if all(history.watermark(source) == pinned for source, pinned in inputs.items()):
+        return
+    note = json.dumps(
+        {
+            "snapshot": str(history.main.snapshot_id),
+            "inputs": {source: str(pinned) for source, pinned in inputs.items()},
+        }
+    )
+    name = attempt.engine.catalog.sql_name(attempt.table.name)
+    statement = f"ALTER TABLE {name} SET TBLPROPERTIES ({literal(UNCHANGED_PROPERTY)} = {literal(note)})"
+    retry_on_refs(lambda: attempt.engine.sql(statement))
+
+
+def with_counts(published: Published, **counts: int | Mapping[str, float] | None) -> Published:
+    """Return a publication with counts that only its way of writing knows."""
+    return replace(published, **counts)  # type: ignore[arg-type]
+
+
+def _own_commits(history: History, attempt: Attempt, head: int | None) -> list[Snapshot]:
+    """Return what stands between the fence and the branch's head, having seen that it is this attempt's alone.
+
+    A commit to a branch that somebody has dropped brings it back, on top of what main is by then.
+    """
+    commits = None if head is None else history.between(attempt.base.snapshot_id, head)
+    if commits is None or any(not found.stamp or found.stamp.write_id != attempt.write_id for found in commits):
+        raise FenceLost(f"{attempt.branch} of {attempt.table.name} was dropped while it was written")
+    return commits

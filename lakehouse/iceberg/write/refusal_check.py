@@ -1,0 +1,68 @@
+"""How much of what a write was given its rules refused, as the result of a check; from figures that were counted."""
+
+from collections.abc import Mapping, Sequence
+
+from lakehouse.iceberg.metadata.history import History
+from lakehouse.iceberg.metadata.write_result import RuleResult
+from lakehouse.iceberg.write.attempt import Attempt
+from lakehouse.iceberg.write.prepared_frame import Candidate
+from lakehouse.iceberg.write.split_rows import Split
+from lakehouse.tables.quoting import counts
+from lakehouse.tables.refused_share import HALF, refused_share, without_blocking
+from lakehouse.tables.rule import Rule
+from lakehouse.tables.table import IcebergTable
+
+_FILE = "_source_file"
+
+
+def judge_refusals(attempt: Attempt, candidate: Candidate, given: Split) -> list[RuleResult]:
+    """Return the share of rows that was refused, and whether that is too much; nothing without a quarantine.
+
+    One bad file holds none of the others back: a share that would block is an error where a file keeps within it.
+    """
+    table = attempt.table
+    if not table.quarantining_rules:
+        return []
+    by_rule = {rule.name: given.found[rule.name] for rule in table.quarantining_rules}
+    share = given.refused_count / given.count if given.count else 0.0
+    is_first = share > HALF and _is_first(attempt.history())
+    rule = refused_share(table, given.count, is_first=is_first)
+    if rule.level_of_value(share) == "fails" and _has_good_file(candidate, given, rule):
+        rule = without_blocking(rule)
+    return [_result(rule, given.count, given.refused_count, by_rule)]
+
+
+def none_refused(table: IcebergTable, rows: int) -> list[RuleResult]:
+    """Return that none of some rows was refused; nothing without a quarantine."""
+    return [_result(refused_share(table, rows), rows, 0, {})] if table.quarantining_rules else []
+
+
+def _result(rule: Rule, rows: int, refused: int, by_rule: Mapping[str, int]) -> RuleResult:
+    if not rows:
+        return RuleResult(rule, 0, 0)
+    note = f"{refused:,} of {rows:,} rows refused"
+    broken = broken_rules(by_rule)
+    return RuleResult(rule, 0, rows, value=refused / rows, note=f"{note}: {broken}" if broken else note)
+
+
+def broken_rules(by_rule: Mapping[str, int]) -> str:
+    """Say which rules rows break, and how many do, most first."""
+    broken: Sequence[tuple[str, int]] = sorted(by_rule.items(), key=lambda found: (-found[1], found[0]))
+    return ", ".join(f"{name} {rows:,}" for name, rows in broken if rows)
+
+
+def _is_first(history: History) -> bool:
+    """Whether nothing was published yet: a table begins with commits that only give it its shape."""
+    return all(found.stamp is not None and found.stamp.kind == "evolution" for found in history.line)
+
+
+def _has_good_file(candidate: Candidate, given: Split, rule: Rule) -> bool:
+    """Whether no more than what is tolerated of a file's rows is refused; asked only where a write would be blocked."""
+    if _FILE not in given.rows.columns:
+        return False
+    each = given.rows.where(f"{_FILE} IS NOT NULL").groupBy(_FILE)
+    from pyspark.sql.functions import expr
+
+    counted = each.agg(expr("count(1)").alias("rows"), expr(counts(candidate.refused_predicate)).alias("refused"))
+    good = counted.where(f"refused < rows AND refused <= rows * {float(rule.bounds.high or 0.0)!r}D")
+    return bool(good.limit(1).count())

@@ -1,0 +1,130 @@
+"""How a write follows what rejections took out of its inputs: rows that no other delivery gives go.
+
+What is overwritten needs nothing for it. A merge and an append know nothing of what is not there any more: so the
+function is asked what it makes of the rows that went, and what of those that are left.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.joins import together
+from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.read.inputs import Input, read
+from lakehouse.iceberg.read.withdrawn_deliveries import TakenOut, rows_taken_out
+from lakehouse.iceberg.write import stage
+from lakehouse.iceberg.write.attempt import Attempt
+from lakehouse.iceberg.write.prepared_frame import BROKEN, DELETED, SOURCE_COLUMNS, Candidate, prepare
+from lakehouse.tables.quoting import identifier
+from lakehouse.tables.table import SOURCE_KEY, Merge
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Following:
+    """What the function of a merged table makes of the rows that went, and of all that are left."""
+
+    went: "DataFrame"
+    stays: "DataFrame"
+
+
+def following(attempt: Attempt, inputs: Mapping[str, Input], compute: "Callable[..., DataFrame]") -> Following | None:
+    """Ask the function of a merged table about rejected deliveries; None where none was taken out of its inputs.
+
+    A function that is told the changed keys, removes what is gone by itself.
+    """
+    left = attempt.taken_out
+    if not left or not attempt.base.rows or any(given.mode == "changed_keys" for given in inputs.values()):
+        return None
+    engine = attempt.engine
+    # All of them in full, since another delivery may have given the same long ago.
+    stays = {name: _in_full(engine, given, attempt.pins[name]) for name, given in inputs.items()}
+    went = together(compute(**_without_the_rest(engine, inputs, stays, left, source)) for source in left)
+    return Following(went, compute(**stays))
+
+
+def _in_full(engine: Engine, given: Input, pinned: Pin) -> "DataFrame":
+    """Return all rows of an input, whatever partitions the run has: those outside of them too, and once."""
+    frame = read(engine, replace(pinned, since_snapshot_id=None, rows=None))
+    return frame.where("false") if given.outside else frame
+
+
+def _without_the_rest(
+    engine: Engine,
+    inputs: Mapping[str, Input],
+    stays: "Mapping[str, DataFrame]",
+    left: Mapping[str, TakenOut],
+    source: str,
+) -> "dict[str, DataFrame]":
+    """Return the inputs with what went of one source alone, beside all that the others have and had."""
+    frames = dict(stays)
+    for name, given in inputs.items():
+        if given.table not in left or given.outside or given.mode == "as_of":
+            continue
+        went = rows_taken_out(engine, left[given.table])
+        frames[name] = went if given.table == source else stays[name].unionByName(went)
+    return frames
+
+
+def with_removed(attempt: Attempt, mode: Merge, candidate: Candidate, found: Following) -> Candidate:
+    """Return a merge's rows, and beside them those that shall go: no delivery that is left gives their key."""
+    names = [identifier(name) for name in dict.fromkeys((*mode.on, *mode.near))]
+    went, stays, given = (_keys(one, names) for one in (*_judged(attempt, found), candidate))
+    on = [*mode.on]
+    going = went.dropDuplicates(on).join(stays, on, "left_anti").join(given, on, "left_anti")
+    return _with_deleted(candidate, going, names)
+
+
+def without_refused(attempt: Attempt, mode: Merge, candidate: Candidate) -> Candidate:
+    """Return a merge's rows, and beside them those that shall go: they stand from a source row that is refused now.
+
+    Of a table that keeps the source of its rows; of others nobody can tell.
+    """
+    source = list(SOURCE_COLUMNS)
+    if not set(source) <= set(attempt.table.column_names) or not attempt.table.quarantining_rules:
+        return candidate
+    refused = candidate.frame.where(candidate.refused_predicate).select(*source)
+    names = [identifier(name) for name in dict.fromkeys((*mode.on, *mode.near))]
+    standing = attempt.existing().join(refused, source, "left_semi").selectExpr(*names)
+    return _with_deleted(candidate, standing.join(_keys(candidate, names), [*mode.on], "left_anti"), names)
+
+
+def _with_deleted(candidate: Candidate, going: "DataFrame", names: list[str]) -> Candidate:
+    frame = candidate.frame if candidate.deletes else candidate.frame.selectExpr("*", f"false AS {DELETED}")
+    removed = going.selectExpr(*names, f"true AS {DELETED}", f"0L AS {BROKEN}")
+    return replace(candidate, frame=frame.unionByName(removed, allowMissingColumns=True))
+
+
+def _judged(attempt: Attempt, found: Following) -> tuple[Candidate, Candidate]:
+    return prepare(attempt.table, found.went).judged(), prepare(attempt.table, found.stays).judged()
+
+
+def _keys(candidate: Candidate, names: list[str]) -> "DataFrame":
+    """Return the keys that a candidate gives: a row that is refused gives none."""
+    return candidate.frame.where(f"NOT {candidate.refused_predicate}").selectExpr(*names)
+
+
+def take_out_appended(attempt: Attempt) -> Attempt:
+    """Delete the rows of rejected deliveries from an append's branch; return the attempt as it goes on from there.
+
+    A delivery that came back to its source stays.
+    """
+    if not attempt.taken_out or not set(SOURCE_KEY) <= set(attempt.table.column_names):
+        return attempt
+    gone = dict.fromkeys(its for left in attempt.taken_out.values() for its in left.deliveries)
+    its = " OR ".join(one.deleted_by for one in gone if not _is_back(attempt, one.predicate)) or "false"
+    if attempt.existing().where(its).isEmpty():
+        return attempt
+    stage.delete(attempt, its)
+    head = attempt.history().head(attempt.branch)
+    assert head is not None
+    return replace(attempt, base=head)
+
+
+def _is_back(attempt: Attempt, predicate: str) -> bool:
+    """Whether a source has a delivery, that was taken out of it, again."""
+    now = (read(attempt.engine, Pin(left.source, left.until), predicate) for left in attempt.taken_out.values())
+    return any(not rows.isEmpty() for rows in now)

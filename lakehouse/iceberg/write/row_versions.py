@@ -1,0 +1,131 @@
+"""Which of several rows with one key counts, where only a row that the rules accept may count."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.metadata.joins import having, together
+from lakehouse.iceberg.read.version_keys import declared_versions, delivered_casts, key_locations
+from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS, Candidate, prepare
+from lakehouse.tables.quoting import among, identifier, with_zone
+from lakehouse.tables.table import IcebergTable, Versions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_DELIVERED = "__delivered__"
+_RANK = "__rank"
+_REFUSED = "__refused"
+_ROLE = "__role"
+_RIVAL, _STANDING, _DELIVERY = 0, 1, 2
+"""What a version may be here; of two that are equal, a row that stands and came again, the one just judged counts."""
+_NEWEST = "__newest"
+_NONE_ACCEPTED = "__none_accepted"
+
+
+def first_accepted(table: IcebergTable, frame: "DataFrame", *, key: Sequence[str], order: Sequence[str]) -> "DataFrame":
+    """Keep, of the rows that share a key, the first that the table's rules accept, and every row that they refuse.
+
+    A refused row goes to the quarantine and never displaces an accepted one, so that many deliveries taken at once come
+    to the same as one after the other. The rows are returned as they were given.
+
+    :param order: SQL sort terms such as `created_at DESC`; a column with a `castable` rule is compared in its type.
+    """
+    judged = _judged(table, frame)
+    within = f"PARTITION BY {', '.join(map(identifier, key))}, {_REFUSED} ORDER BY {', '.join(order)}"
+    ranked = judged.selectExpr("*", f"row_number() OVER ({within}) AS {_RANK}").where(f"{_REFUSED} OR {_RANK} = 1")
+    return _as_delivered(table, frame, ranked)
+
+
+def newest_accepted(
+    table: IcebergTable,
+    frame: "DataFrame",
+    *,
+    rivals: "Sequence[DataFrame]" = (),
+    standing: "DataFrame | None" = None,
+    elsewhere: "DataFrame | None" = None,
+) -> "DataFrame":
+    """Keep of each thing's versions the newest that the table's rules accept, and the refused ones not yet corrected.
+
+    A refused version is corrected by an accepted one that is at least as new, whichever came first. What a version is,
+    and which is newest, is the table's `versions`. The rows are returned for the table's write alone, cast and judged
+    by its rules, so that this is done once.
+
+    :param frame: the rows as delivered; columns that the table does not have are left out.
+    :param rivals: rows of other partitions, as delivered, that displace and correct those of `frame` but are not kept.
+    :param standing: rows of the table itself in the run's partitions, which stay unless a newer version displaces them.
+    :param elsewhere: rows of the table itself outside of the run's partitions, which displace and correct.
+    """
+    versions = declared_versions(table)
+    order = [*map(identifier, (*versions.of, *versions.newest))]
+    mine = _candidate(table, frame)
+    seen = [mine.frame.selectExpr("*", f"{mine.refused_predicate} AS {_REFUSED}", f"{_DELIVERY} AS {_ROLE}")]
+    for rival in rivals:
+        other = _candidate(table, rival)
+        seen += [other.frame.selectExpr(*order, f"{other.refused_predicate} AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}")]
+    if standing is not None:
+        seen += [mine.known(standing).selectExpr("*", f"false AS {_REFUSED}", f"{_STANDING} AS {_ROLE}")]
+    if elsewhere is not None:
+        relevant = _versions_of(table, elsewhere, mine.frame.selectExpr(*map(identifier, versions.of)).distinct())
+        seen += [relevant.selectExpr(*order, f"false AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}")]
+    return _newest(versions, together(seen, allow_missing=True)).selectExpr(*map(identifier, mine.frame.columns))
+
+
+def _versions_of(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "DataFrame":
+    """Return a table's rows that have any of some keys.
+
+    Few have: so the key alone is read of all rows, and what else tells a version of those partitions that have one.
+    """
+    of = list(declared_versions(table).of)
+    by = table.overwritten_by
+    if by is None:
+        return rows.join(keys, of, "left_semi")
+    met = key_locations(table, rows, keys).localCheckpoint()
+    places = {with_zone(row[0]): row[1] for row in met.groupBy(identifier(by)).count().collect()}
+    return having(rows.where(among(by, places)), met.selectExpr(*map(identifier, of)), of, sum(places.values()))
+
+
+def _candidate(table: IcebergTable, delivered: "DataFrame") -> Candidate:
+    known = {*table.column_names, *SOURCE_COLUMNS}
+    names = (identifier(name) for name in delivered.columns if name in known)
+    return prepare(table, delivered.selectExpr(*names)).judged()
+
+
+def _newest(versions: Versions, judged: "DataFrame") -> "DataFrame":
+    """Keep the rows that rank first of their key, accepted before refused and newest first, and the refused that stay.
+
+    An order takes less to shuffle than the greatest version of each key would, which is made of each row before that.
+    """
+    order = [f"{identifier(name)} DESC" for name in versions.newest]
+    key = ", ".join(map(identifier, versions.of))
+    within = f"PARTITION BY {key} ORDER BY {_REFUSED}, {', '.join(order)}, {_ROLE} DESC"
+    first = identifier(versions.newest[0])
+    ranked = judged.selectExpr(
+        "*",
+        f"rank() OVER ({within}) AS {_RANK}",
+        f"first_value({_REFUSED}) OVER ({within}) AS {_NONE_ACCEPTED}",
+        f"first_value({first}) OVER ({within}) AS {_NEWEST}",
+    )
+    is_newest = f"(NOT {_REFUSED} AND {_RANK} = 1)"
+    has_no_key = " OR ".join(f"{identifier(name)} IS NULL" for name in versions.of)
+    is_newer = f"coalesce({first} > {_NEWEST}, false)"
+    is_uncorrected = f"({_REFUSED} AND ({has_no_key} OR {_NONE_ACCEPTED} OR {is_newer}))"
+    return ranked.where(f"{_ROLE} <> {_RIVAL} AND ({is_newest} OR {is_uncorrected})")
+
+
+def _judged(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
+    """Return the rows in the table's types, what was delivered beside it, and whether the rules refuse them."""
+    casts = delivered_casts(table, frame)
+    names = _kept_names(frame, casts)
+    typed = [f"{sql} AS {identifier(name)}" for name, sql in casts.items()]
+    others = [f"{identifier(name)} AS {identifier(kept)}" for name, kept in names.items()]
+    breaks = [rule.predicate(lambda name: identifier(names[name])) for rule in table.quarantining_rules]
+    return frame.selectExpr(*others, *typed).selectExpr("*", f"({' OR '.join(breaks) or 'false'}) AS {_REFUSED}")
+
+
+def _as_delivered(table: IcebergTable, frame: "DataFrame", judged: "DataFrame") -> "DataFrame":
+    names = _kept_names(frame, delivered_casts(table, frame))
+    return judged.selectExpr(*(f"{identifier(kept)} AS {identifier(name)}" for name, kept in names.items()))
+
+
+def _kept_names(frame: "DataFrame", casts: dict[str, str]) -> dict[str, str]:
+    return {name: f"{_DELIVERED}{name}" if name in casts else name for name in frame.columns}

@@ -1,0 +1,91 @@
+"""What a table's row rules say of the rows that a write was given: counted in one query, samples in one more."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from lakehouse.iceberg.metadata.joins import FEW
+from lakehouse.iceberg.metadata.write_result import RuleResult
+from lakehouse.iceberg.rules.audit import TOTAL, samples_of
+from lakehouse.iceberg.write.attempt import Attempt
+from lakehouse.iceberg.write.prepared_frame import Candidate
+from lakehouse.tables.quoting import counts
+from lakehouse.tables.rule import Rule
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+REFUSED = "__refused"
+
+
+def counted(candidate: Candidate, rules: Sequence[Rule]) -> dict[str, str]:
+    """Return the aggregates that count, by name, the refused rows and those that break each rule."""
+    return {
+        REFUSED: counts(candidate.refused_predicate),
+        **{rule.name: counts(_breaks(candidate, rule)) for rule in rules},
+    }
+
+
+@dataclass(frozen=True)
+class Split:
+    """The rows that a write was given, kept, and those of them that go to the quarantine; with what was counted."""
+
+    rows: "DataFrame"
+    refused: "DataFrame"
+    found: Mapping[str, Any]
+    """By name, what one query counted of all rows: those of `counted`, and what else the write asked."""
+
+    @property
+    def count(self) -> int:
+        """How many rows were given."""
+        return self.found[TOTAL]
+
+    @property
+    def refused_count(self) -> int:
+        """How many of them go to the quarantine."""
+        return self.found[REFUSED]
+
+
+def split_rows(candidate: Candidate, rows: "DataFrame", found: Mapping[str, Any]) -> Split:
+    """Split rows that were counted; the refused are kept, so that they and the samples need one look at all rows."""
+    refused = rows.where(candidate.refused_predicate)
+    kept = refused.localCheckpoint(eager=False) if found[REFUSED] else refused
+    return Split(rows, kept, found)
+
+
+def judged(attempt: Attempt, candidate: Candidate, given: Split, rules: Sequence[Rule]) -> list[RuleResult]:
+    """Return what each rule found, in rows that were counted, with samples of those that break it.
+
+    A rule that quarantines looks at all rows, and the others at those that go on.
+    """
+    looked_at = {True: given.count, False: given.count - given.refused_count}
+    results = [RuleResult(rule, given.found[rule.name], looked_at[rule.on_failure == "quarantine"]) for rule in rules]
+    shown = [result.rule for result in results if result.failed_rows and _is_shown(result)]
+    terms = candidate.shown_terms(given.rows)
+    samples: dict[str, tuple[Mapping[str, Any], ...]] = {}
+    for rows, looked_for in _looks(given, shown):
+        broken = {rule.name: _breaks(candidate, rule) for rule in looked_for}
+        samples |= samples_of(attempt.engine, attempt.table, rows, broken, given.found, terms)
+    return [replace(result, sample=samples.get(result.rule.name, ())) for result in results]
+
+
+def _looks(given: Split, shown: Sequence[Rule]) -> "list[tuple[DataFrame, list[Rule]]]":
+    """Return the rows in which to look for samples of some rules: few all at once, of many the refused by themselves.
+
+    What is rare is looked for in all rows, and most often it is the refused that some rule has few of.
+    """
+    refusing = [rule for rule in shown if rule.on_failure == "quarantine"]
+    others = [rule for rule in shown if rule.on_failure != "quarantine"]
+    if others and given.count < FEW:
+        return [(given.rows, list(shown))]
+    return [(given.refused, refusing), (given.rows, others)]
+
+
+def _is_shown(result: RuleResult) -> bool:
+    """Whether rows are shown that break a rule: those that do not go on are, however few."""
+    return not result.passed or result.rule.on_failure == "quarantine"
+
+
+def _breaks(candidate: Candidate, rule: Rule) -> str:
+    broken = candidate.violation(rule)
+    return broken if rule.on_failure == "quarantine" else f"NOT {candidate.refused_predicate} AND {broken}"

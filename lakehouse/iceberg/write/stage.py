@@ -1,0 +1,120 @@
+"""How rows are put on a write's branch: one function for each way to change a table."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from lakehouse.iceberg.commit.retry import Failure, classify
+from lakehouse.iceberg.metadata.joins import sized
+from lakehouse.iceberg.write.attempt import Attempt
+from lakehouse.iceberg.write.prepared_frame import DELETED, written_columns
+from lakehouse.tables.quoting import identifier
+from lakehouse.tables.table import Merge
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameWriterV2, SparkSession
+
+_SESSION_PROPERTY = "spark.sql.iceberg.snapshot-property."
+_session_properties = Lock()
+"""A session has one set of properties for all threads; a commit that is given its own has none of them."""
+_PARTLY_MATCHING_FILE = "some, but not all, rows match"
+
+
+def append(attempt: Attempt, rows: "DataFrame") -> None:
+    """Add rows."""
+    _commit(attempt, lambda: _writer(attempt, rows).append())
+
+
+def delete(attempt: Attempt, predicate: str) -> None:
+    """Delete rows."""
+    _stamped_sql(attempt, f"DELETE FROM {attempt.target} WHERE {predicate}")
+
+
+def overwrite(attempt: Attempt, rows: "DataFrame", predicate: str) -> None:
+    """Replace the rows that a predicate matches, also by none.
+
+    Iceberg replaces whole files; where a file answers the predicate only in part, as after a change of the partition
+    spec, the rows are deleted and the new ones added, in two commits on the branch.
+    """
+    from pyspark.sql.functions import expr
+
+    try:
+        _commit(attempt, lambda: _writer(attempt, rows).overwrite(expr(predicate)))
+    except Exception as error:
+        if _PARTLY_MATCHING_FILE not in str(error):
+            raise
+        delete(attempt, predicate)
+        append(attempt, rows)
+
+
+def merge(attempt: Attempt, rows: "DataFrame", mode: Merge, near: str = "true", *, count: int, inserts: bool) -> None:
+    """Insert, update or delete rows by their key; each of them is known to be new, different, or to go.
+
+    :param near: a SQL predicate on the table's rows, as `t`, that any of them can match.
+    :param count: how many rows these are, exactly.
+    :param inserts: whether any of them is new.
+    """
+    columns = [identifier(name) for name in written_columns(attempt.table)]
+    values = {column: f"s.{column}" for column in columns}
+    if mode.stamp:
+        values[identifier(mode.stamp)] = "current_timestamp()"
+    # Only the key belongs into ON: a column that may change would let a second row in.
+    on = " AND ".join(f"t.{identifier(key)} <=> s.{identifier(key)}" for key in mode.on)
+    on = on if near == "true" else f"{on} AND {near}"
+    delete = f"WHEN MATCHED AND s.{DELETED} THEN DELETE " if DELETED in rows.columns else ""
+    insert = f"WHEN NOT MATCHED THEN INSERT ({', '.join(values)}) VALUES ({', '.join(values.values())})"
+    source = f"merge_source_{uuid4().hex}"
+    # Rows that may be new are kept by an outer join, for which the table is shuffled however few they are.
+    rows = rows if inserts else sized(rows, count)
+    rows.createOrReplaceTempView(source)
+    try:
+        _stamped_sql(
+            attempt,
+            f"MERGE INTO {attempt.target} t USING {source} s ON {on} {delete}"
+            f"WHEN MATCHED THEN UPDATE SET {', '.join(f't.{column} = {value}' for column, value in values.items())} "
+            f"{insert if inserts else ''}",
+        )
+    finally:
+        attempt.engine.spark.catalog.dropTempView(source)
+
+
+def _writer(attempt: Attempt, rows: "DataFrame") -> "DataFrameWriterV2":
+    writer = rows.writeTo(attempt.target)
+    for key, value in attempt.stamp.to_summary().items():
+        writer = writer.option(f"snapshot-property.{key}", value)
+    return writer
+
+
+def _stamped_sql(attempt: Attempt, statement: str) -> None:
+    """Run a statement whose commit takes its snapshot properties from the session."""
+    with with_properties(attempt.engine.spark, attempt.stamp.to_summary()):
+        _commit(attempt, lambda: attempt.engine.sql(statement))
+
+
+@contextmanager
+def with_properties(spark: "SparkSession", properties: Mapping[str, str]) -> Iterator[None]:
+    """Let the commits of SQL statements have these snapshot properties."""
+    named = {f"{_SESSION_PROPERTY}{key}": value for key, value in properties.items()}
+    with _session_properties:
+        try:
+            for key, value in named.items():
+                spark.conf.set(key, value)
+            yield
+        finally:
+            for key in named:
+                spark.conf.unset(key)
+
+
+def _commit(attempt: Attempt, action) -> None:  # noqa: ANN001
+    """Commit to the branch; a commit whose outcome is unknown is looked up by its write id, never repeated blindly."""
+    before = attempt.history().refs.get(attempt.branch)
+    try:
+        action()
+    except Exception as error:
+        if classify(error) is not Failure.UNKNOWN:
+            raise
+        head = attempt.history().head(attempt.branch)
+        if head is None or head.snapshot_id == before or not head.stamp or head.stamp.write_id != attempt.write_id:
+            raise

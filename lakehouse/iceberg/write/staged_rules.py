@@ -1,0 +1,39 @@
+"""The rules of a table evaluated on what a write is about to publish."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.metadata.write_result import Pin, RuleResult
+from lakehouse.iceberg.read.inputs import read, read_main
+from lakehouse.iceberg.rules.metadata_rules import judge_metadata
+from lakehouse.iceberg.rules.reconciliation import reconcile
+from lakehouse.iceberg.write.attempt import Attempt
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def judge_candidate(attempt: Attempt) -> list[RuleResult]:
+    """Evaluate of a staged write what its rows do not answer: metadata, and figures of other tables."""
+    if all(rule.asks_rows for rule in attempt.table.rules):
+        return []
+    history = attempt.history()
+    head = history.head(attempt.branch)
+    pins = {pin.table: pin.snapshot_id for pin in attempt.pins.values()}
+    judged = judge_metadata(attempt.engine, attempt.table, history, head)
+    return [*judged, *reconcile(attempt.engine, attempt.table, head, pins, attempt.run.partitions)]
+
+
+def reader_of_others(attempt: Attempt) -> "Callable[[str], DataFrame]":
+    """Return what reads another table for a staged write: as the write itself read it, or as readers see it.
+
+    The table itself is read as it will be once this is published: rows may refer to rows that came with them.
+    """
+    pins = {pin.table: pin.snapshot_id for pin in attempt.pins.values()}
+
+    def read_other(name: str) -> "DataFrame":
+        if name == attempt.table.name:
+            return read(attempt.engine, Pin(name, attempt.history().refs[attempt.branch]))
+        return read(attempt.engine, Pin(name, pins[name])) if name in pins else read_main(attempt.engine, name)
+
+    return read_other

@@ -1,0 +1,48 @@
+"""A delivery as a Spark frame with the columns of its bronze table."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.ingestion.delivery import Delivery
+from lakehouse.tables.feed import SOURCE_COLUMNS, Feed
+from lakehouse.tables.quoting import identifier
+from lakehouse.tables.table import Column, IcebergTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def frame(spark: "SparkSession", delivery: Delivery, *, added: Sequence[str] = ()) -> "DataFrame":
+    """Return the staged rows: the feed's columns, those that were added, and where each row came from.
+
+    It reads files that are gone when the ingest ends. Spark must see the home's folder.
+
+    :param added: columns that bronze got from files of any time; NULL where a file lacks them.
+    """
+    names = dict.fromkeys((*delivery.ingest.feed.column_names, *delivery.added_columns, *added))
+    columns = (*(Column(name, "string") for name in names), *SOURCE_COLUMNS)
+    # Without a given schema Spark would guess that some hashes in the paths are numbers.
+    schema = ", ".join(f"{identifier(column.name)} {column.type}" for column in columns)
+    staged = spark.read.schema(schema).parquet(f"file://{delivery.ingest.staging / 'rows'}")
+    return staged.selectExpr(*(identifier(column.name) for column in columns))
+
+
+def landing_table(
+    feed: Feed, table: IcebergTable, catalog: Catalog, arriving: Sequence[str] = ()
+) -> tuple[IcebergTable, tuple[str, ...]]:
+    """Return a feed's bronze table with the columns that its files added, and their names.
+
+    They are those `arriving`, and those that files added earlier.
+    What was added earlier is what the catalog's table has and the declaration does not name. Only a feed with
+    `on_new_column="add"` has any.
+    """
+    if feed.on_new_column != "add":
+        return table, ()
+    named = {*table.column_names, *table.dropped, *(old for column in table.columns for old in column.formerly)}
+    fields = catalog.load(table.name).schema().fields if catalog.has(table.name) else ()
+    earlier = (field.name for field in fields if field.name not in named)
+    added = tuple(dict.fromkeys((*earlier, *arriving)))
+    doc = "Delivered in a file, and not declared by the feed."
+    return replace(table, columns=(*table.columns, *(Column(name, "string", doc) for name in added))), added

@@ -1,0 +1,197 @@
+"""The inbox's waiting files, taken in order: each is staged to be landed, or rejected with its reason."""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from threading import Event
+from typing import TypeVar
+
+from lakehouse.errors import FileRejected
+from lakehouse.ingestion.archive import put_away, sha256_of
+from lakehouse.ingestion.archive_names import judge_name, rejected_key
+from lakehouse.ingestion.delivery import Delivery, RejectedFile
+from lakehouse.ingestion.ingest import Ingest
+from lakehouse.ingestion.processed_files import arrived
+from lakehouse.ingestion.staging import StagedFile, stage
+from lakehouse.storage.object_store import ObjectStore, PassedOver, StoredObject
+from lakehouse.storage.rejected_files import reason_key
+from lakehouse.tables.feed import Feed
+
+T = TypeVar("T")
+_AT_ONCE = 4
+"""Files that are read at once: one thread seldom fills a core with a file of a few megabytes."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What an inbox holds: the complete files by (modified time, key), and the keys of those still being written.
+
+    `passed_over` are links, pipes and the like, which nobody takes.
+    `missing` is the inbox's folder where there is none.
+    """
+
+    files: tuple[StoredObject, ...] = ()
+    unsettled: tuple[str, ...] = ()
+    passed_over: tuple[PassedOver, ...] = ()
+    missing: str | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of the complete files."""
+        return sum(file.size_bytes for file in self.files)
+
+
+def waiting(feed: Feed, store: ObjectStore) -> Waiting:
+    """Look into a feed's inbox; where a file was modified just now, look again once all are `settle_seconds` old."""
+    found = _files(feed, store)
+    return replace(found, passed_over=tuple(store.passed_over(feed.inbox)), missing=store.missing(feed.inbox))
+
+
+def _files(feed: Feed, store: ObjectStore) -> Waiting:
+    seen, now = arrived(feed, store), datetime.now(UTC)
+    missing = max((store.settle_seconds - _age(item, now) for item in seen), default=0.0)
+    if missing <= 0:
+        return Waiting(tuple(seen))
+    time.sleep(missing)
+    return plan_waiting(seen, arrived(feed, store))
+
+
+def plan_waiting(seen: list[StoredObject], later: list[StoredObject]) -> Waiting:
+    """Tell the files that stood still between two looks from those that came or changed."""
+    before = set(seen)
+    return Waiting(
+        tuple(item for item in later if item in before),
+        tuple(item.key for item in later if item not in before),
+    )
+
+
+def take(store: ObjectStore, ingest: Ingest, *, progress: Callable[[int], None] = lambda _: None) -> Delivery:
+    """Take what waits in the inbox of the ingest's feed: stage each file, or move it to the rejected ones.
+
+    A rejected file does not stop those behind it. An error of the system does (a full disk, an unreadable folder):
+    the files stay in the inbox, and the next ingest begins with the same.
+
+    All files that are judged at once take less than 1.5 GB together, whatever is in them: each has a few blocks of
+    4 MB between its bytes and its rows, and no more columns than its feed and a thousand.
+
+    :param progress: told the number of bytes read, again and again, by any of some threads.
+    """
+    feed = ingest.feed
+    found = waiting(feed, store)
+    batch = found.files[: feed.max_files_per_run]
+    judged = _judged(store, ingest, batch, progress)
+    taken = [_taken(store, feed, item, verdict) for item, verdict in zip(batch, judged, strict=True)]
+    changed = [item.key for item, file in zip(batch, taken, strict=True) if file is None]
+    return Delivery(
+        ingest,
+        files=tuple(file for file in taken if isinstance(file, StagedFile)),
+        rejected=tuple(file for file in taken if isinstance(file, RejectedFile)),
+        unsettled=(*found.unsettled, *changed),
+        waiting=len(found.files) - len(batch),
+    )
+
+
+def _judged(
+    store: ObjectStore, ingest: Ingest, batch: Sequence[StoredObject], progress: Callable[[int], None]
+) -> list[StagedFile | FileRejected | None]:
+    """Read files, some at once; an error of one, or Ctrl-C, ends the others where they are."""
+    is_over = Event()
+
+    def tell(count: int) -> None:
+        if is_over.is_set():
+            raise InterruptedError("Another file of the delivery could not be read.")
+        progress(count)
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        reading = [pool.submit(_judge, store, ingest, number, item, tell) for number, item in enumerate(batch)]
+        try:
+            for one in wait(reading, return_when=FIRST_EXCEPTION).done:
+                one.result()
+        except BaseException:
+            is_over.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [one.result() for one in reading]
+
+
+def _judge(
+    store: ObjectStore, ingest: Ingest, number: int, item: StoredObject, progress: Callable[[int], None]
+) -> StagedFile | FileRejected | None:
+    """Stage a file, or return why it is refused; None where it changed or went while it was read."""
+
+    def staged() -> StagedFile | FileRejected:
+        try:
+            judge_name(ingest.feed, item.key.removeprefix(ingest.feed.inbox))
+            return stage(ingest.feed, store, item, ingest.staging, number, ingest.began_at, progress)
+        except FileRejected as why:
+            return why
+
+    verdict = _unless_gone(store, item, staged)
+    if isinstance(verdict, StagedFile) and store.stat(item.key) != item:
+        verdict.path.unlink()
+        return None
+    return verdict
+
+
+def _taken(
+    store: ObjectStore, feed: Feed, item: StoredObject, verdict: StagedFile | FileRejected | None
+) -> StagedFile | RejectedFile | None:
+    if isinstance(verdict, FileRejected):
+        return _unless_gone(store, item, lambda: _reject(store, feed, item, verdict))
+    return verdict
+
+
+def _unless_gone(store: ObjectStore, item: StoredObject, do: Callable[[], T]) -> T | None:
+    try:
+        return do()
+    except FileNotFoundError:
+        if store.exists(item.key):
+            raise
+        return None
+
+
+def _reject(store: ObjectStore, feed: Feed, item: StoredObject, why: FileRejected) -> RejectedFile | None:
+    """Move a file to the rejected ones; its reason is written first, so that none is ever without.
+
+    None where the file changed meanwhile: it stays, and is judged anew by the next ingest.
+    """
+    if store.stat(item.key) != item:
+        return None
+    source_file = item.key.removeprefix(feed.inbox)
+    sha256 = sha256_of(store, item.key)
+
+    def key(digits: int) -> str:
+        return rejected_key(feed, source_file, sha256, digits)
+
+    def rejected(target: str) -> RejectedFile:
+        return RejectedFile(feed.name, source_file, sha256, why, datetime.now(UTC), target)
+
+    def explain(target: str) -> None:
+        store.write_text(reason_key(target), reason_text(rejected(target)))
+
+    target = put_away(store, item, sha256, key, before=explain)
+    return rejected(target) if target else None
+
+
+def reason_text(file: RejectedFile) -> str:
+    """Return a rejected file's `.reason.json`."""
+    said = {
+        "feed": file.feed,
+        "file": file.source_file,
+        "sha256": file.sha256,
+        "reason": file.why.reason,
+        "found": file.why.found,
+        "expected": file.why.expected,
+        "rejected_at": file.rejected_at.isoformat(),
+        "next_step": file.why.next_step,
+    }
+    return json.dumps(said, indent=2) + "\n"
+
+
+def _age(item: StoredObject, now: datetime) -> float:
+    """Return the seconds since a file was modified."""
+    # A clock that runs ahead elsewhere makes files that are young in the other direction.
+    return abs((now - item.modified_at).total_seconds())

@@ -1,0 +1,33 @@
+"""What a person decides where a rule holds a table back: to publish it all the same."""
+
+import dagster as dg
+
+from lakehouse.iceberg.commit.override import Overridden, publish_refused
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.settings import Settings
+from lakehouse.tables.table import IcebergTable
+
+
+def publish(settings: Settings, engine: Engine, table: IcebergTable, run_id: str, *, by: str, why: str) -> Overridden:
+    """Publish the candidate of a run that its rules refused; the table and Dagster both say who wanted it, and why.
+
+    :raises UsageError: when there is no such candidate, or when the table was written since.
+    """
+    done = publish_refused(engine, table, run_id, by=by, why=why)
+    said = dg.AssetMaterialization(
+        asset_key(table.name),
+        description=f"Published against its rules by {by}: {why}",
+        metadata={
+            "overridden_by": by,
+            "overridden_for": why,
+            "refused_run": done.run_id,
+            "iceberg/snapshot_id": str(done.snapshot_id),
+            "dagster/row_count": done.rows,
+        },
+        tags={"dagster/data_version": str(done.snapshot_id)},
+    )
+    with open_instance(settings) as instance:
+        instance.report_runless_asset_event(said)
+    return done

@@ -1,0 +1,31 @@
+"""Looking into an inbox for a while, so that a file is seen sooner than the next look of a sensor would."""
+
+import time
+from collections.abc import Callable
+
+from lakehouse.ingestion.collect import Waiting, waiting
+from lakehouse.ingestion.processed_files import arrived
+from lakehouse.storage.object_store import ObjectStore
+from lakehouse.tables.feed import Feed
+
+
+def watch(feed: Feed, store: ObjectStore, seconds: float, seen: Waiting) -> Waiting:
+    """Look until something complete waits that was not seen before, or the seconds are over."""
+    known = set(seen.files)
+
+    def news() -> bool:
+        return any(file not in known for file in arrived(feed, store))
+
+    if not wait_until(news, seconds, store.look_seconds):
+        return seen
+    return waiting(feed, store)
+
+
+def wait_until(is_so: Callable[[], bool], seconds: float, pause: float) -> bool:
+    """Ask again and again, at least once; whether it came to be so in time."""
+    until = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() + pause > until:
+            return False
+        time.sleep(pause)
+    return True

@@ -1,0 +1,1 @@
+"""How a delivered file is read: one module for each format."""

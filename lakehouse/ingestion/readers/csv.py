@@ -1,0 +1,148 @@
+"""The rows of a delivered file, read by Arrow in blocks; what it cannot read is said without a value of the row.
+
+One reading judges a file and lands it. Fields are strings as delivered, white space included.
+An empty field is NULL, and a quoted one (`""`) is the empty string. Empty lines are passed over, and not counted.
+Arrow takes a quote that is never closed for the rest of the file as one value; so a row of our own is put at the end of
+what it reads, and has to come out of it.
+"""
+
+import gzip
+import re
+import secrets
+import zlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+from lakehouse.errors import FileRejected
+from lakehouse.ingestion.readers.byte_source import ParsedBytes, Readable, ReadAhead, read_head
+from lakehouse.ingestion.readers.csv_first_row import header_names
+from lakehouse.ingestion.readers.csv_header import plan_header
+from lakehouse.tables.feed import Feed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow import csv
+
+T = TypeVar("T")
+BLOCK_BYTES = 4 << 20
+"""What is parsed at once: few megabytes of empty fields take a hundred as rows."""
+LONGEST_ROW_BYTES = 16 << 20
+"""What is parsed at once where one thread reads, and so the size that a row may have."""
+_CORRECT = "Correct the file and put it back."
+_SAVE_AS_UTF8 = "Save it as UTF-8 and put it back."
+# Arrow's handler of invalid rows fails on a row that is not UTF-8; its messages begin with all that is needed.
+_RAGGED = re.compile(r"CSV parse error: (?:Row #(?P<row>\d+): )?Expected (?P<expected>\d+) columns, got (?P<found>\d+)")
+_NOT_UTF8 = re.compile(r"In CSV column #(?P<column>\d+): (?:Row #(?P<row>\d+): )?.*invalid UTF8")
+
+
+class RowReader:
+    """One file's header and rows.
+
+    `use_threads=False` is half as fast, knows the number of a row that it refuses, and reads longer rows.
+
+    :raises FileRejected: from the constructor for what is wrong with the header, from `batches` for the rows.
+    """
+
+    def __init__(self, feed: Feed, text: Readable, *, use_threads: bool) -> None:
+        self._feed = feed
+        self._text = text
+        self._use_threads = use_threads
+        self._block_bytes = BLOCK_BYTES if use_threads else LONGEST_ROW_BYTES
+        self._head = guarded(lambda: read_head(text))
+        self.header = plan_header(feed, header_names(feed, self._head))
+
+    def batches(self) -> "Iterator[pa.RecordBatch]":
+        """Give the rows in order, in batches of the header's taken columns; none of them is empty."""
+        mark = secrets.token_hex(16)
+        held = None
+        for batch in self._parsed(mark):
+            if held is not None:
+                yield held
+            held = batch
+        if held is None or held.column(0)[-1].as_py() != mark:
+            found = "a file that ends inside of a quoted field"
+            raise _rejected("a quote that is never closed", found, "closed quotes")
+        if held.num_rows > 1:
+            yield held.slice(0, held.num_rows - 1)
+
+    def _parsed(self, mark: str) -> "Iterator[pa.RecordBatch]":
+        ahead = ReadAhead()
+        reader = self._call(lambda: self._open(mark, ahead))
+        try:
+            while (batch := self._call(lambda: self._read(reader, ahead))) is not None:
+                if batch.num_rows:
+                    yield batch
+        finally:
+            ahead.close()
+            # Waits for what Arrow reads ahead, so that the file under it can be closed.
+            reader.close()
+
+    def _read(self, reader: "csv.CSVStreamingReader", ahead: ReadAhead) -> "pa.RecordBatch | None":
+        ahead.begin()
+        try:
+            return next(reader, None)
+        finally:
+            ahead.end()
+
+    def _open(self, mark: str, ahead: ReadAhead) -> "csv.CSVStreamingReader":
+        import pyarrow as pa
+        from pyarrow import csv
+
+        tail = "\n" + ",".join([mark] * len(self.header.names)) + "\n"
+        parsed = ParsedBytes(self._head, self._text, tail.encode(), ahead)
+        return csv.open_csv(
+            pa.PythonFile(parsed, mode="r"),
+            read_options=csv.ReadOptions(block_size=self._block_bytes, use_threads=self._use_threads),
+            parse_options=csv.ParseOptions(newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                column_types=dict.fromkeys(self.header.names, pa.string()),
+                include_columns=list(self.header.taken),
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+
+    def _call(self, read: Callable[[], T]) -> T:
+        import pyarrow as pa
+
+        try:
+            return guarded(read)
+        except pa.ArrowInvalid as error:
+            said = str(error)
+        # Raised out of reach of the Arrow error, whose text holds the row.
+        raise self._reason(said)
+
+    def _reason(self, said: str) -> FileRejected:
+        if match := _RAGGED.match(said):
+            found, expected = f"{match['found']} fields {_row(match['row'])}", f"{match['expected']}, as in the header"
+            return _rejected("a ragged row", found, expected, "Quote fields that hold commas or line breaks.")
+        if match := _NOT_UTF8.match(said):
+            column = self.header.names[int(match["column"])]
+            shown = f"in column {column} " if column in self._feed.column_names else ""
+            return _rejected("not UTF-8", f"other bytes {shown}{_row(match['row'])}", "UTF-8 text", _SAVE_AS_UTF8)
+        if "straddl" in said:
+            found = f"a row of more than {self._block_bytes >> 20} MB, which may be a quote that is never closed"
+            return _rejected("a row too long", found, "shorter rows")
+        return _rejected("not a CSV file", "text that cannot be parsed", "comma-separated rows with double quotes")
+
+
+def guarded(read: Callable[[], T]) -> T:
+    """Call what reads a file's bytes.
+
+    :raises FileRejected: for a `.gz` that is none, or is damaged or cut off; other errors are the system's, and pass.
+    """
+    try:
+        return read()
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        found = "one that is cut off" if isinstance(error, EOFError) else "bytes that gzip cannot decompress"
+    raise _rejected("not a gzip file", found, "a complete gzip file, as its name says", "Compress it and put it back.")
+
+
+def _row(number: str | None) -> str:
+    # Arrow counts the header as the first row, and only where one thread reads.
+    return f"in row {int(number) - 1}" if number else "in some row"
+
+
+def _rejected(reason: str, found: str, expected: str, next_step: str = _CORRECT) -> FileRejected:
+    return FileRejected(reason, found=found, expected=expected, next_step=next_step)

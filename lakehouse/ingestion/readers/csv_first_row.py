@@ -1,0 +1,89 @@
+"""A file's first row, judged by its bytes before Arrow sees it.
+
+Arrow guesses the type of each column that it is not told of, and takes 16 KB for that: a megabyte of commas would take
+16 GB. So the fields are counted first, and no more of them than a file may have.
+"""
+
+import re
+
+from lakehouse.errors import FileRejected
+from lakehouse.ingestion.readers.csv_header import expected_header
+from lakehouse.tables.feed import Feed
+
+MORE_COLUMNS = 1000
+"""How many columns a file may have beside those that its feed declares."""
+BOM = b"\xef\xbb\xbf"
+_REPLACED = "\ufffd"
+_SAVE_AS_UTF8 = "Save it as UTF-8 and put it back."
+# A quote opens a value only at its beginning, as Arrow has it. Nothing is tried twice: the work is linear.
+_FIELD = re.compile(rb'(?:"[^"]*+(?:""[^"]*+)*+("|\Z))?+[^,\r\n]*+(?:([,\r\n])|\Z)')
+
+
+def header_names(feed: Feed, head: bytes) -> tuple[str, ...]:
+    """Return the names in the first row of a file's first megabyte.
+
+    :raises FileRejected: the file is empty, or its first row cannot be read or has too many fields.
+    """
+    text = head.removeprefix(BOM)
+    if not text.strip():
+        raise FileRejected(
+            "an empty file",
+            found="no text in it",
+            expected=f"a header with {expected_header(feed)}",
+            next_step="Correct the file and put it back.",
+        )
+    row = first_row(text.lstrip(b"\r\n"), len(feed.column_names) + MORE_COLUMNS)
+    names = _parsed(row.decode("utf-8", "replace")) if row is not None else ()
+    if _REPLACED in "".join(names) or (not names and _REPLACED in text.decode("utf-8", "replace")):
+        raise FileRejected(
+            "not UTF-8", found="other bytes in the header", expected="UTF-8 text", next_step=_SAVE_AS_UTF8
+        )
+    if not names:
+        raise FileRejected(
+            "no header",
+            found="a first row without an end, which may be a quote that is never closed",
+            expected=expected_header(feed),
+            next_step="Correct the file and put it back.",
+        )
+    return names
+
+
+def first_row(text: bytes, most_fields: int) -> bytes | None:
+    """Return the first row without its end; None where it ends inside of a quoted field.
+
+    :raises FileRejected: it has more than `most_fields` fields; the rest of it is not looked at.
+    """
+    for number, field in enumerate(_FIELD.finditer(text), start=1):
+        if number > most_fields:
+            raise _too_many(most_fields)
+        if field[1] == b"":
+            return None
+        if field[2] != b",":
+            return text[: field.start(2) if field[2] else field.end()]
+    return text
+
+
+def _too_many(most_fields: int) -> FileRejected:
+    return FileRejected(
+        "too many columns",
+        found=f"a first row of more than {most_fields:,} fields",
+        expected=f"no more than {MORE_COLUMNS:,} beside the declared ones",
+        next_step="Put the column names in the first row, and leave out those that nobody declares.",
+    )
+
+
+def _parsed(row: str) -> tuple[str, ...]:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    # Arrow passes over the one at the beginning; a second one is part of a name.
+    block = BOM + f"{row}\n".encode()
+    try:
+        reader = csv.open_csv(
+            pa.BufferReader(block),
+            read_options=csv.ReadOptions(block_size=len(block), use_threads=False),
+            parse_options=csv.ParseOptions(newlines_in_values=True),
+        )
+    except pa.ArrowInvalid:
+        return ()
+    return tuple(reader.schema.names)

@@ -1,0 +1,227 @@
+"""What runs a feed needs now, or why none: decided by its inbox, its tables and its runs so far."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, read_history
+from lakehouse.ingestion.collect import Waiting
+from lakehouse.orchestration.asset_keys import FEED_TAG
+from lakehouse.orchestration.blocked_tables import (
+    OWED,
+    asked_for,
+    digest_of_run,
+    is_held,
+    mains,
+    was_refused,
+    was_stopped,
+)
+from lakehouse.orchestration.partitions import range_tags
+from lakehouse.orchestration.stale_runs import CATCH_UP, Downstream, OwedRun
+from lakehouse.runtime.backoff import pause_seconds
+from lakehouse.tables.escaping import shown
+from lakehouse.tables.feed import Feed
+from lakehouse.tables.table import IcebergTable
+
+if TYPE_CHECKING:
+    from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
+
+_STATUS = dg.DagsterRunStatus
+# NOT_STARTED is left out: it is between its making and its queueing, and for ever where the daemon died in between.
+UNFINISHED = [_STATUS.QUEUED, _STATUS.STARTING, _STATUS.STARTED, _STATUS.CANCELING]
+_FAILED = (_STATUS.FAILURE, _STATUS.CANCELED)
+_LOOKED_AT = 10
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The runs that a feed needs now, each with the digest of what it is asked for; else `reason` says why not."""
+
+    runs: tuple[tuple[OwedRun, str], ...] = ()
+    reason: str = ""
+
+
+@dataclass
+class FeedAsking:
+    """Asks for the runs of one feed, again and again; what it found out for a state of the tables is remembered."""
+
+    feed: Feed
+    declared: Mapping[str, IcebergTable]
+    _state: object = None
+    _done: list[list[OwedRun]] = field(default_factory=list)
+    _rest: Iterator[list[OwedRun]] = field(default_factory=lambda: iter(()))
+
+    def ask(
+        self, instance: dg.DagsterInstance, graph: "AssetGraph", engine: Engine, found: Waiting, now: datetime
+    ) -> Asked:
+        """Return the runs that are needed now: those of the first stage in which something may be run.
+
+        :param found: what the inbox holds.
+        """
+        reason = unfinished(instance, self.feed) or paused(instance, self.feed, now)
+        if reason:
+            return Asked(reason=reason)
+        downstream = Downstream(graph, self.feed.table)
+        files = {file.key: file.version for file in found.files[: self.feed.max_files_per_run]}
+        held = _Held(instance, downstream, self.declared, mains(engine, _read(downstream)), self.feed, files)
+        arrivals = bool(files) and not held.run_of(self.feed.table, ())
+        unchanged = _unchanged(engine, held.states)
+        state = (arrivals, tuple(held.states.items()), unchanged, now.astimezone(self.feed.zone).date())
+        for stage in self._stages(downstream, engine, state, arrivals=arrivals):
+            runs = [run for owed in stage if (run := held.without_held(owed))]
+            if runs:
+                return Asked(tuple((run, held.digest(run)) for run in runs))
+        return Asked(reason=_nothing(self.feed, found, held))
+
+    def _stages(
+        self, downstream: Downstream, engine: Engine, state: object, *, arrivals: bool
+    ) -> Iterator[list[OwedRun]]:
+        """Yield the stages; those that were decided for this state before are not decided again."""
+        if state != self._state:
+            self._state, self._done = state, []
+            self._rest = downstream.stages(engine, self.declared, has_arrivals=arrivals)
+        yield from tuple(self._done)
+        try:
+            for stage in self._rest:
+                self._done.append(stage)
+                yield stage
+        except Exception:
+            self._state = None
+            raise
+
+
+def unfinished(instance: dg.DagsterInstance, feed: Feed) -> str:
+    """Say which run of a feed goes on; nothing where none does."""
+    runs = instance.get_runs(dg.RunsFilter(tags={FEED_TAG: feed.name}, statuses=UNFINISHED), limit=1)
+    if not runs:
+        return ""
+    return f"Run {runs[0].run_id[:8]} of the feed is {runs[0].status.value.lower()}; one at a time."
+
+
+def paused(instance: dg.DagsterInstance, feed: Feed, now: datetime) -> str:
+    """Say until when a feed waits after its last runs failed for the system, longer each time; else nothing."""
+    records = instance.get_run_records(dg.RunsFilter(tags={FEED_TAG: feed.name}), limit=_LOOKED_AT)
+    failed = list(takewhile(_failed_by_system, records))
+    if not failed:
+        return ""
+    last = failed[0]
+    ended = datetime.fromtimestamp(last.end_time, UTC) if last.end_time else last.update_timestamp.replace(tzinfo=UTC)
+    until = ended + timedelta(seconds=pause_seconds(len(failed)))
+    if now >= until:
+        return ""
+    times = "The last run" if len(failed) == 1 else f"The last {len(failed)} runs"
+    return (
+        f"{times} failed, the newest is {last.dagster_run.run_id[:8]}; the next try is at "
+        f"{until:%H:%M:%S} UTC. Nothing is lost: files wait in the inbox, and tables owe what they owed."
+    )
+
+
+def request(graph: "AssetGraph", feed: Feed, owed: OwedRun, digest: str) -> dg.RunRequest:
+    """Return what Dagster is asked for."""
+    selection = owed.selection
+    bounds = owed.partitions
+    is_range = bounds is not None and bounds[0] != bounds[1]
+    return dg.RunRequest(
+        asset_selection=sorted(selection.resolve(graph)),
+        asset_check_keys=sorted(selection.resolve_checks(graph)),
+        partition_key=bounds[0] if bounds and not is_range else None,
+        tags={FEED_TAG: feed.name, **CATCH_UP, OWED: digest, **(range_tags(*bounds) if bounds and is_range else {})},
+    )
+
+
+@dataclass
+class _Held:
+    """Which tables were refused on what they would be computed from now; `found` says which, and by which run."""
+
+    instance: dg.DagsterInstance
+    downstream: Downstream
+    declared: Mapping[str, IcebergTable]
+    states: Mapping[str, int | None]
+    feed: Feed
+    files: Mapping[str, str]
+    found: dict[str, str] = field(default_factory=dict)
+    still_owed: dict[str, str] = field(default_factory=dict)
+    """Tables that a run computed, and that are owed as they were before it; none should be, and none is tried twice."""
+
+    def without_held(self, owed: OwedRun) -> OwedRun | None:
+        """Return a run without the tables that would be refused again, and those that follow from them alone."""
+        kept: list[str] = []
+        left_out: set[str] = set()
+        for table in owed.tables:
+            sources = self.downstream.sources(table)
+            if table == self.feed.table or set(sources) & set(kept):
+                kept.append(table)
+            elif set(sources) & left_out or self.run_of(table, owed.partitions or ()):
+                left_out.add(table)
+            else:
+                kept.append(table)
+        run = replace(owed, tables=tuple(kept)) if kept else None
+        return run if run and not self._was_in_vain(run) else None
+
+    def _was_in_vain(self, run: OwedRun) -> bool:
+        """Whether the same was asked for before, on what stands as it did: a check stopped it, or nothing changed."""
+        before = asked_for(self.instance, self.digest(run))
+        if before and was_stopped(before.tags):
+            self.found |= dict.fromkeys(run.tables, before.run_id)
+            return True
+        if before and before.is_success:
+            self.still_owed |= dict.fromkeys(run.tables, before.run_id)
+            return True
+        return False
+
+    def digest(self, owed: OwedRun) -> str:
+        """Return what tells a run from one that is asked for on other states of the tables, or other declarations."""
+        declared = [self.declared.get(table) for table in owed.tables]
+        return digest_of_run((owed, declared, sorted(self.states.items()), sorted(self.files.items())))
+
+    def run_of(self, table: str, partitions: Sequence[str]) -> str | None:
+        """Return the run that refused a table on the input that it has now."""
+        if table not in self.declared:
+            return None
+        states = {name: self.states.get(name) for name in self.downstream.read_now(table)}
+        read = self.files if table == self.feed.table else states
+        run_id = is_held(self.instance, self.declared[table], partitions, read)
+        if run_id:
+            self.found[table] = run_id
+        return run_id
+
+
+def _read(downstream: Downstream) -> list[str]:
+    """Return the tables whose state tells what is owed."""
+    tables = downstream.tables
+    return sorted({*tables, *(source for table in tables for source in downstream.sources(table))})
+
+
+def _unchanged(engine: Engine, states: Mapping[str, int | None]) -> list[str | None]:
+    """Return what runs have noted that read a table's inputs and changed no row of it: it makes no snapshot."""
+    there = [table for table, snapshot_id in states.items() if snapshot_id is not None]
+    return [read_history(engine, table).properties.get(UNCHANGED_PROPERTY) for table in there]
+
+
+def _failed_by_system(record: dg.RunRecord) -> bool:
+    run = record.dagster_run
+    return run.status in _FAILED and not was_refused(run.tags)
+
+
+def _nothing(feed: Feed, found: Waiting, held: _Held) -> str:
+    said = [f"{table} is held back since run {run_id[:8]} refused it." for table, run_id in sorted(held.found.items())]
+    if held.found:
+        said.append("It is tried again once its input or its declaration changes, or by `lakehouse retry TABLE`.")
+    for table, run_id in sorted(held.still_owed.items()):
+        said.append(f"{table} is owed as it was before run {run_id[:8]} computed it; it is not asked for again.")
+    if found.unsettled:
+        said.append(f"Still being written: {', '.join(map(shown, found.unsettled[:3]))}{_more(found.unsettled[3:])}.")
+    if not said:
+        waits = f"The folder {shown(found.missing)} is missing" if found.missing else f"Nothing waits in {feed.inbox}"
+        said.append(f"{waits}, and every table is up to date.")
+    return " ".join(said)
+
+
+def _more(rest: Iterable[str]) -> str:
+    count = len(list(rest))
+    return f" and {count} more" if count else ""

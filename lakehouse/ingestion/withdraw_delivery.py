@@ -1,0 +1,185 @@
+"""A delivery that a person takes out again: known by its name and its content, out of bronze and of the quarantines."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from lakehouse.errors import FileRejected, UsageError
+from lakehouse.iceberg.commit.lock import table_lock
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.read.inputs import read_main
+from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
+from lakehouse.iceberg.write.stage import with_properties
+from lakehouse.ingestion.archive import put_away, sha256_of
+from lakehouse.ingestion.archive_names import HASH_DIGITS, hashed_name, rejected_key
+from lakehouse.ingestion.collect import reason_text
+from lakehouse.ingestion.delivery import RejectedFile
+from lakehouse.ingestion.ingest import exclusive
+from lakehouse.settings import Settings
+from lakehouse.storage.object_store import ObjectStore, StoredObject
+from lakehouse.storage.rejected_files import BY_A_PERSON, reason_key
+from lakehouse.storage.stores import open_store
+from lakehouse.tables.feed import Feed
+from lakehouse.tables.quoting import literal, with_zone
+
+_HASH = re.compile(r"\.([0-9a-f]{12}|[0-9a-f]{64})(?:\.|$)(?!.*\.(?:[0-9a-f]{12}|[0-9a-f]{64})(?:\.|$))")
+"""The part of the hash in an archived name: the last that looks like one."""
+
+
+@dataclass(frozen=True)
+class Came:
+    """One content that came under a name: how many rows bronze has of it, when it came, and where it is archived."""
+
+    sha256: str
+    rows: int
+    at: datetime
+    archived: tuple[StoredObject, ...] = ()
+
+    @property
+    def short_sha256(self) -> str:
+        """So much of the hash as tells it from others, which is in the names of archived files too."""
+        return self.sha256[:HASH_DIGITS]
+
+
+class SeveralDeliveries(UsageError):
+    """A name stands for several deliveries, `deliveries`, and nothing said which is meant."""
+
+    def __init__(self, feed: Feed, source_file: str, deliveries: Sequence[Came]) -> None:
+        self.deliveries = tuple(deliveries)
+        super().__init__(
+            f"{source_file!r} stands for {len(deliveries)} deliveries to {feed.name}; expected one of them.",
+            next_step=f"Say which by its hash, such as --sha256 {deliveries[-1].short_sha256} for the last.",
+        )
+
+
+@dataclass(frozen=True)
+class TakenOut:
+    """How many rows of a delivery each table had, bronze first; and where its file is, None where no archive had it."""
+
+    rows: Mapping[str, int]
+    key: str | None
+
+
+def reject(
+    settings: Settings,
+    engine: Engine,
+    feed: Feed,
+    quarantines: Iterable[str],
+    source_file: str,
+    *,
+    by: str,
+    why: str,
+    sha256: str = "",
+) -> TakenOut:
+    """Take a delivery's rows out of bronze and of quarantines, then move its file from the archive to the rejected.
+
+    What was computed of it follows with the next run of each table, see `lakehouse.iceberg.read.withdrawn_deliveries`.
+    Killed in between, it is done again: rows that are gone are no error while the file is still in the archive.
+
+    :param quarantines: where its rows are that were refused since.
+    :param source_file: its key in the feed's inbox.
+    :param sha256: how the hash of its content begins, where several contents came under that name.
+    :raises SeveralDeliveries: when it may be more than one.
+    :raises UsageError: when neither bronze nor the archive knows such a delivery, or no file can be called so.
+    """
+    _check_name(feed, source_file)
+    store = open_store(settings)
+    with exclusive(feed, settings.home):
+        came = _one_of(feed, source_file, deliveries(store, engine, feed, source_file), sha256)
+        its = RejectedDelivery(source_file, came.sha256)
+        said = its.to_summary(by=by, why=why)
+        rows = {name: _take_out(engine, name, its, said) for name in (feed.table, *quarantines)}
+        keys = [_put_away(store, feed, source_file, found, came.sha256, by, why) for found in came.archived]
+        return TakenOut(rows, keys[-1] if keys else None)
+
+
+def deliveries(store: ObjectStore, engine: Engine, feed: Feed, source_file: str) -> list[Came]:
+    """Return each content that came under a name, as bronze or the archive knows it, oldest first."""
+    archived: dict[str, list[StoredObject]] = {}
+    for item, sha256 in _archived(store, feed, source_file):
+        archived.setdefault(sha256, []).append(item)
+    landed = _landed(engine, feed, source_file)
+    found = [
+        Came(sha256, *landed.get(sha256, (0, items[0].modified_at)), tuple(items)) for sha256, items in archived.items()
+    ]
+    found += [Came(sha256, rows, at) for sha256, (rows, at) in landed.items() if sha256 not in archived]
+    return sorted(found, key=lambda one: one.at)
+
+
+def _landed(engine: Engine, feed: Feed, source_file: str) -> dict[str, tuple[int, datetime]]:
+    """Return, by hash, how many rows bronze has of each content that came under a name, and when they were landed."""
+    if not engine.catalog.has(feed.table):
+        return {}
+    rows = read_main(engine, feed.table).where(f"_source_file = {literal(source_file)}")
+    found = rows.groupBy("_source_sha256").agg({"*": "count", "_ingested_at": "min"}).collect()
+    return {row[0]: (row["count(1)"], with_zone(row["min(_ingested_at)"])) for row in found}
+
+
+def _check_name(feed: Feed, source_file: str) -> None:
+    # `a.csv/` and `./a.csv` would be the archived file of `a.csv`, and no row of it.
+    parts = source_file.split("/")
+    if not parts[-1] or {".", ".."} & {*parts}:
+        raise UsageError(
+            f"{source_file!r} is no name of a file in {feed.inbox}; expected one as `_source_file` has it, such as "
+            "daily.csv or sub/daily.csv.",
+            next_step=_names(feed),
+        )
+
+
+def _names(feed: Feed) -> str:
+    return f'Names are those of: lakehouse sql "SELECT DISTINCT _source_file FROM {feed.table}"'
+
+
+def _one_of(feed: Feed, source_file: str, found: Sequence[Came], sha256: str) -> Came:
+    if not found:
+        raise UsageError(
+            f"{feed.table} has no row of a file {source_file!r}, and {feed.archive} no such file.",
+            next_step=_names(feed),
+        )
+    meant = [one for one in found if one.sha256.startswith(sha256.strip().lower())]
+    if not meant:
+        known = ", ".join(one.short_sha256 for one in found)
+        raise UsageError(f"No delivery of {source_file!r} has a hash that begins with {sha256!r}; there are {known}.")
+    if len(meant) > 1:
+        raise SeveralDeliveries(feed, source_file, meant)
+    return meant[0]
+
+
+def _take_out(engine: Engine, table: str, its: RejectedDelivery, said: Mapping[str, str]) -> int:
+    """Delete the rows of a delivery from a table, and return how many it had."""
+    if not engine.catalog.has(table):
+        return 0
+    with table_lock(engine, table):
+        rows = read_main(engine, table).where(its.predicate).count()
+        if rows:
+            with with_properties(engine.spark, said):
+                engine.sql(f"DELETE FROM {engine.catalog.sql_name(table)} WHERE {its.deleted_by}")
+    return rows
+
+
+def _archived(store: ObjectStore, feed: Feed, source_file: str) -> list[tuple[StoredObject, str]]:
+    """Return what the archive has of a file, each content with its hash: a part of that is in the name."""
+    found = ((item, item.key.removeprefix(feed.archive).partition("/")[2]) for item in store.objects(feed.archive))
+    named = ((item, name, _HASH.search(name)) for item, name in found)
+    its = [item for item, name, part in named if part and hashed_name(feed, source_file, part[1]) == name]
+    return [(item, sha256_of(store, item.key)) for item in its]
+
+
+def _put_away(
+    store: ObjectStore, feed: Feed, source_file: str, found: StoredObject, sha256: str, by: str, why: str
+) -> str | None:
+    reason = FileRejected(
+        BY_A_PERSON, found=f"{json.dumps(why)}, said by {by}", expected="a delivery that may stay",
+        next_step="Correct it and put it back into the inbox.",
+    )  # fmt: skip
+
+    def key(digits: int) -> str:
+        return rejected_key(feed, source_file, sha256, digits)
+
+    def explain(target: str) -> None:
+        rejected = RejectedFile(feed.name, source_file, sha256, reason, datetime.now(UTC), target)
+        store.write_text(reason_key(target), reason_text(rejected))
+
+    return put_away(store, found, sha256, key, before=explain)

@@ -1,0 +1,193 @@
+"""Failed checks: whatever evaluated them, a run, a person alone, or something outside of runs.
+
+What a rule said of a refused candidate is left out: that the table is held back is told instead, see `runs`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from shlex import quote
+from typing import Any
+
+import dagster as dg
+from dagster import AssetCheckEvaluation, AssetCheckKey
+
+from lakehouse.monitoring.detectors.sources import Lookout, shown_rows
+from lakehouse.monitoring.incidents import Broke, Mended, Observed, moment_text
+from lakehouse.orchestration.asset_checks import IN_CLEAR, is_of_quarantine
+from lakehouse.orchestration.asset_keys import table_name
+
+CURSOR = "checks"
+_BEGIN = ""
+"""Instead of a check, when was first looked: since then counts all that a check found."""
+_LOOKED_BACK = 50
+_EVALUATED = ("SUCCEEDED", "FAILED")
+
+
+def look_at_checks(lookout: Lookout, cursors: Mapping[str, Any]) -> Observed:
+    """Return what checks found since the last look; at the first look, what each found last."""
+    is_first = CURSOR not in cursors
+    seen: dict[str, float] = dict(cursors.get(CURSOR, {_BEGIN: lookout.now.timestamp()}))
+    facts: list[Broke | Mended] = []
+    for key, last in _latest(lookout).items():
+        name = key_of(key)
+        since = 0.0 if is_first else seen.get(name, seen[_BEGIN])
+        # One that is only planned may stand before an evaluation that nobody saw yet.
+        if last.status.value in _EVALUATED and last.event and last.event.timestamp <= since:
+            continue
+        events = _events(lookout, key)
+        news = events[:1] if is_first else [event for event in events if event.timestamp > since]
+        facts += (fact for event in news if (fact := _fact(lookout, key, event, events)))
+        seen |= {name: max(event.timestamp for event in news)} if news else {}
+    return Observed(tuple(facts), cursors={CURSOR: seen})
+
+
+def key_of(key: AssetCheckKey) -> str:
+    """Return what a check is known by."""
+    return f"check {table_name(key.asset_key)} {key.name}"
+
+
+def rows_of(evaluation: AssetCheckEvaluation) -> list[Mapping[str, Any]]:
+    """Return the sample of rows that break a check; personal values are masked in it."""
+    found = evaluation.metadata.get("sample")
+    if not isinstance(found, dg.TableMetadataValue):
+        return []
+    # A record forgets the order of its columns.
+    names = [column.name for column in found.schema.columns]
+    return [{name: record.data.get(name) for name in names} for record in found.records]
+
+
+def by_how_much(evaluation: AssetCheckEvaluation) -> str:
+    """Say what a check found, and the fraction of rows where it counted some."""
+    said = f"{evaluation.check_name}: {evaluation.description or 'it did not pass.'}"
+    failed, total, tolerated = (value_of(evaluation, name) for name in ("failed_rows", "total_rows", "threshold"))
+    if not isinstance(failed, int) or not isinstance(total, int) or not failed or not total:
+        return said
+    allowed = f"; {tolerated:.2%} are tolerated" if isinstance(tolerated, float) and tolerated else ""
+    return f"{said} That is {failed / total:.2%}{allowed}."
+
+
+def _brief(evaluation: AssetCheckEvaluation) -> str:
+    failed, total = (value_of(evaluation, name) for name in ("failed_rows", "total_rows"))
+    return f"{failed:,} of {total:,} rows" if isinstance(failed, int) and isinstance(total, int) and failed else ""
+
+
+def in_clear(evaluations: Iterable[AssetCheckEvaluation]) -> tuple[str, ...]:
+    """Return the commands that show the rows of samples in clear."""
+    found = (value_of(evaluation, IN_CLEAR) for evaluation in evaluations)
+    return tuple(dict.fromkeys(str(command) for command in found if command))
+
+
+def value_of(evaluation: AssetCheckEvaluation, name: str) -> Any:
+    """Return a value of a check's metadata; None where it has none of this name."""
+    found = evaluation.metadata.get(name)
+    return found.value if found is not None else None
+
+
+def _latest(lookout: Lookout) -> Mapping[AssetCheckKey, Any]:
+    """Return the last execution of each check: one query for all, where the summary is one for each."""
+    keys = list(lookout.graph.asset_check_keys)
+    found = lookout.instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
+    return {key: record for key, record in found.items() if key in lookout.graph.asset_check_keys}
+
+
+def _events(lookout: Lookout, key: AssetCheckKey) -> list[Any]:
+    """Return the last evaluations of a check, the newest first."""
+    records = lookout.instance.event_log_storage.get_asset_check_execution_history(key, limit=_LOOKED_BACK)
+    # Of a check that was planned and never evaluated, the event is that of its planning.
+    events = (record.event for record in records if record.event is not None)
+    return [event for event in events if event.dagster_event.event_type_value == "ASSET_CHECK_EVALUATION"]
+
+
+def _fact(lookout: Lookout, key: AssetCheckKey, event: Any, events: Sequence[Any]) -> Broke | Mended | None:
+    evaluation = event.dagster_event.event_specific_data
+    if value_of(evaluation, "evaluated") == "candidate":
+        return None
+    if is_of_quarantine(lookout.declared.get(table_name(key.asset_key)), evaluation, event.run_id):
+        # Told as what stands in the quarantine, see `quarantined`.
+        return None
+    at = datetime.fromtimestamp(event.timestamp, UTC)
+    extent = frozenset(value_of(evaluation, "partitions") or ())
+    if evaluation.passed:
+        links = lookout.links(run_id=event.run_id or "", table=table_name(key.asset_key))
+        by = f" in run {event.run_id[:8]}" if event.run_id else ""
+        return Mended(key_of(key), at, f"Check {key.name} passed{by}.", extent, links)
+    earlier = [one for one in events if one.timestamp < event.timestamp]
+    return _broke(lookout, key, evaluation, at, event.run_id or "", extent, earlier)
+
+
+def _broke(
+    lookout: Lookout,
+    key: AssetCheckKey,
+    evaluation: AssetCheckEvaluation,
+    at: datetime,
+    run_id: str,
+    extent: frozenset[str],
+    earlier: Sequence[Any],
+) -> Broke:
+    table = table_name(key.asset_key)
+    declared = lookout.declared.get(table)
+    is_error = evaluation.severity == dg.AssetCheckSeverity.ERROR
+    personal = declared.masked_columns if declared else frozenset()
+    rows = rows_of(evaluation)
+    return Broke(
+        key_of(key),
+        "check",
+        at,
+        "error" if is_error else "warn",
+        f"{table}: check {key.name} {'failed' if is_error else 'warns'}",
+        (
+            by_how_much(evaluation),
+            _good(earlier),
+            *shown_rows(rows, personal),
+            *lookout.whose(table),
+        ),
+        lookout.links(run_id=run_id, table=table),
+        (
+            *in_clear([evaluation]),
+            *_ways_on(lookout, table, key.name, extent, rows, is_error=is_error),
+        ),
+        table,
+        lookout.owner(table),
+        run_id,
+        extent,
+        brief=_brief(evaluation),
+        state=str(value_of(evaluation, "snapshot_id") or ""),
+    )
+
+
+def _good(earlier: Sequence[Any]) -> str:
+    """Say when a check passed last, and on which snapshot."""
+    for event in earlier:
+        found = event.dagster_event.event_specific_data
+        if found.passed and value_of(found, "evaluated") != "candidate":
+            at = datetime.fromtimestamp(event.timestamp, UTC)
+            snapshot = value_of(found, "snapshot_id")
+            return f"It passed last at {moment_text(at)}{f', on snapshot {snapshot}' if snapshot else ''}."
+    return f"It passed in none of its last {len(earlier)} evaluations." if earlier else "It was never evaluated before."
+
+
+def _ways_on(
+    lookout: Lookout,
+    table: str,
+    check: str,
+    extent: frozenset[str],
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    is_error: bool,
+) -> Iterator[str]:
+    """Yield what shows the rows, and what mends it; that a check is made once more mends nothing."""
+    declared = lookout.declared.get(table)
+    rule = next((one for one in declared.row_rules if one.name == check), None) if declared else None
+    broken_by = declared.broken_by(rule) if declared and rule else "false"
+    if broken_by != "false":
+        yield f"lakehouse sql {quote(f'SELECT * FROM {table} WHERE {broken_by} LIMIT 20')}"
+    if not is_error:
+        yield f"lakehouse check {table}"
+        yield f"lakehouse mute {table} --until 2h"
+        return
+    yield from lookout.rejects(table, rows)
+    if extent:
+        yield f"lakehouse backfill {table} --from {min(extent)} --to {max(extent)}"
+    else:
+        yield f"lakehouse retry {table}"
+    yield f"lakehouse history {table}"

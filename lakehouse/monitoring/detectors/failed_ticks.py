@@ -1,0 +1,80 @@
+"""Sensors and schedules whose last tick failed; one that was switched off is left alone.
+
+A tick that did not reach Dagster's server of user code is passed over: whoever looks now is answered by that server. So
+end the ticks that go on while `lakehouse dev` is killed; where the server is gone for long, no sign of life is left.
+"""
+
+from collections.abc import Collection, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import dagster as dg
+
+from lakehouse.monitoring.detectors.failure_reasons import reason_of
+from lakehouse.monitoring.detectors.sources import Lookout, WatchedFeed
+from lakehouse.monitoring.incidents import Broke, Observed
+from lakehouse.orchestration.error_causes import causes
+
+_LOOKED_AT = 5
+_FAILURE, _STARTED = "FAILURE", "STARTED"
+# What Dagster says too where the server is there, and takes too long, is another text.
+_UNREACHED = ("DagsterUserCodeUnreachableError", "Could not reach user code server")
+
+
+def look_at_ticks(lookout: Lookout, names: Collection[str]) -> Observed:
+    """Return the sensors and schedules that fail now.
+
+    :param names: those that there are; Dagster remembers also what was taken away.
+    """
+    states = (state for state in lookout.instance.all_instigator_state() if state.instigator_name in names)
+    facts = (fact for state in states if state.is_running for fact in _failing(lookout, state))
+    return Observed(tuple(facts), frozenset({"automation"}))
+
+
+def _failing(lookout: Lookout, state: Any) -> Iterator[Broke]:
+    ticks = lookout.instance.get_ticks(state.instigator_origin_id, state.selector_id, limit=_LOOKED_AT)
+    ended = [tick for tick in ticks if tick.status.value != _STARTED and not _reached_nobody(tick.error)]
+    if not ended or ended[0].status.value != _FAILURE:
+        return
+    kind, name = state.instigator_type.value.lower(), state.instigator_name
+    feed = next((one for one in lookout.feeds if name in (f"{one.name}_files", f"{one.name}_batch")), None)
+    table = feed.table if feed else ""
+    reason = reason_of(ended[0].error, lookout.declared.get(table))
+    yield Broke(
+        f"{kind} {name}",
+        "automation",
+        datetime.fromtimestamp(ended[0].timestamp, UTC),
+        "error",
+        f"{kind} {name} fails",
+        (
+            reason,
+            *(_while_it_lasts(lookout, feed) if feed else []),
+        ),
+        (f"Ticks: {_place(lookout, state, kind, name)}", *lookout.links(table=table)),
+        (*([f"lakehouse ingest {feed.name}"] if feed else []), "lakehouse doctor"),
+        table,
+        lookout.owner(table),
+        brief=reason,
+        # The next tick is some seconds off; that of a schedule may be a day.
+        heals=kind == "sensor",
+    )
+
+
+def _reached_nobody(error: Any) -> bool:
+    kind, text = _UNREACHED
+    return any(cause.cls_name == kind and text in cause.message for cause in causes(error))
+
+
+def _while_it_lasts(lookout: Lookout, feed: WatchedFeed) -> list[str]:
+    return [f"No file of feed {feed.name} is taken by itself until it works again.", *lookout.whose(feed.table)]
+
+
+def _place(lookout: Lookout, state: Any, kind: str, name: str) -> str:
+    at = state.origin.repository_origin
+    where = f"{at.repository_name}@{at.code_location_origin.location_name}"
+    return f"{lookout.ui_url}/locations/{where}/{kind}s/{name}"
+
+
+def names_of(repository: dg.RepositoryDefinition) -> set[str]:
+    """Return the names of the sensors and schedules that there are."""
+    return {one.name for one in (*repository.sensor_defs, *repository.schedule_defs)}

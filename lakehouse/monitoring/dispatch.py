@@ -1,0 +1,106 @@
+"""One round: what was seen is planned and put on its way in one write, and then delivered, to each sink by itself."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from threading import Lock
+
+from lakehouse.errors import LakehouseError
+from lakehouse.monitoring.alert_plan import MuteOf, plan_alerts
+from lakehouse.monitoring.alert_state import AlertState
+from lakehouse.monitoring.incidents import Observed
+from lakehouse.monitoring.outbox import Queue, delivered, is_due, kept, next_parcel, post, refused
+from lakehouse.monitoring.routes import Routes, name_of
+from lakehouse.monitoring.sinks import FILE, LOG, Sink
+from lakehouse.orchestration.alert_message import Alert
+
+ROUND_SECONDS = 30.0
+"""How long a round delivers at most; Dagster gives a sensor's tick a minute."""
+_TRIED_IN_VAIN = 2
+"""After so many messages that a sink did not take in one round, it counts as down."""
+_AT_THE_END = (FILE, LOG)
+"""Sinks that take the same message twice without harm, so that what they took is kept once a round."""
+_MANY = 1_000_000
+
+
+def take_in(state: AlertState, observed: Observed, now: datetime, routes: Routes, mute_of: MuteOf) -> AlertState:
+    """Return the state after what was seen: pure, with each message in the queues of those it goes to."""
+    planned = plan_alerts(
+        state.open, observed, now, routes.repeat_after, mute_of, is_first=state.is_first, closed=state.closed
+    )
+    names = [FILE, LOG, *map(name_of, routes.urls)]
+    queues = kept(state.queues, names)
+    for name in names:
+        # The file has each message by itself, and what was muted too.
+        most = _MANY if name == FILE else routes.at_once
+        queues[name] = post(queues[name], [one for one in planned.alerts if _goes_to(name, one, routes)], now, most)
+    cursors = {**state.cursors, **observed.cursors}
+    return AlertState(planned.open, queues, cursors | {"looked_at": now.isoformat()}, planned.closed)
+
+
+def _goes_to(name: str, alert: Alert, routes: Routes) -> bool:
+    if name == FILE:
+        return True
+    return not alert.muted and (name == LOG or name in map(name_of, routes.of(alert)))
+
+
+@dataclass
+class Delivery:
+    """Delivers what the queues hold, to all sinks at once; the state is kept after each message."""
+
+    state: AlertState
+    keep: Callable[[AlertState], None]
+    logger: logging.Logger
+
+    def __post_init__(self) -> None:
+        self._lock = Lock()
+
+    def run(self, sinks: Mapping[str, Sink], seconds: float = ROUND_SECONDS) -> AlertState:
+        """Deliver what is due, for so long at most; what is left is delivered by a later round."""
+        until = time.monotonic() + seconds
+        due = [sink for name, sink in sinks.items() if is_due(self._queue(name), datetime.now(UTC))]
+        if due:
+            with ThreadPoolExecutor(len(due), thread_name_prefix="alerts") as pool:
+                for done in [pool.submit(self._send_all, sink, until) for sink in due]:
+                    done.result()
+            self.keep(self.state)
+        return self.state
+
+    def _send_all(self, sink: Sink, until: float) -> None:
+        tried: dict[str, str] = {}
+        while len(tried) < _TRIED_IN_VAIN and time.monotonic() < until:
+            parcel = next_parcel(self._queue(sink.name), tried, tried.values())
+            if parcel is None:
+                return
+            if self._send(sink, parcel.alert):
+                self._move(sink.name, lambda queue, alert=parcel.alert: delivered(queue, alert))
+            else:
+                tried[parcel.alert.alert_id] = parcel.alert.key
+                self._move(sink.name, lambda queue, alert=parcel.alert: refused(queue, alert, datetime.now(UTC)))
+
+    def _send(self, sink: Sink, alert: Alert) -> bool:
+        try:
+            sink.send(alert)
+        except Exception as error:
+            # Whatever a service or the network raises: the message is kept, and tried again.
+            self.logger.warning("Alert %s was not delivered to %s: %s", alert.alert_id, sink.name, _said(error))
+            return False
+        return True
+
+    def _queue(self, name: str) -> Queue:
+        return self.state.queues.get(name, Queue())
+
+    def _move(self, name: str, change: Callable[[Queue], Queue]) -> None:
+        with self._lock:
+            queues = {**self.state.queues, name: change(self._queue(name))}
+            self.state = replace(self.state, queues=queues)
+            if name not in _AT_THE_END:
+                self.keep(self.state)
+
+
+def _said(error: Exception) -> str:
+    # The text of a library may hold a URL, and that a secret.
+    return str(error) if isinstance(error, LakehouseError) else type(error).__name__

@@ -1,0 +1,1 @@
+"""Dagster's side: asset decorator, IO manager, asset checks, runs, and what is recorded of them."""

@@ -1,0 +1,202 @@
+"""The rules of a table as Dagster checks: one check for each rule, of the same name."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import dagster as dg
+
+from lakehouse.iceberg.metadata.write_result import Refused, RuleResult
+from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.clear_rows import in_clear
+from lakehouse.tables.refused_share import NAME as REFUSED_SHARE
+from lakehouse.tables.refused_share import is_error_by_itself, refused_share
+from lakehouse.tables.rule import Rule
+
+if TYPE_CHECKING:
+    from lakehouse.iceberg.metadata.write_result import Outcome
+    from lakehouse.tables.table import IcebergTable
+
+
+IN_CLEAR = "rows_in_clear"
+"""Metadata of a check: the command that shows the rows of its sample to who may read the home."""
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """What the results of a table's rules speak of: what readers see, or a candidate that was refused."""
+
+    what: Literal["main", "candidate"]
+    snapshot_id: int | None
+    branch: str = ""
+    partitions: Sequence[str] = ()
+    rows_in: str = ""
+    """The table, and the version of it, that rows can be looked at in by their source; nothing where there is none."""
+    refused_to: str = ""
+    """The quarantine that has the rows which were refused."""
+
+    @classmethod
+    def by(cls, outcome: "Outcome", rows_in: str = "") -> "Evaluated":
+        """Return what the rules were evaluated on in a write."""
+        to = outcome.quarantined.table if outcome.quarantined else ""
+        if isinstance(outcome, Refused):
+            return cls("candidate", outcome.candidate_snapshot_id, outcome.branch, outcome.partitions, rows_in, to)
+        return cls("main", outcome.snapshot_id, "", outcome.partitions, rows_in, to)
+
+    def show(self, result: RuleResult) -> str | None:
+        """Return the command that shows the rows of a sample in clear."""
+        is_refused = result.rule.on_failure == "quarantine" and self.refused_to
+        return in_clear(result.sample, self.refused_to if is_refused else self.rows_in)
+
+
+def check_specs(table: "IcebergTable", implied: Sequence[Rule] = ()) -> list[dg.AssetCheckSpec]:
+    """Return the checks of a table; only those of blocking rules stop what is downstream.
+
+    :param implied: rules that follow from what the table is computed from.
+    """
+    return [
+        dg.AssetCheckSpec(
+            name=rule.name,
+            asset=asset_key(table.name),
+            description=rule.description,
+            blocking=rule.can_block,
+            metadata={"on_failure": rule.on_failure, "predicate": rule.test},
+        )
+        for rule in (*checked_rules(table), *implied)
+    ]
+
+
+def checked_rules(table: "IcebergTable") -> list[Rule]:
+    """Return the declared rules, the one that each write of partitions has to keep, and how much may be refused."""
+    by = table.overwritten_by
+    rules = [*table.rules, *([refused_share(table)] if table.quarantining_rules else [])]
+    if by is None:
+        return rules
+    said = f"{by} lies in the run's partitions"
+    return [*rules, Rule("in_partitions", said, (by,), "block", violated_by=said)]
+
+
+def results_of(table: "IcebergTable", found: Sequence[RuleResult], implied: Sequence[Rule] = ()) -> list[RuleResult]:
+    """Return what was found of each rule; where there was nothing to evaluate, that no row breaks it.
+
+    Without a result, Dagster would warn that a blocking check no longer holds back what is downstream. How much of a
+    write was refused is said by none but that write.
+    """
+    known = {result.rule.name for result in found} | {REFUSED_SHARE}
+    rules = (*checked_rules(table), *implied)
+    return [*found, *(RuleResult(rule, 0, 0) for rule in rules if rule.name not in known)]
+
+
+def check_result(table: "IcebergTable", result: RuleResult, evaluated: Evaluated) -> dg.AssetCheckResult:
+    """Return what a rule found as the result of its check."""
+    return dg.AssetCheckResult(
+        check_name=result.rule.name,
+        asset_key=asset_key(table.name),
+        passed=result.passed,
+        severity=_severity(result),
+        description=_described(result, evaluated),
+        metadata=_metadata(result, evaluated),
+    )
+
+
+def severity(rule: Rule) -> dg.AssetCheckSeverity:
+    """Return ERROR for a rule that can block; a quarantined row, as one that is warned of, lets the rest go on.
+
+    That most of the rows are refused is an ERROR too, and that some are in no table at all.
+    """
+    is_error = rule.can_block or _is_error_by_itself(rule)
+    return dg.AssetCheckSeverity.ERROR if is_error else dg.AssetCheckSeverity.WARN
+
+
+def _severity(result: RuleResult) -> dg.AssetCheckSeverity:
+    # One with two thresholds warns before it blocks.
+    if result.level == "warns" and not _is_error_by_itself(result.rule):
+        return dg.AssetCheckSeverity.WARN
+    return severity(result.rule)
+
+
+def _is_error_by_itself(rule: Rule) -> bool:
+    is_lost = rule.name == HAS_PARTITION and rule.on_failure != "quarantine"
+    return is_lost or is_error_by_itself(rule)
+
+
+def is_of_quarantine(table: "IcebergTable | None", evaluation: dg.AssetCheckEvaluation, run_id: str | None) -> bool:
+    """Whether a check says only that rows of a run were quarantined, or that none were, and nothing of other rows.
+
+    A check alone looks at what readers see, so that a row that breaks it is in no quarantine.
+    """
+    if table is not None and table.quarantining_rules and evaluation.check_name == HAS_PARTITION:
+        # What it finds without a run is in the quarantine too.
+        return True
+    if table is None or evaluation.check_name not in {rule.name for rule in table.quarantining_rules}:
+        return False
+    published = evaluation.target_materialization_data
+    is_error = evaluation.severity == dg.AssetCheckSeverity.ERROR and not evaluation.passed
+    return published is not None and published.run_id == run_id and not is_error
+
+
+def sample_table(sample: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:
+    """Return rows as a table that Dagster shows; what has no JSON form, and ids beyond 2^53, are text."""
+    records = [dg.TableRecord({name: _cell(value) for name, value in row.items()}) for row in sample]
+    columns = [dg.TableColumn(name) for name in (sample[0] if sample else {})]
+    return dg.MetadataValue.table(records, schema=dg.TableSchema(columns))
+
+
+def _metadata(result: RuleResult, evaluated: Evaluated) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        **(_counted(result) if result.rule.measure is None else _measured(result)),
+        "predicate": result.rule.test,
+        "evaluated": evaluated.what,
+        "snapshot_id": str(evaluated.snapshot_id),
+    }
+    if evaluated.partitions:
+        found["partitions"] = list(evaluated.partitions)
+    if evaluated.branch:
+        found["branch"] = evaluated.branch
+    if result.sample:
+        found["sample"] = sample_table(result.sample)
+        shown_by = evaluated.show(result)
+        found |= {IN_CLEAR: shown_by} if shown_by else {}
+    return found
+
+
+def _counted(result: RuleResult) -> dict[str, Any]:
+    """Return what a rule that counts rows found; `threshold` is the share that it fails above, or warns above."""
+    rule = result.rule
+    fails_above = rule.fails_above
+    found = {
+        "failed_rows": result.failed_rows,
+        "total_rows": result.total_rows,
+        "threshold": rule.warns_above if fails_above is None else fails_above,
+    }
+    return found if fails_above in (None, rule.warns_above) else found | {"warn_above": rule.warns_above}
+
+
+def _measured(result: RuleResult) -> dict[str, Any]:
+    """Return what a rule measured, and its bounds, as numbers that Dagster plots."""
+    rule, value = result.rule, result.value
+    found = {"total_rows": result.total_rows, "note": result.note or None}
+    if value is not None and math.isfinite(value):
+        found["value"] = value if isinstance(value, int) and abs(value) < 2**53 else float(value)
+    bounds = {"low": rule.bounds.low, "high": rule.bounds.high}
+    if rule.warn_outside:
+        bounds |= {"warn_low": rule.warn_outside.low, "warn_high": rule.warn_outside.high}
+    found |= {name: float(bound) for name, bound in bounds.items() if bound is not None}
+    return {name: said for name, said in found.items() if said is not None}
+
+
+def _described(result: RuleResult, evaluated: Evaluated) -> str:
+    where = " of a refused candidate" if evaluated.what == "candidate" else ""
+    if result.rule.measure is not None:
+        return f"{result.rule.description}: {result.said}{where}."
+    if result.failed_rows:
+        return f"{result.rule.description}: {result.failed_rows} of {result.total_rows} rows{where} break it."
+    return result.rule.description if result.total_rows else f"{result.rule.description}: no row changed."
+
+
+def _cell(value: Any) -> str | int | float | bool | None:
+    if value is None or isinstance(value, (str, bool, float)):
+        return value
+    return value if isinstance(value, int) and abs(value) < 2**53 else str(value)

@@ -1,0 +1,36 @@
+"""What an asset reads and how, as metadata: people see it in Dagster, and what is owed is told from it."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from lakehouse.iceberg.read.inputs import Input
+
+READS = "lakehouse/reads"
+_TYPED = {"keys": tuple, "snapshot_id": int, "timestamp": datetime.fromisoformat}
+
+
+def reads_metadata(inputs: Mapping[str, Input]) -> dict[str, Any]:
+    """Return the metadata that says what is read; none where nothing is."""
+    return {READS: {name: _plain(given) for name, given in inputs.items()}} if inputs else {}
+
+
+def inputs_of(metadata: Mapping[str, Any]) -> dict[str, Input]:
+    """Return what an asset reads, from the metadata of its definition."""
+    found = metadata.get(READS, {})
+    values = getattr(found, "value", found)
+    return {name: _input(said) for name, said in values.items()}
+
+
+def _plain(given: Input) -> dict[str, Any]:
+    said = {name: value for name, value in asdict(given).items() if value not in (None, False, ())}
+    # Snapshot ids exceed what JSON numbers hold.
+    texts = {name: str(said[name]) for name in ("snapshot_id", "timestamp") if name in said}
+    lists = {"keys": list(given.keys)} if given.keys else {}
+    return {**said, **texts, **lists}
+
+
+def _input(said: Mapping[str, Any]) -> Input:
+    typed = {name: read(said[name]) for name, read in _TYPED.items() if name in said}
+    return Input(**{**said, **typed})

@@ -1,0 +1,43 @@
+"""What the declaration of a table says to Dagster's catalog."""
+
+from collections.abc import Sequence
+
+import dagster as dg
+
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.metadata_keys import declared_metadata
+from lakehouse.tables.table import IcebergTable
+
+
+def table_spec(
+    table: IcebergTable,
+    *,
+    description: str | None = None,
+    deps: Sequence[dg.AssetKey] = (),
+    kinds: frozenset[str] = frozenset(),
+) -> dg.AssetSpec:
+    """Return what the declaration says of a table to Dagster's catalog."""
+    return dg.AssetSpec(
+        asset_key(table.name),
+        description=description or table.comment,
+        deps=deps,
+        group_name=table.namespace,
+        kinds={"iceberg", table.namespace, *kinds},
+        owners=_owners(table),
+        tags=table.tags,
+        metadata=declared_metadata(table),
+    )
+
+
+def quarantine_spec(table: IcebergTable) -> dg.AssetSpec | None:
+    """Return the quarantine of a table as an asset that the table's own runs fill; None where it has none."""
+    if table.quarantine is None:
+        return None
+    return table_spec(table.quarantine, deps=[asset_key(table.name)])
+
+
+def _owners(table: IcebergTable) -> list[str]:
+    # Dagster takes addresses and teams.
+    if not table.owner:
+        return []
+    return [table.owner if "@" in table.owner or ":" in table.owner else f"team:{table.owner}"]

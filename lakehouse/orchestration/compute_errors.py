@@ -1,0 +1,65 @@
+"""What went wrong in the function that computes a table, in one line: the table, the function, where, and the cause."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from lakehouse.errors import ComputeFailed, FrameMismatch, LakehouseError
+from lakehouse.iceberg.metadata.known_errors import spark_ended
+from lakehouse.iceberg.metadata.spark_errors import is_of_query, one_line, tells_no_rows
+from lakehouse.orchestration.code_locations import place_of_error, place_of_function
+from lakehouse.orchestration.withheld_errors import cause_without_data
+from lakehouse.tables.table import IcebergTable
+
+_NO_COLUMN = re.compile(r"name `(.+?)` cannot be resolved")
+
+
+def explained(table: IcebergTable, compute: Callable[..., Any], error: Exception) -> LakehouseError | None:
+    """Return the error that people are shown; None where it did not come of the function or of its rows.
+
+    The text of an error may quote a value of a row, and is not told of a table that holds personal data.
+    """
+    if isinstance(error, FrameMismatch):
+        return FrameMismatch(f"{error} It is returned by {described(compute, place_of_function(compute))}.")
+    if isinstance(error, LakehouseError) or spark_ended(error):
+        return None
+    at = place_of_error(compute, error)
+    if at is None and not is_of_query(error):
+        return None
+    where = described(compute, at or place_of_function(compute))
+    failed = f"{table.name}: {where} failed" if at else f"{table.name}: the rows of {where} cannot be computed"
+    cause = _cause(table, error)
+    rule = None if at else rule_naming(table, cause)
+    if rule:
+        failed = f"{table.name}: rule {rule} cannot be evaluated on the rows of {where}"
+    return ComputeFailed(f"{failed}: {cause}", next_step=_next_step(table, rule))
+
+
+def rule_naming(table: IcebergTable, cause: str) -> str | None:
+    """Return the rule whose SQL names the column that Spark says there is none of; None where it says another thing."""
+    found = _NO_COLUMN.search(cause)
+    if found is None:
+        return None
+    word = re.compile(rf"\b{re.escape(found[1].rpartition('`.`')[2])}\b", re.IGNORECASE)
+    return next((rule.name for rule in table.rules if rule.violated_by and word.search(rule.violated_by)), None)
+
+
+def described(compute: Callable[..., Any], place: str) -> str:
+    """Return a function's name and where it is: `fruits (lakehouse/assets/silver/fruits.py:44)`."""
+    name = getattr(compute, "__name__", type(compute).__name__)
+    return f"{name} ({place})" if place else name
+
+
+def _cause(table: IcebergTable, error: Exception) -> str:
+    if table.holds_personal_data and not tells_no_rows(error):
+        said = cause_without_data(error)
+    elif is_of_query(error):
+        said = one_line(error)
+    else:
+        text = " ".join(str(error).split())
+        said = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return f"{said.rstrip('.')}."
+
+
+def _next_step(table: IcebergTable, rule: str | None) -> str:
+    return f"Correct the {'rule' if rule else 'function'}, and run `lakehouse retry {table.name}`."

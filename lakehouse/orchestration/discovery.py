@@ -1,0 +1,221 @@
+"""What a package of assets declares, found by importing its modules: adding a table is adding a file."""
+
+import importlib
+import pkgutil
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Protocol, TypeVar
+
+import dagster as dg
+
+from lakehouse.errors import DeclarationError, LakehouseError
+from lakehouse.orchestration.asset_inputs import inputs_of
+from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.orchestration.asset_specs import quarantine_spec
+from lakehouse.orchestration.code_locations import file_place, frames_of, place_of_value
+from lakehouse.orchestration.moved_modules import moved_imports
+from lakehouse.orchestration.partition_checks import check_columns
+from lakehouse.tables.measures import Difference
+from lakehouse.tables.rule import Rule
+from lakehouse.tables.suggestions import meant_name
+from lakehouse.tables.table import IcebergTable
+
+T = TypeVar("T")
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+N = TypeVar("N", bound=_Named)
+
+
+def modules_of(package: str) -> list[ModuleType]:
+    """Import a package and all modules below it, sorted by name.
+
+    :raises DeclarationError: names the file that cannot be imported, its line, and why.
+    """
+    root = importlib.import_module(package)
+    names = [found.name for found in pkgutil.walk_packages(root.__path__, f"{package}.")]
+    return [root, *(_imported(name, package) for name in sorted(names))]
+
+
+def _imported(name: str, package: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except LakehouseError as error:
+        raise DeclarationError(f"In {_failed_at(error, name, package)}: {error}") from error
+    except Exception as error:
+        raise DeclarationError(
+            f"{_failed_at(error, name, package)} cannot be imported: {_cause(error)}.",
+            next_step=_moved(error, package) or "Correct that file; `lakehouse plan --verbose` shows the traceback.",
+        ) from error
+
+
+def _moved(error: Exception, package: str) -> str:
+    """Say what a module's import has to say now, where it fails for one that has moved."""
+    if not isinstance(error, ImportError):
+        return ""
+    frames = [frame for frame in frames_of(error.__traceback__) if f"{frame[0]}.".startswith(f"{package}.")]
+    moved = moved_imports(frames[-1][1], frames[-1][2]) if frames else {}
+    return " ".join(f"{old} has moved: import from {new}." for old, new in moved.items())
+
+
+def _failed_at(error: Exception, name: str, package: str) -> str:
+    """Return the file and line of a package where an import failed, which another file may have asked for."""
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        return file_place(error.filename, _module_of(error.filename, package) or name, error.lineno)
+    below = [frame for frame in frames_of(error.__traceback__) if f"{frame[0]}.".startswith(f"{package}.")]
+    if not below:
+        return name
+    module, file, line = below[-1]
+    return file_place(file, module, line)
+
+
+def _module_of(file: str, package: str) -> str | None:
+    """Return the name of the module of a package that a file is."""
+    for root in map(Path, importlib.import_module(package).__path__):
+        if Path(file).is_relative_to(root):
+            return ".".join([package, *Path(file).relative_to(root).with_suffix("").parts])
+    return None
+
+
+def _cause(error: Exception) -> str:
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{type(error).__name__}: {' '.join(text.split()).rstrip('.')}"
+
+
+def values_of(modules: Iterable[ModuleType], kind: type[T]) -> list[T]:
+    """Return the values of a type that the modules hold, each once."""
+    found: list[T] = []
+    for value in (value for module in modules for value in vars(module).values()):
+        if isinstance(value, kind) and not any(value is other for other in found):
+            found.append(value)
+    return found
+
+
+def declared_tables(modules: Iterable[ModuleType]) -> dict[str, IcebergTable]:
+    """Return the tables that the modules declare, by name; the quarantine of each comes after it.
+
+    :raises DeclarationError: when a table is declared twice; names both places.
+    """
+    modules = list(modules)
+    declared = _each_once(modules, IcebergTable, "Give one of them another name, in its TABLE and where it reads.")
+    quarantines = {table.quarantine.name: name for name, table in declared.items() if table.quarantine}
+    taken = sorted(quarantines.keys() & declared.keys())
+    if taken:
+        raise DeclarationError(
+            f"{taken[0]} is declared in {_place(modules, declared[taken[0]])}, and is the quarantine of "
+            f"{quarantines[taken[0]]} too; expected one table of a name.",
+            next_step="Give one of them another name; quarantine_name=… is that of a quarantine.",
+        )
+    return {table.name: table for one in declared.values() for table in _with_quarantine(one)}
+
+
+def declared_by_name(modules: Iterable[ModuleType], kind: type[N]) -> dict[str, N]:
+    """Return the values of a type that the modules hold, such as feeds, by their names.
+
+    :raises DeclarationError: when two of them have one name; names both places.
+    """
+    return _each_once(list(modules), kind, "Give one of them another name.")
+
+
+def _each_once(modules: Sequence[ModuleType], kind: type[N], next_step: str) -> dict[str, N]:
+    found: dict[str, N] = {}
+    for value in values_of(modules, kind):
+        known = found.setdefault(value.name, value)
+        if known is not value:
+            raise DeclarationError(
+                f"{value.name} is declared twice, in {_place(modules, known)} and in {_place(modules, value)}; "
+                "expected one declaration.",
+                next_step=next_step,
+            )
+    return found
+
+
+def _place(modules: Iterable[ModuleType], value: object) -> str:
+    """Return where a value is declared; a module that only imports it holds it too."""
+    holding = [module for module in modules if any(held is value for held in vars(module).values())]
+    places = (place_of_value(module, value) for module in holding)
+    return next((place for place in places if place), holding[0].__name__)
+
+
+def declared_assets(modules: Iterable[ModuleType]) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+    """Return the modules' assets, those that no run makes too, and for each quarantine where refused rows go.
+
+    :raises DeclarationError: when an asset or a rule reads a table that nobody declares, or by a column that it has
+        not, or two compute one table.
+    """
+    modules = list(modules)
+    tables = declared_tables(modules)
+    quarantines = (quarantine_spec(table) for table in values_of(modules, IcebergTable))
+    specs = [*values_of(modules, dg.AssetSpec), *(spec for spec in quarantines if spec)]
+    assets = values_of(modules, dg.AssetsDefinition)
+    computed = [spec for asset in assets for spec in asset.specs]
+    known = {table_name(spec.key) for spec in (*computed, *specs)}
+    _check_inputs(computed, known, tables)
+    for table in tables.values():
+        _check_rules(table, tables, known)
+    _check_computed_once(modules, assets)
+    return [*assets, *specs]
+
+
+def _check_computed_once(modules: Sequence[ModuleType], assets: Iterable[dg.AssetsDefinition]) -> None:
+    computing: dict[str, dg.AssetsDefinition] = {}
+    for asset in assets:
+        for name in map(table_name, asset.keys):
+            known = computing.setdefault(name, asset)
+            if known is not asset:
+                raise DeclarationError(
+                    f"{name} is computed twice, in {_place(modules, known)} and in {_place(modules, asset)}; "
+                    "expected one function.",
+                    next_step="Give one of them a table of its own.",
+                )
+
+
+def _check_rules(table: IcebergTable, declared: Mapping[str, IcebergTable], known: Collection[str]) -> None:
+    for rule in table.rules:
+        for name, columns in _read_by(rule):
+            if name not in known and name not in declared:
+                raise DeclarationError(
+                    f"{table.name}: rule {rule.name} reads {name}, which nothing declares; {meant_name(name, known)}",
+                    next_step="Correct the name; a table that is made elsewhere is declared by a `dagster.AssetSpec`.",
+                )
+            there = declared[name].column_names if name in declared else columns
+            unknown = [column for column in columns if column not in there]
+            if unknown:
+                raise DeclarationError(
+                    f"{table.name}: rule {rule.name} reads {', '.join(unknown)} of {name}; "
+                    f"{meant_name(unknown[0], there)}"
+                )
+
+
+def _read_by(rule: Rule) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the other tables that a rule reads, and the columns of them that it names."""
+    if rule.references:
+        yield rule.references.table, rule.references.columns
+    if isinstance(rule.measure, Difference):
+        yield rule.measure.table, [rule.measure.by] if rule.measure.by else []
+
+
+def _check_inputs(
+    computed: Iterable[dg.AssetSpec], known: Collection[str], declared: Mapping[str, IcebergTable]
+) -> None:
+    for spec in computed:
+        owner = table_name(spec.key)
+        for name, given in inputs_of(spec.metadata).items():
+            if given.table not in known:
+                raise DeclarationError(
+                    f"{owner}: input {name} is {given.table}, which nothing declares; {meant_name(given.table, known)}",
+                    next_step="Correct the name; a table that is made elsewhere is declared by a `dagster.AssetSpec`.",
+                )
+            if given.table in declared:
+                check_columns(declared.get(owner), owner, name, given, declared[given.table])
+
+
+def _with_quarantine(table: IcebergTable) -> Iterator[IcebergTable]:
+    yield table
+    if table.quarantine:
+        yield table.quarantine

@@ -1,0 +1,141 @@
+"""A declared table as a Dagster asset: one function computes it, everything else follows from the declaration."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from lakehouse.errors import DeclarationError, LakehouseError
+from lakehouse.iceberg.metadata.spark_errors import is_of_query
+from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.metadata.write_result import Outcome, RuleResult
+from lakehouse.iceberg.read.input_checks import check_appended_once
+from lakehouse.iceberg.read.inputs import Input
+from lakehouse.iceberg.read.rows_outside_partitions import has_partition, judge_by_metadata
+from lakehouse.iceberg.read.stale_partitions import left_to_none
+from lakehouse.orchestration.asset_inputs import reads_metadata
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.compute_errors import explained
+from lakehouse.orchestration.io_manager import IcebergIOManager
+from lakehouse.orchestration.partition_checks import check_partitions
+from lakehouse.orchestration.partitions import all_partitions_of
+from lakehouse.orchestration.table_asset import Look, Written, table_asset
+from lakehouse.tables.rule import Rule
+from lakehouse.tables.table import IcebergTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def iceberg_asset(
+    table: IcebergTable,
+    *,
+    inputs: Mapping[str, Input] | None = None,
+    partitions_def: dg.PartitionsDefinition | None = None,
+    automation_condition: dg.AutomationCondition | None = None,
+) -> "Callable[[Callable[..., DataFrame]], dg.AssetsDefinition]":
+    """Make an asset of the function that computes a table from its inputs.
+
+    :param inputs: what the function is given, by the names of its parameters: frames, pinned when the run starts.
+        Of a table that is computed by partitions, those with `by` tell which partitions are owed; the others owe none.
+    :raises DeclarationError: when the function's parameters are not the inputs, rows that stand would be lost, or
+        nothing tells which partitions are to be computed.
+    """
+    given = dict(inputs or {})
+
+    def decorate(compute: "Callable[..., DataFrame]") -> dg.AssetsDefinition:
+        _check_parameters(table, compute, given)
+        _check_standing(table, given)
+        check_appended_once(table, given)
+        check_partitions(table, given, partitions_def)
+
+        def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
+            with _in_one_line(table, compute):
+                outcome = context.resources.io_manager.write(table, compute, given, run)
+            return Written(outcome, read=_read(outcome, table, given))
+
+        return table_asset(
+            table,
+            materialize,
+            description=inspect.getdoc(compute),
+            deps=_upstream(table, given),
+            metadata=reads_metadata(given),
+            implied=_implied(table, given, partitions_def),
+            partitions_def=partitions_def,
+            automation_condition=automation_condition,
+        )
+
+    return decorate
+
+
+@contextmanager
+def _in_one_line(table: IcebergTable, compute: Callable[..., Any]) -> Iterator[None]:
+    """Say what is wrong with a function in one line; the plan of Spark, and its stack, explain nothing."""
+    try:
+        yield
+    except Exception as error:
+        said = explained(table, compute, error)
+        if said is None:
+            raise
+        # What Python raised keeps its traceback for who reads the run, where no personal value can stand in it.
+        is_hidden = is_of_query(error) or isinstance(error, LakehouseError)
+        is_open = not (is_hidden or table.holds_personal_data)
+        raise said from (error if is_open else None)
+
+
+def _implied(
+    table: IcebergTable, inputs: Mapping[str, Input], definition: dg.PartitionsDefinition | None
+) -> dict[Rule, Look]:
+    """Return the rule that follows from inputs that are read by partitions, and what evaluates it without a run."""
+    if definition is None or not left_to_none(table, inputs):
+        return {}
+
+    def look(io: IcebergIOManager, run: Run) -> list[RuleResult]:
+        every = run.partitions.every if run.partitions else all_partitions_of(table, definition)
+        return judge_by_metadata(io.engine, table, inputs, every)
+
+    return {has_partition(table): look}
+
+
+def _upstream(table: IcebergTable, inputs: Mapping[str, Input]) -> list[dg.AssetKey]:
+    """Return what a table is computed from, each once; what stands of its own is no such thing."""
+    read = dict.fromkeys(given.table for given in inputs.values())
+    return [asset_key(name) for name in read if name != table.name]
+
+
+def _read(outcome: Outcome, table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, int | None]:
+    """Return the snapshots of other tables that were read as they were then, by table."""
+    pins = (pin for name, pin in outcome.pins.items() if inputs[name].mode != "as_of")
+    return {pin.table: pin.snapshot_id for pin in pins if pin.table != table.name}
+
+
+def _check_parameters(table: IcebergTable, compute: Callable[..., Any], inputs: Mapping[str, Input]) -> None:
+    found = list(inspect.signature(compute).parameters)
+    if set(found) != set(inputs):
+        raise DeclarationError(
+            f"{table.name}: the function {compute.__name__} takes {', '.join(found) or 'nothing'}; "
+            f"expected the inputs, {', '.join(inputs) or 'none'}.",
+            next_step="Name its parameters as the keys of inputs=….",
+        )
+
+
+def _check_standing(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
+    """Refuse to overwrite partitions by what came alone, and to take the rows of another table for standing ones."""
+    foreign = sorted(name for name, given in inputs.items() if given.mode == "standing" and given.table != table.name)
+    if foreign:
+        raise DeclarationError(
+            f"{table.name}: the input {', '.join(foreign)} is standing, and of another table; expected {table.name}.",
+            next_step="Read another table by latest(…).",
+        )
+    added = sorted(
+        name for name, given in inputs.items() if given.mode == "incremental" and given.by and not given.outside
+    )
+    has_standing = any(given.mode == "standing" and not given.outside for given in inputs.values())
+    if added and not has_standing and table.overwritten_by:
+        raise DeclarationError(
+            f"{table.name} overwrites partitions, and its input {', '.join(added)} has only what came to them; "
+            "the rows that stand there would be lost.",
+            next_step=f"Add an input standing({table.name!r}, by={table.overwritten_by!r}), or read latest(…).",
+        )

@@ -1,0 +1,116 @@
+"""Things that broke and are no check, run or file that a look finds by itself: whoever sees one reports it here.
+
+A server that died, a pipe in an inbox: `report_broken` leaves a note in the home, also where Dagster and Spark are
+gone, and `lakehouse.monitoring` tells people of it at its next look, within ten seconds while `lakehouse dev` runs.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from lakehouse.orchestration.alert_message import Severity
+from lakehouse.settings import Settings
+from lakehouse.storage.atomic_files import replace_text
+
+_REMEMBERED = 50
+"""How many notes of one thing are kept; a look every ten seconds sees each."""
+_FORGOTTEN_AFTER = timedelta(days=7)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is told of a thing that broke; `key` names the thing, and is the same when it breaks again.
+
+    No text may hold a value of a row: it is sent to people and kept.
+    """
+
+    key: str
+    """Such as `spark server` or `inbox fruits/pipe`."""
+    title: str
+    """What broke, in some words: `Spark died`."""
+    lines: tuple[str, ...] = ()
+    """How, since when, and when it is tried again."""
+    commands: tuple[str, ...] = ()
+    """What a person may run, as it stands; nothing to fill in."""
+    severity: Severity = "error"
+    table: str = ""
+    """The table or feed's table that it is about, by which alerts are routed and muted; nothing of the whole."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """That a thing broke at a moment, or was mended then; `mended` says how."""
+
+    report: Report
+    at: datetime
+    mended: str = ""
+
+
+def report_broken(settings: Settings, report: Report, at: datetime | None = None) -> None:
+    """Report that something broke; each call is one failure of it, and people are told of the first and the end.
+
+    Where the same was reported last in the same words, nothing is written: a caller may look again and again.
+    """
+    _add(settings, Note(report, at or datetime.now(UTC)))
+
+
+def report_mended(settings: Settings, key: str, how: str, at: datetime | None = None) -> None:
+    """Report that something is over, such as 'Spark was started again.'; nothing where it was not reported broken."""
+    file = _file(settings, key)
+    known = _read(file)
+    if known and not known[-1].mended:
+        _add(settings, Note(known[-1].report, at or datetime.now(UTC), how))
+
+
+def read_reports(settings: Settings) -> Iterator[Note]:
+    """Yield all notes that are kept, of each thing the oldest first."""
+    for file in sorted(_folder(settings).glob("*.json")):
+        yield from _read(file)
+
+
+def _add(settings: Settings, note: Note) -> None:
+    file = _file(settings, note.report.key)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{_folder(settings)}.lock"):
+        known = _read(file)
+        if known and replace(known[-1], at=note.at) == note:
+            return
+        _forget(settings, note.at)
+        kept = [_to_json(one) for one in [*known, note][-_REMEMBERED:]]
+        replace_text(file, json.dumps(kept, ensure_ascii=False, indent=1) + "\n")
+
+
+def _forget(settings: Settings, now: datetime) -> None:
+    """Remove the notes of what was mended long ago."""
+    for file in _folder(settings).glob("*.json"):
+        last = _read(file)[-1]
+        if last.mended and now - last.at > _FORGOTTEN_AFTER:
+            file.unlink()
+
+
+def _read(file: Path) -> list[Note]:
+    return [_of_json(one) for one in json.loads(file.read_text(encoding="utf-8"))] if file.is_file() else []
+
+
+def _to_json(note: Note) -> dict[str, Any]:
+    return {"report": asdict(note.report), "at": note.at.isoformat(), "mended": note.mended}
+
+
+def _of_json(found: dict[str, Any]) -> Note:
+    said = found["report"]
+    report = Report(**{**said, "lines": tuple(said["lines"]), "commands": tuple(said["commands"])})
+    return Note(report, datetime.fromisoformat(found["at"]), found["mended"])
+
+
+def _folder(settings: Settings) -> Path:
+    return settings.home / "alerts" / "reported"
+
+
+def _file(settings: Settings, key: str) -> Path:
+    return _folder(settings) / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"

@@ -1,0 +1,160 @@
+"""The one door between Dagster and the tables: everything that an asset reads or writes goes through here."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from lakehouse.errors import DeclarationError, FrameMismatch
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.write_context import Partitions, Run
+from lakehouse.iceberg.metadata.write_result import Outcome, Pin, Refused, RuleResult
+from lakehouse.iceberg.read import inputs
+from lakehouse.iceberg.read.inputs import Input, latest
+from lakehouse.iceberg.rules import evaluation
+from lakehouse.iceberg.write import write_audit_publish
+from lakehouse.orchestration.asset_checks import Evaluated
+from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.orchestration.clear_rows import has_source
+from lakehouse.orchestration.metadata_keys import pin_metadata, written_metadata
+from lakehouse.orchestration.partitions import partitions_of
+from lakehouse.orchestration.refused_write import refusal
+from lakehouse.orchestration.undeclared_table import inferred_table
+from lakehouse.orchestration.withheld_errors import values_withheld
+from lakehouse.runtime.pandas import to_pandas, to_spark
+from lakehouse.tables.table import IcebergTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+PARTITION_EXPR = "partition_expr"
+"""Metadata key of a plain asset: the column that its partitions are values or spans of."""
+
+
+class IcebergIOManager(dg.ConfigurableIOManager):
+    """Writes frames to Iceberg tables and reads them back; asset key `[layer, table]` is the table `layer.table`.
+
+    `declared` holds the tables that the project declares, by name. A plain asset that nobody declared gets a table of
+    its frame's columns.
+    """
+
+    engine: dg.ResourceDependency[Engine]
+    declared: dg.ResourceDependency[Mapping[str, IcebergTable]]
+
+    def write(
+        self,
+        table: IcebergTable,
+        compute: "Callable[..., DataFrame]",
+        inputs: Mapping[str, Input] | None = None,
+        run: Run | None = None,
+        *,
+        arriving: Sequence[tuple[Any, ...]] | None = None,
+    ) -> Outcome:
+        """Compute a table and publish the result, once its rules hold, see `lakehouse.iceberg.write`."""
+        return write_audit_publish.write(self.engine, table, compute, inputs, run, arriving=arriving)
+
+    def read(self, pinned: Pin, where: str | None = None) -> "DataFrame":
+        """Return the frame of a pinned input."""
+        return inputs.read(self.engine, pinned, where)
+
+    def evaluate(self, table: IcebergTable, run: Run) -> tuple[list[RuleResult], Evaluated]:
+        """Evaluate the rules on what readers see, in the run's partitions where it has any; writes nothing."""
+        main = read_history(self.engine, table.name).main
+        snapshot_id = main.snapshot_id if main else None
+        results = evaluation.evaluate(self.engine, table, run.partitions, snapshot_id)
+        rows_in = table.name if has_source(table.column_names) else ""
+        return results, Evaluated("main", snapshot_id, partitions=run.partition_values, rows_in=rows_in)
+
+    def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
+        """Write the frame that a plain asset returned, of Spark or pandas."""
+        name = table_name(context.asset_key)
+        frame = self._spark_frame(name, obj)
+        table = self.declared.get(name) or self._inferred(context, name, frame)
+        with values_withheld(table):
+            outcome = self.write(table, lambda: frame, run=_run(context, table))
+        if isinstance(outcome, Refused):
+            raise refusal(outcome, context.run_id)
+        context.add_output_metadata(written_metadata(self.engine.catalog, table, outcome))
+        if outcome.snapshot_id:
+            context.step_context.set_data_version(context.asset_key, dg.DataVersion(str(outcome.snapshot_id)))
+
+    def load_input(self, context: dg.InputContext) -> Any:
+        """Return the upstream table, pinned, in the partitions asked for; as pandas where the parameter says so."""
+        name = table_name(context.asset_key)
+        pinned = inputs.pin(self.engine, {name: latest(name)}, name)[name]
+        # Dagster attaches an input's metadata to one partition, and has no place for that of a range.
+        if not context.has_asset_partitions or len(context.asset_partition_keys) == 1:
+            context.add_input_metadata(pin_metadata(pinned))
+        frame = self.read(pinned, self._where(context, name))
+        return to_pandas(frame) if _wants_pandas(context) else frame
+
+    def _spark_frame(self, name: str, obj: Any) -> "DataFrame":
+        import pandas as pd
+        from pyspark.sql import DataFrame
+
+        if isinstance(obj, DataFrame):
+            return obj
+        if isinstance(obj, pd.DataFrame):
+            return to_spark(self.engine.spark, obj)
+        raise FrameMismatch(
+            f"{name} was given a {type(obj).__name__}; expected a frame of Spark or pandas.",
+            next_step="Return one from the asset.",
+        )
+
+    def _inferred(self, context: dg.OutputContext, name: str, frame: "DataFrame") -> IcebergTable:
+        by = context.definition_metadata.get(PARTITION_EXPR)
+        if context.has_asset_partitions and by is None:
+            raise _no_partition_column(name)
+        comment = context.asset_spec.description or f"The asset {name}."
+        return inferred_table(name, comment, frame.schema, by=by if context.has_asset_partitions else None)
+
+    def _where(self, context: dg.InputContext, name: str) -> str | None:
+        if not context.has_asset_partitions:
+            return None
+        keys, definition = context.asset_partition_keys, context.asset_partitions_def
+        if set(keys) == set(definition.get_partition_keys()):
+            return None
+        column = self._partition_column(context, name)
+        column_type = _spark_type(self.engine, name, column)
+        return partitions_of(definition, keys, column=column, column_type=column_type).predicate(column)
+
+    def _partition_column(self, context: dg.InputContext, name: str) -> str:
+        table = self.declared.get(name)
+        if table is not None and table.overwritten_by:
+            return table.overwritten_by
+        upstream = context.upstream_output
+        by = upstream.definition_metadata.get(PARTITION_EXPR) if upstream else None
+        if by is None:
+            raise _no_partition_column(name)
+        return by
+
+
+def _run(context: dg.OutputContext, table: IcebergTable) -> Run:
+    if not context.has_asset_partitions:
+        return Run(context.run_id)
+    return Run(context.run_id, run_partitions(context.asset_partitions_def, context.asset_partition_keys, table))
+
+
+def run_partitions(definition: dg.PartitionsDefinition, keys: Sequence[str], table: IcebergTable) -> Partitions:
+    """Return a run's partitions of a table; of one that is not overwritten by partitions, days are dates."""
+    by = table.overwritten_by or ""
+    default = "date" if isinstance(definition, dg.TimeWindowPartitionsDefinition) else "string"
+    column_type = table.column(by).type if by else default
+    return partitions_of(definition, keys, column=by, column_type=column_type)
+
+
+def _spark_type(engine: Engine, table: str, column: str) -> str:
+    found = str(engine.catalog.load(table).schema().find_field(column).field_type)
+    return {"timestamptz": "timestamp", "long": "bigint"}.get(found, found)
+
+
+def _wants_pandas(context: dg.InputContext) -> bool:
+    return getattr(context.dagster_type.typing_type, "__module__", "").split(".")[0] == "pandas"
+
+
+def _no_partition_column(name: str) -> DeclarationError:
+    return DeclarationError(
+        f"{name} is a partitioned asset, and nothing says which column its partitions are in.",
+        next_step=f'Give the asset metadata={{"{PARTITION_EXPR}": "<column>"}}, or declare its table.',
+    )

@@ -1,0 +1,49 @@
+"""Where the modules are that asset files imported before the layout followed the architecture."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+MOVED = {
+    "lakehouse.iceberg.table": "lakehouse.tables.table",
+    "lakehouse.iceberg.casts": "lakehouse.tables.casts",
+    "lakehouse.iceberg.quoting": "lakehouse.tables.quoting",
+    "lakehouse.iceberg.partitioning": "lakehouse.tables.partitioning",
+    "lakehouse.iceberg.rules.bounds": "lakehouse.tables.bounds",
+    "lakehouse.iceberg.rules.measures": "lakehouse.tables.measures",
+    "lakehouse.iceberg.rules.rule": "lakehouse.tables.rule",
+    "lakehouse.iceberg.read": "lakehouse.iceberg.read.inputs",
+    "lakehouse.iceberg.versions": "lakehouse.iceberg.write.row_versions",
+    "lakehouse.iceberg.write": "lakehouse.iceberg.write.write_audit_publish",
+    "lakehouse.iceberg.writing.direct": "lakehouse.iceberg.write.append_without_spark",
+    "lakehouse.iceberg.engine": "lakehouse.iceberg.metadata.engine",
+    "lakehouse.iceberg.history": "lakehouse.iceberg.metadata.history",
+    "lakehouse.ingestion.feed": "lakehouse.tables.feed",
+    "lakehouse.resources.iceberg_asset": "lakehouse.orchestration.iceberg_asset",
+    "lakehouse.resources.iceberg_io": "lakehouse.orchestration.io_manager",
+    "lakehouse.resources.asset_specs": "lakehouse.orchestration.asset_specs",
+    "lakehouse.resources.checks": "lakehouse.orchestration.asset_checks",
+    "lakehouse.resources.partitions": "lakehouse.orchestration.partitions",
+    "lakehouse.resources.engine": "lakehouse.runtime.deployment",
+    "lakehouse.resources.spark": "lakehouse.runtime.spark",
+}
+"""By a module's old name, its new one; the changelog has the same table."""
+
+
+def moved_imports(file: str, line: int) -> dict[str, str]:
+    """Return what a file's import on a line has to say now, by what it says; empty where nothing of it moved.
+
+    A package that is gone is all that Python's own error tells of a path below it, so that the line itself is read.
+    """
+    named = _imported_names(ast.parse(Path(file).read_text(encoding="utf-8")), line)
+    return {name: MOVED[name] for name in named if name in MOVED}
+
+
+def _imported_names(tree: ast.Module, line: int) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Import | ast.ImportFrom) or not node.lineno <= line <= (node.end_lineno or 0):
+            continue
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+        for name in node.names:
+            yield f"{node.module}.{name.name}" if isinstance(node, ast.ImportFrom) else name.name

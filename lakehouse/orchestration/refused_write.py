@@ -1,0 +1,64 @@
+"""A refused write as the failure that Dagster records: which rule, how many rows, and what such a row looks like."""
+
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import dagster as dg
+
+from lakehouse.iceberg.metadata.write_result import Refused, RuleResult
+from lakehouse.orchestration.asset_checks import Evaluated
+
+
+def refusal(
+    outcome: Refused,
+    run_id: str,
+    metadata: Mapping[str, Any] = MappingProxyType({}),
+    evaluated: Evaluated | None = None,
+) -> dg.Failure:
+    """Return the failure of a refused write; running the same again would be refused again, so it is not retried.
+
+    :param metadata: what else there is to show of the run.
+    :param evaluated: what the rules were evaluated on; it knows where the rows of samples can be looked at.
+    """
+    reasons = "; ".join(_reason(result, evaluated) for result in outcome.reasons)
+    main = f"is as it was, at snapshot {outcome.snapshot_id}" if outcome.snapshot_id else "is empty, as it was"
+    return dg.Failure(
+        f"{outcome.table} was not published: {reasons}. The table {main}; {_kept(outcome)}. "
+        f"Correct the rule, or these rows in {_sources(outcome)}, and run `lakehouse retry {outcome.table}`"
+        f"{_publish_all_the_same(outcome, run_id)}.",
+        metadata={
+            "iceberg/refused_branch": outcome.branch,
+            "iceberg/refused_snapshot_id": str(outcome.candidate_snapshot_id),
+            "iceberg/snapshot_id": str(outcome.snapshot_id),
+            "failed_rules": ", ".join(result.rule.name for result in outcome.reasons),
+            **metadata,
+        },
+        allow_retries=False,
+    )
+
+
+def _kept(outcome: Refused) -> str:
+    # What rules say of metadata or of the rows of a merge may be known before anything is written.
+    if not outcome.branch:
+        return "nothing was written that could be looked at"
+    return f"the refused rows are kept on its branch {outcome.branch} for seven days"
+
+
+def _publish_all_the_same(outcome: Refused, run_id: str) -> str:
+    if not outcome.branch or not run_id:
+        return ""
+    return f"; or publish them all the same with `lakehouse publish {outcome.table} --run {run_id[:8]} --why …`"
+
+
+def _sources(outcome: Refused) -> str:
+    return " and ".join(sorted({pin.table for pin in outcome.pins.values()})) or "what the asset computes"
+
+
+def _reason(result: RuleResult, evaluated: Evaluated | None) -> str:
+    shown = f", such as {json.dumps(dict(result.sample[0]), default=str, ensure_ascii=False)}" if result.sample else ""
+    in_clear = evaluated.show(result) if evaluated else None
+    shown += f", shown in clear by `{in_clear}`" if in_clear else ""
+    broken = "does not hold: found" if result.rule.measure else "is broken by"
+    return f"rule {result.rule.name} ({result.rule.description}) {broken} {result.said}{shown}"

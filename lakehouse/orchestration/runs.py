@@ -1,0 +1,100 @@
+"""Assets materialized in this process, through Dagster, on the instance that its UI shows."""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import dagster as dg
+
+from lakehouse.errors import UsageError
+from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.orchestration.dead_runs import fail_dead_runs
+from lakehouse.orchestration.partitions import range_tags
+from lakehouse.orchestration.run_result import RunResult, is_interrupted, read_result
+from lakehouse.runtime.processes import Process
+from lakehouse.settings import Settings
+
+AFTER_RUN = "after_run"
+"""Key of the resource of a project that is told of each run that a command made, once it has ended."""
+
+OnEvent = Callable[[dg.DagsterEvent], None]
+AfterRun = Callable[[dg.DagsterInstance, str], object]
+Project = Callable[[Callable[[], Settings]], dg.Definitions]
+"""Makes a project's definitions, given what reads the settings."""
+
+
+def materialize(
+    definitions: dg.Definitions,
+    instance: dg.DagsterInstance,
+    selection: dg.AssetSelection,
+    *,
+    partition: str | tuple[str, str] | None = None,
+    tags: Mapping[str, str] | None = None,
+    on_event: OnEvent | None = None,
+) -> RunResult:
+    """Run the selected assets and checks, one after the other, and return what became of them.
+
+    :param partition: a partition's key, or the first and last of a range; assets without partitions do not mind.
+    :param on_event: told of each event of the run as it happens.
+    :raises UsageError: when nothing that can be run is selected.
+    :raises KeyboardInterrupt: when the run was interrupted, which Dagster has recorded as its failure.
+    """
+    fail_dead_runs(instance)
+    partition = _one_if_one(partition)
+    graph = definitions.resolve_asset_graph()
+    keys = selection.resolve(graph) & graph.executable_asset_keys
+    checks = selection.resolve_checks(graph)
+    if not keys and not checks:
+        raise UsageError(f"{selection} selects nothing to run.", next_step="`lakehouse status` lists the tables.")
+    job = _with_logger(definitions, on_event).resolve_implicit_global_asset_job_def()
+    ran = job.get_subset(asset_selection=keys, asset_check_selection=checks).execute_in_process(
+        run_config={"loggers": {"events": {}}},
+        # Once more, since it is what the list of runs shows; but it would leave out the checks of other tables.
+        asset_selection=sorted(keys) if all(check.asset_key in keys for check in checks) else None,
+        instance=instance,
+        partition_key=partition if isinstance(partition, str) else None,
+        tags={
+            **(tags or {}),
+            **Process.current().tags,
+            **(range_tags(*partition) if isinstance(partition, tuple) else {}),
+        },
+        raise_on_error=False,
+    )
+    _tell(definitions, instance, ran.run_id)
+    if is_interrupted(ran):
+        raise KeyboardInterrupt
+    ordered = [key for key in graph.toposorted_asset_keys if key in keys]
+    return read_result(ran, {graph.get(key).assets_def.node_def.name: table_name(key) for key in ordered})
+
+
+def _tell(definitions: dg.Definitions, instance: dg.DagsterInstance, run_id: str) -> None:
+    after: AfterRun | None = (definitions.resources or {}).get(AFTER_RUN)
+    if after is not None:
+        after(instance, run_id)
+
+
+def _one_if_one(partition: str | tuple[str, str] | None) -> str | tuple[str, str] | None:
+    return partition[0] if isinstance(partition, tuple) and partition[0] == partition[1] else partition
+
+
+def _with_logger(definitions: dg.Definitions, on_event: OnEvent | None) -> dg.Definitions:
+    """Let a run tell its events to the caller, and not to the terminal."""
+
+    @dg.logger
+    def events(_: dg.InitLoggerContext) -> logging.Logger:
+        logger = logging.Logger("lakehouse.run")
+        logger.addHandler(_Events(on_event))
+        return logger
+
+    return dg.Definitions.merge(definitions, dg.Definitions(loggers={"events": events}))
+
+
+class _Events(logging.Handler):
+    def __init__(self, on_event: OnEvent | None) -> None:
+        super().__init__()
+        self._on_event = on_event
+
+    def emit(self, record: Any) -> None:
+        event = getattr(record, "dagster_event", None)
+        if event is not None and self._on_event is not None:
+            self._on_event(event)

@@ -1,0 +1,218 @@
+"""What the assets downstream of a table owe, as the runs that do it: told by the tables alone."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.read.stale_partitions import owed_values
+from lakehouse.iceberg.read.stale_tables import is_behind
+from lakehouse.orchestration.asset_inputs import inputs_of
+from lakehouse.orchestration.asset_keys import asset_key, table_name
+from lakehouse.orchestration.partitions import all_partitions_of, keys_holding
+from lakehouse.tables.table import IcebergTable
+
+if TYPE_CHECKING:
+    from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
+
+CATCH_UP = {"lakehouse/catch_up": "true"}
+"""Tag of a run that does what is owed: partitions are computed from what they hold and what came, and not anew."""
+
+
+@dataclass(frozen=True)
+class OwedRun:
+    """What one run is to compute: tables in order, as a whole or in neighbouring partitions from `first` to `last`.
+
+    `guards` are the blocking checks of what they read and nobody computes along with them. Dagster lets a check hold
+    back what comes after it within one run only.
+    """
+
+    tables: tuple[str, ...]
+    first: str | None = None
+    last: str | None = None
+    guards: tuple[dg.AssetCheckKey, ...] = ()
+
+    @property
+    def partitions(self) -> tuple[str, str] | None:
+        """The keys of the first and the last partition; None for whole tables."""
+        return (self.first, self.last) if self.first and self.last else None
+
+    @property
+    def selection(self) -> dg.AssetSelection:
+        """What Dagster is to run."""
+        tables = dg.AssetSelection.assets(*map(asset_key, self.tables))
+        return tables | dg.AssetSelection.checks(*self.guards) if self.guards else tables
+
+
+class Downstream:
+    """A table and those that are computed from it, and which of them are owed."""
+
+    def __init__(self, graph: "AssetGraph", root: str) -> None:
+        """Look at what is defined; nothing is read of the tables yet.
+
+        :param root: the table that all begins with.
+        """
+        self._graph = graph
+        self.root = root
+
+    @cached_property
+    def tables(self) -> tuple[str, ...]:
+        """The table and those that are computed from it, in the order of their computation."""
+        return self._after(self.root)
+
+    @property
+    def everything(self) -> OwedRun:
+        """The run that would compute all of them."""
+        return OwedRun(self.tables, guards=self._guards(self.tables))
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether those of them that have partitions have the same."""
+        return len({self._partitions_def(table) for table in self._partitioned}) <= 1
+
+    def stages(
+        self, engine: Engine, declared: Mapping[str, IcebergTable], *, has_arrivals: bool
+    ) -> Iterator[list[OwedRun]]:
+        """Yield what is owed, in stages; each is decided when it is asked for, once those before it are done.
+
+        First what is computed as a whole, then ranges of partitions, then what is computed as a whole from these.
+        May start Spark, see `lakehouse.iceberg.read.stale_partitions`.
+
+        :param has_arrivals: whether something waits to be put into the root table itself.
+        """
+        yield self._whole(self.owed_tables(engine, has_arrivals=has_arrivals))
+        yield from self.owed_ranges(engine, declared)
+        yield self._whole(self.late_tables(engine))
+
+    def owed_tables(self, engine: Engine, *, has_arrivals: bool) -> list[str]:
+        """Return the tables that are owed as a whole, in order: a table that reads of one that is computed is too.
+
+        Those that are computed by partitions, and what follows from them, are left to `owed_ranges`.
+
+        :param has_arrivals: whether something waits to be put into the root table itself.
+        """
+        first = {self.root} if has_arrivals else set()
+        return self._owed(engine, [table for table in self.tables if table not in self._following], first)
+
+    def owed_ranges(self, engine: Engine, declared: Mapping[str, IcebergTable]) -> Iterator[list[OwedRun]]:
+        """Yield the ranges of neighbouring partitions that are owed, oldest first.
+
+        Tables of different partitions have stages of their own: a key may stand for a day here, and for a month there.
+
+        A row without a partition, such as one that cannot be dated, goes along with any run: where no partition is
+        owed for it, the newest is. May start Spark, see `lakehouse.iceberg.read.stale_partitions`.
+        """
+        partitioned = [table for table in self.tables if table in self._partitioned and table in declared]
+        for definition, tables in groupby(partitioned, self._partitions_def):
+            assert definition is not None
+            yield self._ranges(engine, [declared[table] for table in tables], definition)
+
+    def _ranges(
+        self, engine: Engine, tables: Sequence[IcebergTable], definition: dg.PartitionsDefinition
+    ) -> list[OwedRun]:
+        keys = definition.get_partition_keys()
+        order = {key: position for position, key in enumerate(keys)}
+        owed: dict[str, set[str]] = {}
+        for table in tables:
+            every = all_partitions_of(table, definition)
+            inputs = inputs_of(self._graph.get(asset_key(table.name)).metadata)
+            values = owed_values(engine, table, inputs, every)
+            owed[table.name] = keys_holding(definition, keys, values, _type_of(table))
+            for parent in self.sources(table.name):
+                owed[table.name] |= owed.get(parent, set())
+        owing = {key: frozenset(table for table in owed if key in owed[table]) for key in set().union(*owed.values())}
+        ranges = ((keys, self.with_alike(owing[keys[0]])) for keys in neighbouring(owing, order))
+        return [OwedRun(tables, keys[0], keys[-1], self._guards(tables)) for keys, tables in ranges]
+
+    def late_tables(self, engine: Engine) -> list[str]:
+        """Return the tables computed as a whole from partitioned ones, that lag behind them."""
+        return self._owed(engine, [table for table in self.tables if table in self._following - self._partitioned])
+
+    def with_alike(self, tables: Collection[str]) -> tuple[str, ...]:
+        """Return some tables of the same partitions, and what follows from them that one run computes along with them.
+
+        What follows from other partitions too is left to a later run, after these.
+        """
+        kinds = {self._partitions_def(table) for table in tables}
+        reached = {found for table in tables for found in self._after(table)}
+        others = (self._after(table) for table in self._partitioned if self._partitions_def(table) not in kinds)
+        # What the tables themselves are computed from was done before.
+        later = {found for after in others if not set(after) & set(tables) for found in after}
+        return tuple(table for table in self.tables if table in reached - later)
+
+    def sources(self, table: str) -> list[str]:
+        """Return the tables that one is computed from."""
+        return [table_name(parent) for parent in self._graph.get(asset_key(table)).parent_keys]
+
+    def read_now(self, table: str) -> list[str]:
+        """Return those of its sources whose current state a table is computed from, and not a past one."""
+        inputs = inputs_of(self._graph.get(asset_key(table)).metadata).values()
+        past = {given.table for given in inputs if given.mode == "as_of"}
+        now = {given.table for given in inputs if given.mode != "as_of"}
+        return [source for source in self.sources(table) if source in now or source not in past]
+
+    def _whole(self, tables: Iterable[str]) -> list[OwedRun]:
+        tables = tuple(tables)
+        return [OwedRun(tables, guards=self._guards(tables))] if tables else []
+
+    def _guards(self, tables: Iterable[str]) -> tuple[dg.AssetCheckKey, ...]:
+        """Return the blocking checks of what some tables read, where that is not computed along with them.
+
+        Only checks that stand alone: those of a write were passed before it was published.
+        """
+        graph, given = self._graph, set(tables)
+        read = {source for table in given for source in self.sources(table)} - given
+        checks = (check for source in sorted(read) for check in sorted(graph.get(asset_key(source)).check_keys))
+        return tuple(
+            check for check in checks if graph.get(check).blocking and not graph.assets_def_for_key(check).keys
+        )
+
+    def _owed(self, engine: Engine, tables: Iterable[str], first: Iterable[str] = ()) -> list[str]:
+        owed: list[str] = []
+        for table in tables:
+            sources = self.sources(table)
+            if table in first or set(sources) & set(owed) or is_behind(engine, table, sources):
+                owed.append(table)
+        return owed
+
+    def _after(self, table: str) -> tuple[str, ...]:
+        graph = self._graph
+        reached = dg.AssetSelection.assets(asset_key(table)).downstream().resolve(graph)
+        ordered = [key for key in graph.toposorted_asset_keys if key in reached and graph.get(key).is_executable]
+        return tuple(map(table_name, ordered))
+
+    def _partitions_def(self, table: str) -> dg.PartitionsDefinition | None:
+        return self._graph.get(asset_key(table)).partitions_def
+
+    @cached_property
+    def _partitioned(self) -> set[str]:
+        return {table for table in self.tables if self._partitions_def(table) is not None}
+
+    @cached_property
+    def _following(self) -> set[str]:
+        """The partitioned tables, and what is computed from them."""
+        return {found for table in self._partitioned for found in self._after(table)}
+
+
+def _type_of(table: IcebergTable) -> str:
+    return table.column(table.overwritten_by).type if table.overwritten_by else "date"
+
+
+def neighbouring(owing: Mapping[str, frozenset[str]], order: Mapping[str, int]) -> list[list[str]]:
+    """Split partition keys into runs of neighbours that the same tables owe.
+
+    :param owing: by key, the tables that owe it: one that a table does not owe is not computed again with others.
+    :param order: the positions of the keys among all.
+    """
+    found: list[list[str]] = []
+    for key in sorted(owing, key=order.__getitem__):
+        last = found[-1][-1] if found else None
+        if last is not None and order[key] == order[last] + 1 and owing[key] == owing[last]:
+            found[-1].append(key)
+        else:
+            found.append([key])
+    return found

@@ -1,0 +1,170 @@
+"""A declared table and what writes it as a Dagster asset: published, refused or unchanged, and its checks alone."""
+
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+import dagster as dg
+
+from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.metadata.write_result import Outcome, Published, Quarantined, Refused, RuleResult
+from lakehouse.iceberg.read.sample_rows import first_rows
+from lakehouse.orchestration.asset_checks import Evaluated, check_result, check_specs, results_of, sample_table
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.asset_specs import table_spec
+from lakehouse.orchestration.blocked_tables import hold
+from lakehouse.orchestration.clear_rows import table_of_rows
+from lakehouse.orchestration.io_manager import IcebergIOManager, run_partitions
+from lakehouse.orchestration.metadata_keys import quarantined_metadata, refused_rows, written_metadata
+from lakehouse.orchestration.refused_write import refusal
+from lakehouse.orchestration.stale_runs import CATCH_UP
+from lakehouse.orchestration.withheld_errors import values_withheld
+from lakehouse.tables.rule import Rule
+from lakehouse.tables.table import IcebergTable
+
+
+@dataclass(frozen=True)
+class Written:
+    """What an asset did: the outcome of its write, and what else there is to show.
+
+    `read` is what it was computed from, by name: a refused table is held back until that changes.
+    """
+
+    outcome: Outcome
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    read: Mapping[str, Any] = field(default_factory=dict)
+
+
+_SAMPLE_ROWS = 5
+Materialize = Callable[[dg.AssetExecutionContext, Run], Written]
+Look = Callable[[IcebergIOManager, Run], list[RuleResult]]
+
+
+def table_asset(
+    table: IcebergTable,
+    materialize: Materialize,
+    *,
+    description: str | None,
+    deps: Sequence[dg.AssetKey] = (),
+    kinds: frozenset[str] = frozenset(),
+    resources: frozenset[str] = frozenset(),
+    metadata: Mapping[str, Any] = MappingProxyType({}),
+    implied: Mapping[Rule, Look] = MappingProxyType({}),
+    partitions_def: dg.PartitionsDefinition | None = None,
+    automation_condition: dg.AutomationCondition | None = None,
+    freshness_policy: dg.FreshnessPolicy | None = None,
+) -> dg.AssetsDefinition:
+    """Make an asset of a table and of what writes it; its checks can be run alone, and then nothing is written.
+
+    :param resources: keys of what `materialize` needs beside the IO manager.
+    :param metadata: what the definition shows beside what follows from the table.
+    :param implied: rules that follow from what the table is computed from, each with what evaluates it alone.
+    """
+    spec = table_spec(table, description=description, deps=deps, kinds=kinds | {"spark"}).merge_attributes(
+        metadata=metadata
+    )
+
+    def body(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
+        io, keys = context.resources.io_manager, _partitions(context, partitions_def)
+        run = Run(context.run.run_id, anew=not CATCH_UP.items() <= context.run.tags.items())
+        if partitions_def and keys:
+            run = replace(run, partitions=run_partitions(partitions_def, keys, table))
+        if not context.selected_asset_keys:
+            with values_withheld(table):
+                found, evaluated = io.evaluate(table, run)
+                found = [*found, *(result for look in implied.values() for result in look(io, run))]
+            yield from _selected(context, table, found, evaluated, implied)
+        else:
+            with values_withheld(table):
+                written = materialize(context, run)
+            yield from _events(context, io, table, written, keys, implied)
+
+    with warnings.catch_warnings():
+        # `backfill_policy` has been beta since it came with Dagster 1.3, and each start would say so.
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        return dg.multi_asset(
+            name=table.name.replace(".", "__"),
+            specs=[
+                spec.replace_attributes(
+                    automation_condition=automation_condition, freshness_policy=freshness_policy, skippable=True
+                )
+            ],
+            check_specs=check_specs(table, tuple(implied)),
+            partitions_def=partitions_def,
+            backfill_policy=dg.BackfillPolicy.single_run() if partitions_def else None,
+            can_subset=True,
+            pool=table.name,
+            required_resource_keys={"io_manager", *resources},
+        )(body)
+
+
+def _events(
+    context: dg.AssetExecutionContext,
+    io: IcebergIOManager,
+    table: IcebergTable,
+    written: Written,
+    keys: Sequence[str],
+    implied: Collection[Rule],
+) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
+    outcome = written.outcome
+    has_sample = any(result.sample for result in outcome.results)
+    evaluated = Evaluated.by(outcome, table_of_rows(io.engine.catalog, table, outcome) if has_sample else "")
+    checks = _selected(context, table, outcome.results, evaluated, implied)
+    if outcome.quarantined and table.quarantine:
+        context.log_event(_quarantine_event(io, table.quarantine, outcome.quarantined))
+    if isinstance(outcome, Refused):
+        hold(context.instance, context.run.run_id, table, keys, written.read)
+        yield from checks
+        told = {**refused_rows(table, outcome), **written.metadata}
+        raise refusal(outcome, context.run.run_id, told, evaluated)
+    yield dg.MaterializeResult(
+        asset_key=asset_key(table.name),
+        metadata={
+            **written_metadata(io.engine.catalog, table, outcome),
+            **_sample(io, table, outcome),
+            **written.metadata,
+        },
+        # Together with its check results, so that they point at this materialization.
+        check_results=checks,
+        data_version=dg.DataVersion(str(outcome.snapshot_id)) if outcome.snapshot_id else None,
+    )
+
+
+def _sample(io: IcebergIOManager, table: IcebergTable, outcome: Outcome) -> dict[str, Any]:
+    """Return some rows of what was published, personal values masked; read without Spark."""
+    if not isinstance(outcome, Published) or not outcome.row_count:
+        return {}
+    rows = first_rows(io.engine, table, outcome.snapshot_id, _SAMPLE_ROWS)
+    return {"sample": sample_table(rows)} if rows else {}
+
+
+def _quarantine_event(io: IcebergIOManager, quarantine: IcebergTable, found: Quarantined) -> dg.AssetMaterialization:
+    return dg.AssetMaterialization(
+        asset_key(quarantine.name),
+        description=f"{found.rows} rows of this run were refused.",
+        metadata=quarantined_metadata(io.engine.catalog, quarantine, found),
+        tags={"dagster/data_version": str(found.snapshot_id)},
+    )
+
+
+def _selected(
+    context: dg.AssetExecutionContext,
+    table: IcebergTable,
+    found: Sequence[RuleResult],
+    evaluated: Evaluated,
+    implied: Collection[Rule],
+) -> list[dg.AssetCheckResult]:
+    names = {key.name for key in context.selected_asset_check_keys}
+    results = [result for result in results_of(table, found, tuple(implied)) if result.rule.name in names]
+    return [check_result(table, result, evaluated) for result in results]
+
+
+def _partitions(context: dg.AssetExecutionContext, definition: dg.PartitionsDefinition | None) -> Sequence[str]:
+    """Return the keys of the run's partitions; none of an asset without.
+
+    The definition is given, since Dagster shows none on an asset of which only checks are run.
+    """
+    has_any = definition is not None and (context.has_partition_key or context.has_partition_key_range)
+    return context.partition_keys if has_any else ()

@@ -1,0 +1,38 @@
+"""The metrics of recent weeks, read from their table without Spark."""
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.quality.anomaly.detection import WINDOW_DAYS
+from lakehouse.quality.metrics.metric import Metric
+
+_FIELDS = ("table_name", "metric", "value", "measured_at", "snapshot_id", "partition", "run_id")
+
+
+def recent_metrics(
+    catalog: Catalog, metrics_table: str, tables: Collection[str], now: datetime, *, but_run: str
+) -> list[Metric]:
+    """Return what was measured of some tables in the weeks that are looked at, oldest first, but for one run.
+
+    Files are left out by the bounds of their moments and table names.
+    """
+    if not tables or not catalog.has(metrics_table):
+        return []
+    from pyiceberg.expressions import And, GreaterThanOrEqual, In, NotEqualTo
+
+    since = now - timedelta(days=WINDOW_DAYS + 1)
+    among = And(In("table_name", set(tables)), GreaterThanOrEqual("measured_at", since.isoformat()))
+    scan = catalog.load(metrics_table).scan(And(among, NotEqualTo("run_id", but_run)), selected_fields=_FIELDS)
+    rows = scan.to_arrow().sort_by("measured_at").to_pylist()
+    return [
+        Metric(
+            table=row["table_name"],
+            name=row["metric"],
+            value=row["value"],
+            measured_at=row["measured_at"],
+            snapshot_id=row["snapshot_id"],
+            partition=row["partition"],
+        )
+        for row in rows
+    ]

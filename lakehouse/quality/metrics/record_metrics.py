@@ -1,0 +1,91 @@
+"""A run's metrics appended to their table, once; and what runs were left without."""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import dagster as dg
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.write.append_without_spark import append_once
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.metadata_keys import standing_metadata
+from lakehouse.quality.metrics.run_metrics import Zones, metrics_of_run
+from lakehouse.tables.table import IcebergTable
+
+MEASURED_AT = "measured_at"
+RECORDED = "lakehouse/metrics"
+"""Tag of a run whose metrics are recorded: how many there are."""
+HINDERED = "lakehouse/metrics-hindered"
+"""Tag of a run whose metrics could not be recorded at first; it is said once."""
+LOOK_BACK = timedelta(days=2)
+_ENDED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """What the metrics of runs are kept in, and where the days of the tables begin."""
+
+    engine: Engine
+    table: IcebergTable
+    zones: Zones = field(default_factory=dict)
+
+    def record(self, instance: dg.DagsterInstance, run_id: str) -> int:
+        """Append the metrics of an ended run in one commit, once; return how many there are.
+
+        The table itself knows whose metrics it has; the run's tag only spares the look.
+        """
+        found = [
+            metric
+            for metric in metrics_of_run(instance, run_id, self.engine.catalog, self.zones)
+            if metric.table != self.table.name
+        ]
+        if found:
+            rows = [metric.row(run_id) for metric in found]
+            snapshot_id = append_once(self.engine, self.table, rows, run_id, made_at=MEASURED_AT)
+            if snapshot_id is not None:
+                _show(instance, self.engine, self.table, snapshot_id, run_id, len(found))
+        instance.add_run_tags(run_id, {RECORDED: str(len(found))})
+        return len(found)
+
+    def try_to_record(self, instance: dg.DagsterInstance, run_id: str) -> bool:
+        """Record a run; what hinders it is said, in the log and beside the run, and fails nothing."""
+        try:
+            self.record(instance, run_id)
+        except Exception as error:
+            _say(
+                instance, run_id, f"The metrics of run {run_id[:8]} are not recorded yet, which is tried again: {error}"
+            )
+            return False
+        return True
+
+
+def _say(instance: dg.DagsterInstance, run_id: str, what: str) -> None:
+    _log.warning(what)
+    run = instance.get_run_by_id(run_id)
+    if run is not None and HINDERED not in run.tags:
+        instance.report_engine_event(what, run)
+        instance.add_run_tags(run_id, {HINDERED: "true"})
+
+
+def unrecorded(instance: dg.DagsterInstance, limit: int, now: datetime | None = None) -> list[str]:
+    """Return the runs that ended in the last two days without their metrics recorded, oldest first, at most `limit`."""
+    since = (now or datetime.now(UTC)) - LOOK_BACK
+    filters = dg.RunsFilter(statuses=_ENDED, updated_after=since)
+    newest_first: Iterable[dg.DagsterRun] = instance.get_runs(filters)
+    left = [run.run_id for run in newest_first if RECORDED not in run.tags]
+    return left[::-1][:limit]
+
+
+def _show(
+    instance: dg.DagsterInstance, engine: Engine, table: IcebergTable, snapshot_id: int, run_id: str, rows: int
+) -> None:
+    """Let Dagster show the append; it was made by no step, so it is told beside the runs."""
+    metadata = {"nr_rows": rows, "of_run": run_id, **standing_metadata(engine.catalog, table, snapshot_id)}
+    instance.report_runless_asset_event(
+        dg.AssetMaterialization(
+            asset_key(table.name), metadata=metadata, tags={"dagster/data_version": str(snapshot_id)}
+        )
+    )

@@ -1,0 +1,57 @@
+"""What the archive of Java's classes is made from: one small table, written as each is.
+
+Run as `python -m lakehouse.runtime.class_training HOME OPTION…`, with a folder that is dropped afterwards and the
+options of the JVM that records; prints the class path of that JVM.
+"""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.read.inputs import incremental
+from lakehouse.iceberg.rules.rows import castable, not_null
+from lakehouse.iceberg.rules.tables import unique
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.runtime.spark import close_jvm, open_session
+from lakehouse.settings import Settings
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge
+
+_DELIVERED = IcebergTable(
+    "bronze.trained",
+    "Rows as they come.",
+    [Column("id", "string"), Column("name", "string")],
+    write=Append(once_by=["id"]),
+)
+_MERGED = IcebergTable(
+    "silver.trained",
+    "Rows by a key.",
+    [Column("id", "bigint"), Column("name", "string")],
+    write=Merge(on=["name"]),
+    rules=[castable("id", "bigint"), not_null("name"), unique("name")],
+)
+
+
+def train(settings: Settings, java_options: list[str]) -> str:
+    """Write a table by append and another by merge, read them, and end the JVM.
+
+    :returns: the class path that the JVM had.
+    """
+    catalog = Catalog.of(settings)
+    session = open_session(settings, catalog, java_options=java_options)
+    engine = Engine(catalog, lambda: session, settings.lock_dir, masking_key=b"training")
+    for number in range(2):
+        rows = [(str(number), "a name"), ("no number", "another")]
+        write(engine, _DELIVERED, lambda rows=rows: session.createDataFrame(rows, "id string, name string"))
+        write(engine, _MERGED, lambda delivered: delivered, {"delivered": incremental(_DELIVERED.name)})
+    session.table(catalog.sql_name(_MERGED.name)).orderBy("id").collect()
+    class_path = session._jvm.java.lang.System.getProperty("java.class.path")
+    close_jvm()
+    return class_path
+
+
+if __name__ == "__main__":
+    given = Settings.from_env()
+    small = replace(given, home=Path(sys.argv[1]), deployment="local", spark_master="local[2]", spark_memory="1g")
+    print(train(small, sys.argv[2:]))  # noqa: T201

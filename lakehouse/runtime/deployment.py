@@ -1,0 +1,61 @@
+"""The engine of a deployment: its catalog, its Spark on demand, its locks and its masking key."""
+
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.settings import Settings
+from lakehouse.storage.atomic_files import keep_private
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+
+def open_engine(settings: Settings) -> Engine:
+    """Return the engine of these settings; Spark is started by the first call that needs it."""
+    keep_private()
+    catalog = Catalog.of(settings)
+
+    def session() -> object:
+        from lakehouse.runtime.spark import open_session
+        from lakehouse.runtime.spark_server import with_server
+
+        return open_session(with_server(settings), catalog)
+
+    return Engine(catalog, session, settings.lock_dir, masking_key(settings))  # type: ignore[arg-type]
+
+
+def engine_resource(read_settings: Callable[[], Settings]) -> "dg.ResourceDefinition":
+    """Return the engine as a Dagster resource; settings are read when a run needs it, and not at import."""
+    # Commands that only look at tables need the engine, and not the second that importing Dagster takes.
+    import dagster as dg
+
+    said = "The Iceberg catalog, and the Spark that computes its tables."
+    return dg.ResourceDefinition(lambda _: open_engine(read_settings()), description=said)
+
+
+def masking_key(settings: Settings) -> bytes:
+    """Return the key that personal values are shown by; one of the home's own, made once, where none is set."""
+    if settings.masking_key:
+        return settings.masking_key.encode()
+    file = settings.home / "masking.key"
+    if not file.exists():
+        settings.make_home()
+        _make_once(file, secrets.token_hex(32))
+    return file.read_text(encoding="utf-8").encode()
+
+
+def _make_once(file: Path, text: str) -> None:
+    """Write a file whole, unless another process was first: two keys would give one value two masks."""
+    own = file.with_name(f".{file.name}-{secrets.token_hex(4)}")
+    try:
+        own.touch(mode=0o600)
+        own.write_text(text, encoding="utf-8")
+        file.hardlink_to(own)
+    except FileExistsError:
+        return
+    finally:
+        own.unlink(missing_ok=True)

@@ -1,0 +1,113 @@
+"""Fetches the pinned jars with Spark's own resolver, which knows where they are published.
+
+A jar appears in the cache whole and verified, or not at all; several set-ups at once take turns.
+"""
+
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory
+
+from filelock import FileLock
+
+from lakehouse.errors import SetupError
+from lakehouse.runtime import jars, jvm
+from lakehouse.runtime.jars import JARS, Jar
+from lakehouse.settings import Settings
+
+_LOOK_SECONDS = 0.2
+_PREFIX = ".fetching-"
+
+
+def fetch(settings: Settings, progress: Callable[[int], None], wanted: tuple[Jar, ...] = JARS) -> list[Path]:
+    """Fetch the jars that are missing or damaged, telling `progress` how many bytes of all jars are there.
+
+    :raises SetupError: when the resolver could not fetch one, with what it said, or when one is not what is pinned.
+    """
+    settings.cache_dir.mkdir(parents=True, exist_ok=True)
+    with FileLock(settings.cache_dir / "jars.lock"):
+        _clear_leftovers(settings.cache_dir)
+        missing = [jar for jar in wanted if jars.problem(jar, jars.path(settings, jar))]
+        present_bytes = sum(jar.size_bytes for jar in wanted if jar not in missing)
+        progress(present_bytes)
+        if missing:
+            with TemporaryDirectory(dir=settings.cache_dir, prefix=_PREFIX) as folder:
+                _resolve(settings, missing, Path(folder), lambda fetched: progress(present_bytes + fetched))
+                _move(settings, missing, Path(folder) / "jars")
+    return [jars.path(settings, jar) for jar in wanted]
+
+
+def _resolve(settings: Settings, wanted: Iterable[Jar], folder: Path, progress: Callable[[int], None]) -> None:
+    command = _command(settings, wanted, folder)
+    log = folder / "log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            while process.poll() is None:
+                progress(_fetched_bytes(folder / "cache"))
+                time.sleep(_LOOK_SECONDS)
+        finally:
+            process.kill()
+            process.wait()
+    lacking = [jar.coordinate for jar in wanted if not (folder / "jars" / jar.file_name).is_file()]
+    if lacking:
+        kept = log.replace(settings.cache_dir / "resolver.log")
+        raise SetupError(
+            f"Spark's resolver could not fetch {', '.join(lacking)}: {_reasons(kept.read_text(errors='replace'))}.",
+            next_step=f"Check the network, and run `make setup` again; all of what it said is in {kept}.",
+        )
+
+
+def _reasons(said: str) -> str:
+    """Pick from the resolver's many lines those that say why; a repository that never has these jars is no reason."""
+    wanted = r"Host \S+ not found|Server access error at url \S+ \(.+\)$|Caused by: .+"
+    found = re.findall(wanted, said, re.MULTILINE)
+    told = dict.fromkeys(line.partition(" (")[2].removesuffix(")") or line for line in found)
+    reasons = [reason for reason in told if "spark-packages" not in reason]
+    return "; ".join(reasons[:3]) or said.strip().rpartition("\n")[2]
+
+
+def _command(settings: Settings, wanted: Iterable[Jar], folder: Path) -> list[str]:
+    """Ask for a Spark program that does nothing, but needs the jars."""
+    import pyspark
+
+    jvm.prepare(settings)
+    program = folder / "nothing.py"
+    program.touch()
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    packages = ",".join(jar.coordinate for jar in wanted)
+    return [str(submit), "--conf", f"spark.jars.ivy={folder}", "--packages", packages, str(program)]
+
+
+def _fetched_bytes(cache: Path) -> int:
+    """Sum up what is on disk; the resolver gives a file its last name when it is whole."""
+    total = 0
+    for file in cache.rglob("*.jar*"):
+        try:
+            total += file.stat().st_size
+        except FileNotFoundError:
+            # It was given its last name in between, and is counted the next time.
+            continue
+    return total
+
+
+def _move(settings: Settings, wanted: Iterable[Jar], folder: Path) -> None:
+    jars.jar_dir(settings).mkdir(exist_ok=True)
+    for jar in wanted:
+        file = folder / jar.file_name
+        if problem := jars.problem(jar, file):
+            raise SetupError(
+                f"{problem} It was fetched just now, and is not kept.",
+                next_step="A proxy or a mirror may have answered in its place; check it, and run `make setup` again.",
+            )
+        file.replace(jars.path(settings, jar))
+
+
+def _clear_leftovers(cache_dir: Path) -> None:
+    """Drop what a set-up left that was killed; under the lock, no other one is at work."""
+    for folder in cache_dir.glob(f"{_PREFIX}*"):
+        # The JVM of a set-up that was killed may still write there; what it leaves is dropped the next time.
+        rmtree(folder, ignore_errors=True)

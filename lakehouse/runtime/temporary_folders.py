@@ -1,0 +1,42 @@
+"""Spark's temporary folders: in the home, where nobody else reads them, one for each process that has a Spark.
+
+What spills, what is broadcast and what clients send would lie open in the system's folder otherwise, and stay there
+when a Spark is killed.
+"""
+
+import re
+import shutil
+import socket
+from pathlib import Path
+
+from lakehouse.runtime.processes import Process
+from lakehouse.settings import Settings
+from lakehouse.storage.atomic_files import keep_private
+
+_NAME = re.compile(r"(?P<host>.+)-(?P<pid>\d+)-(?P<started>\d+)(-server)?")
+
+
+def temporary_folder(settings: Settings, *, is_server: bool = False) -> Path:
+    """Return the folder of the Spark in this process, or of the server that it starts; it need not be there."""
+    process = Process.current()
+    name = f"{process.host}-{process.pid}-{round(process.started_at)}"
+    return settings.home / "tmp" / (f"{name}-server" if is_server else name)
+
+
+def prepare_temporary_folder(settings: Settings, *, is_server: bool = False) -> None:
+    """Make that folder empty, and remove those of processes of this host that are gone."""
+    keep_private()
+    settings.make_home()
+    own = temporary_folder(settings, is_server=is_server)
+    own.parent.mkdir(mode=0o700, exist_ok=True)
+    for folder in own.parent.iterdir():
+        if folder == own or _is_dead(folder.name):
+            shutil.rmtree(folder, ignore_errors=True)
+    own.mkdir(mode=0o700)
+
+
+def _is_dead(name: str) -> bool:
+    found = _NAME.fullmatch(name)
+    if not found or found["host"] != socket.gethostname():
+        return False
+    return not Process(found["host"], int(found["pid"]), float(found["started"])).is_alive

@@ -1,0 +1,64 @@
+"""Delivered files that were refused as a whole: each stands beside a file that says why."""
+
+import json
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from lakehouse.storage.object_store import ObjectStore
+
+REASON_ENDING = ".reason.json"
+BY_A_PERSON = "rejected by a person"
+"""The reason where nothing broke, and somebody took a file out again."""
+# Of this machine and the store.
+_CLOCKS_DIFFER_BY = timedelta(minutes=5)
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """A rejected file, where it is now and why; none of the texts holds a value of a row."""
+
+    key: str
+    source_file: str
+    why: str
+    next_step: str
+    rejected_at: datetime
+    is_by_a_person: bool
+
+
+def reason_key(rejected: str) -> str:
+    """Return where the reason stands for the file at a rejected key."""
+    return f"{rejected}{REASON_ENDING}"
+
+
+def rejected_keys(store: ObjectStore, prefix: str, since: datetime | None = None) -> list[str]:
+    """Return the keys of the rejected files below a prefix that have their reason beside them.
+
+    :param since: leave out those whose reason is older.
+    """
+    found = {item.key: item.modified_at for item in store.objects(prefix)}
+    reasons = {key for key, modified_at in found.items() if since is None or modified_at >= since}
+    return sorted(key for key in found if reason_key(key) in reasons)
+
+
+def rejected_since(store: ObjectStore, prefix: str, moment: datetime) -> list[Rejection]:
+    """Return what was rejected below a prefix since a moment, by whatever process, but for what a person took out."""
+    keys = rejected_keys(store, prefix, since=moment - _CLOCKS_DIFFER_BY)
+    found = read_rejections(store, keys, ())
+    return [one for one in found if one.rejected_at >= moment and not one.is_by_a_person]
+
+
+def read_rejections(store: ObjectStore, keys: list[str], known: Container[str]) -> Iterator[Rejection]:
+    """Yield the rejections of some keys, without those that are known."""
+    for key in keys:
+        if key not in known:
+            with store.open(reason_key(key)) as file:
+                said = json.loads(file.read())
+            yield Rejection(
+                key,
+                said["file"],
+                f"{said['reason']}: found {said['found']}; expected {said['expected']}.",
+                said["next_step"],
+                datetime.fromisoformat(said["rejected_at"]),
+                said["reason"] == BY_A_PERSON,
+            )

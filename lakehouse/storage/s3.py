@@ -1,0 +1,162 @@
+"""A bucket as an object store, by dagster-aws's S3 resource."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from lakehouse.errors import UsageError
+from lakehouse.settings import Settings
+from lakehouse.storage.object_store import PassedOver, StoredObject, is_finished
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+_GONE = {"404", "NoSuchKey", "NotFound"}
+_CHANGED = {"412", "PreconditionFailed", *_GONE}
+_NO_BUCKET = "NoSuchBucket"
+
+
+@dataclass(frozen=True)
+class S3ObjectStore:
+    """The objects of a bucket; each appears whole, so that none is waited for.
+
+    Moments are in whole seconds, as S3 tells them of a single object.
+    """
+
+    client: "S3Client"
+    bucket: str
+    settle_seconds: float = 0.0
+    look_seconds: float = 2.0
+    """A listing of up to 1,000 keys is one request, and requests are paid for."""
+
+    def objects(self, prefix: str) -> list[StoredObject]:
+        """Return the finished objects below a prefix, by (modified time, key)."""
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
+        with self._bucket_is_there():
+            found = [item for page in pages for item in page.get("Contents", ())]
+        seen = [
+            _seen(item["Key"], item["LastModified"], item["Size"], item["ETag"])
+            for item in found
+            if is_finished(item["Key"].removeprefix(prefix))
+        ]
+        return sorted(seen, key=lambda item: (item.modified_at, item.key))
+
+    def passed_over(self, prefix: str) -> list[PassedOver]:  # noqa: ARG002
+        """Return nothing: a bucket has objects alone."""
+        return []
+
+    def missing(self, prefix: str) -> str | None:  # noqa: ARG002
+        """Return nothing: a bucket has no folders that could be missing."""
+        return None
+
+    def stat(self, key: str) -> StoredObject | None:
+        """Return the object as it is now; None where there is none."""
+        from botocore.exceptions import ClientError
+
+        try:
+            found = self.client.head_object(Bucket=self.bucket, Key=key)
+        except ClientError as error:
+            if _code(error) in _GONE:
+                return None
+            raise
+        return _seen(key, found["LastModified"], found["ContentLength"], found["ETag"])
+
+    def exists(self, key: str) -> bool:
+        """Whether there is an object."""
+        return self.stat(key) is not None
+
+    def open(self, key: str) -> BinaryIO:
+        """Open an object to read; bytes come as they are asked for."""
+        from botocore.exceptions import ClientError
+
+        try:
+            return self.client.get_object(Bucket=self.bucket, Key=key)["Body"]  # type: ignore[return-value]
+        except ClientError as error:
+            if _code(error) in _GONE:
+                raise FileNotFoundError(self.uri(key)) from error
+            raise
+
+    def move(self, seen: StoredObject, key: str) -> bool:
+        """Copy an object that is still as it was seen, then remove it; S3 knows no renaming."""
+        from botocore.exceptions import ClientError
+
+        if self.exists(key):
+            raise FileExistsError(f"{self.uri(key)} exists already")
+        if self.stat(seen.key) != seen:
+            return False
+        source = {"Bucket": self.bucket, "Key": seen.key}
+        try:
+            # In parts where it is larger than one copy may be.
+            self.client.copy(source, self.bucket, key, ExtraArgs={"CopySourceIfMatch": seen.version})  # type: ignore[arg-type]
+        except ClientError as error:
+            if _code(error) in _CHANGED:
+                return False
+            raise
+        moved = self.remove(seen)
+        if not moved:
+            self.client.delete_object(Bucket=self.bucket, Key=key)
+        return moved
+
+    def remove(self, seen: StoredObject) -> bool:
+        """Remove an object that is still as it was seen; S3 itself refuses where it was overwritten meanwhile."""
+        from botocore.exceptions import ClientError
+
+        if self.stat(seen.key) != seen:
+            return False
+        try:
+            self.client.delete_object(Bucket=self.bucket, Key=seen.key, IfMatch=seen.version)
+        except ClientError as error:
+            if _code(error) in _CHANGED:
+                return False
+            raise
+        return True
+
+    def put(self, source: Path, key: str) -> None:
+        """Upload a file, in parts where it is large; it appears once all are there."""
+        with self._bucket_is_there():
+            self.client.upload_file(str(source), self.bucket, key)
+
+    def write_text(self, key: str, text: str) -> None:
+        """Write UTF-8 text."""
+        self.client.put_object(Bucket=self.bucket, Key=key, Body=text.encode(), ContentType="text/plain; charset=utf-8")
+
+    def uri(self, key: str) -> str:
+        """Return the `s3://` address of the object."""
+        return f"s3://{self.bucket}/{key}"
+
+    @contextmanager
+    def _bucket_is_there(self) -> Iterator[None]:
+        from botocore.exceptions import ClientError
+
+        try:
+            yield
+        except ClientError as error:
+            if _code(error) != _NO_BUCKET:
+                raise
+            raise UsageError(
+                f"There is no bucket {self.bucket!r}; expected one that LAKEHOUSE_BUCKET names.",
+                next_step=f"Create it with `aws s3 mb s3://{self.bucket}`, or set LAKEHOUSE_BUCKET to another.",
+            ) from error
+
+
+@cache
+def open_bucket(settings: Settings) -> S3ObjectStore:
+    """Return the object store of the deployment's bucket; region and credentials are those of the AWS chain."""
+    # A second of importing, which a deployment on folders does not need.
+    from dagster_aws.s3 import S3Resource
+
+    assert settings.bucket
+    resource = S3Resource(region_name=settings.region, endpoint_url=settings.endpoint_url)
+    return S3ObjectStore(resource.get_client(), settings.bucket)
+
+
+def _seen(key: str, modified_at: datetime, size_bytes: int, etag: str) -> StoredObject:
+    return StoredObject(key, modified_at.astimezone(UTC).replace(microsecond=0), size_bytes, etag)
+
+
+def _code(error: Any) -> str:
+    return error.response["Error"]["Code"]

@@ -1,0 +1,17 @@
+"""Where a deployment's delivered files stand."""
+
+from lakehouse.settings import Settings
+from lakehouse.storage.object_store import LocalObjectStore, ObjectStore
+
+
+def open_store(settings: Settings) -> ObjectStore:
+    """Return the object store of a deployment: the home's folders, or the bucket.
+
+    :raises SettingsError: when the home cannot be made.
+    """
+    if settings.deployment == "aws":
+        from lakehouse.storage.s3 import open_bucket
+
+        return open_bucket(settings)
+    settings.make_home()
+    return LocalObjectStore(settings.home)

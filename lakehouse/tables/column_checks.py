@@ -1,0 +1,94 @@
+"""Whether a table declares each column once, and names none elsewhere that it does not have."""
+
+import re
+from collections.abc import Sequence
+
+from lakehouse.errors import DeclarationError
+from lakehouse.tables.declaration import TableDeclaration, Versions
+
+_NAME = re.compile(r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$")
+
+
+def check_columns(table: TableDeclaration) -> None:
+    """Check the table's name, its columns, and each part of the declaration that names some.
+
+    :raises DeclarationError: names the table, the part, what it holds and what was expected.
+    """
+    if not _NAME.match(table.name):
+        raise DeclarationError(
+            f"{table.name!r} is not a table name; expected layer.table in lower case letters, digits and underscores."
+        )
+    names = [column.name for column in table.columns]
+    if not names:
+        raise DeclarationError(f"{table.name} declares no columns; expected at least one.")
+    twice = sorted({name for name in names if [other.lower() for other in names].count(name.lower()) > 1})
+    if twice:
+        raise DeclarationError(f"{table.name} declares {', '.join(twice)} more than once; names ignore case.")
+    check_known(table, "partitioning", [part.column for part in table.partition_fields])
+    check_known(table, "sort_order", [part.field.column for part in table.sort_fields])
+    check_known(table, "bloom_filters", table.bloom_filters)
+    check_known(table, "subject", [table.subject] if table.subject else [])
+    check_known(table, "once_by", table.once_by)
+    for rule in table.rules:
+        check_known(table, f"rule {rule.name}", rule.columns)
+    if table.versions:
+        check_known(table, "versions", (*table.versions.of, *table.versions.newest))
+        _check_merged_versions(table, table.versions)
+    _check_partitions(table)
+
+
+def check_known(table: TableDeclaration, part: str, columns: Sequence[str]) -> None:
+    """Check that a part of the declaration names columns that the table has."""
+    unknown = [column for column in columns if column not in table.column_names]
+    if unknown:
+        raise DeclarationError(
+            f"{table.name}: {part} names {', '.join(unknown)}; expected columns among {', '.join(table.column_names)}."
+        )
+
+
+def _check_merged_versions(table: TableDeclaration, versions: Versions) -> None:
+    on, of = getattr(table.write, "on", versions.of), versions.of
+    if {*on} != {*of}:
+        raise DeclarationError(
+            f"{table.name} merges on {', '.join(on)}, and its versions are of {', '.join(of)}; expected the same "
+            "columns: of what has one key, it holds the newest version.",
+            next_step="Name the same columns in Merge(on=…) and in Versions(of=…).",
+        )
+    if table.stamp in versions.newest:
+        raise DeclarationError(
+            f"{table.name}: versions are ordered by {table.stamp}, which the merge fills with the time of its write; "
+            "expected columns that are delivered.",
+        )
+
+
+def _check_partitions(table: TableDeclaration) -> None:
+    partitioned = [part.column for part in table.partition_fields]
+    by = table.overwritten_by
+    if by is not None:
+        check_known(table, "OverwritePartitions(by=…)", [by])
+        if by not in partitioned:
+            raise DeclarationError(
+                f"{table.name} overwrites partitions by {by}, which is not in its partitioning "
+                f"({', '.join(table.partitioning) or 'none'}).",
+                next_step=f"Add {by}, or a transform of it, to partitioning.",
+            )
+    _check_subject_is_no_partition(table)
+    for column in partitioned:
+        if column in table.personal_columns:
+            raise DeclarationError(
+                f"{table.name} is partitioned by {column}, which is personal: its values would stand in paths "
+                "and metadata, where erasure cannot reach them.",
+                next_step="Partition by another column.",
+            )
+
+
+def _check_subject_is_no_partition(table: TableDeclaration) -> None:
+    """Check that no value that stands for a person is the name of a partition; a bucket tells of none."""
+    plain = {part.column for part in table.partition_fields if part.transform != "bucket"}
+    if table.subject is None or table.subject not in {*plain, table.overwritten_by}:
+        return
+    raise DeclarationError(
+        f"{table.name} is partitioned by {table.subject}, which stands for a person: its values would stand in paths, "
+        "partition keys and tags of runs.",
+        next_step=f"Partition by another column, or by bucket(16, {table.subject}).",
+    )

@@ -1,0 +1,178 @@
+"""The declaration of a feed: what its files hold, and the bronze table that they land in."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+from typing import Any, Literal, get_args
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from lakehouse.errors import DeclarationError
+from lakehouse.tables.table import SOURCE_KEY, Append, Column, IcebergTable
+
+OnNewColumn = Literal["reject", "ignore", "add"]
+After = Literal["archive", "delete", "leave"]
+IngestBy = Literal["sensor", "schedule"]
+FORMATS = ("csv", "csv.gz")
+_NAME = re.compile(r"^[a-z][a-z0-9_]*$")
+
+SOURCE_COLUMNS = (
+    Column("_source_file", "string", "The delivered file: its key in the feed's inbox.", required=True),
+    Column("_source_sha256", "string", "SHA-256 of the file's content as delivered, in hex.", required=True),
+    Column("_source_modified_at", "timestamp", "When the file was last modified at its source.", required=True),
+    Column("_source_row", "bigint", "Number of the row in its file, counted from 1 after the header.", required=True),
+    Column("_ingested_at", "timestamp", "When the ingest began that landed the row.", required=True),
+)
+"""What each bronze table has beside the delivered columns."""
+
+
+@dataclass(frozen=True)
+class FeedColumn:
+    """A column of a feed's files, under the same name in the header and in bronze.
+
+    A file may lack an `optional` one, which then is NULL. `personal` marks what identifies a person directly.
+    """
+
+    name: str
+    doc: str = ""
+    optional: bool = False
+    personal: bool = False
+
+
+@dataclass(frozen=True)
+class Feed:
+    """Files of one kind that arrive in `inbox/<name>/` and land in one bronze table.
+
+    `columns` are matched by the header's names, in any order; a plain name stands for a required column.
+    `on_new_column` says what a column that is not declared does to a file: `reject` it, `ignore` the column, or `add`
+    it to bronze as a nullable string, with a warning.
+
+    :raises DeclarationError: names the feed, the part and what was expected.
+    """
+
+    name: str
+    columns: Sequence[FeedColumn | str]
+    table: str
+    """The bronze table, `namespace.table`."""
+    time_zone: str = "UTC"
+    """Where the feed's days begin; the archive has a folder for each."""
+    formats: Sequence[str] = FORMATS
+    on_new_column: OnNewColumn = "reject"
+    subject: str | None = None
+    """The column that stands for a person."""
+    max_files_per_run: int | None = None
+    """How many waiting files one run takes at most, in the order of arrival; 1 for a run for each; None for all."""
+    after: After = "archive"
+    """What becomes of a file that bronze has: it goes to the archive, is deleted, or is left in the inbox."""
+    expected_within: timedelta | None = None
+    """How long after the last delivery the next one is late; Dagster shows the bronze table as stale then."""
+    ingest_by: IngestBy = "sensor"
+    """What is on at first: a sensor that sees files as they land, or a schedule that takes what waits."""
+    schedule: str = "0 * * * *"
+    """When the schedule looks, as a cron expression in the feed's time zone."""
+
+    def __post_init__(self) -> None:
+        columns = (FeedColumn(column) if isinstance(column, str) else column for column in self.columns)
+        object.__setattr__(self, "columns", tuple(columns))
+        formats = (self.formats,) if isinstance(self.formats, str) else self.formats
+        object.__setattr__(self, "formats", tuple(formats))
+        _check(self)
+
+    @cached_property
+    def column_names(self) -> tuple[str, ...]:
+        """Declared names, in order."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def required_names(self) -> frozenset[str]:
+        """What each file must have."""
+        return frozenset(column.name for column in self.columns if not column.optional)
+
+    @property
+    def has_personal_columns(self) -> bool:
+        """Whether its files identify people, so that nothing undeclared in them may be shown."""
+        return self.subject is not None or any(column.personal for column in self.columns)
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The feed's time zone."""
+        return ZoneInfo(self.time_zone)
+
+    @property
+    def inbox(self) -> str:
+        """Prefix of the keys that wait."""
+        return f"inbox/{self.name}/"
+
+    @property
+    def archive(self) -> str:
+        """Prefix of the keys that bronze has."""
+        return f"archive/{self.name}/"
+
+    @property
+    def rejected(self) -> str:
+        """Prefix of the keys that were refused."""
+        return f"rejected/{self.name}/"
+
+
+def bronze_table(feed: Feed, comment: str, *, extra: Sequence[Column] = (), **declaration: Any) -> IcebergTable:
+    """Declare the bronze table of a feed: its columns as delivered strings, and where each row came from.
+
+    Rows are appended once for each file and content, so that a re-run adds nothing.
+
+    :param extra: columns that the asset computes, between the delivered ones and those of the source.
+    :param declaration: anything else that `IcebergTable` takes, such as `partitioning`, `owner` or `upkeep`.
+    """
+    delivered = (Column(column.name, "string", column.doc, personal=column.personal) for column in feed.columns)
+    return IcebergTable(
+        name=feed.table,
+        comment=comment,
+        columns=(*delivered, *extra, *SOURCE_COLUMNS),
+        write=Append(once_by=SOURCE_KEY),
+        subject=feed.subject,
+        **declaration,
+    )
+
+
+def _check(feed: Feed) -> None:
+    if not _NAME.match(feed.name):
+        raise DeclarationError(
+            f"{feed.name!r} is not a feed name; expected lower case letters, digits and underscores."
+        )
+    _check_columns(feed)
+    _check_among(feed, "formats", feed.formats, FORMATS)
+    _check_among(feed, "on_new_column", (feed.on_new_column,), get_args(OnNewColumn))
+    _check_among(feed, "after", (feed.after,), get_args(After))
+    _check_among(feed, "ingest_by", (feed.ingest_by,), get_args(IngestBy))
+    if feed.subject is not None:
+        _check_among(feed, "subject", (feed.subject,), feed.column_names)
+    if feed.max_files_per_run is not None and feed.max_files_per_run < 1:
+        raise DeclarationError(
+            f"feed {feed.name}: max_files_per_run is {feed.max_files_per_run}; expected at least 1, or None."
+        )
+    try:
+        ZoneInfo(feed.time_zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise DeclarationError(
+            f"feed {feed.name}: time_zone is {feed.time_zone!r}; expected a name such as UTC or Asia/Kuala_Lumpur."
+        ) from error
+
+
+def _check_columns(feed: Feed) -> None:
+    if not feed.required_names:
+        raise DeclarationError(f"feed {feed.name} has no required column; expected one, to know its files by.")
+    lowered = [name.lower() for name in (*feed.column_names, *(column.name for column in SOURCE_COLUMNS))]
+    twice = sorted({name for name in feed.column_names if lowered.count(name.lower()) > 1})
+    if twice:
+        raise DeclarationError(
+            f"feed {feed.name} declares {', '.join(twice)} more than once, or as a column of the source; "
+            "expected names that differ in more than case."
+        )
+
+
+def _check_among(feed: Feed, part: str, given: Sequence[str], known: Sequence[str]) -> None:
+    unknown = [value for value in given if value not in known]
+    if unknown or not given:
+        raise DeclarationError(
+            f"feed {feed.name}: {part} is {', '.join(unknown) or 'empty'}; expected some of {', '.join(known)}."
+        )

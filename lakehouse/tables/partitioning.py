@@ -1,0 +1,113 @@
+"""Partition transforms and sort orders, as they are written in a declaration."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from lakehouse.errors import DeclarationError
+from lakehouse.tables.quoting import identifier
+
+Transform = Literal["identity", "years", "months", "days", "hours", "bucket", "truncate"]
+_TIME = {"year": "years", "month": "months", "day": "days", "hour": "hours", "date": "days", "date_hour": "hours"}
+_ICEBERG: dict[str, Transform] = {
+    "identity": "identity",
+    "year": "years",
+    "month": "months",
+    "day": "days",
+    "hour": "hours",
+    "bucket": "bucket",
+    "truncate": "truncate",
+}
+_IN_METADATA = re.compile(r"^(?P<name>[a-z]+)(?:\[(?P<width>\d+)])?$")
+_CALL = re.compile(r"^(\w+)\s*\(\s*([^,()]+?)\s*(?:,\s*([^,()]+?)\s*)?\)$")
+_SORT = re.compile(
+    r"^(?P<term>.+?)(?:\s+(?P<direction>asc|desc))?(?:\s+nulls\s+(?P<nulls>first|last))?$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class PartitionField:
+    """One field of a partition spec: a transform of one column; `width` is that of bucket and truncate."""
+
+    transform: Transform
+    column: str
+    width: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "PartitionField":
+        """Parse `region`, `days(ts)`, `bucket(16, id)` or `truncate(4, zip)`; either order of arguments.
+
+        :raises DeclarationError: names the text and the transforms that exist.
+        """
+        call = _CALL.match(text.strip())
+        if call is None:
+            if re.fullmatch(r"[^\s(),]+", text.strip()):
+                return cls("identity", text.strip())
+            raise _unknown(text)
+        name, first, second = call[1].lower(), call[2], call[3]
+        name = _TIME.get(name, name)
+        if second is None and name in ("identity", *_TIME.values()):
+            return cls(name, first)
+        if second is None or name not in ("bucket", "truncate"):
+            raise _unknown(text)
+        width, column = (first, second) if first.isdigit() else (second, first)
+        if not width.isdigit() or int(width) < 1 or column.isdigit():
+            raise _unknown(text)
+        return cls(name, column, int(width))
+
+    @classmethod
+    def of_metadata(cls, transform: str, column: str) -> "PartitionField | None":
+        """Return the field that Iceberg's metadata writes as `day` or `bucket[16]`; None for `void` and the unknown."""
+        match = _IN_METADATA.match(transform)
+        if match is None or match["name"] not in _ICEBERG:
+            return None
+        return cls(_ICEBERG[match["name"]], column, int(match["width"]) if match["width"] else None)
+
+    @property
+    def sql(self) -> str:
+        """The field as Spark SQL takes it in `PARTITIONED BY` and in `ALTER TABLE … PARTITION FIELD`."""
+        column = identifier(self.column)
+        if self.transform == "identity":
+            return column
+        return f"{self.transform}({self.width}, {column})" if self.width else f"{self.transform}({column})"
+
+    def __str__(self) -> str:
+        if self.transform == "identity":
+            return self.column
+        return f"{self.transform}({self.width}, {self.column})" if self.width else f"{self.transform}({self.column})"
+
+
+@dataclass(frozen=True)
+class SortField:
+    """One field of a sort order: a column or a transform of it, its direction and where NULLs go."""
+
+    field: PartitionField
+    descending: bool
+    nulls_first: bool
+
+    @classmethod
+    def parse(cls, text: str) -> "SortField":
+        """Parse `ts`, `ts desc`, `bucket(4, id) asc nulls last`; NULLs go first in ascending order by default."""
+        match = _SORT.match(text.strip())
+        if match is None:
+            raise _unknown(text)
+        descending = (match["direction"] or "asc").lower() == "desc"
+        nulls_first = match["nulls"].lower() == "first" if match["nulls"] else not descending
+        return cls(PartitionField.parse(match["term"]), descending, nulls_first)
+
+    @property
+    def sql(self) -> str:
+        """The field as `ALTER TABLE … WRITE ORDERED BY` takes it."""
+        direction = "DESC" if self.descending else "ASC"
+        return f"{self.field.sql} {direction} NULLS {'FIRST' if self.nulls_first else 'LAST'}"
+
+    def __str__(self) -> str:
+        direction = "desc" if self.descending else "asc"
+        return f"{self.field} {direction} nulls {'first' if self.nulls_first else 'last'}"
+
+
+def _unknown(text: str) -> DeclarationError:
+    return DeclarationError(
+        f"{text!r} is not a partition transform; expected a column, years(c), months(c), days(c), hours(c), "
+        "bucket(n, c) or truncate(w, c)."
+    )

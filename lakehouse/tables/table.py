@@ -1,0 +1,101 @@
+"""The declaration of a table: the one place that says what it is."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from lakehouse.tables.cast_checks import check_casts
+from lakehouse.tables.column_checks import check_columns, check_known
+from lakehouse.tables.declaration import (
+    SOURCE_KEY,
+    Append,
+    Column,
+    Merge,
+    Overwrite,
+    OverwritePartitions,
+    TableDeclaration,
+    Upkeep,
+    Versions,
+    WriteMode,
+)
+from lakehouse.tables.layout_checks import check_layout
+from lakehouse.tables.rule_checks import check_rules
+
+__all__ = [
+    "SOURCE_KEY",
+    "Append",
+    "Column",
+    "IcebergTable",
+    "Merge",
+    "Overwrite",
+    "OverwritePartitions",
+    "Upkeep",
+    "Versions",
+    "WriteMode",
+]
+
+
+@dataclass(frozen=True)
+class IcebergTable(TableDeclaration):
+    """A table, declared once; creation, evolution, writes, checks, lineage and masking follow from it.
+
+    :raises DeclarationError: when a part of the declaration contradicts another; names the table and the part.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check(self)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    @cached_property
+    def quarantine(self) -> "IcebergTable | None":
+        """The table of refused rows, each as it was delivered, with its reasons; None where no rule quarantines."""
+        if not self.quarantining_rules:
+            return None
+        # The stamp too, though no row is delivered with it: another column may become the stamp, or cease to be it.
+        delivered = [_as_delivered(column) for column in self.columns if column.name not in _QUARANTINE_NAMES]
+        subject = self.subject if self.subject in {column.name for column in delivered} else None
+        return IcebergTable(
+            name=self.quarantine_name or f"{self.name}_quarantine",
+            comment=f"Rows that the rules of {self.name} refused, as they were delivered.",
+            columns=(*delivered, *_QUARANTINE_COLUMNS),
+            write=Merge(on=("_row_key",), stamp="_quarantined_at", near=("_source_file",)),
+            subject=subject,
+            owner=self.owner,
+            tags=self.tags,
+            dropped=[name for name in self.dropped if name not in _QUARANTINE_NAMES],
+        )
+
+
+_QUARANTINE_COLUMNS = (
+    Column("_row_key", "string", "What identifies the refused row: a hash of its source file, content and row."),
+    Column("_reasons", "array<string>", "Names of the rules that the row breaks."),
+    Column("_source_file", "string", "The delivered file that the row came with."),
+    Column("_source_sha256", "string", "SHA-256 of that file's content."),
+    Column("_source_row", "bigint", "Number of the row in its file, the first after the header being 1."),
+    Column("_quarantined_at", "timestamp", "When the row was refused or last changed.", required=True),
+)
+_QUARANTINE_NAMES = frozenset(column.name for column in _QUARANTINE_COLUMNS)
+
+
+def _as_delivered(column: Column) -> Column:
+    return replace(
+        column,
+        type="string",
+        doc=f"{column.name} as delivered. {column.doc}".strip(),
+        required=False,
+        measured=False,
+        formerly=tuple(name for name in column.formerly if name not in _QUARANTINE_NAMES),
+    )
+
+
+def _check(table: IcebergTable) -> None:
+    check_columns(table)
+    check_rules(table)
+    check_casts(table)
+    if isinstance(table.write, Merge):
+        check_known(table, "Merge(on=…)", table.write.on)
+        check_known(table, "Merge(near=…)", table.write.near)
+        check_known(table, "Merge(stamp=…)", [table.stamp] if table.stamp else [])
+    check_layout(table)

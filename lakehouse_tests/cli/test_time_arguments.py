@@ -1,0 +1,47 @@
+"""Moments to come, as a person says them."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lakehouse.cli.time_arguments import coming_moment
+from lakehouse.errors import UsageError
+
+pytestmark = pytest.mark.unit
+
+NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "ahead"),
+    [
+        ("30m", timedelta(minutes=30)),
+        ("2h", timedelta(hours=2)),
+        ("3d", timedelta(days=3)),
+        ("1w", timedelta(weeks=1)),
+        ("1d12h", timedelta(hours=36)),
+        ("2026-11-23T15:00+02:00", timedelta(hours=1)),
+        ("2026-11-24T12:00Z", timedelta(days=1)),
+    ],
+)
+def test_a_moment_is_a_duration_or_a_date_with_its_offset(text: str, ahead: timedelta) -> None:
+    assert coming_moment("--until", text, NOW) == NOW + ahead
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "expected such as 2h, 30m or 3d"),
+        ("2", "expected such as 2h"),
+        ("2 h", "expected such as 2h"),
+        ("-2h", "expected such as 2h"),
+        ("0m", "which is past"),
+        ("2026-12-01T08:00", "without its offset from UTC"),
+        ("2026-01-01T08:00Z", "which is past"),
+        ("999999w", "beyond the end of the calendar"),
+        ("٢h", "expected such as 2h"),
+    ],
+)
+def test_what_is_no_moment_to_come_is_refused(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        coming_moment("--until", text, NOW)

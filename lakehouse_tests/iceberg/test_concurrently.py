@@ -1,0 +1,81 @@
+"""What runs in a thread beside a block: it has ended when the block has, and touches nothing of it."""
+
+import time
+from threading import Event
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.rules.concurrently import beside
+from lakehouse.iceberg.rules.one_job import planned_once
+from lakehouse.iceberg.write.stage import with_properties
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse_tests.iceberg.declarations import EVENTS, rows_of
+
+pytestmark = pytest.mark.spark
+ADAPTIVE = "spark.sql.adaptive.enabled"
+
+
+def test_it_has_ended_when_the_block_has(spark: SparkSession) -> None:
+    def slow() -> str:
+        time.sleep(0.3)
+        return "found"
+
+    with beside(spark, slow) as found:
+        assert not found.done()
+    assert found.done() and found.result() == "found"
+
+
+def test_its_error_is_raised_at_the_end_unless_the_block_raises_one(spark: SparkSession) -> None:
+    ended = []
+
+    def fails() -> None:
+        raise ValueError("beside")
+
+    with pytest.raises(ValueError, match="beside"), beside(spark, fails):
+        ended.append("block")
+    with pytest.raises(LookupError, match="block"), beside(spark, fails):
+        raise LookupError("block")
+    assert ended == ["block"]
+
+
+@pytest.mark.timeout(180)
+def test_its_jobs_end_with_a_block_that_is_interrupted(spark: SparkSession) -> None:
+    begun = Event()
+
+    def sleeps_for_long() -> None:
+        rows = spark.range(0, 10_000, numPartitions=10_000)
+        begun.set()
+        rows.selectExpr("reflect('java.lang.Thread', 'sleep', 100L) AS slept").collect()
+
+    with pytest.raises(KeyboardInterrupt), beside(spark, sleeps_for_long) as left:
+        begun.wait()
+        raise KeyboardInterrupt
+    assert isinstance(left.exception(), Exception), "it was not waited for to its end"
+
+
+def test_a_session_is_as_it_was_when_the_last_thread_has_planned_once(spark: SparkSession) -> None:
+    before, inside, over = spark.conf.get(ADAPTIVE), Event(), Event()
+
+    def other() -> None:
+        with planned_once(spark):
+            inside.set()
+            over.wait()
+
+    with beside(spark, other):
+        with planned_once(spark):
+            inside.wait()
+        assert spark.conf.get(ADAPTIVE) == "false"
+        over.set()
+    assert spark.conf.get(ADAPTIVE) == before == "true"
+
+
+def test_a_commit_has_its_own_stamp_and_none_of_a_statement_beside_it(embedded_engine: Engine) -> None:
+    write(embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v int", [(1, 1)]))
+    other = {"lakehouse.read": '{"silver.other": "7"}', "lakehouse.spans": '[["a", "b"]]', "lakehouse.run-id": "other"}
+    with with_properties(embedded_engine.spark, other):
+        write(embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v int", [(2, 2)]))
+    main = read_history(embedded_engine, EVENTS.name).main
+    assert main and main.stamp and (main.stamp.read, main.stamp.spans, main.stamp.run_id) == ({}, (), "")

@@ -1,0 +1,95 @@
+"""Partitions computed from what stands in them and what came since, or anew from all their rows."""
+
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.read.inputs import incremental, standing
+from lakehouse.iceberg.rules.rows import between
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import Append, Column, IcebergTable
+from lakehouse_tests.iceberg.declarations import DAYS, MONDAY, TUESDAY, content, rows_of, run_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+pytestmark = pytest.mark.spark
+
+RAW = IcebergTable(
+    name="bronze.days",
+    comment="Numbers as they came.",
+    columns=[Column("d", "date"), Column("v", "int"), Column("id", "bigint")],
+    partitioning=["days(d)"],
+    write=Append(once_by=()),
+)
+INPUTS = {"came": incremental(RAW.name, by="d"), "stand": standing(DAYS.name, by="d")}
+
+
+@pytest.fixture
+def first(embedded_engine: Engine) -> Engine:
+    """Two days, each with a row that came and was computed."""
+    come(embedded_engine, (MONDAY, 1, 1), (TUESDAY, 2, 2))
+    compute(embedded_engine, MONDAY, TUESDAY)
+    return embedded_engine
+
+
+def come(engine: Engine, *rows: tuple[date, int, int]) -> None:
+    write(engine, RAW, rows_of(engine, "d date, v int, id bigint", rows))
+
+
+def compute(engine: Engine, *days: date, table: IcebergTable = DAYS, anew: bool = False) -> tuple[int, int]:
+    """Compute days, and return how many rows came and how many stood."""
+    given: dict[str, int] = {}
+
+    def union(came: "DataFrame", stand: "DataFrame") -> "DataFrame":
+        given.update(came=came.count(), stand=stand.count())
+        return came.unionByName(stand)
+
+    write(engine, table, union, INPUTS, replace(run_of(*days), anew=anew))
+    return given["came"], given["stand"]
+
+
+def test_what_came_is_added_to_what_stands(first: Engine) -> None:
+    come(first, (TUESDAY, 3, 3))
+    assert compute(first, TUESDAY) == (1, 1)
+    assert content(first, DAYS.name, "id") == [(1,), (2,), (3,)]
+
+
+def test_the_first_time_all_came_and_nothing_stands(embedded_engine: Engine) -> None:
+    come(embedded_engine, (MONDAY, 1, 1))
+    assert compute(embedded_engine, MONDAY) == (1, 0)
+
+
+def test_by_hand_a_day_is_computed_from_all_that_ever_came(first: Engine) -> None:
+    come(first, (TUESDAY, 3, 3))
+    assert compute(first, TUESDAY, anew=True) == (2, 0)
+    assert content(first, DAYS.name, "id") == [(1,), (2,), (3,)]
+
+
+def test_a_day_is_computed_anew_where_the_source_was_rewritten(first: Engine) -> None:
+    first.sql(f"DELETE FROM {first.catalog.sql_name(RAW.name)} WHERE id = 2")
+    come(first, (TUESDAY, 3, 3))
+    assert compute(first, TUESDAY) == (1, 0)
+    assert content(first, DAYS.name, "id") == [(1,), (3,)]
+
+
+def test_a_day_is_computed_anew_where_the_rules_are_others(first: Engine) -> None:
+    come(first, (TUESDAY, 3, 3))
+    stricter = replace(DAYS, rules=[between("v", 0, 2), *DAYS.rules[1:]])
+    assert compute(first, TUESDAY, table=stricter) == (2, 0)
+
+
+def test_a_day_is_computed_anew_where_somebody_else_wrote_the_table(first: Engine) -> None:
+    first.sql(f"DELETE FROM {first.catalog.sql_name(DAYS.name)} WHERE id = 2")
+    come(first, (TUESDAY, 3, 3))
+    assert compute(first, TUESDAY) == (2, 0)
+
+
+def test_compaction_leaves_what_stands(first: Engine) -> None:
+    options = "options => map('rewrite-all', 'true')"
+    first.sql(f"CALL {first.catalog.name}.system.rewrite_data_files(table => '{DAYS.name}', {options})")
+    come(first, (TUESDAY, 3, 3))
+    assert compute(first, TUESDAY) == (1, 1)

@@ -1,0 +1,101 @@
+"""Rows that belong to no partition of the table that is computed from them: kept in its quarantine, or said."""
+
+from collections.abc import Sequence
+from datetime import date
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakehouse.iceberg.metadata.all_partitions import AllPartitions
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.value_ranges import Span
+from lakehouse.iceberg.metadata.write_context import Partitions, Run
+from lakehouse.iceberg.metadata.write_result import Published
+from lakehouse.iceberg.read.inputs import latest
+from lakehouse.iceberg.read.stale_partitions import owed_values
+from lakehouse.iceberg.rules.rows import between
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
+from lakehouse_tests.iceberg.declarations import MONDAY, TUESDAY, WEDNESDAY, content, rows_of
+
+if TYPE_CHECKING:
+    pass
+
+pytestmark = pytest.mark.spark
+
+SOURCE = [Column("_source_file", "string"), Column("_source_sha256", "string"), Column("_source_row", "bigint")]
+RAW = IcebergTable(
+    name="bronze.days",
+    comment="Numbers as they came.",
+    columns=[Column("said", "string"), Column("d", "date"), Column("v", "int"), *SOURCE],
+    partitioning=["d"],
+    write=Append(),
+)
+DAYS = IcebergTable(
+    name="silver.days",
+    comment="Numbers by day.",
+    columns=[Column("d", "date"), Column("v", "int"), *SOURCE],
+    partitioning=["d"],
+    write=OverwritePartitions(by="d"),
+    rules=[between("v", 0, 100)],
+)
+LATEST = {"raw": latest(RAW.name, by="d")}
+TWO_DAYS: Span = (MONDAY, WEDNESDAY)
+FAR = date(2099, 1, 1)
+
+
+def deliver(engine: Engine, file: str, *rows: tuple[date | None, int]) -> None:
+    stamped = [(str(day), day, v, file, f"sha-{file}", at) for at, (day, v) in enumerate(rows, 1)]
+    write(engine, RAW, rows_of(engine, ", ".join(f"{one.name} {one.type}" for one in RAW.columns), stamped))
+
+
+def compute(engine: Engine, *days: date) -> Published:
+    """Compute some days as a run does that catches up."""
+    run = Run(partitions=partitions_of(days), anew=False)
+    outcome = write(engine, DAYS, lambda raw: raw.drop("said"), LATEST, run)
+    assert isinstance(outcome, Published)
+    return outcome
+
+
+def partitions_of(days: Sequence[date]) -> Partitions:
+    ranges = tuple((day, date.fromordinal(day.toordinal() + 1)) for day in days)
+    return Partitions(tuple(map(str, days)), ranges, AllPartitions((TWO_DAYS,)))
+
+
+def held(engine: Engine) -> list[tuple]:
+    """The rows in quarantine, and why."""
+    rows = content(engine, "silver.days_quarantine", "v", "d", "_source_file", "array_join(_reasons, ',')")
+    return sorted(rows)
+
+
+def table_rows(engine: Engine) -> list[tuple]:
+    return content(engine, DAYS.name, "d", "v")
+
+
+def test_rows_of_no_partition_are_quarantined_under_a_reason_of_their_own(embedded_engine):
+    deliver(embedded_engine, "a", (MONDAY, 1), (None, 2), (date(2009, 1, 1), 3), (FAR, 4), (MONDAY, 500))
+    outcome = compute(embedded_engine, MONDAY)
+
+    assert table_rows(embedded_engine) == [(MONDAY, 1)]
+    assert held(embedded_engine) == [
+        ("2", None, "a", "has_partition"),
+        ("3", "2009-01-01", "a", "has_partition"),
+        ("4", "2099-01-01", "a", "has_partition"),
+        ("500", "2024-01-01", "a", "between_v"),
+    ]
+    assert (outcome.quarantined.rows, outcome.quarantined.new_rows) == (4, 4)
+    (said,) = [result for result in outcome.results if result.rule.name == "has_partition"]
+    assert (said.failed_rows, said.total_rows, said.level) == (3, 5, "warns")
+    assert {str(row["d"]) for row in said.sample} == {"None", "2009-01-01", "2099-01-01"}
+    assert owed_values(embedded_engine, DAYS, LATEST, partitions_of([]).every) == set()
+
+
+def test_rows_that_a_run_has_seen_to_are_told_of_by_metadata_alone(embedded_engine):
+    deliver(embedded_engine, "a", (MONDAY, 1), (None, 2), (FAR, 3))
+    compute(embedded_engine, MONDAY)
+    before = read_history(embedded_engine, "silver.days_quarantine").main.snapshot_id
+    deliver(embedded_engine, "b", (TUESDAY, 5))
+    (said,) = [r for r in compute(embedded_engine, TUESDAY).results if r.rule.name == "has_partition"]
+    assert (said.failed_rows, said.sample) == (2, ())
+    assert read_history(embedded_engine, "silver.days_quarantine").main.snapshot_id == before

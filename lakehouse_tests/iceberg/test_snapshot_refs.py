@@ -1,0 +1,70 @@
+"""Points in a table's past, as they are typed."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lakehouse.errors import SnapshotNotFound, UsageError
+from lakehouse.iceberg.metadata.history import History, Snapshot
+from lakehouse.iceberg.metadata.snapshot_refs import published_before, resolve_point
+
+NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
+
+
+def history(*parents: int | None, published: tuple[int, ...], **refs: int) -> History:
+    """A table whose snapshots are numbered from 1, each with its parent, published an hour apart."""
+    snapshots = {at: Snapshot(at, parent, 0, NOON, "append", {}) for at, parent in enumerate(parents, 1)}
+    log = tuple((NOON + timedelta(hours=number), at) for number, at in enumerate(published))
+    return History("t.t", snapshots, {"main": published[-1], **refs}, log, {})
+
+
+THREE = history(None, 1, 2, published=(1, 3), monthly=1, **{"2": 3})
+
+
+@pytest.mark.parametrize(
+    ("point", "snapshot_id"),
+    [
+        ("main", 3),
+        ("monthly", 1),
+        ("1", 1),
+        (1, 1),
+        ("2", 3),
+        ("2024-01-01T12:30:00Z", 1),
+        ("2024-01-01 20:30:00+08:00", 1),
+        ("2024-01-01T14:00:00Z", 3),
+    ],
+)
+def test_is_an_id_a_ref_or_a_moment(point, snapshot_id):
+    assert resolve_point(THREE, point) == snapshot_id
+
+
+@pytest.mark.parametrize(
+    ("point", "error", "said"),
+    [
+        ("7", SnapshotNotFound, "t.t has no snapshot 7; it keeps 3 snapshots"),
+        ("gone", SnapshotNotFound, "has no tag or branch 'gone', and .* it has 2, main, monthly"),
+        ("2023-01-01T00:00:00Z", SnapshotNotFound, "its history starts at 2024-01-01T12:00:00"),
+        ("2024-01-01", UsageError, "2024-01-01 has no time zone; expected one, such as 2024-01-01T00:00:00Z"),
+    ],
+)
+def test_that_is_not_there_is_named(point, error, said):
+    with pytest.raises(error, match=said):
+        resolve_point(THREE, point)
+
+
+def test_before_a_snapshot_is_what_readers_saw_and_not_a_step_of_its_write():
+    assert published_before(THREE, 3) == 1
+    assert published_before(THREE, 1) is None
+
+
+def test_before_a_snapshot_that_was_rolled_back_past_is_its_ancestor():
+    assert published_before(history(None, 1, 1, published=(1, 2, 1, 3)), 3) == 1
+
+
+def test_before_a_snapshot_may_have_expired():
+    with pytest.raises(SnapshotNotFound, match=r"no longer keeps the snapshot before 1: 9 has expired"):
+        published_before(history(9, published=(1,)), 1)
+
+
+def test_main_of_a_table_without_a_snapshot_is_none():
+    assert resolve_point(History("t.t", {}, {}, (), {}), "main") is None

@@ -1,0 +1,60 @@
+"""What has yet to be computed is told by the tables' snapshots alone."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from lakehouse.iceberg.metadata.commit_properties import Stamp
+from lakehouse.iceberg.metadata.history import History, Snapshot
+from lakehouse.iceberg.read.stale_tables import has_news
+
+NOW = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def history(table: str, *snapshots: Snapshot) -> History:
+    """A linear history, whose last snapshot is main."""
+    refs = {"main": snapshots[-1].snapshot_id} if snapshots else {}
+    return History(table, {found.snapshot_id: found for found in snapshots}, refs, (), {})
+
+
+def snapshot(number: int, operation: str = "append", added: int = 1, total: int = 1, **summary: str) -> Snapshot:
+    parent = number - 1 or None
+    counted = {"added-records": str(added), "total-records": str(total), **summary}
+    return Snapshot(number, parent, 0, NOW, operation, counted)
+
+
+def computed_from(number: int) -> History:
+    """A target that was last computed from snapshot `number` of the source."""
+    stamp = Stamp("write", "w", inputs={"bronze.raw": number}).to_summary()
+    return history("silver.clean", snapshot(1, **stamp))
+
+
+def test_a_source_that_was_never_read_is_news():
+    assert has_news(history("bronze.raw", snapshot(1)), None)
+
+
+@pytest.mark.parametrize("source", [history("bronze.raw"), history("bronze.raw", snapshot(1, added=0, total=0))])
+def test_a_source_without_rows_that_was_never_read_is_none(source):
+    assert not has_news(source, None)
+
+
+def test_what_was_read_is_no_news():
+    assert not has_news(history("bronze.raw", snapshot(1)), computed_from(1))
+
+
+def test_rows_appended_since_are_news():
+    assert has_news(history("bronze.raw", snapshot(1), snapshot(2)), computed_from(1))
+
+
+def test_rows_deleted_since_are_news():
+    deleted = snapshot(2, "delete", added=0, **{"deleted-records": "1"})
+    assert has_news(history("bronze.raw", snapshot(1), deleted), computed_from(1))
+
+
+def test_a_compaction_or_an_evolution_is_none():
+    compacted, evolved = snapshot(2, "replace", added=1), snapshot(3, added=0)
+    assert not has_news(history("bronze.raw", snapshot(1), compacted, evolved), computed_from(1))
+
+
+def test_a_source_that_was_rolled_back_is_news():
+    assert has_news(history("bronze.raw", snapshot(1)), computed_from(2))

@@ -1,0 +1,170 @@
+"""What rejections take out of a source leaves what was computed of it, where no other delivery gives it."""
+
+from dataclasses import replace
+
+import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import expr
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_result import Outcome, Published, Unchanged
+from lakehouse.iceberg.read.inputs import incremental, latest
+from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
+from lakehouse.iceberg.write.row_versions import newest_accepted
+from lakehouse.iceberg.write.stage import with_properties
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Versions
+from lakehouse_tests.iceberg.declarations import DELIVERED, PEOPLE, content, delivery
+
+pytestmark = pytest.mark.spark
+INPUTS = {"delivered": incremental(DELIVERED.name)}
+FIRST_LETTERS = IcebergTable(
+    name="gold.letters",
+    comment="One row for each first letter of a name.",
+    columns=[Column("letter", "string"), Column("name", "string")],
+    write=Merge(on=["letter"]),
+)
+COPIES = IcebergTable(
+    name="silver.copies",
+    comment="What was delivered, once for each file.",
+    columns=[*DELIVERED.columns],
+    write=Append(),
+)
+
+
+VERSIONED = replace(
+    PEOPLE,
+    columns=[column for column in PEOPLE.columns if column.name in ("id", "name", PEOPLE.stamp)],
+    versions=Versions(of="name", newest="id"),
+)
+
+
+def newest(delivered: DataFrame) -> DataFrame:
+    """Compute `silver.people`: of each name what the last file says."""
+    columns = ["id", "name", "map('a', 1) AS marks", "_source_file", "_source_sha256", "_source_row"]
+    rank = "row_number() OVER (PARTITION BY name ORDER BY _source_file DESC) AS rank"
+    return delivered.selectExpr(*columns, rank).where("rank = 1").drop("rank")
+
+
+def first_letters(people: DataFrame) -> DataFrame:
+    """Compute `gold.letters`."""
+    return people.groupBy(expr("left(name, 1) AS letter")).agg(expr("min(name) AS name"))
+
+
+def land(engine: Engine, file: str, *rows: tuple[str | None, str | None]) -> None:
+    write(engine, DELIVERED, delivery(engine, file, list(rows)))
+
+
+def merge(engine: Engine) -> Outcome:
+    return write(engine, PEOPLE, newest, INPUTS)
+
+
+def reject(engine: Engine, file: str) -> None:
+    its = RejectedDelivery(file, f"sha-{file}")
+    with with_properties(engine.spark, its.to_summary(by="somebody", why="why")):
+        engine.sql(f"DELETE FROM {engine.catalog.sql_name(DELIVERED.name)} WHERE {its.deleted_by}")
+
+
+def standing(engine: Engine) -> list[tuple]:
+    return content(engine, PEOPLE.name, "id", "name")
+
+
+def test_what_it_alone_gave_goes_and_what_others_gave_comes_back(embedded_engine: Engine) -> None:
+    land(embedded_engine, "a", ("1", "ann"), ("2", "bob"))
+    merge(embedded_engine)
+    land(embedded_engine, "b", ("8", "bob"), ("9", "eve"), ("x", "fay"))
+    merge(embedded_engine)
+    reject(embedded_engine, "b")
+    done = merge(embedded_engine)
+    assert isinstance(done, Published)
+    assert (done.updated_rows, done.removed_rows) == (1, 1)
+    assert standing(embedded_engine) == [(1, "ann"), (2, "bob")]
+    assert isinstance(merge(embedded_engine), Unchanged)
+
+
+def test_a_merged_table_keeps_the_newest_version_whatever_comes_later(embedded_engine: Engine) -> None:
+    """Until its delivery is rejected: then the newest of those that are left is back."""
+
+    def versions() -> list[tuple]:
+        write(embedded_engine, VERSIONED, lambda delivered: newest_accepted(VERSIONED, delivered), INPUTS)
+        return content(embedded_engine, VERSIONED.name, "id", "name")
+
+    land(embedded_engine, "a", ("3", "ann"), ("5", "bob"))
+    assert versions() == [(3, "ann"), (5, "bob")]
+    land(embedded_engine, "b", ("2", "ann"), ("6", "bob"), ("1", "eve"))
+    assert versions() == [(1, "eve"), (3, "ann"), (6, "bob")]
+    reject(embedded_engine, "a")
+    assert versions() == [(1, "eve"), (2, "ann"), (6, "bob")]
+
+
+def test_what_another_delivery_gave_later_stays(embedded_engine: Engine) -> None:
+    for file in ("a", "b"):
+        land(embedded_engine, file, ("1", "ann"))
+        merge(embedded_engine)
+    reject(embedded_engine, "a")
+    merge(embedded_engine)
+    assert standing(embedded_engine) == [(1, "ann")]
+
+
+def test_a_delivery_that_was_never_merged_takes_nothing_out(embedded_engine: Engine) -> None:
+    """Bob stands from a file that bronze keeps no longer, which nobody rejected."""
+    land(embedded_engine, "a", ("1", "ann"), ("2", "bob"))
+    merge(embedded_engine)
+    embedded_engine.sql(f"DELETE FROM {embedded_engine.catalog.sql_name(DELIVERED.name)} WHERE name = 'bob'")
+    merge(embedded_engine)
+    land(embedded_engine, "b", ("8", "bob"))
+    reject(embedded_engine, "b")
+    merge(embedded_engine)
+    assert standing(embedded_engine) == [(1, "ann"), (2, "bob")]
+
+
+def test_a_delivery_that_comes_again_counts(embedded_engine: Engine) -> None:
+    land(embedded_engine, "a", ("1", "ann"))
+    land(embedded_engine, "b", ("9", "eve"))
+    merge(embedded_engine)
+    write(embedded_engine, COPIES, lambda delivered: delivered, INPUTS)
+    reject(embedded_engine, "b")
+    land(embedded_engine, "b", ("9", "eve"))
+    merge(embedded_engine)
+    write(embedded_engine, COPIES, lambda delivered: delivered, INPUTS)
+    assert standing(embedded_engine) == [(1, "ann"), (9, "eve")]
+    assert content(embedded_engine, COPIES.name, "id") == [("1",), ("9",)]
+
+
+def test_a_table_that_is_merged_from_a_merged_one_follows(embedded_engine: Engine) -> None:
+    people = {"people": latest(PEOPLE.name)}
+    land(embedded_engine, "a", ("1", "ann"), ("2", "bob"))
+    land(embedded_engine, "b", ("8", "abe"), ("9", "eve"))
+    merge(embedded_engine)
+    write(embedded_engine, FIRST_LETTERS, first_letters, people)
+    assert content(embedded_engine, FIRST_LETTERS.name) == [("a", "abe"), ("b", "bob"), ("e", "eve")]
+    reject(embedded_engine, "b")
+    merge(embedded_engine)
+    write(embedded_engine, FIRST_LETTERS, first_letters, people)
+    assert content(embedded_engine, FIRST_LETTERS.name) == [("a", "ann"), ("b", "bob")]
+
+
+def test_rows_leave_a_table_that_appends_and_keeps_their_source(embedded_engine: Engine) -> None:
+    land(embedded_engine, "a", ("1", "ann"))
+    land(embedded_engine, "b", ("9", "eve"))
+    write(embedded_engine, COPIES, lambda delivered: delivered, INPUTS)
+    reject(embedded_engine, "b")
+    land(embedded_engine, "c", ("3", "cat"))
+    done = write(embedded_engine, COPIES, lambda delivered: delivered, INPUTS)
+    assert isinstance(done, Published) and done.row_count == 2
+    assert content(embedded_engine, COPIES.name, "id") == [("1",), ("3",)]
+    reject(embedded_engine, "c")
+    done = write(embedded_engine, COPIES, lambda delivered: delivered, INPUTS)
+    assert isinstance(done, Published) and (done.deleted_rows, done.row_count) == (1, 1)
+
+
+def test_a_source_that_has_other_columns_now_is_followed(embedded_engine: Engine) -> None:
+    land(embedded_engine, "a", ("1", "ann"))
+    land(embedded_engine, "b", ("9", "eve"))
+    merge(embedded_engine)
+    reject(embedded_engine, "b")
+    wider = replace(DELIVERED, columns=[*DELIVERED.columns, Column("note", "string")])
+    rows = delivery(embedded_engine, "c", [("3", "cat")])
+    write(embedded_engine, wider, lambda: rows().selectExpr("*", "'hi' AS note"))
+    write(embedded_engine, PEOPLE, lambda delivered: newest(delivered.where("coalesce(note, '') <> 'no'")), INPUTS)
+    assert standing(embedded_engine) == [(1, "ann"), (3, "cat")]

@@ -1,0 +1,131 @@
+"""Files that a person names: copied from wherever they are, which stays as it is."""
+
+import http.server
+import os
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.ingestion.ad_hoc_files import copied, given_store, passed_over_at
+from lakehouse.settings import Settings
+from lakehouse.storage.object_store import LocalObjectStore
+from lakehouse.storage.stores import open_store
+from lakehouse_tests.ingestion.conftest import FRUITS
+
+ROW = "id,fruit,berry\n1,Apple,false\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two files and a hidden one, one of them deeper."""
+    made = tmp_path / "given"
+    (made / "deeper").mkdir(parents=True)
+    for name in ("a.csv", "deeper/b.csv", ".hidden.csv"):
+        (made / name).write_text(ROW)
+    return made
+
+
+@pytest.fixture
+def served(folder: Path) -> Iterator[str]:
+    """The same over HTTP."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def names(settings: Settings, path: object) -> list[str]:
+    """What a path brings, as keys of the inbox."""
+    with copied(settings, FRUITS, str(path)) as copies:
+        store = given_store(LocalObjectStore(settings.home), FRUITS, str(copies))
+        found = sorted(item.key.removeprefix(FRUITS.inbox) for item in store.objects(FRUITS.inbox))
+    assert not copies.exists()
+    return found
+
+
+def test_a_file_and_a_folder_are_taken(settings: Settings, folder: Path) -> None:
+    assert names(settings, folder / "a.csv") == ["a.csv"]
+    assert names(settings, folder) == ["a.csv", "deeper/b.csv"]
+    assert names(settings, folder.as_uri()) == ["a.csv", "deeper/b.csv"]
+    assert sorted(path.name for path in folder.rglob("*.csv")) == [".hidden.csv", "a.csv", "b.csv"]
+
+
+def test_links_and_pipes_in_a_folder_are_passed_over_and_named(settings: Settings, folder: Path) -> None:
+    (folder / "link.csv").symlink_to(folder / "a.csv")
+    (folder / "others").symlink_to(folder / "deeper")
+    (folder / "notes.txt").symlink_to(folder / "a.csv")
+    os.mkfifo(folder / "pipe.csv")
+
+    assert names(settings, folder) == ["a.csv", "deeper/b.csv"]
+    found = passed_over_at(FRUITS, str(folder))
+    assert [(Path(one.key).name, one.kind) for one in found] == [
+        ("link.csv", "a link"),
+        ("others", "a link"),
+        ("pipe.csv", "a pipe"),
+    ]
+    # Who names a link means what it leads to.
+    assert names(settings, folder / "link.csv") == ["link.csv"]
+    assert names(settings, folder / "others") == ["b.csv"]
+    assert passed_over_at(FRUITS, str(folder / "link.csv")) == []
+
+
+def test_an_address_is_downloaded(settings: Settings, served: str, folder: Path) -> None:
+    with copied(settings, FRUITS, f"{served}/a.csv") as copies:
+        (copy,) = LocalObjectStore(copies).objects(FRUITS.inbox)
+    assert (copy.key, copy.size_bytes) == ("inbox/fruits/a.csv", len(ROW))
+    assert copy.modified_at.timestamp() == int((folder / "a.csv").stat().st_mtime)
+
+
+def test_an_address_that_does_not_answer_is_named(settings: Settings, served: str) -> None:
+    with pytest.raises(LakehouseError, match=f"{served}/z.csv was not read: HTTP Error 404"):
+        names(settings, f"{served}/z.csv")
+
+
+def test_a_key_a_prefix_and_an_s3_address_are_taken(aws_settings: Settings) -> None:
+    store = open_store(aws_settings)
+    for key in ("elsewhere/a.csv", "elsewhere/deeper/b.csv", "elsewhere/notes.txt", "elsewhere2/c.csv"):
+        store.write_text(key, ROW)
+    both = ["a.csv", "deeper/b.csv"]
+    assert names(aws_settings, "elsewhere/a.csv") == ["a.csv"]
+    assert names(aws_settings, "elsewhere") == both
+    assert names(aws_settings, "s3://lake/elsewhere/") == both
+    assert names(aws_settings, "s3://lake/elsewhere/deeper/b.csv") == ["b.csv"]
+    assert len(store.objects("elsewhere/")) == 3
+
+
+@pytest.mark.parametrize("path", ["", " ", "file:", "file://", "s3://", "s3:///a.csv"])
+def test_a_path_that_names_nothing_is_refused(settings: Settings, folder: Path, monkeypatch, path: str) -> None:
+    monkeypatch.chdir(folder)
+    with pytest.raises(UsageError, match=r"which names nothing; expected a file, a folder or an address\. Say '\.'"):
+        names(settings, path)
+    assert names(settings, ".") == ["a.csv", "deeper/b.csv"]
+
+
+def test_nothing_at_a_path_is_told(settings: Settings, folder: Path) -> None:
+    for path in (folder / "none.csv", folder / ".hidden.csv"):
+        with pytest.raises(UsageError, match="There is no file at"):
+            names(settings, path)
+
+
+def test_a_copy_goes_where_a_delivered_file_goes(settings: Settings, folder: Path) -> None:
+    base = LocalObjectStore(settings.home)
+    with copied(settings, FRUITS, str(folder / "a.csv")) as copies:
+        store = given_store(base, FRUITS, str(copies))
+        (seen,) = store.objects(FRUITS.inbox)
+        with store.open(seen.key) as raw:
+            assert raw.read() == ROW.encode()
+        assert store.move(seen, "archive/fruits/a.csv")
+        assert not store.move(seen, "archive/fruits/b.csv")
+        assert store.objects(FRUITS.inbox) == []
+    assert base.exists("archive/fruits/a.csv")
+    assert (folder / "a.csv").exists()

@@ -1,0 +1,212 @@
+"""Which files are taken, in which order, and which are left for the next time."""
+
+import os
+import threading
+import time
+
+import pytest
+
+from lakehouse.ingestion.collect import take, waiting
+from lakehouse.ingestion.ingest import exclusive
+from lakehouse.storage.object_store import LocalObjectStore
+from lakehouse.tables.feed import Feed
+from lakehouse_tests.ingestion.conftest import FRUITS, Inbox
+
+ROW = "id,fruit,berry\n1,Apple,false\n"
+
+
+def test_files_are_taken_by_time_and_not_by_name(inbox) -> None:
+    inbox.put("a.csv", ROW, second=3)
+    inbox.put("b.csv", ROW, second=1)
+    inbox.put("c.csv", ROW, second=2)
+
+    assert [file.source_file for file in inbox.look().delivery.files] == ["b.csv", "c.csv", "a.csv"]
+
+
+def test_files_of_the_same_moment_are_taken_by_name(inbox) -> None:
+    for name in ("b.csv", "a.csv", "B.csv", "ä.csv", "10.csv", "9.csv"):
+        inbox.put(name, ROW, second=1)
+
+    taken = [file.source_file for file in inbox.look().delivery.files]
+
+    assert taken == ["10.csv", "9.csv", "B.csv", "a.csv", "b.csv", "ä.csv"]
+
+
+def test_files_of_the_same_microsecond_are_taken_by_name(inbox) -> None:
+    for name, nanoseconds in (("b.csv", 1_000), ("a.csv", 1_999)):
+        os.utime(inbox.put(name, ROW), ns=(nanoseconds, nanoseconds))
+
+    assert [file.source_file for file in inbox.look().delivery.files] == ["a.csv", "b.csv"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [".hidden.csv", "a.csv.tmp", "a.csv.part", "a.csv.crdownload", "a.csv~", "a.csv.filepart", "A.CSV.TMP", "_SUCCESS",
+     "~$a.csv", ".rsync/a.csv", "_temporary/0/a.csv", "upload.part/a.csv", "day_$folder$"],
+)  # fmt: skip
+def test_what_is_hidden_unfinished_or_a_marker_stays(inbox, name: str) -> None:
+    inbox.put(name, "anything")
+
+    taken = inbox.look()
+
+    assert (taken.delivery.files, taken.delivery.rejected) == ((), ())
+    assert inbox.names() == [name]
+
+
+def test_a_file_in_a_sub_folder_is_known_by_its_path_in_the_inbox(inbox) -> None:
+    inbox.put("2026/01/fruit.csv", ROW)
+
+    assert inbox.look().values("_source_file") == [("2026/01/fruit.csv",)]
+
+
+def test_an_ending_in_capitals_is_the_same_format(inbox) -> None:
+    inbox.put("FRUIT.CSV.GZ", ROW)
+
+    assert inbox.look().values("fruit") == [("Apple",)]
+
+
+def test_links_are_not_followed(inbox, tmp_path) -> None:
+    (tmp_path / "elsewhere.csv").write_text(ROW)
+    inbox.put("a.csv", ROW)
+    (inbox.store.root / FRUITS.inbox / "b.csv").symlink_to(tmp_path / "elsewhere.csv")
+
+    assert inbox.look().delivery.arriving[0][0] == "a.csv"
+    assert len(inbox.look().delivery.files) == 1
+
+
+def test_an_inbox_that_is_not_there_holds_nothing(inbox) -> None:
+    assert inbox.look().delivery.files == ()
+
+
+def test_no_more_than_max_files_per_run_are_taken_from_the_front(inbox_of) -> None:
+    inbox = inbox_of(Feed("fruits", FRUITS.columns, FRUITS.table, max_files_per_run=2))
+    for number in range(5):
+        inbox.put(f"{number}.csv", ROW, second=number)
+
+    delivery = inbox.look().delivery
+
+    assert [file.source_file for file in delivery.files] == ["0.csv", "1.csv"]
+    assert delivery.waiting == 3
+
+
+def test_a_file_that_grows_is_left(home) -> None:
+    inbox = Inbox(LocalObjectStore(home, settle_seconds=0.3), FRUITS)
+    done = inbox.put("done.csv", ROW, second=0)
+    growing = inbox.put("growing.csv", "id,fruit,berry\n1,App")
+    appended = threading.Timer(0.1, lambda: growing.write_text(ROW))
+    appended.start()
+
+    found = waiting(FRUITS, inbox.store)
+
+    appended.join()
+    assert [file.key for file in found.files] == [f"inbox/fruits/{done.name}"]
+    assert found.unsettled == ("inbox/fruits/growing.csv",)
+
+
+def test_old_files_are_not_waited_for(home) -> None:
+    inbox = Inbox(LocalObjectStore(home, settle_seconds=30), FRUITS)
+    inbox.put("done.csv", ROW, second=0)
+    began = time.monotonic()
+
+    assert len(waiting(FRUITS, inbox.store).files) == 1
+    assert time.monotonic() - began < 10
+
+
+def test_a_young_file_is_waited_for_until_it_is_old_enough(home, monkeypatch: pytest.MonkeyPatch) -> None:
+    inbox = Inbox(LocalObjectStore(home, settle_seconds=30), FRUITS)
+    os.utime(inbox.put("young.csv", ROW), (time.time() - 20,) * 2)
+    slept: list[float] = []
+    monkeypatch.setattr("lakehouse.ingestion.collect.time.sleep", slept.append)
+
+    assert len(waiting(FRUITS, inbox.store).files) == 1
+    assert [round(seconds / 5) for seconds in slept] == [2]
+
+
+class _Meddling(LocalObjectStore):
+    """A folder where somebody writes to each file while it is read."""
+
+    def open(self, key: str):
+        opened = super().open(key)
+        self._path(key).write_text("id,fruit,berry\n1,Kiwi,true\n2,Fig,false\n")
+        return opened
+
+
+@pytest.mark.parametrize("content", [ROW, "id,fruit,berry\n1\n", "1,2,3"])
+def test_a_file_that_changes_while_it_is_read_is_left_whatever_was_read(home, content: str) -> None:
+    inbox = Inbox(_Meddling(home, settle_seconds=0), FRUITS)
+    inbox.put("a.csv", content, second=0)
+
+    delivery = inbox.look().delivery
+
+    assert (delivery.files, delivery.rejected) == ((), ())
+    assert delivery.unsettled == ("inbox/fruits/a.csv",)
+    assert inbox.names() == ["a.csv"]
+
+
+class _Vanishing(LocalObjectStore):
+    """A folder where somebody takes files away before they are read."""
+
+    def open(self, key: str):
+        self._path(key).unlink()
+        return super().open(key)
+
+
+def test_a_file_that_goes_away_stops_nobody(home) -> None:
+    inbox = Inbox(_Vanishing(home, settle_seconds=0), FRUITS)
+    inbox.put("a.csv", ROW)
+
+    assert inbox.look().delivery.files == ()
+
+
+def test_an_error_of_the_system_leaves_the_file_where_it_is(inbox, monkeypatch) -> None:
+    inbox.put("a.csv", ROW)
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_batch", full)
+    with pytest.raises(OSError, match="No space left"):
+        inbox.look()
+
+    assert inbox.names() == ["a.csv"]
+
+
+def test_the_bytes_read_are_told_as_they_are_read(inbox) -> None:
+    inbox.put("a.csv", ROW)
+    told = []
+
+    with exclusive(FRUITS, inbox.store.root) as ingest:
+        take(inbox.store, ingest, progress=told.append)
+
+    assert sum(told) == len(ROW)
+
+
+def test_a_delivery_counts_its_rows_and_bytes(inbox) -> None:
+    inbox.put("a.csv", ROW, second=1)
+    inbox.put("b.csv", ROW + "2,Kiwi,true\n", second=2)
+
+    delivery = inbox.look().delivery
+
+    assert delivery.rows == 3
+    assert delivery.size_bytes == 2 * len(ROW) + len("2,Kiwi,true\n")
+
+
+def test_an_interrupt_ends_what_is_read_at_once_and_leaves_the_inbox_as_it_was(inbox) -> None:
+    big = "id,fruit,berry\n" + "1,Apple,false\n" * 5_000_000
+    inbox.put("big.csv", big, second=1)
+    inbox.put("small.csv", ROW, second=2)
+    counts = []
+
+    def interrupt(count: int) -> None:
+        counts.append(count)
+        # Whoever comes second: by then both are being read.
+        if len(counts) == 2:
+            raise KeyboardInterrupt
+
+    with exclusive(inbox.feed, inbox.store.root) as ingest:
+        with pytest.raises(KeyboardInterrupt):
+            take(inbox.store, ingest, progress=interrupt)
+        assert [path for path in ingest.staging.rglob("*") if path.is_file()] == []
+
+    assert sum(counts) < len(big) / 2
+    assert inbox.names() == ["big.csv", "small.csv"]

@@ -1,0 +1,70 @@
+"""One run after the other, as long as one succeeds; what one run left is taken by the next."""
+
+from pathlib import Path
+
+import dagster as dg
+
+from lakehouse.ingestion.feed_runs import _do, ingest
+from lakehouse.orchestration.run_result import RunResult
+from lakehouse.orchestration.stale_runs import OwedRun
+from lakehouse.settings import Settings
+from lakehouse_tests.ingestion.conftest import FRUITS
+
+BRONZE, SILVER, GOLD = (OwedRun((name,)) for name in ("bronze.a", "silver.a", "gold.a"))
+
+
+def test_stages_are_done_in_order_up_to_the_first_failure() -> None:
+    done: list[OwedRun] = []
+
+    def run(owed: OwedRun) -> RunResult:
+        done.append(owed)
+        return RunResult("id", success=owed is not SILVER)
+
+    assert [found.success for found in _do([[BRONZE], [], [SILVER, GOLD]], run)] == [True, False]
+    assert done == [BRONZE, SILVER]
+
+
+def test_a_run_that_left_files_is_done_again() -> None:
+    left, done = [2, 1, 0, 0], []
+
+    def run(owed: OwedRun) -> RunResult:
+        done.append(owed)
+        return RunResult("id", success=True, message=str(left[len(done) - 1]))
+
+    list(_do([[BRONZE, SILVER]], run, lambda found: found.message != "0"))
+    assert done == [BRONZE, BRONZE, BRONZE, SILVER]
+
+
+def test_a_stage_is_decided_once_those_before_it_are_done() -> None:
+    done: list[OwedRun] = []
+
+    def stages():
+        yield [BRONZE]
+        assert done == [BRONZE]
+        yield [SILVER]
+
+    def run(owed: OwedRun) -> RunResult:
+        done.append(owed)
+        return RunResult("id", success=True)
+
+    assert len(list(_do(stages(), run))) == 2
+
+
+def test_an_ingest_names_what_it_passes_over_in_the_inbox_and_in_a_folder_that_is_named(
+    settings: Settings, tmp_path: Path
+) -> None:
+    landing = dg.asset(key=["bronze", "raw_fruits"])(lambda: None)
+    file = tmp_path / "a.csv"
+    file.write_text("id,fruit,berry\n1,Apple,false\n")
+    for folder in (settings.home / "inbox" / "fruits", tmp_path / "given"):
+        folder.mkdir(parents=True)
+        (folder / "link.csv").symlink_to(file)
+    (tmp_path / "given" / "b.csv").write_text(file.read_text())
+
+    def said(path: str | None = None) -> tuple[str, ...]:
+        return ingest(lambda _: dg.Definitions([landing]), {}, settings, FRUITS, path=path).passed_over
+
+    assert [line.partition(" is ")[0] for line in said()] == ["inbox/fruits/link.csv"]
+    assert said(str(tmp_path / "given")) == (
+        f"{tmp_path}/given/link.csv is a link, and is passed over. Give the path of the file itself to take it.",
+    )

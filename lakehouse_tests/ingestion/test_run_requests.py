@@ -1,0 +1,289 @@
+"""What a feed's sensor and schedule ask for, and why they ask for nothing; no run is started here."""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from types import ModuleType
+
+import dagster as dg
+import pyarrow as pa
+import pytest
+from dagster._core.test_utils import create_run_for_test
+from pyiceberg.catalog import Catalog
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import DateType, IntegerType, NestedField
+
+from lakehouse import definitions as project
+from lakehouse.definitions import FEEDS, TABLES, definitions
+from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY
+from lakehouse.iceberg.read.inputs import latest
+from lakehouse.ingestion import feed_automation
+from lakehouse.ingestion.collect import Waiting, waiting
+from lakehouse.ingestion.run_requests import FeedAsking
+from lakehouse.orchestration.blocked_tables import CHECK_FAILED, held_tag
+from lakehouse.orchestration.discovery import declared_tables
+from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from lakehouse.orchestration.incident_reports import read_reports
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.partitions import range_of
+from lakehouse.runtime.backoff import pause_seconds
+from lakehouse.runtime.deployment import open_engine
+from lakehouse.settings import Settings
+from lakehouse.storage.stores import open_store
+from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions
+
+LATER = timedelta(seconds=1)
+FEED = {"lakehouse/feed": "fruits"}
+FRUITS = ("bronze.raw_fruits", "silver.fruits")
+
+
+@pytest.fixture
+def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
+    """The instance of the home, on SQLite as everywhere."""
+    with open_instance(settings) as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def without_a_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_automation, "WATCH_SECONDS", 0)
+
+
+@pytest.fixture
+def put(settings: Settings) -> Callable[..., Path]:
+    """Delivers a file that was written long ago."""
+
+    def file(name: str, feed: str = "fruits", second: int = 0) -> Path:
+        path = settings.home / "inbox" / feed / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("id,fruit,berry\n1,Apple,false\n")
+        os.utime(path, (1_700_000_000 + second,) * 2)
+        return path
+
+    return file
+
+
+@pytest.fixture
+def tick(settings: Settings, instance: dg.DagsterInstance) -> Callable[..., object]:
+    """Evaluates a sensor as the daemon does: what it asks for, or the reason why it does not."""
+    repository = definitions(lambda: settings).get_repository_def()
+
+    def once(name: str = "fruits_files") -> object:
+        context = dg.build_sensor_context(instance=instance, repository_def=repository)
+        found = repository.get_sensor_def(name).evaluate_tick(context)
+        return found.run_requests or found.skip_message
+
+    return once
+
+
+@pytest.fixture
+def ask(settings: Settings, instance: dg.DagsterInstance) -> Callable[..., object]:
+    """Asks at a moment: the tables of each run, or the reason."""
+    graph, engine = definitions(lambda: settings).resolve_asset_graph(), open_engine(settings)
+    asking = FeedAsking(FEEDS["fruits"], TABLES)
+
+    def at(now: datetime | None = None) -> object:
+        found = waiting(FEEDS["fruits"], open_store(settings))
+        asked = asking.ask(instance, graph, engine, found, now or datetime.now(UTC))
+        return [run.tables for run, _ in asked.runs] or asked.reason
+
+    return at
+
+
+def test_a_tick_reports_what_is_passed_over(settings: Settings, tick, put) -> None:
+    file = put("a.csv")
+    file.with_name("link.csv").symlink_to(file)
+    assert tick()
+    assert [note.report.title for note in read_reports(settings)] == [
+        "feed fruits: inbox/fruits/link.csv is a link, and is passed over"
+    ]
+
+
+def made(client: Catalog, name: str, schema: Schema, rows: pa.Table, **how: PartitionSpec) -> Table:
+    """Make a table, and write to it once."""
+    client.create_namespace_if_not_exists(name.partition(".")[0])
+    table = client.create_table(name, schema, **how)
+    table.append(rows)
+    return table
+
+
+def keys(request: dg.RunRequest) -> list[str]:
+    return [key.to_user_string() for key in request.asset_selection]
+
+
+def test_nothing_is_asked_for_where_nothing_waits(tick, settings) -> None:
+    (settings.home / "inbox" / "fruits").mkdir(parents=True)
+    assert tick() == "Nothing waits in inbox/fruits/, and every table is up to date."
+
+
+def test_files_that_wait_are_one_run_of_all_that_follows(tick, put) -> None:
+    for number in range(3):
+        put(f"{number}.csv", second=number)
+    (request,) = tick()
+    assert keys(request) == ["bronze/raw_fruits", "silver/fruits"]
+    checked = {key.asset_key.to_user_string() for key in request.asset_check_keys}
+    assert checked == {"bronze/raw_fruits", "silver/fruits"}
+    assert request.tags["lakehouse/feed"] == "fruits"
+    assert request.run_key is None
+
+
+def test_what_is_computed_by_days_is_not_asked_for_before_its_rows_are_there(tick, put) -> None:
+    put("a.csv", "bnpl")
+    (request,) = tick("bnpl_files")
+    assert keys(request) == ["bronze/bnpl_transactions_raw"]
+
+
+@pytest.mark.parametrize("status", ["STARTING", "STARTED", "CANCELING"])
+def test_no_second_run_is_asked_for_while_one_goes_on(tick, put, instance, status: str) -> None:
+    put("a.csv")
+    run = create_run_for_test(instance, status=dg.DagsterRunStatus[status], tags=FEED)
+    assert tick() == f"Run {run.run_id[:8]} of the feed is {status.lower()}; one at a time."
+
+
+def test_a_run_of_another_feed_holds_nothing_up(tick, put, instance) -> None:
+    put("a.csv")
+    create_run_for_test(instance, status=dg.DagsterRunStatus.STARTED, tags={"lakehouse/feed": "bnpl"})
+    assert len(tick()) == 1
+
+
+def test_a_run_that_was_never_queued_holds_nothing_up(tick, put, instance) -> None:
+    """Where the daemon died between making a run and queueing it, it stays so for ever."""
+    put("a.csv")
+    create_run_for_test(instance, status=dg.DagsterRunStatus.NOT_STARTED, tags=FEED)
+    assert len(tick()) == 1
+
+
+def test_a_failure_of_the_system_is_tried_again_after_a_while(ask, put, instance) -> None:
+    put("a.csv")
+    runs = [create_run_for_test(instance, status=dg.DagsterRunStatus.FAILURE, tags=FEED) for _ in range(3)]
+    now = datetime.now(UTC)
+    assert ask(now).startswith(f"The last 3 runs failed, the newest is {runs[-1].run_id[:8]}; the next try is at ")
+    assert ask(now + timedelta(seconds=pause_seconds(3)) - LATER).startswith("The last 3 runs failed")
+    assert ask(now + timedelta(seconds=pause_seconds(3)) + LATER) == [("bronze.raw_fruits", "silver.fruits")]
+
+
+def test_a_success_ends_the_pauses(ask, put, instance) -> None:
+    put("a.csv")
+    for status in (dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS):
+        create_run_for_test(instance, status=status, tags=FEED)
+    assert ask() == [("bronze.raw_fruits", "silver.fruits")]
+
+
+@pytest.mark.parametrize("tag", [CHECK_FAILED, held_tag("silver.fruits")])
+def test_a_refusal_is_no_failure_of_the_system(ask, put, instance, tag: str) -> None:
+    put("a.csv")
+    create_run_for_test(instance, status=dg.DagsterRunStatus.FAILURE, tags=FEED | {tag: "any"})
+    assert ask() == [("bronze.raw_fruits", "silver.fruits")]
+
+
+def test_what_a_run_left_as_it_was_is_not_asked_for_again(tick, put, instance) -> None:
+    """It would be asked for every few seconds for ever."""
+    put("a.csv")
+    (request,) = tick()
+    done = create_run_for_test(instance, status=dg.DagsterRunStatus.SUCCESS, tags=dict(request.tags))
+    assert tick() == " ".join(
+        f"{table} is owed as it was before run {done.run_id[:8]} computed it; it is not asked for again."
+        for table in ("bronze.raw_fruits", "silver.fruits")
+    )
+    put("b.csv")
+    assert len(tick()) == 1
+
+
+def test_what_a_run_changed_no_row_of_is_up_to_date(tick, settings, instance) -> None:
+    (settings.home / "inbox" / "fruits").mkdir(parents=True)
+    client, schema = open_engine(settings).catalog.client, Schema(NestedField(1, "id", IntegerType()))
+    raw, silver = (made(client, name, schema, pa.table({"id": pa.array([1], pa.int32())})) for name in FRUITS)
+    (request,) = tick()
+    assert keys(request) == ["silver/fruits"]
+    create_run_for_test(instance, status=dg.DagsterRunStatus.SUCCESS, tags=dict(request.tags))
+
+    read = {"bronze.raw_fruits": str(raw.current_snapshot().snapshot_id)}
+    found = {"snapshot": str(silver.current_snapshot().snapshot_id), "inputs": read}
+    with silver.transaction() as change:
+        change.set_properties({UNCHANGED_PROPERTY: json.dumps(found)})
+    assert tick() == "Nothing waits in inbox/fruits/, and every table is up to date."
+
+
+def test_pauses_double_up_to_five_minutes() -> None:
+    assert [pause_seconds(failures) for failures in (1, 2, 3, 6, 7, 50)] == [5, 10, 20, 160, 300, 300]
+
+
+def test_a_file_that_is_written_to_is_named(settings, instance) -> None:
+    graph, engine = definitions(lambda: settings).resolve_asset_graph(), open_engine(settings)
+    found = Waiting((), ("inbox/fruits/a.csv",))
+    asked = FeedAsking(FEEDS["fruits"], TABLES).ask(instance, graph, engine, found, datetime.now(UTC))
+    assert (asked.runs, asked.reason) == ((), "Still being written: inbox/fruits/a.csv.")
+
+
+def test_a_long_name_fits_into_a_tag() -> None:
+    names = [f"silver.{'x' * 80}{end}" for end in "ab"]
+    tags = [held_tag(name) for name in names]
+    assert all(len(tag.partition("/")[2]) <= 63 for tag in tags)
+    assert tags[0] != tags[1]
+
+
+def test_a_schedule_asks_for_what_waits(settings, instance, put) -> None:
+    repository = definitions(lambda: settings).get_repository_def()
+    schedule = repository.get_schedule_def("fruits_batch")
+
+    def requests() -> list[list[str]]:
+        context = dg.build_schedule_context(instance=instance, repository_def=repository)
+        return [keys(request) for request in schedule.evaluate_tick(context).run_requests]
+
+    assert requests() == []
+    put("a.csv")
+    assert requests() == [["bronze/raw_fruits", "silver/fruits"]]
+
+
+RECENT = IcebergTable("silver.recent", "Days.", [Column("d", "date")], OverwritePartitions(by="d"), partitioning=["d"])
+
+
+@pytest.fixture
+def with_other_days(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Adds a file to the project: a table below the feed bnpl of days that begin later than those of the others."""
+    days = dg.DailyPartitionsDefinition("2026-03-01", timezone=FEEDS["bnpl"].time_zone)
+
+    @iceberg_asset(RECENT, inputs={"raw": latest(FEEDS["bnpl"].table, by="_event_date")}, partitions_def=days)
+    def recent(raw):
+        return raw
+
+    added = ModuleType("added")
+    added.TABLE, added.recent = RECENT, recent
+    monkeypatch.setattr(project, "MODULES", [*project.MODULES, added])
+    monkeypatch.setattr(project, "TABLES", declared_tables(project.MODULES))
+
+
+@pytest.fixture
+def delivered(settings: Settings) -> None:
+    """Bronze of the feed bnpl, with a day of February and two of March."""
+    spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "_event_date"))
+    schema = Schema(NestedField(1, "_event_date", DateType()))
+    rows = pa.table({"_event_date": [date(2026, 2, 1), date(2026, 3, 2), date(2026, 3, 3)]})
+    made(open_engine(settings).catalog.client, FEEDS["bnpl"].table, schema, rows, partition_spec=spec)
+
+
+@pytest.mark.usefixtures("with_other_days", "delivered")
+def test_tables_of_different_partitions_below_a_feed_are_asked_for_in_turn(settings, instance) -> None:
+    loaded = project.definitions(lambda: settings)
+    dg.Definitions.validate_loadable(loaded)
+    repository = loaded.get_repository_def()
+
+    def asked() -> list[tuple[set[str], tuple[str, str] | None]]:
+        """Ask as the sensor does, have the runs succeed, and return their tables and partitions."""
+        context = dg.build_sensor_context(instance=instance, repository_def=repository)
+        requests = repository.get_sensor_def("bnpl_files").evaluate_tick(context).run_requests
+        for done in requests:
+            create_run_for_test(instance, status=dg.DagsterRunStatus.SUCCESS, tags=dict(done.tags))
+        return [(set(keys(done)), range_of(done.tags)) for done in requests]
+
+    others = {"silver/bnpl_transactions_clean", "gold/bnpl_daily_summary", "gold/customer_profiles"}
+    assert asked() == [(others, ("2026-02-01", "2026-02-01")), (others, ("2026-03-02", "2026-03-03"))]
+    context = dg.build_schedule_context(instance=instance, repository_def=repository)
+    (batch,) = repository.get_schedule_def("bnpl_batch").evaluate_tick(context).run_requests
+    assert keys(batch) == ["silver/recent"]
+    assert asked() == [({"silver/recent"}, ("2026-03-02", "2026-03-03"))]

@@ -1,0 +1,139 @@
+"""A small bronze and silver table, Dagster on an instance of the test's own, and what a user sees of a run."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.read.inputs import incremental
+from lakehouse.iceberg.rules.rows import castable, excluded, not_null
+from lakehouse.iceberg.rules.tables import unique
+from lakehouse.orchestration.asset_specs import quarantine_spec
+from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.io_manager import IcebergIOManager
+from lakehouse.orchestration.run_result import RunResult
+from lakehouse.orchestration.runs import materialize
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge
+
+RAW = IcebergTable(
+    "bronze.raw_people",
+    "People as delivered.",
+    [
+        Column("id", "string"),
+        Column("name", "string"),
+        Column("email", "string", personal=True),
+        Column("_source_file", "string"),
+        Column("_source_sha256", "string"),
+        Column("_source_row", "bigint"),
+    ],
+    write=Append(),
+)
+PEOPLE = IcebergTable(
+    "silver.people",
+    "One row for each name.",
+    [
+        Column("id", "bigint", "Number."),
+        Column("name", "string", "Name; the merge key."),
+        Column("email", "string", "Address.", personal=True),
+        Column("changed_at", "timestamp"),
+    ],
+    write=Merge(on=["name"], stamp="changed_at"),
+    rules=[
+        castable("id", "bigint"),
+        not_null("name", on_failure="warn"),
+        unique("name"),
+        excluded("name", ["nobody"], on_failure="block"),
+    ],
+    owner="people@example.org",
+)
+
+
+@dataclass
+class Project:
+    """A pipeline of three assets, and what is delivered to it next."""
+
+    engine: Engine
+    instance: dg.DagsterInstance
+    delivered: list[tuple[str | None, str | None, str | None]] = field(default_factory=list)
+    file: str = "first"
+    downstream_runs: int = 0
+
+    @property
+    def definitions(self) -> dg.Definitions:
+        """`bronze.raw_people`, `silver.people`, and a plain asset downstream of it."""
+
+        @iceberg_asset(RAW)
+        def raw_people():
+            stamped = [(*row, self.file, f"sha-{self.file}", at) for at, row in enumerate(self.delivered, 1)]
+            return self.engine.spark.createDataFrame(
+                stamped,
+                "id string, name string, email string, _source_file string, _source_sha256 string, _source_row bigint",
+            )
+
+        @iceberg_asset(PEOPLE, inputs={"raw_people": incremental("bronze.raw_people")})
+        def people(raw_people: "DataFrame") -> "DataFrame":  # noqa: F821 - as under TYPE_CHECKING
+            """People, as last delivered."""
+            return raw_people
+
+        @dg.asset(key=["gold", "after"], deps=[dg.AssetKey(["silver", "people"])])
+        def after() -> None:
+            self.downstream_runs += 1
+
+        return dg.Definitions(assets=[raw_people, people, after, quarantine_spec(PEOPLE)], resources=self.resources)
+
+    @property
+    def resources(self) -> dict[str, Any]:
+        """What the assets run on."""
+        return {"io_manager": IcebergIOManager(engine=self.engine, declared={})}
+
+    def deliver(self, file: str, *rows: tuple[str | None, str | None, str | None]) -> RunResult:
+        """Run the pipeline on one more delivery."""
+        self.file, self.delivered = file, list(rows)
+        return self.run(dg.AssetSelection.all())
+
+    def run(self, selection: dg.AssetSelection, **how: Any) -> RunResult:
+        """Run some of it."""
+        return materialize(self.definitions, self.instance, selection, **how)
+
+    def snapshot_id(self, table: str) -> int:
+        """The snapshot that readers see."""
+        return read_history(self.engine, table).main.snapshot_id
+
+    def latest(self, key: Sequence[str]) -> dg.AssetMaterialization:
+        """The newest materialization that Dagster has recorded."""
+        return self.instance.get_latest_materialization_event(dg.AssetKey(key)).asset_materialization
+
+
+@pytest.fixture
+def instance(settings) -> Iterator[dg.DagsterInstance]:
+    """Dagster's instance in the test's home."""
+    with open_instance(settings) as opened:
+        yield opened
+
+
+@pytest.fixture
+def project(embedded_engine: Engine, instance: dg.DagsterInstance) -> Project:
+    """The pipeline, with nothing delivered yet."""
+    return Project(embedded_engine, instance)
+
+
+@pytest.fixture
+def build(embedded_engine: Engine, instance: dg.DagsterInstance) -> Callable[..., RunResult]:
+    """Run assets of the test's own, with the IO manager."""
+
+    def run(
+        *assets: dg.AssetsDefinition,
+        declared: Mapping[str, IcebergTable] = {},
+        selection: dg.AssetSelection | None = None,
+        **how: Any,
+    ) -> RunResult:
+        resources = {"io_manager": IcebergIOManager(engine=embedded_engine, declared=declared)}
+        definitions = dg.Definitions(assets=assets, resources=resources)
+        return materialize(definitions, instance, selection or dg.AssetSelection.all(), **how)
+
+    return run

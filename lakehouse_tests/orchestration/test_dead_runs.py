@@ -1,0 +1,88 @@
+"""Runs whose process is gone are told from those that work, and failed."""
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import dagster as dg
+import pytest
+from dagster._core.events import EngineEventData
+
+from lakehouse.orchestration.dead_runs import fail_dead_runs
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.runtime.processes import Process, started_at
+
+
+@pytest.fixture
+def instance(settings):
+    with open_instance(settings) as opened:
+        yield opened
+
+
+@pytest.fixture
+def dead() -> Process:
+    """A process of this host that is gone."""
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    process = Process(Process.current().host, child.pid, started_at(child.pid))
+    child.communicate(b"\n")
+    return process
+
+
+def started(instance: dg.DagsterInstance, tags: dict[str, str], **parts) -> dg.DagsterRun:
+    """A run that Dagster holds for started."""
+
+    @dg.job
+    def work():
+        pass
+
+    run = instance.create_run_for_job(work, tags=tags, status=dg.DagsterRunStatus.STARTED, **parts)
+    return instance.get_run_by_id(run.run_id)
+
+
+def test_a_process_knows_its_own_start():
+    assert Process.current().is_alive
+    assert abs(started_at(os.getpid()) - time.time()) < 3600
+
+
+def test_a_later_process_of_the_same_number_is_another():
+    assert not replace(Process.current(), started_at=1.0).is_alive
+
+
+def test_a_run_whose_process_is_gone_fails_and_says_why(instance, dead):
+    run = started(instance, dead.tags)
+
+    assert [found.run_id for found in fail_dead_runs(instance)] == [run.run_id]
+    assert instance.get_run_by_id(run.run_id).status == dg.DagsterRunStatus.FAILURE
+    (event,) = instance.all_logs(run.run_id, of_type=dg.DagsterEventType.RUN_FAILURE)
+    assert f"(pid {dead.pid}) is gone" in event.message
+
+
+def test_a_run_that_works_is_left_alone(instance):
+    run = started(instance, Process.current().tags)
+
+    assert fail_dead_runs(instance) == []
+    assert instance.get_run_by_id(run.run_id).status == dg.DagsterRunStatus.STARTED
+
+
+def test_a_run_of_another_host_is_left_alone(instance, dead):
+    started(instance, replace(dead, host="elsewhere").tags)
+
+    assert fail_dead_runs(instance) == []
+
+
+def test_a_run_of_the_ui_is_known_by_the_process_that_dagster_noted(instance, dead):
+    run = started(instance, {})
+    # As Dagster's launcher does.
+    instance.report_engine_event("Started process for run.", run, EngineEventData.in_process(dead.pid))
+
+    assert [found.run_id for found in fail_dead_runs(instance)] == [run.run_id]
+
+
+def test_a_run_executed_again_does_not_die_of_the_tags_of_the_first(instance, dead):
+    first = started(instance, dead.tags)
+    fail_dead_runs(instance)
+    started(instance, dead.tags, parent_run_id=first.run_id, root_run_id=first.run_id)
+
+    assert fail_dead_runs(instance) == []

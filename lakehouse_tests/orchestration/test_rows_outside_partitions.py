@@ -1,0 +1,157 @@
+"""A partitioned table with the obvious input, in Dagster: what is owed is run, and no row is lost."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from lakehouse.iceberg.read.inputs import latest
+from lakehouse.iceberg.rules.rows import between
+from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from lakehouse.orchestration.run_result import RunResult
+from lakehouse.orchestration.stale_runs import CATCH_UP, Downstream, OwedRun
+from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
+
+DAILY = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-01-05")
+REGIONS = dg.StaticPartitionsDefinition(["north", "south"])
+MONDAY, LONG_AGO = date(2024, 1, 1), date(2009, 1, 1)
+
+
+def tables(column_type: str) -> tuple[IcebergTable, IcebergTable]:
+    """A source, and a table by its partitions."""
+    columns = [Column("p", column_type), Column("v", "int")]
+    raw = IcebergTable("bronze.raw", "As it came.", columns, partitioning=["p"], write=Append(once_by=()))
+    rules = [between("v", 0, 100)]
+    return raw, replace(raw, name="silver.by_p", write=OverwritePartitions(by="p"), rules=rules)
+
+
+class Pipeline:
+    """Two assets, what is delivered to the first, and the runs that the second owes."""
+
+    def __init__(self, engine: Any, build: Callable[..., RunResult], table: IcebergTable, raw: IcebergTable) -> None:
+        self.engine, self.build, self.table, self.raw = engine, build, table, raw
+        self.delivered: list[tuple[Any, int]] = []
+
+    def assets(self, definition: dg.PartitionsDefinition) -> list[dg.AssetsDefinition]:
+        @iceberg_asset(self.raw)
+        def raw():
+            return self.engine.spark.createDataFrame(self.delivered, f"p {self.raw.column('p').type}, v int")
+
+        @iceberg_asset(self.table, inputs={"raw": latest(self.raw.name, by="p")}, partitions_def=definition)
+        def by_p(raw):
+            return raw
+
+        return [raw, by_p]
+
+    def deliver(self, definition: dg.PartitionsDefinition, *rows: tuple[Any, int]) -> list[OwedRun]:
+        """Deliver rows, and return what is owed then."""
+        self.delivered = list(rows)
+        self.run(definition, dg.AssetSelection.assets(["bronze", "raw"]))
+        return self.owed(definition)
+
+    def owed(self, definition: dg.PartitionsDefinition) -> list[OwedRun]:
+        graph = dg.Definitions(assets=self.assets(definition)).resolve_asset_graph()
+        declared = {table.name: table for table in (self.raw, self.table)}
+        (owed,) = Downstream(graph, self.raw.name).owed_ranges(self.engine, declared)
+        return owed
+
+    def do(self, definition: dg.PartitionsDefinition, owed: OwedRun) -> RunResult:
+        return self.run(definition, owed.selection, partition=owed.partitions, tags=CATCH_UP)
+
+    def run(self, definition: dg.PartitionsDefinition, selection: dg.AssetSelection, **how: Any) -> RunResult:
+        result = self.build(*self.assets(definition), selection=selection, **how)
+        assert result.success, result.messages
+        return result
+
+    def rows(self, table: str) -> list[tuple]:
+        found = self.engine.sql(f"SELECT p, v FROM {self.engine.catalog.sql_name(table)}")
+        return sorted((tuple(row) for row in found.collect()), key=str)
+
+    @property
+    def snapshot(self) -> int:
+        return self.engine.catalog.load(self.table.name).current_snapshot().snapshot_id
+
+
+@pytest.fixture
+def make(embedded_engine, build):
+    """Make a pipeline by partitions of some column type, whose table has a quarantine or none."""
+
+    def pipeline(column_type: str, *, quarantines: bool = True, **changes: Any) -> Pipeline:
+        raw, table = tables(column_type)
+        changes |= {} if quarantines else {"rules": []}
+        return Pipeline(embedded_engine, build, replace(table, **changes), raw)
+
+    return pipeline
+
+
+@pytest.mark.parametrize(
+    ("column_type", "definition", "inside", "outside"),
+    [("date", DAILY, MONDAY, LONG_AGO), ("string", REGIONS, "north", "nroth")],
+    ids=["days", "static"],
+)
+def test_no_row_of_a_delivery_vanishes(make, column_type, definition, inside, outside):
+    pipeline = make(column_type)
+    (owed,) = pipeline.deliver(definition, (inside, 1), (outside, 2), (None, 3))
+    result = pipeline.do(definition, owed)
+
+    assert pipeline.rows("silver.by_p") == [(inside, 1)]
+    assert pipeline.rows("silver.by_p_quarantine") == [(str(outside), "2"), (None, "3")]
+    (check,) = [check for check in result.checks if check.name == "has_partition"]
+    assert (check.passed, check.severity, check.metadata["failed_rows"]) == (False, "WARN", 2)
+    assert pipeline.owed(definition) == []
+
+    (owed,) = pipeline.deliver(definition, (None, 4))
+    pipeline.do(definition, owed)
+    assert (None, "4") in pipeline.rows("silver.by_p_quarantine")
+    assert pipeline.owed(definition) == []
+
+
+def test_without_a_quarantine_a_check_fails_until_such_rows_are_gone(make, embedded_engine):
+    pipeline = make("date", quarantines=False)
+    (owed,) = pipeline.deliver(DAILY, (MONDAY, 1), (None, 2))
+
+    def found(result: RunResult) -> tuple:
+        (check,) = [check for check in result.checks if check.name == "has_partition"]
+        return check.passed, check.severity, check.metadata["failed_rows"]
+
+    checks = dg.AssetSelection.checks_for_assets(["silver", "by_p"])
+    assert found(pipeline.do(DAILY, owed)) == (False, "ERROR", 1)
+    assert pipeline.rows("silver.by_p") == [(MONDAY, 1)]
+    assert found(pipeline.build(*pipeline.assets(DAILY), selection=checks)) == (False, "ERROR", 1)
+
+    embedded_engine.sql(f"DELETE FROM {embedded_engine.catalog.sql_name('bronze.raw')} WHERE p IS NULL")
+    (owed,) = pipeline.owed(DAILY)
+    assert found(pipeline.do(DAILY, owed)) == (True, "ERROR", 0)
+
+
+def test_a_command_and_a_sensor_that_meet_compute_a_partition_once(make):
+    pipeline = make("date")
+    (owed,) = pipeline.deliver(DAILY, (MONDAY, 1), (None, 2))
+    pipeline.do(DAILY, owed)
+    published = pipeline.snapshot
+
+    pipeline.do(DAILY, owed)
+    assert pipeline.snapshot == published
+
+    pipeline.run(DAILY, owed.selection, partition=owed.partitions)
+    assert pipeline.snapshot != published
+
+
+def test_a_table_that_is_partitioned_by_months_is_computed_by_ranges_of_days(make, embedded_engine):
+    """While some ranges are owed, what stands of others is looked at, in files that do not tell their days."""
+    wednesday, friday = date(2024, 1, 3), date(2024, 1, 5)
+    definition = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-01-06")
+    pipeline = make("date", partitioning=["months(p)"])
+    first, *others = pipeline.deliver(definition, (MONDAY, 1), (wednesday, 2), (friday, 3))
+    assert (first.partitions, len(others)) == (("2024-01-01",) * 2, 2)
+    pipeline.do(definition, first)
+    assert pipeline.owed(definition) == others
+
+    embedded_engine.sql(f"DELETE FROM {embedded_engine.catalog.sql_name('bronze.raw')} WHERE p = DATE'{MONDAY}'")
+    for owed in pipeline.owed(definition):
+        pipeline.do(definition, owed)
+    assert pipeline.owed(definition) == []
+    assert pipeline.rows("silver.by_p") == [(wednesday, 2), (friday, 3)]

@@ -1,0 +1,91 @@
+"""Which metrics are judged by their own past, and what is said of them."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from lakehouse.quality.anomaly.metric_series import COUNT, FRACTION, GROWTH
+from lakehouse.quality.metrics.anomaly_check import anomaly_result
+from lakehouse.quality.metrics.compared_metrics import kind_of, watch
+from lakehouse.quality.metrics.metric import Metric
+
+NOW = datetime(2026, 3, 3, 9, tzinfo=UTC)
+
+
+def metric(name: str, value: float, at: datetime = NOW, **how: object) -> Metric:
+    return Metric("silver.fruits", name, value, at, **how)
+
+
+def past(name: str, *values: float, days: int = 40) -> list[Metric]:
+    return [metric(name, values[ago % len(values)], NOW - timedelta(days=ago)) for ago in range(days, 0, -1)]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("nr_rows", COUNT),
+        ("distinct_count.fruit", COUNT),
+        ("daily_growth", GROWTH),
+        ("failed_fraction.castable_id", FRACTION),
+        ("null_fraction.berry", FRACTION),
+        ("record_count", None),
+        ("scanned_files", None),
+        ("failed_fraction.no_anomaly", None),
+    ],
+)
+def test_what_is_watched_and_how(name, kind):
+    assert kind_of(metric(name, 1)) is kind
+
+
+def test_counts_of_runs_for_some_days_are_not_compared():
+    assert kind_of(metric("nr_rows", 1, partition="2026-03-01")) is None
+    assert kind_of(metric("null_fraction.berry", 1, partition="2026-03-01")) is FRACTION
+
+
+def test_a_count_of_one_day_is_not_compared_with_those_of_several():
+    several = [replace(found, partition="2026-01-01..2026-01-09") for found in past("nr_rows", 9000)]
+
+    assert watch([metric("nr_rows", 1000)], several, UTC) == []
+
+
+def test_each_number_that_is_outside_is_explained():
+    newest = [metric("nr_rows", 1204), metric("null_fraction.berry", 0.5), metric("daily_growth", 2400)]
+    before = [*past("nr_rows", 2400, 2420), *past("null_fraction.berry", 0.0), *past("daily_growth", 2400, 2420)]
+    found = anomaly_result("silver.fruits", watch(newest, before, UTC))
+
+    assert not found.passed
+    assert found.severity.value == "WARN"
+    assert found.description.startswith(
+        "nr_rows: 1,204 rows on Tuesday 3 March 2026; the last 5 Tuesdays had 2,400 to "
+    )
+    assert "null_fraction.berry: 50.00 % of the rows have no berry on Tuesday" in found.description
+    assert "daily_growth" not in found.description
+    assert (found.metadata["anomalies"].value, found.metadata["judged_metrics"].value) == (2, 3)
+
+
+def test_what_is_as_expected_passes():
+    found = anomaly_result("silver.fruits", watch([metric("nr_rows", 2410)], past("nr_rows", 2400, 2420), UTC))
+
+    assert (found.passed, found.description) == (True, "1 metric is what its recent past suggests.")
+
+
+def test_it_is_silent_without_enough_history():
+    assert watch([metric("nr_rows", 1)], past("nr_rows", 2400, days=10), UTC) == []
+
+
+def test_days_are_those_of_the_table():
+    """At eight in the evening of Monday in UTC it is Tuesday in Kuala Lumpur."""
+    zone = ZoneInfo("Asia/Kuala_Lumpur")
+    evening = metric("nr_rows", 2, datetime(2026, 3, 2, 20, tzinfo=UTC))
+    (found,) = watch([evening], past("nr_rows", 2400), zone)
+
+    assert "on Tuesday 3 March" in str(found)
+
+
+def test_a_share_of_few_rows_is_no_news():
+    before = past("failed_fraction.castable_id", 0.0)
+
+    assert not watch([metric("failed_fraction.castable_id", 0.5, of_rows=2)], before, UTC)[0].judgement.is_anomaly
+    assert watch([metric("failed_fraction.castable_id", 0.5, of_rows=900)], before, UTC)[0].judgement.is_anomaly

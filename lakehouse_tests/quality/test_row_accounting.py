@@ -1,0 +1,111 @@
+"""The check that no delivered row was lost, on rows that were and rows that were not."""
+
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pytest
+
+from lakehouse.definitions import TABLES, definitions
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.run_result import CheckResult, RunResult
+from lakehouse.orchestration.runs import materialize
+from lakehouse.quality.row_accounting import FATES, Came, account
+from lakehouse.quality.row_accounting_check import NAME
+from lakehouse_tests.assets.deliveries import CLEAN, DAYS, HEADER, PROFILES, RAW, SUMMARY, line, put
+from lakehouse_tests.assets.pipeline import Pipeline, Savepoint
+from lakehouse_tests.conftest import settings_at
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="module")
+def landed(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> tuple[Pipeline, Savepoint]:
+    """A row of each fate."""
+    folder = tmp_path_factory.mktemp("fates")
+    pipeline = Pipeline(settings_at(folder / "home"), "bnpl")
+    rows = [line(1, DAYS[0]), line(1, DAYS[0], at="13:00"), line(2, DAYS[1]), line("", DAYS[1])]
+    assert put(pipeline, "first.csv", *rows).success
+    return pipeline, Savepoint(pipeline.settings.home, folder / "saved")
+
+
+@pytest.fixture
+def bnpl(landed: tuple[Pipeline, Savepoint]) -> Pipeline:
+    """The pipeline with a row of each fate, as it was before any test."""
+    pipeline, saved = landed
+    saved.restore()
+    return pipeline
+
+
+def run_check(pipeline: Pipeline) -> RunResult:
+    """Run the check alone."""
+    key = dg.AssetCheckKey(dg.AssetKey(CLEAN.split(".")), NAME)
+    with open_instance(pipeline.settings) as instance:
+        return materialize(definitions(lambda: pipeline.settings), instance, dg.AssetSelection.checks(key))
+
+
+def fates(check: CheckResult) -> dict[str, int]:
+    return {name: check.metadata[f"{name}_rows"] for name in FATES if check.metadata[f"{name}_rows"]}
+
+
+def test_each_row_has_a_fate(bnpl: Pipeline) -> None:
+    (check,) = run_check(bnpl).checks
+    assert check.passed
+    assert fates(check) == {"clean": 2, "quarantined": 1, "superseded": 1}
+
+
+def test_a_run_looks_at_what_came(bnpl: Pipeline) -> None:
+    result = put(bnpl, "late.csv", line(3, DAYS[1]), second=1)
+    (check,) = (check for run in result.runs for check in run.checks if check.name == NAME)
+    assert (check.passed, fates(check), check.metadata["partitions"]) == (True, {"clean": 1}, [DAYS[1]])
+
+
+def test_a_run_by_hand_looks_at_all_rows_of_its_days(bnpl: Pipeline) -> None:
+    put(bnpl, "late.csv", line(3, DAYS[1]), second=1)
+    keys = [dg.AssetCheckKey(dg.AssetKey(CLEAN.split(".")), NAME)]
+    selection = dg.AssetSelection.assets(dg.AssetKey(CLEAN.split("."))) | dg.AssetSelection.checks(*keys)
+    with open_instance(bnpl.settings) as instance:
+        run = materialize(definitions(lambda: bnpl.settings), instance, selection, partition=DAYS[1])
+    (check,) = (check for check in run.checks if check.name == NAME)
+    assert (check.passed, check.metadata["total_rows"], check.metadata["partitions"]) == (True, 3, [DAYS[1]])
+
+
+def test_a_run_follows_what_stands_no_more(bnpl: Pipeline) -> None:
+    newer = line(2, DAYS[1], amount="12.00", created=f"{DAYS[1]}T23:00:00+08:00")
+    result = put(bnpl, "newer.csv", newer, second=1)
+    (check,) = (check for run in result.runs for check in run.checks if check.name == NAME)
+    assert (check.passed, fates(check)) == (True, {"clean": 1, "superseded": 1})
+
+
+def test_a_row_that_stood_and_that_nothing_displaced_is_lost(bnpl: Pipeline) -> None:
+    raw, stood = (bnpl.snapshots()[name] for name in (RAW, CLEAN))
+    assert raw is not None
+    bnpl.engine.sql(f"DELETE FROM {CLEAN} WHERE transaction_id = 2")
+    found = account(bnpl.engine, TABLES[RAW], TABLES[CLEAN], raw, computed_id=raw, came=Came(raw, stood))
+    assert {fate: rows for fate, rows in found.rows.items() if rows} == {"lost": 1}
+
+
+def test_a_lost_row_is_told(bnpl: Pipeline) -> None:
+    bnpl.engine.sql(f"DELETE FROM {CLEAN} WHERE transaction_id = 2")
+    run = run_check(bnpl)
+    (check,) = run.checks
+    assert not check.passed
+    assert run.messages == (
+        f"{CLEAN}: check {NAME} failed: 1 clean, 1 quarantined, 1 superseded, 0 pending, 1 lost of 4 delivered rows.",
+    )
+    assert fates(check) == {"clean": 1, "quarantined": 1, "superseded": 1, "lost": 1}
+    assert [(row["_source_file"], row["_source_row"]) for row in check.metadata["sample"]] == [("first.csv", 3)]
+
+
+def test_a_lost_row_holds_back_what_is_computed_later(bnpl: Pipeline) -> None:
+    """The run that computes gold alone, after silver was computed by another, looks at silver first."""
+    before = bnpl.snapshots()
+    bnpl.write("more.csv", "\n".join([HEADER, line(3, DAYS[1])]), second=1)
+    assert bnpl.materialize(RAW).success
+    assert bnpl.materialize(CLEAN, partition=DAYS[1]).success
+    bnpl.engine.sql(f"DELETE FROM {CLEAN} WHERE transaction_id = 3")
+    done = bnpl.ingest()
+    assert [(check.name, check.passed) for run in done.runs for check in run.checks] == [(NAME, False)]
+    assert {name: bnpl.snapshots()[name] for name in (SUMMARY, PROFILES)} == {
+        name: before[name] for name in (SUMMARY, PROFILES)
+    }

@@ -1,0 +1,25 @@
+"""What a deployment's engine is made of, before any Spark is started."""
+
+from dataclasses import replace
+
+from lakehouse.runtime.deployment import masking_key, open_engine
+
+
+def test_opening_an_engine_starts_no_spark(settings):
+    engine = open_engine(settings)
+
+    assert engine.catalog.tables() == []
+    assert engine.lock_dir == settings.home / "locks"
+
+
+def test_a_home_makes_one_masking_key_and_keeps_it_to_itself(settings):
+    first = masking_key(settings)
+
+    assert masking_key(settings) == first
+    assert len(first) == 64
+    assert (settings.home / "masking.key").stat().st_mode & 0o777 == 0o600
+    assert [file.name for file in settings.home.iterdir()] == ["masking.key"]
+
+
+def test_a_masking_key_that_is_set_is_used(settings):
+    assert masking_key(replace(settings, masking_key="of all hosts")) == b"of all hosts"

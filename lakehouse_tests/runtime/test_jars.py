@@ -1,0 +1,66 @@
+"""The pinned jars: what is wrong with one is found before Spark meets it, and is told with what to do."""
+
+from dataclasses import replace
+from hashlib import sha256
+
+import pytest
+
+from lakehouse.errors import SetupError
+from lakehouse.runtime import jars
+from lakehouse.runtime.jar_download import fetch
+from lakehouse.runtime.jars import Jar
+
+CONTENT = b"as published"
+JAR = Jar("test.group:small:1.0", sha256(CONTENT).hexdigest(), len(CONTENT))
+
+
+@pytest.fixture
+def cached(settings, tmp_path):
+    """Settings whose cache holds the jar."""
+    cached = replace(settings, cache_dir=tmp_path / "cache")
+    file = jars.path(cached, JAR)
+    file.parent.mkdir(parents=True)
+    file.write_bytes(CONTENT)
+    return cached
+
+
+def test_a_jar_that_is_as_pinned_is_taken(cached):
+    jars.require(cached, (JAR,))
+
+    assert jars.problem(JAR, jars.path(cached, JAR)) == ""
+
+
+def test_a_session_does_not_start_without_a_jar(cached):
+    jars.path(cached, JAR).unlink()
+
+    with pytest.raises(SetupError, match=r"test\.group_small-1\.0\.jar is missing\. Run `lakehouse setup`"):
+        jars.require(cached, (JAR,))
+
+
+def test_a_session_does_not_start_with_a_jar_that_was_cut_short(cached):
+    jars.path(cached, JAR).write_bytes(CONTENT[:-1])
+
+    with pytest.raises(SetupError, match=r"has 11 bytes; expected 12\. Run `lakehouse setup`"):
+        jars.require(cached, (JAR,))
+
+
+def test_a_jar_with_another_content_of_the_same_size_is_found_by_its_hash(cached):
+    file = jars.path(cached, JAR)
+    file.write_bytes(CONTENT[::-1])
+
+    assert jars.problem(JAR, file).endswith(f"expected {JAR.sha256}.")
+
+
+def test_where_all_jars_are_there_nothing_is_fetched(cached, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    told = []
+
+    assert fetch(cached, told.append, (JAR,)) == [jars.path(cached, JAR)]
+    assert told == [JAR.size_bytes]
+
+
+def test_each_jar_is_pinned_to_one_version_and_content():
+    for jar in jars.JARS:
+        assert jar.coordinate.count(":") == 2
+        assert len(jar.sha256) == 64
+        assert jar.size_bytes > 1_000_000

@@ -1,0 +1,139 @@
+"""The session, and the two catalogs on it."""
+
+import socket
+import struct
+from dataclasses import replace
+
+import pytest
+
+from lakehouse.cli.machine_checks import findings
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.runtime.jars import JARS
+from lakehouse.runtime.spark import open_session, session_configuration
+from lakehouse.settings import Settings
+
+
+def test_both_catalogs_stage_on_a_branch_and_publish_it(engine: Engine) -> None:
+    table = engine.catalog.sql_name("silver.fruits")
+    engine.sql(f"CREATE NAMESPACE {engine.catalog.sql_name('silver')}")
+    engine.sql(f"CREATE TABLE {table} (id BIGINT, fruit STRING) USING iceberg PARTITIONED BY (bucket(4, id))")
+    engine.sql(f"ALTER TABLE {table} CREATE BRANCH audit_1")
+    engine.sql(f"INSERT INTO {engine.catalog.sql_name('silver.fruits', branch='audit_1')} VALUES (1, 'Fig')")
+    engine.sql(f"CALL {engine.catalog.name}.system.fast_forward('silver.fruits', 'main', 'audit_1')")
+    engine.sql(f"ALTER TABLE {table} DROP BRANCH audit_1")
+    engine.sql(
+        f"MERGE INTO {table} t USING (SELECT 1L AS id, 'Quince' AS fruit) s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+
+    assert engine.sql(f"SELECT id, fruit FROM {table}").collect() == [(1, "Quince")]
+    loaded = engine.catalog.load("silver.fruits")
+    assert loaded.scan().to_arrow().to_pylist() == [{"id": 1, "fruit": "Quince"}]
+    assert list(loaded.metadata.refs) == ["main"]
+    assert engine.catalog.tables() == ["silver.fruits"]
+
+
+def test_names_are_read_by_the_catalog_of_the_session(spark, settings):
+    session = open_session(settings, Catalog.of(settings))
+    session.sql("CREATE NAMESPACE silver")
+    session.sql("CREATE TABLE silver.fruits (id BIGINT) USING iceberg")
+
+    assert Catalog.of(settings).tables() == ["silver.fruits"]
+    assert session.conf.get("spark.sql.session.timeZone") == "UTC"
+
+
+def test_a_catalog_of_the_same_name_in_another_home_is_not_mixed_up(spark, settings, tmp_path):
+    other = replace(settings, home=tmp_path / "other")
+    for one in (settings, other):
+        open_session(one, Catalog.of(one)).sql("CREATE NAMESPACE silver")
+    open_session(other, Catalog.of(other)).sql("CREATE TABLE lakehouse.silver.fruits (id BIGINT) USING iceberg")
+
+    assert Catalog.of(settings).tables() == []
+    assert Catalog.of(other).tables() == ["silver.fruits"]
+
+
+def test_a_session_is_opened_once(spark, settings):
+    assert open_session(settings, Catalog.of(settings)) is open_session(settings, Catalog.of(settings))
+
+
+HOMES = ['it\'s my "höme-家"', "a:b\\c@d!", "-{a}[b]*$c`d;=&+"]
+
+
+@pytest.mark.parametrize("name", HOMES)
+def test_a_home_may_be_called_anything_that_settings_take(spark, tmp_path, settings, name):
+    odd = replace(settings, home=Settings.from_env({"LAKEHOUSE_HOME": str(tmp_path / name)}).home)
+    write_and_read(odd)
+
+    assert list((tmp_path / name / "warehouse").glob("silver/fruits-*/data/*.parquet"))
+    assert {path.name for path in tmp_path.iterdir()} == {name}
+
+
+def test_a_home_may_be_a_link_and_is_the_same_by_both_names(spark, tmp_path, settings):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    write_and_read(replace(settings, home=tmp_path / "link"))
+
+    real = replace(settings, home=tmp_path / "real")
+    assert Catalog.of(real).load("silver.fruits").scan().to_arrow().to_pylist() == [{"id": 1}]
+    assert [finding.found for finding in findings(real) if finding.name == "home"] == [str(real.home)]
+
+
+def write_and_read(settings):
+    """Make a table by Spark in a home, and read it by both clients."""
+    session = open_session(settings, Catalog.of(settings))
+    session.sql("CREATE NAMESPACE silver")
+    session.sql("CREATE TABLE silver.fruits (id BIGINT) USING iceberg")
+    session.sql("INSERT INTO silver.fruits VALUES (1)")
+
+    assert session.table("silver.fruits").collect() == [(1,)]
+    assert Catalog.of(settings).load("silver.fruits").scan().to_arrow().to_pylist() == [{"id": 1}]
+
+
+def test_a_client_of_a_spark_server_sets_nothing_that_only_a_server_can(settings):
+    remote = replace(settings, spark_remote="sc://127.0.0.1:15002")
+
+    assert session_configuration(remote) == {
+        "spark.remote": "sc://127.0.0.1:15002",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.constraintPropagation.enabled": "false",
+    }
+
+
+def test_a_cluster_is_sent_the_jars_and_can_reach_the_driver(settings):
+    cluster = session_configuration(replace(settings, spark_master="spark://10.0.0.1:7077"))
+
+    assert cluster["spark.jars"].count("file:///") == len(JARS)
+    assert "spark.driver.bindAddress" not in cluster
+
+
+@pytest.mark.parametrize(
+    "master", ["spark://10.0.0.1:7077", "yarn", "k8s://https://10.0.0.1:6443", "local-cluster[1,1,1024]"]
+)
+def test_a_cluster_keeps_its_own_settings_for_who_may_connect(settings, master):
+    assert "spark.authenticate" not in session_configuration(replace(settings, spark_master=master))
+
+
+@pytest.mark.parametrize("master", ["local", "local[*]", "local[2, 3]"])
+def test_no_secret_is_among_what_spark_is_started_with(settings, master):
+    given = session_configuration(replace(settings, spark_master=master))
+    assert given["spark.authenticate"] == "true"
+    assert not [name for name in given if "secret" in name]
+
+
+def test_the_driver_answers_nobody_who_does_not_know_its_secret(spark):
+    """A request for a block, as any process of the machine could send it."""
+    port = block_manager_port(spark)
+    body = b"no request that shows a secret"
+    request = struct.pack(">bqi", 3, 1, len(body)) + body
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+        client.sendall(struct.pack(">q", len(request) + 8) + request)
+        said = client.recv(10_000).decode(errors="replace")
+    assert "Expected SaslMessage" in said
+
+
+def block_manager_port(spark) -> int:
+    """Where the driver gives away blocks."""
+    env = spark.sparkContext._jvm.org.apache.spark.SparkEnv.get()
+    return env.blockManager().blockManagerId().port()

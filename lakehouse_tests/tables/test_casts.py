@@ -1,0 +1,107 @@
+"""Delivered text becomes a value only where nothing of it is lost or guessed."""
+
+import pytest
+
+from lakehouse.tables.casts import cast_sql
+from lakehouse.tables.quoting import literal
+
+KUALA_LUMPUR = "Asia/Kuala_Lumpur"
+
+
+def cast(spark, text, to, time_zone="UTC"):
+    return spark.sql(f"SELECT CAST({cast_sql(literal(text), to, time_zone)} AS string)").first()[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("12.50", "12.50"),
+        ("12.5", "12.50"),
+        (" 7 ", "7.00"),
+        ("1e2", "100.00"),
+        ("12.500", "12.50"),
+        ("12.505", None),
+        ("12.50" + "0" * 40, "12.50"),
+        ("12.50" + "0" * 40 + "1", None),
+        ("0.00" + "9" * 40, None),
+        ("1e-35", None),
+        ("1.5e-1", "0.15"),
+        ("1.5e-2", None),
+        ("1.00000000000000000000000000000000000000001e0", None),
+        ("+.5", "0.50"),
+        ("5.", "5.00"),
+        (".", None),
+        ("\u0661\u0662", None),
+        ("\uff11\uff12.50", None),
+        ("12.5\u0660", None),
+        ("\u0661" + "0" * 30, None),
+        ("99999999.99", "99999999.99"),
+        ("100000000", None),
+        ("twelve", None),
+        ("NaN", None),
+        ("", None),
+    ],
+)
+def test_a_decimal_keeps_all_its_digits(spark, text, value):
+    assert cast(spark, text, "decimal(10,2)") == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("0.0000000001", "0.0000000001"), ("0.00000000011", None), ("1e-11", None), ("1e3", "1000.0000000000")],
+)
+def test_the_widest_decimal_keeps_all_its_digits_too(spark, text, value):
+    assert cast(spark, text, "decimal(38,10)") == value
+
+
+@pytest.mark.parametrize("text", ["\u0661\u0662", "\uff11", "1\u0660", "\u06f1"])
+@pytest.mark.parametrize("to", ["bigint", "int", "double", "date", "timestamp"])
+def test_digits_are_those_from_0_to_9(spark, text, to):
+    assert cast(spark, text, to) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2026-03-01", "2026-03-01"),
+        ("2026-3-1", "2026-03-01"),
+        ("2026-03-01 23:30:00", "2026-03-01"),
+        ("2026-03-01T15:30:00Z", "2026-03-01"),
+        ("2026-03-01T16:30:00Z", "2026-03-02"),
+        ("2026-03-01T16:30:00+08:00", "2026-03-01"),
+        ("2026-03-01 16:30:00 UTC", "2026-03-02"),
+        ("2026-03-01 00:30:00+08", "2026-03-01"),
+        ("2026-03-01 00:30:00 Asia/Tokyo", None),
+        ("2026-3-1 x", None),
+        ("2026-02-30", None),
+        ("2026", None),
+        ("2026-03", None),
+        ("2026-03-01 soon", None),
+        ("soon", None),
+    ],
+)
+def test_a_date_is_whole_and_a_moment_falls_on_its_day_there(spark, text, value):
+    assert cast(spark, text, "date", KUALA_LUMPUR) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2026-03-01T00:30:00", "2026-02-28 16:30:00"),
+        ("2026-03-01 00:30:00.123456", "2026-02-28 16:30:00.123456"),
+        ("2026-03-01T00:30:00+08:00", "2026-02-28 16:30:00"),
+        ("2026-03-01T00:30:00Z", "2026-03-01 00:30:00"),
+        ("2026-03-01 00:30:00+0800", "2026-02-28 16:30:00"),
+        ("2026-03-01 00:30:00+08", "2026-02-28 16:30:00"),
+        ("2026-03-01 00:30:00 UTC", "2026-03-01 00:30:00"),
+        ("2026-03-01T10:15", "2026-03-01 02:15:00"),
+        ("2026-03-01", "2026-02-28 16:00:00"),
+        ("2026-03-01 00:30:00 Asia/Tokyo", None),
+        ("10:15:00", None),
+        ("2026", None),
+        ("2026-03", None),
+        ("soon", None),
+    ],
+)
+def test_a_moment_without_an_offset_was_written_there(spark, text, value):
+    assert cast(spark, text, "timestamp", KUALA_LUMPUR) == value
