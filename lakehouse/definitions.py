@@ -51,7 +51,7 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
     return dg.Definitions.merge(computed, *fed, measured, daily, old_runs_definitions(), watched)
 
 
-def execution(settings: Settings) -> dict[str, dict]:
+def execution(settings: Settings) -> dict[str, dict[str, object]]:
     """Return how a run's steps are executed: in its own process, or where a Spark server is shared in several."""
     return {"multiprocess": {}} if settings.spark_remote else {"in_process": {}}
 

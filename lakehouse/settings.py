@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from lakehouse.errors import SettingsError
 
@@ -93,7 +93,7 @@ class Settings:
         java_home = env.get("JAVA_HOME")
         return cls(
             home=_folder("LAKEHOUSE_HOME", env.get("LAKEHOUSE_HOME") or ".lakehouse", _NOT_IN_A_HOME),
-            deployment=deployment,
+            deployment=cast(Deployment, deployment),
             bucket=bucket,
             region=env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or None,
             endpoint_url=env.get("AWS_ENDPOINT_URL") or None,

@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -27,7 +28,7 @@ def test_the_lock_files_have_what_the_project_asks_for():
     ]:
         versions = locked(lock)
         for requirement in map(Requirement, asked):
-            found = versions.get(requirement.name, set())
+            found = versions.get(canonicalize_name(requirement.name), set())
             assert found, f"{requirement.name} is not in {lock}: run `make lock`"
             assert all(version in requirement.specifier for version in found), f"{requirement}: run `make lock`"
 

@@ -24,7 +24,10 @@ def _print_in_utf8() -> None:
     """Print what the locale cannot: as UTF-8 to other programs, as escapes to a terminal."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper) and stream.encoding.lower() != "utf-8":
-            stream.reconfigure(**({"errors": "backslashreplace"} if stream.isatty() else {"encoding": "utf-8"}))
+            if stream.isatty():
+                stream.reconfigure(errors="backslashreplace")
+            else:
+                stream.reconfigure(encoding="utf-8")
 
 
 def _let_go_of_broken_pipe() -> None:

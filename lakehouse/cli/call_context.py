@@ -140,7 +140,7 @@ def command(name: str, **options: Any) -> Callable[[Callable[..., None]], click.
     """Make a command whose function is given the `State` first; `--verbose` is understood behind its name too."""
 
     def decorate(function: Callable[..., None]) -> click.Command:
-        made = click.command(name, **options)(click.pass_obj(function))
+        made: click.Command = click.command(name, **options)(click.pass_obj(function))  # type: ignore[no-untyped-call]
         made.params.append(verbose_option())
         return made
 

@@ -61,11 +61,11 @@ def _there(state: State, names: tuple[str, ...]) -> list[str]:
 
 def _lines(tables: "Iterable[str]", checks: "Iterable[CheckResult]") -> Iterator[str]:
     of_tables: dict[str, list[CheckResult]] = {}
-    for found in checks:
-        of_tables.setdefault(found.table, []).append(found)
-    for table, found in of_tables.items():
-        failed = [one for one in found if not one.passed]
-        held = len(found) - len(failed)
-        yield f"{table}: {held} of {count(len(found), 'check')} {'holds' if held == 1 else 'hold'}"
-        yield from (f"  {one.severity} {one.name}: {one.description}" for one in failed)
+    for check in checks:
+        of_tables.setdefault(check.table, []).append(check)
+    for table, run in of_tables.items():
+        failed = [check for check in run if not check.passed]
+        held = len(run) - len(failed)
+        yield f"{table}: {held} of {count(len(run), 'check')} {'holds' if held == 1 else 'hold'}"
+        yield from (f"  {check.severity} {check.name}: {check.description}" for check in failed)
     yield from (f"{table}: no checks" for table in tables if table not in of_tables)

@@ -221,7 +221,7 @@ def _opened(settings: Settings) -> Catalog | None:
         return None
     described = Catalog.of(settings)
     # It asks ten times otherwise, for half a minute, where nothing answers; PyIceberg hands on the number as it stands.
-    return replace(described, pyiceberg={**described.pyiceberg, "glue.max-retries": 2})
+    return replace(described, pyiceberg={**described.pyiceberg, "glue.max-retries": "2"})
 
 
 def _table_files(settings: Settings) -> Finding:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def feed_asset(
-    feed: Feed, table: IcebergTable, *, automation_condition: dg.AutomationCondition | None = None
+    feed: Feed, table: IcebergTable, *, automation_condition: dg.AutomationCondition[dg.AssetKey] | None = None
 ) -> "Callable[[Callable[[DataFrame], DataFrame]], dg.AssetsDefinition]":
     """Make an asset of a feed; the function is given the delivered rows, and returns them with the `extra` columns."""
 

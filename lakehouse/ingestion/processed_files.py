@@ -28,7 +28,8 @@ def leave(feed: Feed, store: ObjectStore, files: Sequence[StoredObject]) -> None
 def _left(feed: Feed, store: ObjectStore) -> dict[str, str]:
     try:
         with store.open(_note(feed)) as note:
-            return json.loads(note.read())
+            noted: dict[str, str] = json.loads(note.read())
+            return noted
     except FileNotFoundError:
         return {}
 

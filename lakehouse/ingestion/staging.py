@@ -134,9 +134,15 @@ class _Origin:
         import pyarrow as pa
 
         moment = pa.timestamp("us", tz="UTC")
-        delivered = [(name, pa.string()) for name in (*self.feed.column_names, *self.header.added)]
-        stamps = [("_source_file", pa.string()), ("_source_modified_at", moment), ("_source_row", pa.int64())]
-        return pa.schema([*delivered, *stamps, ("_ingested_at", moment)])
+        names = (*self.feed.column_names, *self.header.added)
+        delivered: list[tuple[str, pa.DataType]] = [(name, pa.string()) for name in names]
+        stamps: list[tuple[str, pa.DataType]] = [
+            ("_source_file", pa.string()),
+            ("_source_modified_at", moment),
+            ("_source_row", pa.int64()),
+            ("_ingested_at", moment),
+        ]
+        return pa.schema([*delivered, *stamps])
 
     def stamped(self, batch: "pa.RecordBatch", first_row: int) -> "pa.RecordBatch":
         """Return the rows with all of the feed's columns in its order, and their source."""
@@ -146,7 +152,7 @@ class _Origin:
         made = {
             "_source_file": pa.repeat(pa.scalar(self.source_file, pa.string()), rows),
             "_source_modified_at": pa.repeat(pa.scalar(self.modified_at, pa.timestamp("us", tz="UTC")), rows),
-            "_source_row": pa.arange(first_row, first_row + rows),
+            "_source_row": pa.arange(first_row, first_row + rows),  # type: ignore[attr-defined]  # newer than the stubs
             "_ingested_at": pa.repeat(pa.scalar(self.ingested_at, pa.timestamp("us", tz="UTC")), rows),
         }
         read = dict(zip(batch.schema.names, batch.columns, strict=True)) | made

@@ -1,14 +1,14 @@
 """Many messages as one: how many broke and where, what is alike in one line, with numbers and causes, errors first."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from lakehouse.orchestration.alert_message import Alert, alert_id
+from lakehouse.orchestration.alert_message import Alert, Saying, alert_id
 
 _GROUPS = 10
 _NAMED = 3
-_SAYINGS = {"opened": "broke", "grew": "grew", "repeated": "still broken", "recovered": "over"}
+_SAYINGS: Mapping[Saying, str] = {"opened": "broke", "grew": "grew", "repeated": "still broken", "recovered": "over"}
 _BEFORE = {"recovered": "Over: ", "repeated": "Still: ", "grew": "More: "}
 _MANY = {
     ("check", "warn"): "checks warn",

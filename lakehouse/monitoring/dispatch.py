@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from threading import Lock
 
 from lakehouse.errors import LakehouseError
@@ -76,10 +77,10 @@ class Delivery:
             if parcel is None:
                 return
             if self._send(sink, parcel.alert):
-                self._move(sink.name, lambda queue, alert=parcel.alert: delivered(queue, alert))
+                self._move(sink.name, partial(delivered, alert=parcel.alert))
             else:
                 tried[parcel.alert.alert_id] = parcel.alert.key
-                self._move(sink.name, lambda queue, alert=parcel.alert: refused(queue, alert, datetime.now(UTC)))
+                self._move(sink.name, partial(refused, alert=parcel.alert, now=datetime.now(UTC)))
 
     def _send(self, sink: Sink, alert: Alert) -> bool:
         try:

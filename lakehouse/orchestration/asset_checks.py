@@ -177,7 +177,7 @@ def _counted(result: RuleResult) -> dict[str, Any]:
 def _measured(result: RuleResult) -> dict[str, Any]:
     """Return what a rule measured, and its bounds, as numbers that Dagster plots."""
     rule, value = result.rule, result.value
-    found = {"total_rows": result.total_rows, "note": result.note or None}
+    found: dict[str, Any] = {"total_rows": result.total_rows, "note": result.note or None}
     if value is not None and math.isfinite(value):
         found["value"] = value if isinstance(value, int) and abs(value) < 2**53 else float(value)
     bounds = {"low": rule.bounds.low, "high": rule.bounds.high}

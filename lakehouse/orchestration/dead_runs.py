@@ -48,9 +48,10 @@ def worker_of(instance: "DagsterInstance", run_id: str) -> Process | None:
 
     events = instance.get_records_for_run(run_id, of_type=DagsterEventType.ENGINE_EVENT, limit=20).records
     for record in events:
-        noted = record.event_log_entry.dagster_event.engine_event_data.metadata.get("pid")
+        event = record.event_log_entry.dagster_event
+        noted = event.engine_event_data.metadata.get("pid") if event else None
         if noted is not None:
-            return Process.noted(int(noted.value), record.event_log_entry.timestamp)
+            return Process.noted(int(str(noted.value)), record.event_log_entry.timestamp)
     return None
 
 

@@ -36,7 +36,7 @@ class EventLog(SqliteEventLogStorage):
         self._engines: OrderedDict[str, Engine] = OrderedDict()
         self._using = RLock()
         self._empty, self._empty_mode = b"", 0
-        self._told: tuple[float, tuple, EventRecordsResult] | None = None
+        self._told: tuple[float, tuple[Any, ...], EventRecordsResult] | None = None
         self._has_checks = False
         super().__init__(base_dir, inst_data)
 

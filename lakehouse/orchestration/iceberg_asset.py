@@ -34,7 +34,7 @@ def iceberg_asset(
     *,
     inputs: Mapping[str, Input] | None = None,
     partitions_def: dg.PartitionsDefinition | None = None,
-    automation_condition: dg.AutomationCondition | None = None,
+    automation_condition: dg.AutomationCondition[Any] | None = None,
 ) -> "Callable[[Callable[..., DataFrame]], dg.AssetsDefinition]":
     """Make an asset of the function that computes a table from its inputs.
 

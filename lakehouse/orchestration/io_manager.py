@@ -124,7 +124,7 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         if table is not None and table.overwritten_by:
             return table.overwritten_by
         upstream = context.upstream_output
-        by = upstream.definition_metadata.get(PARTITION_EXPR) if upstream else None
+        by: str | None = upstream.definition_metadata.get(PARTITION_EXPR) if upstream else None
         if by is None:
             raise _no_partition_column(name)
         return by

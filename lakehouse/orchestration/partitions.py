@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
-from typing import Any
+from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 import dagster as dg
@@ -52,8 +52,11 @@ def all_partitions(definition: dg.PartitionsDefinition, *, column: str, column_t
     _check_fit(definition, column, column_type)
     if isinstance(definition, dg.DynamicPartitionsDefinition):
         return None
-    is_time = isinstance(definition, dg.TimeWindowPartitionsDefinition) and column_type != "string"
-    if is_time and not definition.exclusions:
+    if (
+        isinstance(definition, dg.TimeWindowPartitionsDefinition)
+        and not definition.exclusions
+        and column_type != "string"
+    ):
         first, last = definition.get_first_partition_window(), definition.get_last_partition_window()
         if not first or not last:
             return AllPartitions(())
@@ -124,7 +127,9 @@ def _keys_of_moments(
     """Return the keys of the windows that some moments, or any of those of some days of UTC, lie in."""
     first = definition.time_window_for_partition_key(keys[0]).start
     found: set[str] = set()
-    for begin, end in (span_of(value, first) for value in values):
+    for value in values:
+        # Bounds of moments are moments.
+        begin, end = cast(tuple[datetime, datetime], span_of(value, first))
         window = dg.TimeWindow(begin, end)
         found |= {*definition.get_partition_keys_in_time_window(window)}
         if begin >= first:

@@ -89,7 +89,7 @@ def _asset(table: str, step: str, events: Sequence[dg.DagsterEvent]) -> AssetRes
     for event in events:
         if event.is_step_failure and event.step_key == step:
             return _failed(table, event)
-        if event.is_step_materialization and table_name(event.asset_key) == table:
+        if event.is_step_materialization and event.asset_key and table_name(event.asset_key) == table:
             found = event.step_materialization_data.materialization.metadata
             metadata = _plain(found)
             unchanged = metadata.get("iceberg/operation") == "unchanged"
@@ -124,7 +124,7 @@ def _failed_by_itself(event: dg.DagsterEvent) -> bool:
 
 
 def _text(error: Any) -> str:
-    message = told_cause(error).message.strip()
+    message: str = told_cause(error).message.strip()
     if not message.startswith(OURS):
         return plain(message)
     # The text makes the kind of error plain.

@@ -53,7 +53,7 @@ def table_asset(
     metadata: Mapping[str, Any] = MappingProxyType({}),
     implied: Mapping[Rule, Look] = MappingProxyType({}),
     partitions_def: dg.PartitionsDefinition | None = None,
-    automation_condition: dg.AutomationCondition | None = None,
+    automation_condition: dg.AutomationCondition[Any] | None = None,
     freshness_policy: dg.FreshnessPolicy | None = None,
 ) -> dg.AssetsDefinition:
     """Make an asset of a table and of what writes it; its checks can be run alone, and then nothing is written.
@@ -66,7 +66,7 @@ def table_asset(
         metadata=metadata
     )
 
-    def body(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
+    def body(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult[Any]]:
         io, keys = context.resources.io_manager, _partitions(context, partitions_def)
         run = Run(context.run.run_id, anew=not CATCH_UP.items() <= context.run.tags.items())
         if partitions_def and keys:
@@ -107,7 +107,7 @@ def _events(
     written: Written,
     keys: Sequence[str],
     implied: Collection[Rule],
-) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
+) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult[Any]]:
     outcome = written.outcome
     has_sample = any(result.sample for result in outcome.results)
     evaluated = Evaluated.by(outcome, table_of_rows(io.engine.catalog, table, outcome) if has_sample else "")

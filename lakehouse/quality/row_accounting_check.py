@@ -1,5 +1,7 @@
 """The check of a table that no delivered row was lost on the way to it."""
 
+from typing import Any
+
 import dagster as dg
 
 from lakehouse.errors import DeclarationError
@@ -46,7 +48,7 @@ def accounted_check(source: IcebergTable, target: IcebergTable, *, by: str) -> d
         history = read_history(engine, target.name) if engine.catalog.has(target.name) else None
         mine = written_by(history, context.run.run_id)
         stamp = mine.stamp if mine else None
-        if mine and stamp and stamp.read:
+        if history and mine and stamp and stamp.read:
             computed, partitions = stamp.inputs.get(source.name), partitions_of(stamp)
             where, there = partitions.predicate(by), partitions.predicate(target_by)
             read, came = stamp.read.get(source.name), _came(history, mine, source.name)
@@ -86,7 +88,7 @@ def partitions_of(stamp: Stamp) -> Partitions:
 
 def _result(found: Accounted, partitions: tuple[str, ...]) -> dg.AssetCheckResult:
     lost = found.rows["lost"]
-    metadata = {
+    metadata: dict[str, Any] = {
         "failed_rows": lost,
         "total_rows": found.total,
         "threshold": 0.0,

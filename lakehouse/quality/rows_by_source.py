@@ -53,8 +53,8 @@ def _known(target: IcebergTable, rows: "DataFrame") -> "DataFrame":
 
 def _key(target: IcebergTable) -> tuple[str, ...]:
     if target.versions:
-        return target.versions.of
-    return target.write.on if isinstance(target.write, Merge) else ()
+        return tuple(target.versions.of)
+    return tuple(target.write.on) if isinstance(target.write, Merge) else ()
 
 
 def _typed(target: IcebergTable, name: str, found: str) -> str:

@@ -109,7 +109,8 @@ def _use(file: Path) -> str:
 
 def _noted(file: Path) -> dict[str, str]:
     try:
-        return json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
+        noted: dict[str, str] = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
+        return noted
     except (OSError, ValueError):
         return {}
 

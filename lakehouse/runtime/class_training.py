@@ -46,7 +46,8 @@ def train(settings: Settings, java_options: list[str]) -> str:
         write(engine, _DELIVERED, lambda rows=rows: session.createDataFrame(rows, "id string, name string"))
         write(engine, _MERGED, lambda delivered: delivered, {"delivered": incremental(_DELIVERED.name)})
     session.table(catalog.sql_name(_MERGED.name)).orderBy("id").collect()
-    class_path = session._jvm.java.lang.System.getProperty("java.class.path")
+    assert session._jvm is not None
+    class_path: str = session._jvm.java.lang.System.getProperty("java.class.path")
     close_jvm()
     return class_path
 

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from subprocess import STDOUT
 from threading import RLock, current_thread, main_thread
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from lakehouse.errors import SetupError
 from lakehouse.iceberg.metadata.catalog import Catalog
@@ -182,14 +182,17 @@ def _first(settings: Settings, java_options: Sequence[str] | None) -> "SparkSess
     if settings.spark_remote:
         return _impatient(LazyPySparkResource(spark_config=configuration).spark_session)
     _start_jvm(settings, configuration, java_options)
-    return LazyPySparkResource(spark_config=configuration).spark_session
+    session: SparkSession = LazyPySparkResource(spark_config=configuration).spark_session
+    return session
 
 
 def _impatient(session: "SparkSession") -> "SparkSession":
     """Let a client give up on a server that is gone after a quarter of a minute; by itself it does after ten."""
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
-    session.client.set_retry_policies([DefaultPolicy(max_retries=_CONNECT_RETRIES)])
+    # Only a session of Connect has a client, and the class of both is one to mypy.
+    client = cast(Any, session).client
+    client.set_retry_policies([DefaultPolicy(max_retries=_CONNECT_RETRIES)])
     return session
 
 
@@ -197,7 +200,7 @@ def _another(settings: Settings) -> "SparkSession":
     from pyspark.sql import SparkSession
 
     if settings.spark_remote:
-        return _impatient(SparkSession.builder.config(map=session_configuration(settings)).create())
+        return _impatient(SparkSession.builder.config(map={**session_configuration(settings)}).create())
     return next(iter(_sessions.values())).newSession()
 
 
@@ -219,7 +222,7 @@ def _start_jvm(settings: Settings, configuration: dict[str, str], java_options: 
     started_at = log_size(settings)
     try:
         with open_log(settings) as output:
-            gateway = launch_gateway(conf, {"stdout": output, "stderr": STDOUT})
+            gateway = launch_gateway(conf, {"stdout": output, "stderr": STDOUT})  # type: ignore[no-untyped-call]  # PySpark
     except PySparkRuntimeError as error:
         raise SetupError(
             f"The JVM of Spark did not start: {last_words(settings, started_at)}",

@@ -149,4 +149,5 @@ def _note(settings: Settings) -> Path:
 
 def _free_port() -> int:
     with closing(socket.create_server(("127.0.0.1", 0))) as probe:
-        return probe.getsockname()[1]
+        port: int = probe.getsockname()[1]
+        return port

@@ -216,7 +216,7 @@ class LocalObjectStore:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             raise FileNotFoundError(f"{path} is no file")
-        return os.fdopen(descriptor, "rb", buffering=0)  # type: ignore[return-value]
+        return os.fdopen(descriptor, "rb", buffering=0)
 
     def move(self, seen: StoredObject, key: str) -> bool:
         """Rename a file that is still as it was seen; copied first where the inbox is on another disk."""

@@ -159,4 +159,4 @@ def _seen(key: str, modified_at: datetime, size_bytes: int, etag: str) -> Stored
 
 
 def _code(error: Any) -> str:
-    return error.response["Error"]["Code"]
+    return str(error.response["Error"]["Code"])

@@ -31,7 +31,7 @@ class Column:
     doc: str = ""
     personal: bool = False
     required: bool = False
-    formerly: tuple[str, ...] = ()
+    formerly: Sequence[str] = ()
     measured: bool = False
 
     def __post_init__(self) -> None:
@@ -52,7 +52,7 @@ class Append:
     `once_by=()` says that each run adds its rows, and is for what is computed from no other table.
     """
 
-    once_by: tuple[str, ...] | None = None
+    once_by: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ class Merge:
     are not looked into.
     """
 
-    on: tuple[str, ...]
+    on: Sequence[str]
     stamp: str | None = None
-    near: tuple[str, ...] = ()
+    near: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "on", (self.on,) if isinstance(self.on, str) else tuple(self.on))
@@ -101,8 +101,8 @@ class Versions:
     any. A merged table keeps the newest whatever comes later; what overwrites partitions asks `newest_accepted`.
     """
 
-    of: tuple[str, ...]
-    newest: tuple[str, ...]
+    of: Sequence[str]
+    newest: Sequence[str]
     may_leave_out: bool = field(default=False, repr=False)
     """The function leaves rows out on purpose: `every_row_is_accounted_for` counts them, and does not fail for them."""
 

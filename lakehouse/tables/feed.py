@@ -73,26 +73,30 @@ class Feed:
     """When the schedule looks, as a cron expression in the feed's time zone."""
 
     def __post_init__(self) -> None:
-        columns = (FeedColumn(column) if isinstance(column, str) else column for column in self.columns)
-        object.__setattr__(self, "columns", tuple(columns))
+        object.__setattr__(self, "columns", self.declared_columns)
         formats = (self.formats,) if isinstance(self.formats, str) else self.formats
         object.__setattr__(self, "formats", tuple(formats))
         _check(self)
 
     @cached_property
+    def declared_columns(self) -> tuple[FeedColumn, ...]:
+        """The columns, those that were given as a plain name too."""
+        return tuple(FeedColumn(column) if isinstance(column, str) else column for column in self.columns)
+
+    @cached_property
     def column_names(self) -> tuple[str, ...]:
         """Declared names, in order."""
-        return tuple(column.name for column in self.columns)
+        return tuple(column.name for column in self.declared_columns)
 
     @cached_property
     def required_names(self) -> frozenset[str]:
         """What each file must have."""
-        return frozenset(column.name for column in self.columns if not column.optional)
+        return frozenset(column.name for column in self.declared_columns if not column.optional)
 
     @property
     def has_personal_columns(self) -> bool:
         """Whether its files identify people, so that nothing undeclared in them may be shown."""
-        return self.subject is not None or any(column.personal for column in self.columns)
+        return self.subject is not None or any(column.personal for column in self.declared_columns)
 
     @property
     def zone(self) -> ZoneInfo:
@@ -123,7 +127,7 @@ def bronze_table(feed: Feed, comment: str, *, extra: Sequence[Column] = (), **de
     :param extra: columns that the asset computes, between the delivered ones and those of the source.
     :param declaration: anything else that `IcebergTable` takes, such as `partitioning`, `owner` or `upkeep`.
     """
-    delivered = (Column(column.name, "string", column.doc, personal=column.personal) for column in feed.columns)
+    delivered = (Column(one.name, "string", one.doc, personal=one.personal) for one in feed.declared_columns)
     return IcebergTable(
         name=feed.table,
         comment=comment,

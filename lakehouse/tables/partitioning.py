@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 from lakehouse.errors import DeclarationError
 from lakehouse.tables.quoting import identifier
@@ -47,13 +47,13 @@ class PartitionField:
         name, first, second = call[1].lower(), call[2], call[3]
         name = _TIME.get(name, name)
         if second is None and name in ("identity", *_TIME.values()):
-            return cls(name, first)
+            return cls(cast(Transform, name), first)
         if second is None or name not in ("bucket", "truncate"):
             raise _unknown(text)
         width, column = (first, second) if first.isdigit() else (second, first)
         if not width.isdigit() or int(width) < 1 or column.isdigit():
             raise _unknown(text)
-        return cls(name, column, int(width))
+        return cls(cast(Transform, name), column, int(width))
 
     @classmethod
     def of_metadata(cls, transform: str, column: str) -> "PartitionField | None":

@@ -4,7 +4,7 @@ Aliases are resolved (`integer` is `int`, `long` is `bigint`), so that equal typ
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lakehouse.errors import DeclarationError
@@ -136,13 +136,14 @@ class _Tokens:
         word = _ALIASES.get(word, word)
         if word in _PRIMITIVES:
             return Primitive(word)
-        reader = {
+        readers: dict[str, Callable[[], ColumnType]] = {
             "decimal": self._decimal,
             "numeric": self._decimal,
             "array": self._array,
             "map": self._map,
             "struct": self._struct,
-        }.get(word)
+        }
+        reader = readers.get(word)
         if reader is None:
             raise self._error()
         return reader()

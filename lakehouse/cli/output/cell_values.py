@@ -33,17 +33,18 @@ def column(name: str, kind: "DataType") -> Column:
 
 def json_value(value: Any, kind: "DataType") -> Any:
     """Return what a value of a Spark row is in JSON."""
+    from pyspark.sql.types import ArrayType, MapType, StructType, TimestampType
+
     if value is None:
         return None
-    name = kind.typeName()
-    if name == "timestamp":
+    if isinstance(kind, TimestampType):
         # Spark hands moments over in this machine's time zone, without saying so.
         return utc_text(value.astimezone(UTC))
-    if name == "array":
+    if isinstance(kind, ArrayType):
         return [json_value(item, kind.elementType) for item in value]
-    if name == "map":
+    if isinstance(kind, MapType):
         return {json_text(key, kind.keyType): json_value(item, kind.valueType) for key, item in value.items()}
-    if name == "struct":
+    if isinstance(kind, StructType):
         return {field.name: json_value(value[at], field.dataType) for at, field in enumerate(kind.fields)}
     return plain_json(value)
 

@@ -86,9 +86,9 @@ def plan_diff(
 def declared_key(table: IcebergTable) -> tuple[str, ...]:
     """Return what identifies a row by a table's declaration: the key of its merge, versions or uniqueness; or none."""
     if isinstance(table.write, Merge):
-        return table.write.on
+        return tuple(table.write.on)
     if table.versions:
-        return table.versions.of
+        return tuple(table.versions.of)
     return next((tuple(rule.unique_on) for rule in table.rules if rule.unique_on), ())
 
 

@@ -1,6 +1,6 @@
 """Where the rows of two snapshots can differ: the files that only one of them has, and the partitions of these."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -157,4 +157,4 @@ def _year(value: int) -> Moments:
     return datetime(1970 + value, 1, 1, tzinfo=UTC), datetime(1971 + value, 1, 1, tzinfo=UTC)
 
 
-_SPANS = {"day": _day, "hour": _hour, "month": _month, "year": _year}
+_SPANS: dict[str, Callable[[Any], Moments]] = {"day": _day, "hour": _hour, "month": _month, "year": _year}

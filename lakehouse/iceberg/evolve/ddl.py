@@ -23,6 +23,7 @@ from lakehouse.iceberg.evolve.steps import (
     WidenColumn,
 )
 from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.tables.partitioning import PartitionField
 from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import Column, IcebergTable
 
@@ -103,11 +104,11 @@ def _column_clause(step: Step) -> str:
 
 def _layout_clauses(step: Step) -> list[str]:
     match step:
-        case ChangePartitioning(old=old, new=None):
+        case ChangePartitioning(old=PartitionField() as old, new=None):
             return [f"DROP PARTITION FIELD {old.sql}"]
-        case ChangePartitioning(old=None, new=new):
+        case ChangePartitioning(old=None, new=PartitionField() as new):
             return [f"ADD PARTITION FIELD {new.sql}"]
-        case ChangePartitioning(old=old, new=new):
+        case ChangePartitioning(old=PartitionField() as old, new=PartitionField() as new):
             return [f"REPLACE PARTITION FIELD {old.sql} WITH {new.sql}"]
         case ChangeSortOrder():
             return _sort_clauses(step)

@@ -27,7 +27,7 @@ def renamed_columns(table: IcebergTable, state: TableState) -> dict[str, str]:
 def wanted_columns(table: IcebergTable) -> list[Wanted]:
     """Return the declared columns of a table."""
     return [
-        Wanted(column.name, parse(column.type), column.doc, column.required, column.formerly)
+        Wanted(column.name, parse(column.type), column.doc, column.required, tuple(column.formerly))
         for column in table.columns
     ]
 

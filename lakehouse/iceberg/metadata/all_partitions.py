@@ -78,10 +78,12 @@ def span_of(value: Any, bound: Bound) -> Span:
 def parts_within(value: Any, spans: Iterable[Span]) -> list[Span]:
     """Return the parts of what a value stands for that lie in some spans, which neither touch nor overlap."""
     found: list[Span] = []
-    for low, high in spans:
+    # What is compared is all of the type of one column.
+    bounds: Iterable[tuple[Any, Any]] = spans
+    for low, high in bounds:
         begin, end = span_of(value, low)
-        if begin < high and low < end:  # type: ignore[operator]
-            found.append((max(begin, low), min(end, high)))  # type: ignore[type-var]
+        if begin < high and low < end:
+            found.append((max(begin, low), min(end, high)))
     return found
 
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 PREFIX = "lakehouse."
 TAKES_OUT = f"{PREFIX}takes-out"
@@ -62,7 +62,7 @@ class Stamp:
         if kind not in get_args(Kind):
             return None
         return cls(
-            kind=kind,
+            kind=cast(Kind, kind),
             write_id=summary.get(f"{PREFIX}write-id", ""),
             run_id=summary.get(f"{PREFIX}run-id", ""),
             partitions=tuple(json.loads(summary.get(f"{PREFIX}partitions") or "[]")),

@@ -94,7 +94,7 @@ def history(engine: Engine, table: str) -> list[HistoryEntry]:
 
 def partitions(engine: Engine, table: str) -> list[Partition]:
     """Return the partitions of the current snapshot; an unpartitioned table with files has one, of no values."""
-    grouped: dict[tuple, list[TableFile]] = {}
+    grouped: dict[tuple[Any, ...], list[TableFile]] = {}
     for file in files(engine, table):
         grouped.setdefault(tuple(file.partition.items()), []).append(file)
     return [_partition(members) for members in grouped.values()]

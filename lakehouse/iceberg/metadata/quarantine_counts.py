@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,13 +33,15 @@ def quarantined_rows(table: "Table", since: datetime | None) -> QuarantinedRows:
 
     :param since: the moment after which a row is new; None where all are.
     """
+    import pyarrow.compute as pc
+
     by_rule: Counter[str] = Counter()
     newest: Counter[str] = Counter()
     newest_at: datetime | None = None
     rows = new_rows = 0
     for batch in table.scan(selected_fields=_READ).to_arrow_batch_reader():
         rows += batch.num_rows
-        by_rule.update(_counts(batch.column("_reasons").flatten()))
+        by_rule.update(_counts(pc.list_flatten(batch.column("_reasons"))))
         new_rows += batch.num_rows if since is None else _later(batch, since).num_rows
         at = _latest(batch)
         if at is not None and (newest_at is None or at > newest_at):
@@ -52,20 +54,33 @@ def quarantined_rows(table: "Table", since: datetime | None) -> QuarantinedRows:
 def _latest(batch: "pa.RecordBatch") -> datetime | None:
     import pyarrow.compute as pc
 
-    return pc.max(batch.column("_quarantined_at")).as_py()
+    latest: datetime | None = pc.max(batch.column("_quarantined_at")).as_py()
+    return latest
 
 
 def _later(batch: "pa.RecordBatch", moment: datetime) -> "pa.RecordBatch":
     import pyarrow.compute as pc
 
-    return batch.filter(pc.greater(batch.column("_quarantined_at"), moment))
+    return batch.filter(pc.greater(batch.column("_quarantined_at"), _scalar(batch, moment)))
 
 
 def _of(batch: "pa.RecordBatch", moment: datetime) -> "pa.RecordBatch":
     import pyarrow.compute as pc
 
-    return batch.filter(pc.equal(batch.column("_quarantined_at"), moment))
+    return batch.filter(pc.equal(batch.column("_quarantined_at"), _scalar(batch, moment)))
 
 
-def _counts(values: "pa.Array") -> Counter[str]:
-    return Counter({str(found["values"]): found["counts"] for found in values.value_counts().to_pylist()})
+def _scalar(batch: "pa.RecordBatch", moment: datetime) -> "pa.Scalar[Any]":
+    import pyarrow as pa
+
+    scalar: pa.Scalar[Any] = pa.scalar(moment, batch.column("_quarantined_at").type)
+    return scalar
+
+
+def _counts(values: "pa.Array[Any]") -> Counter[str]:
+    import pyarrow.compute as pc
+
+    counted = pc.value_counts(values)
+    return Counter(
+        dict(zip(map(str, counted.field("values").to_pylist()), counted.field("counts").to_pylist(), strict=True))
+    )

@@ -72,10 +72,10 @@ def _bounds(files: "list[DataFile]", field_id: int, column_type: str) -> tuple[i
     if kind not in _BYTE_ORDERS:
         return None
     filled = [file for file in files if (file.null_value_counts or {}).get(field_id) != file.record_count]
-    lower = [(file.lower_bounds or {}).get(field_id) for file in filled]
-    upper = [(file.upper_bounds or {}).get(field_id) for file in filled]
-    if not filled or None in lower or None in upper:
+    lower = [low for file in filled if (low := (file.lower_bounds or {}).get(field_id)) is not None]
+    upper = [high for file in filled if (high := (file.upper_bounds or {}).get(field_id)) is not None]
+    if not filled or len(lower) < len(filled) or len(upper) < len(filled):
         return None
     # A file written before its column was widened has the bounds in fewer bytes.
-    lows, highs = ([int.from_bytes(one, _BYTE_ORDERS[kind], signed=True) for one in ends] for ends in (lower, upper))
+    lows, highs = ([int.from_bytes(end, _BYTE_ORDERS[kind], signed=True) for end in ends] for ends in (lower, upper))
     return min(lows), max(highs)

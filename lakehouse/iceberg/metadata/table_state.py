@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import TableNotFound
 from lakehouse.iceberg.metadata.engine import Engine
@@ -136,13 +136,13 @@ def _column_names(schema: "Schema") -> dict[int, str]:
     return index_name_by_id(schema)
 
 
-def _partition_fields(specs: Iterable, names: Mapping[int, str]) -> tuple[PartitionField, ...]:
+def _partition_fields(specs: Iterable[Any], names: Mapping[int, str]) -> tuple[PartitionField, ...]:
     fields = (field for spec in specs for field in spec.fields)
     parsed = (_transformed(str(field.transform), field.source_id, names) for field in fields)
     return tuple(dict.fromkeys(field for field in parsed if field is not None))
 
 
-def _sort_fields(fields: Iterable, names: Mapping[int, str]) -> tuple[SortField, ...]:
+def _sort_fields(fields: Iterable[Any], names: Mapping[int, str]) -> tuple[SortField, ...]:
     return tuple(
         SortField(term, field.direction.name == "DESC", field.null_order.name == "NULLS_FIRST")
         for field in fields

@@ -13,9 +13,9 @@ Span = tuple[Bound, Bound]
 def joined(spans: Iterable[Span]) -> list[Span]:
     """Return the spans in order, those that touch or overlap made one."""
     found: list[Span] = []
-    for low, high in sorted(spans):  # type: ignore[type-var]
+    for low, high in sorted(spans):
         if found and low <= found[-1][1]:  # type: ignore[operator]
-            found[-1] = (found[-1][0], max(high, found[-1][1]))  # type: ignore[type-var]
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
         else:
             found.append((low, high))
     return found

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from lakehouse.iceberg.metadata.all_partitions import AllPartitions, parts_within, span_of
 from lakehouse.iceberg.metadata.value_ranges import Bound, Span, joined, within
@@ -43,9 +44,9 @@ class Partitions:
             return value is not None and str(value) in self.values
         every = self.every.spans if self.every else [span_of(value, self.ranges[0][0])]
         asked = parts_within(value, every)
-        return bool(asked) and all(
-            any(low <= part[0] and part[1] <= high for low, high in self.spans) for part in asked
-        )  # type: ignore[operator]
+        # The bounds of one column are all of one type.
+        spans: list[tuple[Any, Any]] = [*self.spans]
+        return bool(asked) and all(any(low <= part[0] and part[1] <= high for low, high in spans) for part in asked)
 
     def touches(self, value: Bound | str | None) -> bool:
         """Whether a value lies in one of these partitions, a day with any of its moments."""

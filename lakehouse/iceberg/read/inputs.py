@@ -224,8 +224,9 @@ def _narrowed(given: Input, run: Run, places: Collection[Any] | None) -> str | N
     if not given.outside:
         return run.partitions.predicate(given.by)
     outside = run.partitions.outside(given.by)
-    is_met = given.mode == "standing" and places is not None
-    return f"({outside} AND {among(given.by, places)})" if is_met else outside
+    if given.mode != "standing" or places is None:
+        return outside
+    return f"({outside} AND {among(given.by, places)})"
 
 
 def _pin_one(source: History, given: Input, marks: History | None) -> Pin:
@@ -261,7 +262,7 @@ def _resolve(source: History, given: Input) -> int:
             known = ", ".join(sorted(source.refs)) or "none"
             raise SnapshotNotFound(f"{given.table} has no tag or branch {given.tag!r}; it has {known}.")
         return source.refs[given.tag]
-    if given.snapshot_id not in source.snapshots:
+    if given.snapshot_id is None or given.snapshot_id not in source.snapshots:
         raise SnapshotNotFound(
             f"{given.table} has no snapshot {given.snapshot_id}; it keeps {len(source.snapshots)} snapshots.",
             next_step="It may have expired; the history table lists those that are kept.",

@@ -92,7 +92,7 @@ def judge_by_metadata(
     outside = total = 0
     for name, column in sources.items():
         since, history = target.watermark(name), read_history(engine, name)
-        if since in history.snapshots:
+        if since is not None and since in history.snapshots:
             values = outside_values(engine.catalog.load(name), since, column, every)
             outside += sum(rows for value, rows in values.items() if not every.has(value))
             total += history.snapshots[since].rows

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import DataScan, FileScanTask, Table
 
 
-def first_rows(engine: Engine, table: IcebergTable, snapshot_id: int | None, limit: int) -> list[Mapping[str, Any]]:
+def first_rows(engine: Engine, table: IcebergTable, snapshot_id: int | None, limit: int) -> list[dict[str, Any]]:
     """Return some rows of a snapshot, those that it added before others; redacted, no JVM.
 
     It reads no more files than it takes, most often one. Only declared columns are read: of others nobody knows whether
@@ -22,7 +22,7 @@ def first_rows(engine: Engine, table: IcebergTable, snapshot_id: int | None, lim
     there = {field.name for field in loaded.schema().fields}
     columns = tuple(name for name in table.column_names if name in there)
     looked_at = COUNTED_ROWS if table.holds_personal_data else limit
-    found: list[dict[str, Any]] = []
+    found: list[Mapping[str, Any]] = []
     for rows in _rows(loaded, loaded.scan(snapshot_id=snapshot_id, selected_fields=columns, limit=looked_at)):
         found += rows
         if len(found) >= limit:

@@ -120,12 +120,12 @@ def _rows_of_delivery(engine: Engine, history: History, left: TakenOut, commit: 
     """Return the rows of a delivery that the table was computed from; those that it had not seen are none of its."""
     at = left.since if left.since in history.snapshots else commit.parent_id
     its = RejectedDelivery(commit.summary[_FILE], commit.summary[_SHA256])
-    return None if at not in history.snapshots else _as_now(engine, left, at, its.predicate)
+    return None if at is None or at not in history.snapshots else _as_now(engine, left, at, its.predicate)
 
 
 def _difference(engine: Engine, history: History, left: TakenOut, commit: Snapshot) -> "DataFrame | None":
     """Return the rows that a commit replaced or deleted."""
-    if commit.parent_id not in history.snapshots:
+    if commit.parent_id is None or commit.parent_id not in history.snapshots:
         return None
     before, after = (_as_now(engine, left, at) for at in (commit.parent_id, commit.snapshot_id))
     whole = "sha2(to_json(struct(*), map('ignoreNullFields', 'false')), 256) AS __row"

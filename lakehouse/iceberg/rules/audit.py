@@ -102,7 +102,7 @@ def _sampled(
     broken = {
         found.rule.name: table.broken_by(found.rule) for found in results if found.rule.is_row_rule and not found.passed
     }
-    samples: dict[str, tuple] = samples_of(engine, table, rows, broken, failed, ["*"])
+    samples: dict[str, tuple[Mapping[str, Any], ...]] = samples_of(engine, table, rows, broken, failed, ["*"])
     samples |= {name: sample_of(engine, table, key.broken_rows(rows)) for name, key in keyed.items() if name in failed}
     return [replace(result, sample=samples.get(result.rule.name, ())) for result in results]
 
@@ -156,7 +156,7 @@ def samples_of(
     """
     if not broken:
         return {}
-    found: dict[str, list] = {}
+    found: dict[str, list[Row]] = {}
     for row in _met(rows, broken, terms).limit(COUNTED_ROWS).collect():
         for name in row[_OF]:
             found.setdefault(name, []).append(row)
@@ -174,10 +174,10 @@ def _met(rows: "DataFrame", broken: Mapping[str, str], terms: Sequence[str]) -> 
     return rows.where(any_of).selectExpr(*terms, f"array_compact(array({names})) AS {_OF}")
 
 
-def _rare(met: "DataFrame") -> dict[str, list]:
+def _rare(met: "DataFrame") -> "dict[str, list[Row]]":
     each = met.withColumn(_OF, _explode(_OF))
     ranked = each.selectExpr("*", f"row_number() OVER (PARTITION BY {_OF} ORDER BY {_OF}) AS {_RANK}")
-    found: dict[str, list] = {}
+    found: dict[str, list[Row]] = {}
     for row in ranked.where(f"{_RANK} <= {SAMPLE_ROWS}").drop(_RANK).collect():
         found.setdefault(row[_OF], []).append(row)
     return found

@@ -10,7 +10,7 @@ from lakehouse.iceberg.metadata.write_result import Pin, RuleResult
 from lakehouse.iceberg.read.inputs import read
 from lakehouse.iceberg.rules.audit import audit
 from lakehouse.iceberg.rules.metadata_rules import judge_metadata
-from lakehouse.iceberg.rules.reconciliation import comparing, reconcile
+from lakehouse.iceberg.rules.reconciliation import compared_tables, reconcile
 from lakehouse.tables.measures import Difference
 from lakehouse.tables.table import IcebergTable
 
@@ -38,7 +38,7 @@ def evaluate(
         where = within_partitions(partitions, table.overwritten_by)
         rows = read(engine, Pin(table.name, snapshot.snapshot_id), where)
         results += audit(engine, table, rows, asked).results
-    marks = {rule.measure.table: _computed_from(engine, history, rule.measure.table) for rule in comparing(table)}
+    marks = {other: _computed_from(engine, history, other) for other in compared_tables(table)}
     compared = reconcile(engine, table, snapshot, marks, partitions)
     return _in_order(table, [*results, *(_settled(engine, marks, result) for result in compared)])
 

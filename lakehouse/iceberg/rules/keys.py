@@ -86,7 +86,7 @@ _REPEATS = "CASE WHEN standing > added THEN added ELSE added - 1 END"
 
 def key_bounds(keyed: Sequence[KeyRule]) -> dict[str, str]:
     """Return the SQL aggregates of the least and greatest key that is looked for among other rows."""
-    bounds = {}
+    bounds: dict[str, str] = {}
     for key in keyed:
         column, name = identifier(key.columns[0]), key.rule.name
         bounds |= {f"__low_{name}": f"min({column})", f"__high_{name}": f"max({column})"}

@@ -60,7 +60,7 @@ def reconcile(
     """
     by = table.overwritten_by
     where = within_partitions(partitions, by)
-    rules = comparing(table)
+    rules = [rule for rule in table.rules if isinstance(rule.measure, Difference)]
     sides = []
     for rule in rules:
         assert isinstance(rule.measure, Difference)
@@ -81,9 +81,9 @@ def _there(
     return _Figure(f"{name} there", measure.there, measure.table, state, where)
 
 
-def comparing(table: IcebergTable) -> list[Rule]:
-    """Return the rules that compare a table with another one."""
-    return [rule for rule in table.rules if isinstance(rule.measure, Difference)]
+def compared_tables(table: IcebergTable) -> list[str]:
+    """Return the tables that the rules of a table compare it with."""
+    return [rule.measure.table for rule in table.rules if isinstance(rule.measure, Difference)]
 
 
 def _values(engine: Engine, figures: Sequence[_Figure]) -> dict[str, Decimal]:

@@ -36,7 +36,8 @@ def join_files(loaded: "Table", table: IcebergTable, column: str, since: datetim
     """
     from pyiceberg.expressions import GreaterThanOrEqual
 
-    recent = GreaterThanOrEqual(column, since.isoformat())
+    # mypy takes pydantic's fields for the arguments, and not PyIceberg's own constructor.
+    recent = GreaterThanOrEqual(column, since.isoformat())  # type: ignore[call-arg,arg-type]
     stamp = Stamp("upkeep", new_write_id(), declaration=table.declaration_hash)
     rows = loaded.scan(row_filter=recent).to_arrow()
     loaded.overwrite(rows, overwrite_filter=recent, snapshot_properties=stamp.to_summary())

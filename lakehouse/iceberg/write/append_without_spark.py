@@ -80,7 +80,9 @@ def has_run(loaded: "Table", run_id: str, since: datetime) -> bool:
         return False
     from pyiceberg.expressions import EqualTo
 
-    found = loaded.scan(row_filter=EqualTo("run_id", run_id), selected_fields=("run_id",), limit=1)
+    # mypy takes pydantic's fields for the arguments, and not PyIceberg's own constructor.
+    of_run = EqualTo("run_id", run_id)  # type: ignore[call-arg,arg-type]
+    found = loaded.scan(row_filter=of_run, selected_fields=("run_id",), limit=1)
     return found.to_arrow().num_rows > 0
 
 

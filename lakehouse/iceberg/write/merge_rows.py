@@ -207,11 +207,10 @@ def _with_repeated_keys(
     attempt: Attempt, mode: Merge, candidate: Candidate, compared: "DataFrame", results: list[RuleResult], repeated: int
 ) -> list[RuleResult]:
     """Say that two rows have one key: a merge cannot tell which one shall win, whatever the rules are."""
+    key = tuple(mode.on)
     rule = next(
         (rule for rule in attempt.table.rules if _is_key(rule, mode) and rule.on_failure == "block"),
-        Rule(
-            "unique_merge_key", f"{', '.join(mode.on)} is unique in what is merged", mode.on, "block", unique_on=mode.on
-        ),
+        Rule("unique_merge_key", f"{', '.join(key)} is unique in what is merged", key, "block", unique_on=key),
     )
     rows = candidate.accepted(compared)
     sample = sample_of(attempt.engine, attempt.table, KeyRule(rule).broken_rows(rows))

@@ -13,6 +13,7 @@ from lakehouse.tables.table import IcebergTable, Merge
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructField
 
 SOURCE_COLUMNS = ("_source_file", "_source_sha256", "_source_row")
 ROW_KEY_OF_SOURCE = f"sha2(concat_ws('|', {', '.join(SOURCE_COLUMNS)}), 256)"
@@ -49,7 +50,7 @@ class Candidate:
 
     def _broken_sql(self, rule: Rule) -> str:
         column = rule.columns[0] if rule.castable_as else None
-        if column not in self.delivered:
+        if column is None or column not in self.delivered:
             return self.table.broken_by(rule)
         if self.table.casting_rules[column] is rule:
             # The cast was made already, and is not made once more: it lost what is NULL now.
@@ -206,7 +207,7 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> Candidate:
     return Candidate(table, frame.selectExpr(*selected, *extra, *raw), delivered)
 
 
-def _known_fields(table: IcebergTable, frame: "DataFrame") -> list:
+def _known_fields(table: IcebergTable, frame: "DataFrame") -> "list[StructField]":
     # A column of NULLs alone has no type yet (`void`), and takes the declared one.
     return [
         field

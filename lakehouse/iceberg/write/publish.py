@@ -23,6 +23,7 @@ def publish(attempt: Attempt, results: Sequence[RuleResult], quarantined: Quaran
     history = attempt.history()
     head = history.refs.get(attempt.branch)
     commits = _own_commits(history, attempt, head)
+    assert head is not None
     published = Published(
         table=attempt.table.name,
         write_id=attempt.write_id,

@@ -38,12 +38,12 @@ class Split:
     @property
     def count(self) -> int:
         """How many rows were given."""
-        return self.found[TOTAL]
+        return int(self.found[TOTAL])
 
     @property
     def refused_count(self) -> int:
         """How many of them go to the quarantine."""
-        return self.found[REFUSED]
+        return int(self.found[REFUSED])
 
 
 def split_rows(candidate: Candidate, rows: "DataFrame", found: Mapping[str, Any]) -> Split:

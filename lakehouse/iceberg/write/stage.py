@@ -1,6 +1,6 @@
 """How rows are put on a write's branch: one function for each way to change a table."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -107,7 +107,7 @@ def with_properties(spark: "SparkSession", properties: Mapping[str, str]) -> Ite
                 spark.conf.unset(key)
 
 
-def _commit(attempt: Attempt, action) -> None:  # noqa: ANN001
+def _commit(attempt: Attempt, action: Callable[[], object]) -> None:
     """Commit to the branch; a commit whose outcome is unknown is looked up by its write id, never repeated blindly."""
     before = attempt.history().refs.get(attempt.branch)
     try:

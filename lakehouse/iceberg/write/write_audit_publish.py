@@ -16,7 +16,7 @@ from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import Outcome, Pin, Published, Refused, Unchanged
+from lakehouse.iceberg.metadata.write_result import Outcome, Pin, Refused, Unchanged
 from lakehouse.iceberg.read.inputs import SINCE, Input, pin, read_inputs, read_since
 from lakehouse.iceberg.read.rows_outside_partitions import LeftOut, find_left_out, stamped, was_left_out
 from lakehouse.iceberg.read.scanned_files import with_scanned
@@ -50,7 +50,7 @@ def write(
     run: Run | None = None,
     *,
     arriving: Sequence[tuple[Any, ...]] | None = None,
-) -> Published | Refused | Unchanged:
+) -> Outcome:
     """Compute a table and publish the result, once its rules hold; creates and evolves the table first.
 
     :param compute: called with the pinned frame of each input by name; called again, from fresh pins, on a conflict.

@@ -91,7 +91,8 @@ class RowReader:
         tail = "\n" + ",".join([mark] * len(self.header.names)) + "\n"
         parsed = ParsedBytes(self._head, self._text, tail.encode(), ahead)
         return csv.open_csv(
-            pa.PythonFile(parsed, mode="r"),
+            # pyarrow reads its own files too, and any object with `read`; its stubs know neither.
+            pa.PythonFile(parsed, mode="r"),  # type: ignore[arg-type]
             read_options=csv.ReadOptions(block_size=self._block_bytes, use_threads=self._use_threads),
             parse_options=csv.ParseOptions(newlines_in_values=True),
             convert_options=csv.ConvertOptions(

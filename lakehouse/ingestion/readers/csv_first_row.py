@@ -80,7 +80,8 @@ def _parsed(row: str) -> tuple[str, ...]:
     block = BOM + f"{row}\n".encode()
     try:
         reader = csv.open_csv(
-            pa.BufferReader(block),
+            # The stubs do not know that pyarrow reads its own files too.
+            pa.BufferReader(block),  # type: ignore[arg-type]
             read_options=csv.ReadOptions(block_size=len(block), use_threads=False),
             parse_options=csv.ParseOptions(newlines_in_values=True),
         )

@@ -6,7 +6,7 @@ What a rule said of a refused candidate is left out: that the table is held back
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from shlex import quote
-from typing import Any
+from typing import Any, TypeGuard
 
 import dagster as dg
 from dagster import AssetCheckEvaluation, AssetCheckKey
@@ -93,9 +93,13 @@ def _latest(lookout: Lookout) -> Mapping[AssetCheckKey, Any]:
 def _events(lookout: Lookout, key: AssetCheckKey) -> list[Any]:
     """Return the last evaluations of a check, the newest first."""
     records = lookout.instance.event_log_storage.get_asset_check_execution_history(key, limit=_LOOKED_BACK)
-    # Of a check that was planned and never evaluated, the event is that of its planning.
     events = (record.event for record in records if record.event is not None)
-    return [event for event in events if event.dagster_event.event_type_value == "ASSET_CHECK_EVALUATION"]
+    return [event for event in events if is_evaluation(event.dagster_event)]
+
+
+def is_evaluation(event: dg.DagsterEvent | None) -> TypeGuard[dg.DagsterEvent]:
+    """Whether a check was evaluated there: of one that was planned and never was, the event is that of its planning."""
+    return event is not None and event.event_type_value == "ASSET_CHECK_EVALUATION"
 
 
 def _fact(lookout: Lookout, key: AssetCheckKey, event: Any, events: Sequence[Any]) -> Broke | Mended | None:

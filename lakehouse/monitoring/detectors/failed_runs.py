@@ -44,13 +44,11 @@ def look_at_runs(lookout: Lookout, cursors: Mapping[str, Any]) -> Observed:
 
 def _of_run(lookout: Lookout, run: dg.DagsterRun) -> Iterator[Broke]:
     of_type = {_TYPE.STEP_FAILURE, _TYPE.RUN_FAILURE}
-    entries = [
-        found.event_log_entry for found in lookout.instance.get_records_for_run(run.run_id, of_type=of_type).records
-    ]
-    steps = [entry for entry in entries if entry.dagster_event.is_step_failure]
-    for entry in steps:
+    records = lookout.instance.get_records_for_run(run.run_id, of_type=of_type).records
+    logged = [(record.event_log_entry, record.event_log_entry.get_dagster_event()) for record in records]
+    steps = [(entry, event.step_failure_data) for entry, event in logged if event.is_step_failure]
+    for entry, failure in steps:
         table = lookout.tables_of_steps.get(entry.step_key or "")
-        failure = entry.dagster_event.step_failure_data
         if _is_known(failure.error):
             continue
         said = failure.user_failure_data
@@ -59,10 +57,9 @@ def _of_run(lookout: Lookout, run: dg.DagsterRun) -> Iterator[Broke]:
         else:
             yield _failed(lookout, run, table or "", entry, failure.error)
     if not steps:
-        for entry in entries:
+        for entry, event in logged:
             # A run that is reported as failed by another process, since its own is gone, has no data of why.
-            data = entry.dagster_event.event_specific_data
-            error = data.error if data else None
+            error = event.job_failure_data.error if event.event_specific_data else None
             if not _is_known(error):
                 yield _failed(lookout, run, "", entry, error)
 
@@ -106,15 +103,17 @@ def _held(
 def _broken_checks(lookout: Lookout, run: dg.DagsterRun, table: str) -> list[Any]:
     """Return the checks of a table that its run broke, errors first."""
     records = lookout.instance.get_records_for_run(run.run_id, of_type=_TYPE.ASSET_CHECK_EVALUATION).records
-    found = [record.event_log_entry.dagster_event.event_specific_data for record in records]
-    broken = [one for one in found if not one.passed and table_name(one.asset_key) == table]
-    return sorted(broken, key=lambda one: one.severity != dg.AssetCheckSeverity.ERROR)
+    events = [record.event_log_entry.get_dagster_event() for record in records]
+    checks = [event.asset_check_evaluation_data for event in events]
+    broken = [check for check in checks if not check.passed and table_name(check.asset_key) == table]
+    return sorted(broken, key=lambda check: check.severity != dg.AssetCheckSeverity.ERROR)
 
 
 def _since(lookout: Lookout, table: str, snapshot: str) -> str:
     """Say since when a snapshot is what readers see, as far as Dagster remembers who published it."""
     event = lookout.instance.get_latest_materialization_event(asset_key(table))
-    published = event.asset_materialization.metadata.get("iceberg/snapshot_id") if event else None
+    found = event.asset_materialization if event else None
+    published = found.metadata.get("iceberg/snapshot_id") if found else None
     if event is None or published is None or published.value != snapshot:
         return ""
     return f" of {moment_text(_at(event))}"

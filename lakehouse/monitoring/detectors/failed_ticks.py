@@ -77,4 +77,4 @@ def _place(lookout: Lookout, state: Any, kind: str, name: str) -> str:
 
 def names_of(repository: dg.RepositoryDefinition) -> set[str]:
     """Return the names of the sensors and schedules that there are."""
-    return {one.name for one in (*repository.sensor_defs, *repository.schedule_defs)}
+    return {sensor.name for sensor in repository.sensor_defs} | {schedule.name for schedule in repository.schedule_defs}

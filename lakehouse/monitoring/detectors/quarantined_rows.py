@@ -18,7 +18,7 @@ from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.history import History, history_of
 from lakehouse.iceberg.metadata.quarantine_counts import QuarantinedRows, quarantined_rows
 from lakehouse.iceberg.read.withdrawn_deliveries import rejection_said
-from lakehouse.monitoring.detectors.failed_checks import in_clear, key_of, rows_of
+from lakehouse.monitoring.detectors.failed_checks import in_clear, is_evaluation, key_of, rows_of
 from lakehouse.monitoring.detectors.sources import Lookout, shown_rows
 from lakehouse.monitoring.incidents import Broke, Incident, Mended, Observed, moment_text
 from lakehouse.orchestration.asset_keys import asset_key
@@ -188,8 +188,7 @@ def _evaluations(lookout: Lookout, table: IcebergTable, found: QuarantinedRows) 
         key = AssetCheckKey(asset_key(table.name), rule)
         records = lookout.instance.event_log_storage.get_asset_check_execution_history(key, limit=1)
         events = (record.event.dagster_event for record in records if record.event is not None)
-        checked = [event for event in events if event.event_type_value == "ASSET_CHECK_EVALUATION"]
-        evaluations += [event.event_specific_data for event in checked]
+        evaluations += [event.asset_check_evaluation_data for event in events if is_evaluation(event)]
     return evaluations
 
 

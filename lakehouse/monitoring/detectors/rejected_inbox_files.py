@@ -1,6 +1,6 @@
 """Files that were rejected: until they are taken away, or one of the same name is landed."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,7 +17,7 @@ CURSOR = "rejected"
 _MOST = 200
 
 
-def look_at_rejected(lookout: Lookout, cursors: dict[str, Any], open_now: Iterable[Incident]) -> Observed:
+def look_at_rejected(lookout: Lookout, cursors: Mapping[str, Any], open_now: Iterable[Incident]) -> Observed:
     """Return the files that were rejected since the last look, and what became of those before."""
     store = open_store(lookout.settings)
     opened = {one.broke.key: one for one in open_now if one.broke.kind == "rejected"}

@@ -4,7 +4,7 @@ import gzip
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -42,7 +42,7 @@ _TIMES = pa.array([f"T{at // 3600:02}:{at // 60 % 60:02}:{at % 60:02}{OFFSET}" f
 
 def as_text(rows: pd.DataFrame, world: World, arguments: Arguments, *, with_method: bool) -> pa.Table:
     """Return the rows as they stand in a file: all columns as text, NULL where there is nothing."""
-    columns = {name: values.to_numpy() for name, values in rows.items()}
+    columns = {str(name): values.to_numpy() for name, values in rows.items()}
     texts = _well_formed(columns, world, arguments)
     for code, defect in enumerate(DEFECTS.values(), start=1):
         broken = columns["defect"] == code
@@ -70,10 +70,10 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
             return
         # The name and the time of writing would make other bytes of the same rows.
         with gzip.GzipFile("", "wb", COMPRESSION_LEVEL, file, mtime=0) as packed:
-            yield packed
+            yield cast("IO[bytes]", packed)
 
 
-def _well_formed(columns: dict[str, np.ndarray], world: World, arguments: Arguments) -> dict[str, pa.Array]:
+def _well_formed(columns: dict[str, np.ndarray], world: World, arguments: Arguments) -> "dict[str, pa.Array[Any]]":
     customer, merchant = columns["customer"], columns["merchant"]
     customer_id = pa.array(world.customer_ids[customer]).cast(pa.string())
     return {
@@ -88,27 +88,33 @@ def _well_formed(columns: dict[str, np.ndarray], world: World, arguments: Argume
         "status": _look_up(STATUSES, columns["status"]),
         "transaction_date": _dates(columns["day"], arguments),
         "created_at": _moments(columns["created"], arguments),
-        "customer_email": pc.binary_join_element_wise("customer", customer_id, "@example.com", ""),
+        "customer_email": _joined("customer", customer_id, "@example.com", ""),
         "region": _look_up(REGIONS, world.customer_regions[customer]),
     }
 
 
-def _look_up(words: Iterable[str], codes: np.ndarray) -> pa.Array:
+def _look_up(words: Iterable[str], codes: np.ndarray) -> "pa.Array[Any]":
     """Return the word of each code, NULL for a negative one."""
     return pa.array(list(words)).take(pa.array(codes, mask=codes < 0))
 
 
-def _amounts(cents: np.ndarray) -> pa.Array:
+def _joined(*parts: Any) -> "pa.Array[Any]":
+    """Return texts joined value by value; the last part stands between them."""
+    texts: pa.Array[Any] = pc.binary_join_element_wise(*parts)
+    return texts
+
+
+def _amounts(cents: np.ndarray) -> "pa.Array[Any]":
     whole = pa.array(cents // 100).cast(pa.string())
-    return pc.binary_join_element_wise(whole, _CENTS.take(pa.array(cents % 100)), "")
+    return _joined(whole, _CENTS.take(pa.array(cents % 100)), "")
 
 
-def _dates(day: np.ndarray, arguments: Arguments) -> pa.Array:
+def _dates(day: np.ndarray, arguments: Arguments) -> "pa.Array[Any]":
     # A day more than there are: a version made a second after 23:59:59.
     days = np.arange(arguments.start_day, arguments.start_day + arguments.days + 1).astype("datetime64[D]")
     return _look_up(np.datetime_as_string(days).tolist(), day - arguments.start_day)
 
 
-def _moments(created: np.ndarray, arguments: Arguments) -> pa.Array:
+def _moments(created: np.ndarray, arguments: Arguments) -> "pa.Array[Any]":
     times = _TIMES.take(pa.array(created % DAY_SECONDS))
-    return pc.binary_join_element_wise(_dates(created // DAY_SECONDS, arguments), times, "")
+    return _joined(_dates(created // DAY_SECONDS, arguments), times, "")

@@ -69,12 +69,14 @@ def _ids(arguments: Arguments, file: np.ndarray, by_day: np.ndarray) -> np.ndarr
     first_of_day = np.cumsum(by_day) - by_day
     number = np.arange(len(file)) - first_of_day[file]
     seed = _FIRST_ID + arguments.seed % _SEEDS * _IDS_PER_SEED
-    return seed + (arguments.start_day + file) * _IDS_PER_DAY + number
+    ids: np.ndarray = seed + (arguments.start_day + file) * _IDS_PER_DAY + number
+    return ids
 
 
 def _prices(merchant: np.ndarray, world: World, rng: np.random.Generator) -> np.ndarray:
     medians = np.array(list(CATEGORIES.values()))[world.merchant_categories[merchant]]
-    return medians * rng.lognormal(0.0, 0.7, size=len(merchant))
+    prices: np.ndarray = medians * rng.lognormal(0.0, 0.7, size=len(merchant))
+    return prices
 
 
 def _currencies(customer: np.ndarray, world: World, rng: np.random.Generator) -> np.ndarray:

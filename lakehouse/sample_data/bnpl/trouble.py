@@ -101,4 +101,6 @@ def _put(rows: pd.DataFrame, picked: np.ndarray, changed: pd.DataFrame) -> None:
 
 
 def _set(rows: pd.DataFrame, picked: np.ndarray, column: str, values: np.ndarray | int) -> None:
-    rows.iloc[picked, rows.columns.get_loc(column)] = values
+    changed = rows[column].to_numpy().copy()
+    changed[picked] = values
+    rows[column] = changed

@@ -84,7 +84,8 @@ def _by_reason(refused: pd.DataFrame) -> dict[str, int]:
 
 def _by_day(clean: pd.DataFrame) -> dict[str, int]:
     counts = clean["transaction_date"].value_counts().sort_index()
-    return {_date(day): int(count) for day, count in counts.items()}
+    days = counts.index.to_numpy()
+    return {_date(int(day)): int(count) for day, count in zip(days, counts.to_numpy(), strict=True)}
 
 
 def _sums_by_currency(clean: pd.DataFrame) -> dict[str, CurrencySums]:
@@ -94,8 +95,8 @@ def _sums_by_currency(clean: pd.DataFrame) -> dict[str, CurrencySums]:
         .agg(transactions=("amount", "size"), gross=("amount", "sum"), approved=("approved_amount", "sum"))
     )
     return {
-        str(row.Index): CurrencySums(int(row.transactions), _money(row.gross), _money(row.approved))
-        for row in found.itertuples()
+        str(currency): CurrencySums(int(transactions), _money(int(gross)), _money(int(approved)))
+        for currency, transactions, gross, approved in found.itertuples(name=None)
     }
 
 

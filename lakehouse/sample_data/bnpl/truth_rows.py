@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -84,14 +85,14 @@ def read_rows(file: SampleFile) -> pd.DataFrame:
 def _read_text(path: Path) -> pa.Table:
     options = csv.ConvertOptions(
         column_types=dict.fromkeys(COLUMNS, pa.string()),
-        include_columns=COLUMNS,
+        include_columns=list(COLUMNS),
         strings_can_be_null=True,
         null_values=[""],
     )
     return csv.read_csv(path, convert_options=options).combine_chunks()
 
 
-def _typed(text: pa.Table) -> dict[str, pa.Array]:
+def _typed(text: pa.Table) -> "dict[str, pa.Array[Any]]":
     """Return each column as what it stands for, NULL where it cannot be read."""
     column = {name: _whole_column(text, name) for name in COLUMNS}
     return {
@@ -105,49 +106,53 @@ def _typed(text: pa.Table) -> dict[str, pa.Array]:
     }
 
 
-def _whole_column(text: pa.Table, name: str) -> pa.Array:
+def _whole_column(text: pa.Table, name: str) -> "pa.Array[Any]":
     chunks = text[name].chunks
     return chunks[0] if chunks else pa.array([], pa.string())
 
 
-def _matching(column: pa.Array, pattern: str) -> pa.Array:
-    return pc.if_else(pc.match_substring_regex(column, pattern), column, None)
+def _matching(column: "pa.Array[Any]", pattern: str) -> "pa.Array[Any]":
+    matching: pa.Array[Any] = pc.if_else(pc.match_substring_regex(column, pattern), column, None)
+    return matching
 
 
-def _whole_numbers(column: pa.Array) -> pa.Array:
+def _whole_numbers(column: "pa.Array[Any]") -> "pa.Array[Any]":
     long = _matching(column, r"^\d{19}$")
-    fitting = pc.if_else(pc.less_equal(long, _LARGEST_WHOLE), long, None)
-    return pc.coalesce(_matching(column, r"^-?\d{1,18}$"), fitting).cast(pa.int64())
+    fitting = pc.if_else(pc.less_equal(long, pa.scalar(_LARGEST_WHOLE)), long, None)
+    whole: pa.Array[Any] = pc.coalesce(_matching(column, r"^-?\d{1,18}$"), fitting)
+    return whole.cast(pa.int64())
 
 
-def _cents(column: pa.Array) -> pa.Array:
+def _cents(column: "pa.Array[Any]") -> "pa.Array[Any]":
     """Return the cents of a decimal(10,2); what would have to be rounded, or does not fit, cannot be read."""
     # Below 2^53 a float holds ten digits exactly.
     amounts = _matching(column, r"^-?\d{1,8}(\.\d{1,2})?$").cast(pa.float64())
     return pc.round(pc.multiply(amounts, 100.0)).cast(pa.int64())
 
 
-def _days(column: pa.Array) -> pa.Array:
+def _days(column: "pa.Array[Any]") -> "pa.Array[Any]":
     """Return days since 1970; there are few different dates, so each is read once."""
     seen = _matching(column, rf"^{_DATE}$").dictionary_encode()
     days = pa.array([_day(text) for text in seen.dictionary.to_pylist()], pa.int64())
     return days.take(seen.indices)
 
 
-def _day(text: str) -> int | None:
+def _day(text: str | None) -> int | None:
+    if text is None:
+        return None
     try:
         return date.fromisoformat(text).toordinal() - date(1970, 1, 1).toordinal()
     except ValueError:
         return None
 
 
-def _microseconds(column: pa.Array) -> pa.Array:
+def _microseconds(column: "pa.Array[Any]") -> "pa.Array[Any]":
     texts = _matching(column, _MOMENT).to_pandas()
     moments = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce").astype("datetime64[us, UTC]")
     return pa.array(moments, pa.timestamp("us", "UTC")).cast(pa.int64())
 
 
-def _reasons(text: pa.Table, typed: Mapping[str, pa.Array]) -> Iterator[tuple[str, pa.Array]]:
+def _reasons(text: pa.Table, typed: "Mapping[str, pa.Array[Any]]") -> "Iterator[tuple[str, pa.Array[Any]]]":
     for name in TYPED:
         yield f"castable_{name}", pc.and_(_whole_column(text, name).is_valid(), typed[name].is_null())
     for name in COLUMNS:
@@ -155,7 +160,11 @@ def _reasons(text: pa.Table, typed: Mapping[str, pa.Array]) -> Iterator[tuple[st
     for name, values in ACCEPTED.items():
         known = pc.is_in(typed[name], pa.array(values, typed[name].type))
         yield f"accepted_{name}", pc.and_(typed[name].is_valid(), pc.invert(known))
-    yield "positive_amount", pc.less_equal(typed["amount"], 0).fill_null(False)
-    first, last = (_day(str(day)) for day in (FIRST_DATE, LAST_DATE))
+    yield "positive_amount", _or_false(pc.less_equal(typed["amount"], pa.scalar(0)))
+    first, last = (pa.scalar(_day(str(day)), pa.int64()) for day in (FIRST_DATE, LAST_DATE))
     days = typed["transaction_date"]
-    yield "date_in_range", pc.or_(pc.less(days, first), pc.greater(days, last)).fill_null(False)
+    yield "date_in_range", _or_false(pc.or_(pc.less(days, first), pc.greater(days, last)))
+
+
+def _or_false(judged: "pa.BooleanArray") -> "pa.Array[Any]":
+    return judged.fill_null(False)

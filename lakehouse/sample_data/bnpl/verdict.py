@@ -35,7 +35,8 @@ def _winners(rows: pd.DataFrame, valid: np.ndarray) -> np.ndarray:
     # Rows stand in the order of (file name, row), and the sort keeps it among equals.
     order = np.lexsort((rows["created_at"].to_numpy()[positions], ids))
     last = np.append(ids[order][1:] != ids[order][:-1], True)[: len(ids)]
-    return positions[order[last]]
+    winners: np.ndarray = positions[order[last]]
+    return winners
 
 
 def _overtaken(rows: pd.DataFrame, winners: np.ndarray) -> np.ndarray:
@@ -45,4 +46,5 @@ def _overtaken(rows: pd.DataFrame, winners: np.ndarray) -> np.ndarray:
         return np.zeros(len(rows), dtype=bool)
     at = np.minimum(np.searchsorted(ids[winners], ids), len(winners) - 1)
     has_winner = rows["has_transaction_id"].to_numpy() & (ids[winners][at] == ids)
-    return has_winner & (~rows["has_created_at"].to_numpy() | (created[winners][at] >= created))
+    overtaken: np.ndarray = has_winner & (~rows["has_created_at"].to_numpy() | (created[winners][at] >= created))
+    return overtaken

@@ -46,7 +46,8 @@ def later_files(file: np.ndarray, arguments: Arguments, rng: np.random.Generator
     """Return for each file a later one, most of them soon; the last file stays."""
     room = np.minimum(LONGEST_DELAY_DAYS, arguments.days - 1 - file)
     delay = 1 + np.floor(rng.random(len(file)) ** 2 * room).astype(np.int32)
-    return file + np.minimum(delay, room)
+    later: np.ndarray = file + np.minimum(delay, room)
+    return later
 
 
 def second_versions(

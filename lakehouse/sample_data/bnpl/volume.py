@@ -31,7 +31,7 @@ def transactions_by_day(arguments: Arguments, total: int, rng: np.random.Generat
 def _shares(total: int, weights: np.ndarray) -> np.ndarray:
     """Round shares to whole numbers that add up: what is left goes to the largest remainders."""
     exact = total * weights
-    shares = np.floor(exact).astype(np.int64)
+    shares: np.ndarray = np.floor(exact).astype(np.int64)
     largest = np.argsort(shares - exact, kind="stable")[: total - int(shares.sum())]
     shares[largest] += 1
     return shares
