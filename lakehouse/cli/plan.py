@@ -23,15 +23,23 @@ def plan(state: State, names: tuple[str, ...], check: bool, form: str) -> None:
     In all tables where none is named. A line marked "by lakehouse apply" waits for that; the others happen by
     themselves at the next write.
     """
-    from lakehouse.iceberg.evolve.planning import plan_now
+    from lakehouse.iceberg.evolve.planning import declared_by_earlier_version, plan_now
 
+    tables = declared_tables(state, names)
     with state.progress("Reading the tables' metadata"):
-        found = [plan_now(state.engine, table) for table in declared_tables(state, names)]
+        found = [plan_now(state.engine, table) for table in tables]
+        earlier = [table.name for table in tables if declared_by_earlier_version(state.engine, table)]
     if form == "json":
         print_records(map(plan_record, found))
     else:
         for one in found:
             _print_plan(one)
+    if earlier:
+        click.echo(
+            f"Not seen: what was changed in a declaration together with the upgrade, since an earlier version computed "
+            f"{', '.join(earlier)}. Where something was, `lakehouse backfill` computes the partitions in full.",
+            err=True,
+        )
     pending = [one.table for one in found if not one.is_empty]
     if check and pending:
         raise LakehouseError(

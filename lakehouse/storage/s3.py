@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from lakehouse.errors import UsageError
 from lakehouse.settings import Settings
@@ -74,7 +74,7 @@ class S3ObjectStore:
         from botocore.exceptions import ClientError
 
         try:
-            return self.client.get_object(Bucket=self.bucket, Key=key)["Body"]  # type: ignore[return-value]
+            return cast(BinaryIO, self.client.get_object(Bucket=self.bucket, Key=key)["Body"])
         except ClientError as error:
             if _code(error) in _GONE:
                 raise FileNotFoundError(self.uri(key)) from error

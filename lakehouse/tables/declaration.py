@@ -13,6 +13,9 @@ from lakehouse.tables.partitioning import PartitionField, SortField
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.type_promotion import leaf_paths
 
+DIGEST_OF_ROWS = "rows:"
+"""Begin of a `declaration_hash` of what decides rows. One without it is of the whole declaration: earlier versions made
+it, and nothing can be told from it now."""
 SOURCE_KEY = ("_source_file", "_source_sha256")
 """The columns that say which delivery a row came with."""
 
@@ -273,9 +276,19 @@ class TableDeclaration:
 
     @cached_property
     def declaration_hash(self) -> str:
-        """Sixteen hex digits that change whenever the declaration does; each snapshot is stamped with them."""
-        parts = [f"{name}={getattr(self, name)!r}" for name in self.__dataclass_fields__]
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+        """A digest of what decides the table's rows, and of nothing else; each snapshot is stamped with it.
+
+        Columns and types, write mode, rules that keep rows or a write back, versions and partitioning: what is computed
+        from partitions is computed in full when one of them changed, and not when an owner or a comment did.
+        """
+        decisive = (
+            sorted((column.name, column.type) for column in self.columns),
+            _of_write(self.write),
+            sorted(_of_rule(rule) for rule in self.rules if rule.on_failure == "quarantine" or rule.can_block),
+            (*self.versions.of, "newest", *self.versions.newest) if self.versions else (),
+            self.partitioning,
+        )
+        return DIGEST_OF_ROWS + hashlib.sha256(repr(decisive).encode()).hexdigest()[:16]
 
     @cached_property
     def table_properties(self) -> dict[str, str]:
@@ -309,3 +322,19 @@ class TableDeclaration:
         """Return the properties that say which metrics Iceberg keeps of a column: one for each of its leaves."""
         paths = leaf_paths(types.parse(self.column(column).type), column)
         return [f"write.metadata.metrics.column.{path}" for path in paths]
+
+
+def _of_write(mode: WriteMode) -> tuple[object, ...]:
+    match mode:
+        case Append(once_by=columns):
+            return ("append", None if columns is None else tuple(columns))
+        case OverwritePartitions(by=column):
+            return ("overwrite partitions", column)
+        case Merge(on=key, stamp=stamp):
+            return ("merge", tuple(key), stamp)
+        case Overwrite():
+            return ("overwrite",)
+
+
+def _of_rule(rule: Rule) -> tuple[str, ...]:
+    return (rule.name, rule.on_failure, rule.test, str(rule.fails_above))

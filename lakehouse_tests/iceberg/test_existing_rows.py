@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lakehouse.iceberg.evolve.planning import declared_by_earlier_version
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import incremental, standing
 from lakehouse.iceberg.rules.rows import between
@@ -38,6 +39,13 @@ def first(embedded_engine: Engine) -> Engine:
 
 def come(engine: Engine, *rows: tuple[date, int, int]) -> None:
     write(engine, RAW, rows_of(engine, "d date, v int, id bigint", rows))
+
+
+def as_declared_before(table: IcebergTable) -> IcebergTable:
+    """Return the table as a version stamped it that digested the whole declaration."""
+    earlier = replace(table)
+    vars(earlier)["declaration_hash"] = "0123456789abcdef"
+    return earlier
 
 
 def compute(engine: Engine, *days: date, table: IcebergTable = DAYS, anew: bool = False) -> tuple[int, int]:
@@ -80,6 +88,23 @@ def test_a_day_is_computed_anew_where_the_rules_are_others(first: Engine) -> Non
     come(first, (TUESDAY, 3, 3))
     stricter = replace(DAYS, rules=[between("v", 0, 2), *DAYS.rules[1:]])
     assert compute(first, TUESDAY, table=stricter) == (2, 0)
+
+
+def test_no_day_is_computed_anew_for_what_decides_no_row(first: Engine) -> None:
+    come(first, (TUESDAY, 3, 3))
+    assert compute(first, TUESDAY, table=replace(DAYS, comment="Other.", owner="somebody@example.com")) == (1, 1)
+
+
+def test_no_day_is_computed_anew_because_an_earlier_version_wrote_it(embedded_engine: Engine) -> None:
+    come(embedded_engine, (MONDAY, 1, 1), (TUESDAY, 2, 2))
+    compute(embedded_engine, MONDAY, TUESDAY, table=as_declared_before(DAYS))
+    assert declared_by_earlier_version(embedded_engine, DAYS)
+    come(embedded_engine, (TUESDAY, 3, 3))
+    stricter = replace(DAYS, rules=[between("v", 0, 9), *DAYS.rules[1:]])
+    assert compute(embedded_engine, TUESDAY, table=stricter) == (1, 1), "what changed with the upgrade is not told"
+    assert not declared_by_earlier_version(embedded_engine, DAYS)
+    come(embedded_engine, (TUESDAY, 4, 4))
+    assert compute(embedded_engine, TUESDAY) == (3, 0), "what changed since is"
 
 
 def test_a_day_is_computed_anew_where_somebody_else_wrote_the_table(first: Engine) -> None:

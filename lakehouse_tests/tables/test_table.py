@@ -1,12 +1,14 @@
 """Declarations: what follows from them, and what is refused at import."""
 
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.rules.rows import castable, not_null
-from lakehouse.tables.table import Append, Column, IcebergTable, Merge, OverwritePartitions, Versions
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge, OverwritePartitions, Upkeep, Versions
 from lakehouse_tests.iceberg.evolving import columns, declared
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
@@ -92,9 +94,40 @@ def test_a_declaration_that_cannot_work_is_refused_by_name(parts: dict[str, Any]
     assert message in str(raised.value)
 
 
-def test_the_hash_of_a_declaration_changes_with_it() -> None:
+DECIDES_NO_ROW: dict[str, dict[str, Any]] = {
+    "comment": {"comment": "Other."},
+    "owner": {"owner": "somebody@example.com"},
+    "tags": {"tags": {"tier": "1"}},
+    "sort order": {"sort_order": ["id"]},
+    "size of files": {"target_file_mb": 64},
+    "properties": {"properties": {"a": "b"}},
+    "upkeep": {"upkeep": Upkeep(compact=False)},
+    "freshness": {"freshness": timedelta(hours=1)},
+    "a column's doc": {"columns": [replace(column, doc="Other.") for column in declared().columns]},
+    "what warns": {"rules": [*declared().rules, not_null("id", on_failure="warn")]},
+}
+DECIDES_ROWS: dict[str, dict[str, Any]] = {
+    "a column": {"columns": [*declared().columns, Column("added", "string")]},
+    "a type": {"columns": [*declared().columns[:-1], replace(declared().columns[-1], type="double")]},
+    "a rule": {"rules": [*declared().rules, not_null("id", on_failure="quarantine")]},
+    "a rule that holds a write back": {"rules": [*declared().rules, not_null("id", on_failure="block")]},
+    "a mode of writing": {"write": Append(once_by=["id"])},
+    "partitioning": {"partitioning": ["bucket(4, id)"]},
+}
+
+
+def test_the_hash_of_a_declaration_is_the_same_each_time() -> None:
     assert declared().declaration_hash == declared().declaration_hash
-    assert declared().declaration_hash != declared(comment="Other.").declaration_hash
+
+
+@pytest.mark.parametrize("parts", DECIDES_NO_ROW.values(), ids=DECIDES_NO_ROW.keys())
+def test_the_hash_of_a_declaration_stays_where_no_row_is_decided(parts: dict[str, Any]) -> None:
+    assert declared(**parts).declaration_hash == declared().declaration_hash
+
+
+@pytest.mark.parametrize("parts", DECIDES_ROWS.values(), ids=DECIDES_ROWS.keys())
+def test_the_hash_of_a_declaration_changes_with_what_decides_rows(parts: dict[str, Any]) -> None:
+    assert declared(**parts).declaration_hash != declared().declaration_hash
 
 
 def test_properties_have_the_last_word() -> None:

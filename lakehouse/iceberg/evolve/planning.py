@@ -15,7 +15,7 @@ from lakehouse.iceberg.evolve.matched_columns import renamed_columns
 from lakehouse.iceberg.evolve.plan_warnings import warnings
 from lakehouse.iceberg.evolve.schema_changes import schema_changes
 from lakehouse.iceberg.evolve.steps import CommitSchema, CreateTable, Refusal, Step
-from lakehouse.iceberg.metadata.commit_properties import Stamp
+from lakehouse.iceberg.metadata.commit_properties import Stamp, has_earlier_digest
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, read_history
 from lakehouse.iceberg.metadata.table_state import TableState, read_state
@@ -99,6 +99,17 @@ def apply(engine: Engine, table: IcebergTable, run_id: str = "") -> Plan:
 def plan_now(engine: Engine, table: IcebergTable) -> Plan:
     """Plan from the table's current metadata, for people: warnings look at what the table holds; starts no JVM."""
     return plan(table, read_state(engine, table.name, with_extent=bool(table.partitioning)))
+
+
+def declared_by_earlier_version(engine: Engine, table: IcebergTable) -> bool:
+    """Whether partitions were computed by a version that digested declarations otherwise.
+
+    What was changed in the declaration together with the upgrade is then not seen, and no partition computed for it.
+    """
+    if not table.overwritten_by or not engine.catalog.has(table.name):
+        return False
+    last = read_history(engine, table.name).last_write
+    return bool(last and last.stamp and has_earlier_digest(last.stamp))
 
 
 def _creation(table: IcebergTable) -> list[Step]:

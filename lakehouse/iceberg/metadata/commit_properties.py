@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast, get_args
 
+from lakehouse.tables.declaration import DIGEST_OF_ROWS
+
 PREFIX = "lakehouse."
 TAKES_OUT = f"{PREFIX}takes-out"
 """Key of the summary that says whether rows may have gone because their delivery was rejected."""
@@ -74,6 +76,11 @@ class Stamp:
             takes_out=summary.get(TAKES_OUT) == "true",
             left_out=_left_out(summary.get(f"{PREFIX}left-out")),
         )
+
+
+def has_earlier_digest(stamp: Stamp) -> bool:
+    """Whether a commit tells the declaration as versions did that digested all of it: it counts as the one of today."""
+    return bool(stamp.declaration) and not stamp.declaration.startswith(DIGEST_OF_ROWS)
 
 
 def _pins_text(pins: Mapping[str, int]) -> str:

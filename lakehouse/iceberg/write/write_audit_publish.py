@@ -13,6 +13,7 @@ from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.lock import WriteLog, table_lock
 from lakehouse.iceberg.commit.retry import Failure, classify, pause
 from lakehouse.iceberg.evolve import planning
+from lakehouse.iceberg.metadata.commit_properties import has_earlier_digest
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.write_context import Run
@@ -168,7 +169,9 @@ def _fence(
 def _was_declared_otherwise(history: History, table: IcebergTable) -> bool:
     """Whether the table's rows may be other than what it now declares: rules changed, or somebody else wrote."""
     last = history.last_write
-    return last is None or last.stamp is None or last.stamp.declaration != table.declaration_hash
+    if last is None or last.stamp is None:
+        return True
+    return last.stamp.declaration != table.declaration_hash and not has_earlier_digest(last.stamp)
 
 
 def _nothing_new(
