@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from lakehouse.errors import LakehouseError, TableDamaged
 from lakehouse.iceberg.metadata.catalog import CATALOG_NAME, Catalog
@@ -221,7 +222,8 @@ def _opened(settings: Settings) -> Catalog | None:
         return None
     described = Catalog.of(settings)
     # It asks ten times otherwise, for half a minute, where nothing answers; PyIceberg hands on the number as it stands.
-    return replace(described, pyiceberg={**described.pyiceberg, "glue.max-retries": "2"})
+    fewer: dict[str, Any] = {"glue.max-retries": 2}
+    return replace(described, pyiceberg={**described.pyiceberg, **fewer})
 
 
 def _table_files(settings: Settings) -> Finding:
