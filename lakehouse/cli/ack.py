@@ -1,14 +1,9 @@
 """`lakehouse alerts ack`: somebody looks after what an alert is about."""
 
-from typing import TYPE_CHECKING
-
 import click
 
 from lakehouse.cli.call_context import State, command
 from lakehouse.cli.decision_options import by_option, why_option
-
-if TYPE_CHECKING:
-    pass
 
 
 @command("ack")

@@ -1,14 +1,9 @@
 """`lakehouse alerts close`: what an alert is about is over."""
 
-from typing import TYPE_CHECKING
-
 import click
 
 from lakehouse.cli.call_context import State, command
 from lakehouse.cli.decision_options import by_option, why_option
-
-if TYPE_CHECKING:
-    pass
 
 
 @command("close")

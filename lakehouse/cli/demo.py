@@ -1,7 +1,6 @@
 """`lakehouse demo`: both pipelines on sample files."""
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import click
 
@@ -9,10 +8,6 @@ from lakehouse.cli.call_context import State, command
 from lakehouse.cli.ingest import ingest_one, report
 from lakehouse.cli.output.cell_values import Column
 from lakehouse.cli.output.printing import table
-
-if TYPE_CHECKING:
-    pass
-
 
 SUMMARY = "gold.bnpl_daily_summary"
 

@@ -1,16 +1,11 @@
 """`lakehouse publish`: what a rule refused, published by a person who says why."""
 
-from typing import TYPE_CHECKING
-
 import click
 
 from lakehouse.cli.call_context import State, command
 from lakehouse.cli.decision_options import by_option, why_kept_option
 from lakehouse.cli.output.printing import count
 from lakehouse.errors import UsageError
-
-if TYPE_CHECKING:
-    pass
 
 
 @command("publish")

@@ -1,15 +1,10 @@
 """`lakehouse retry`: a blocked or failed table computed again, and what follows from it."""
 
-from typing import TYPE_CHECKING
-
 import click
 
 from lakehouse.cli.call_context import State, command
 from lakehouse.cli.output.ingest_report import tables
 from lakehouse.cli.output.printing import conclude
-
-if TYPE_CHECKING:
-    pass
 
 
 @command("retry")

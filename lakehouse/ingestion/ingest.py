@@ -2,14 +2,13 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from lakehouse.errors import TableBusy
+from lakehouse.iceberg.commit.lock import held_lock
 from lakehouse.tables.feed import Feed
 
 WAIT_SECONDS = 3600.0
@@ -54,22 +53,12 @@ def exclusive(
             shutil.rmtree(staging, ignore_errors=True)
 
 
-@contextmanager
-def _locked(feed: Feed, home: Path, wait_seconds: float) -> Iterator[None]:
-    locks = home / "locks"
-    locks.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(locks / f"feed-{feed.name}.lock")
-    try:
-        lock.acquire(timeout=wait_seconds)
-    except Timeout as error:
-        raise TableBusy(
-            f"Feed {feed.name} is being ingested by another process, and was not free within {wait_seconds:.0f} s.",
-            next_step="Wait for that ingest to end, or stop it, and run this again.",
-        ) from error
-    try:
-        yield
-    finally:
-        lock.release()
+def _locked(feed: Feed, home: Path, wait_seconds: float) -> AbstractContextManager[None]:
+    busy = TableBusy(
+        f"Feed {feed.name} is being ingested by another process, and was not free within {wait_seconds:.0f} s.",
+        next_step="Wait for that ingest to end, or stop it, and run this again.",
+    )
+    return held_lock(home / "locks" / f"feed-{feed.name}.lock", wait_seconds, busy)
 
 
 def _remove_dead(folder: Path) -> None:

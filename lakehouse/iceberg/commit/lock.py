@@ -65,16 +65,27 @@ def table_lock(engine: Engine, table: str, wait_seconds: float = WAIT_SECONDS) -
 
     :raises TableBusy: when another process holds it for longer than `wait_seconds`.
     """
-    engine.lock_dir.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(engine.lock_dir / f"{table}.lock")
+    busy = TableBusy(
+        f"{table} is being written by another process, and its lock was not free within {wait_seconds:.0f} s.",
+        next_step="Wait for that run to end, or stop it, and run this again.",
+    )
+    with held_lock(engine.lock_dir / f"{table}.lock", wait_seconds, busy):
+        yield WriteLog(engine.lock_dir / f"{table}.writes")
+
+
+@contextmanager
+def held_lock(file: Path, wait_seconds: float, busy: TableBusy) -> Iterator[None]:
+    """Hold the lock of a file, whose folder is made where there is none.
+
+    :param busy: what is raised where another process holds it for longer than `wait_seconds`.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(file)
     try:
         lock.acquire(timeout=wait_seconds)
     except Timeout as error:
-        raise TableBusy(
-            f"{table} is being written by another process, and its lock was not free within {wait_seconds:.0f} s.",
-            next_step="Wait for that run to end, or stop it, and run this again.",
-        ) from error
+        raise busy from error
     try:
-        yield WriteLog(engine.lock_dir / f"{table}.writes")
+        yield
     finally:
         lock.release()

@@ -1,7 +1,6 @@
 """All rules of a table evaluated on what readers see."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, History, read_history
@@ -13,9 +12,6 @@ from lakehouse.iceberg.rules.metadata_rules import judge_metadata
 from lakehouse.iceberg.rules.reconciliation import compared_tables, reconcile
 from lakehouse.tables.measures import Difference
 from lakehouse.tables.table import IcebergTable
-
-if TYPE_CHECKING:
-    pass
 
 
 def evaluate(

@@ -76,6 +76,11 @@ class Attempt:
         return self.engine.catalog.sql_name(self.table.name, branch=self.branch)
 
     @property
+    def snapshot_ids(self) -> dict[str, int | None]:
+        """By table, the snapshot that is read of it; None of one that has none."""
+        return {pin.table: pin.snapshot_id for pin in self.pins.values()}
+
+    @property
     def stamp(self) -> Stamp:
         """What the commits of this attempt are stamped with."""
         partitions = self.run.partitions

@@ -19,9 +19,8 @@ def judge_candidate(attempt: Attempt) -> list[RuleResult]:
         return []
     history = attempt.history()
     head = history.head(attempt.branch)
-    pins = {pin.table: pin.snapshot_id for pin in attempt.pins.values()}
     judged = judge_metadata(attempt.engine, attempt.table, history, head)
-    return [*judged, *reconcile(attempt.engine, attempt.table, head, pins, attempt.run.partitions)]
+    return [*judged, *reconcile(attempt.engine, attempt.table, head, attempt.snapshot_ids, attempt.run.partitions)]
 
 
 def reader_of_others(attempt: Attempt) -> "Callable[[str], DataFrame]":
@@ -29,7 +28,7 @@ def reader_of_others(attempt: Attempt) -> "Callable[[str], DataFrame]":
 
     The table itself is read as it will be once this is published: rows may refer to rows that came with them.
     """
-    pins = {pin.table: pin.snapshot_id for pin in attempt.pins.values()}
+    pins = attempt.snapshot_ids
 
     def read_other(name: str) -> "DataFrame":
         if name == attempt.table.name:
