@@ -15,7 +15,7 @@ from lakehouse.cli.show_alert import record_of, show
 from lakehouse.cli.test_alert import test_sinks
 
 if TYPE_CHECKING:
-    from lakehouse.monitoring.silences import Mute
+    from lakehouse.monitoring.silences import Silence
     from lakehouse.orchestration.alert_message import Alert
 
 _SHOWN = 20
@@ -61,7 +61,7 @@ for _one in (test_sinks, show, ack, close):
 def _list(state: State, last: int | None, form: str, *, only_open: bool) -> None:
     from lakehouse.monitoring.alert_log import read_alerts
     from lakehouse.monitoring.alert_state import read_state
-    from lakehouse.monitoring.silences import holding, read_mutes
+    from lakehouse.monitoring.silences import holding, read_silences
 
     known = read_state(state.settings)
     open_now = set(known.open)
@@ -81,7 +81,7 @@ def _list(state: State, last: int | None, form: str, *, only_open: bool) -> None
     if known.undelivered:
         waiting = count(known.undelivered, "message")
         click.echo(f"{waiting} on the way, to a service that failed or in the next summary; `lakehouse dev` sends.")
-    for line in _mutes(holding(read_mutes(state.settings), datetime.now(UTC))):
+    for line in _silence_lines(holding(read_silences(state.settings), datetime.now(UTC))):
         click.echo(line)
 
 
@@ -101,7 +101,8 @@ def _table(shown: "Iterable[Alert]", open_now: set[str]) -> str:
     return table([Column(name) for name in _COLUMNS], rows, footer=footer)
 
 
-def _mutes(found: "Iterable[Mute]") -> Iterator[str]:
-    for one in found:
-        why = f": {one.why}" if one.why else ""
-        yield f"{one.table} is muted until {utc_seconds(one.until)} by {one.by}, since {utc_seconds(one.at)}{why}"
+def _silence_lines(silences: "Iterable[Silence]") -> Iterator[str]:
+    for silence in silences:
+        why = f": {silence.why}" if silence.why else ""
+        ends, made = utc_seconds(silence.until), utc_seconds(silence.at)
+        yield f"{silence.table} is muted until {ends} by {silence.by}, since {made}{why}"

@@ -19,4 +19,4 @@ def close(state: State, alert_id: str, why: str, by: str) -> None:
     from lakehouse.monitoring.acknowledgements import close as end
 
     incident = end(state.settings, alert_of(state.settings, alert_id), by=by, why=why)
-    click.echo(f"{incident.broke.title}: closed by {by}; it opens again where it breaks anew.")
+    click.echo(f"{incident.firing.title}: closed by {by}; it opens again where it breaks anew.")

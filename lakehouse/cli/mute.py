@@ -14,7 +14,7 @@ from lakehouse.cli.time_arguments import coming_moment
 from lakehouse.errors import UsageError
 
 if TYPE_CHECKING:
-    from lakehouse.monitoring.silences import Mute
+    from lakehouse.monitoring.silences import Silence
 
 
 @command("mute")
@@ -29,14 +29,14 @@ def mute(state: State, name: str, until: str | None, why: str, by: str, off: boo
     TABLE may be a pattern, such as 'silver.*'. What breaks meanwhile is recorded, and told at that moment where it is
     still broken.
     """
-    from lakehouse.monitoring.silences import Mute, add_mute
+    from lakehouse.monitoring.silences import Silence, add_silence
 
     now = datetime.now(UTC)
     named = _muted_tables(state, name)
     if off == (until is not None):
         raise UsageError("Until when? Expected --until with a moment, or --off.")
     ends = now if off else coming_moment("--until", until or "", now)
-    add_mute(state.settings, Mute(named, ends, by, why, now))
+    add_silence(state.settings, Silence(named, ends, by, why, now))
     if not off:
         click.echo(f"{named} is muted until {utc_seconds(ends)}; it ends by itself.")
         return
@@ -50,11 +50,11 @@ def mute(state: State, name: str, until: str | None, why: str, by: str, off: boo
         click.echo(f"{which}, until {utc_seconds(one.until)}; `lakehouse mute {quote(one.table)} --off` ends that.")
 
 
-def _still_muting(state: State, named: str, now: datetime) -> "list[Mute]":
+def _still_muting(state: State, named: str, now: datetime) -> "list[Silence]":
     """Return the mutes that hold for a table all the same, or for some tables of a pattern."""
-    from lakehouse.monitoring.silences import holding, read_mutes
+    from lakehouse.monitoring.silences import holding, read_silences
 
-    others = holding(read_mutes(state.settings), now)
+    others = holding(read_silences(state.settings), now)
     return [one for one in others if fnmatchcase(named, one.table) or fnmatchcase(one.table, named)]
 
 

@@ -57,7 +57,7 @@ def _open_alerts(state: State) -> "dict[str, list[str]]":
 
     found: dict[str, list[str]] = {}
     for incident in read_state(state.settings).open.values():
-        found.setdefault(incident.broke.table, []).append(incident.broke.title)
+        found.setdefault(incident.firing.table, []).append(incident.firing.title)
     return found
 
 

@@ -14,11 +14,11 @@ from lakehouse.errors import UsageError
 class Written:
     """The declared tables that some statements write to: all of them where a text does not tell.
 
-    `untold` are the numbers of the statements of which it does not.
+    `unclear` are the numbers of the statements of which it does not.
     """
 
     tables: Sequence[str]
-    untold: Sequence[int]
+    unclear: Sequence[int]
     statements: int
 
     def need_leave(self) -> None:
@@ -34,34 +34,34 @@ class Written:
 
     def recomputed(self) -> list[str]:
         """Say that what was written to declared tables may not stay."""
-        if self.untold:
+        if self.unclear:
             return ["Declared tables that this wrote to are computed: the next run may recompute those rows."]
         told = "is computed from its declaration: the next run may recompute these rows."
         return [f"{table} {told}" for table in self.tables]
 
     def _why(self) -> str:
-        if not self.untold:
+        if not self.unclear:
             names = ", ".join(self.tables)
             return f"This writes to {names}, which the lakehouse computes from a declaration."
-        which = f"statement {self.untold[0]} of {self.statements}"
+        which = f"statement {self.unclear[0]} of {self.statements}"
         which = which if self.statements > 1 else "this statement"
         return f"What {which} writes to cannot be told from its text, so that it may be any declared table."
 
 
 def written(state: State, statements: Sequence[str]) -> Written:
     """Tell from some statements' text which declared tables they write to, or may write to."""
-    untold = _untold(state, statements)
-    if untold:
-        return Written(sorted(state.declared), untold, len(statements))
+    unclear = _unclear_targets(state, statements)
+    if unclear:
+        return Written(sorted(state.declared), unclear, len(statements))
     writing = [statement for statement in statements if targets(statement)]
     found = {name for statement in writing for name in declared_targets(statement, state.declared)}
     return Written(sorted(found), (), len(statements))
 
 
-def _untold(state: State, statements: Sequence[str]) -> list[int]:
+def _unclear_targets(state: State, statements: Sequence[str]) -> list[int]:
     numbered = enumerate(statements, start=1)
-    untold = {number for number, statement in numbered if ANY_TABLE in targets(statement)}
-    return sorted(untold | set(through_views(lambda: _tables(state), statements)))
+    unclear = {number for number, statement in numbered if ANY_TABLE in targets(statement)}
+    return sorted(unclear | set(through_views(lambda: _tables(state), statements)))
 
 
 def _tables(state: State) -> list[str]:

@@ -39,7 +39,7 @@ def file_format(feed: Feed, source_file: str) -> str | None:
     return next((end for end in feed.formats if source_file.lower().endswith(f".{end}")), None)
 
 
-def judge_name(feed: Feed, source_file: str) -> None:
+def evaluate_name(feed: Feed, source_file: str) -> None:
     """Refuse a file by its name alone.
 
     :raises FileRejected: the name is not UTF-8, or does not end in one of the feed's formats.

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.archive import put_away, sha256_of
-from lakehouse.ingestion.archive_names import judge_name, rejected_key
+from lakehouse.ingestion.archive_names import evaluate_name, rejected_key
 from lakehouse.ingestion.delivery import Delivery, RejectedFile
 from lakehouse.ingestion.ingest import Ingest
 from lakehouse.ingestion.processed_files import arrived
@@ -82,8 +82,8 @@ def take(store: ObjectStore, ingest: Ingest, *, progress: Callable[[int], None] 
     feed = ingest.feed
     found = waiting(feed, store)
     batch = found.files[: feed.max_files_per_run]
-    judged = _judged(store, ingest, batch, progress)
-    taken = [_taken(store, feed, item, verdict) for item, verdict in zip(batch, judged, strict=True)]
+    evaluated = _evaluated(store, ingest, batch, progress)
+    taken = [_taken(store, feed, item, verdict) for item, verdict in zip(batch, evaluated, strict=True)]
     changed = [item.key for item, file in zip(batch, taken, strict=True) if file is None]
     return Delivery(
         ingest,
@@ -94,7 +94,7 @@ def take(store: ObjectStore, ingest: Ingest, *, progress: Callable[[int], None] 
     )
 
 
-def _judged(
+def _evaluated(
     store: ObjectStore, ingest: Ingest, batch: Sequence[StoredObject], progress: Callable[[int], None]
 ) -> list[StagedFile | FileRejected | None]:
     """Read files, some at once; an error of one, or Ctrl-C, ends the others where they are."""
@@ -106,7 +106,7 @@ def _judged(
         progress(count)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        reading = [pool.submit(_judge, store, ingest, number, item, tell) for number, item in enumerate(batch)]
+        reading = [pool.submit(_evaluate, store, ingest, number, item, tell) for number, item in enumerate(batch)]
         try:
             for one in wait(reading, return_when=FIRST_EXCEPTION).done:
                 one.result()
@@ -117,14 +117,14 @@ def _judged(
     return [one.result() for one in reading]
 
 
-def _judge(
+def _evaluate(
     store: ObjectStore, ingest: Ingest, number: int, item: StoredObject, progress: Callable[[int], None]
 ) -> StagedFile | FileRejected | None:
     """Stage a file, or return why it is refused; None where it changed or went while it was read."""
 
     def staged() -> StagedFile | FileRejected:
         try:
-            judge_name(ingest.feed, item.key.removeprefix(ingest.feed.inbox))
+            evaluate_name(ingest.feed, item.key.removeprefix(ingest.feed.inbox))
             return stage(ingest.feed, store, item, ingest.staging, number, ingest.began_at, progress)
         except FileRejected as why:
             return why

@@ -118,4 +118,4 @@ class FeedAutomation:
             asked = ask(found) if found != seen else asked
         if not asked.runs:
             return dg.SkipReason(asked.reason)
-        return [request(graph, self.feed, owed, digest) for owed, digest in asked.runs]
+        return [request(graph, self.feed, stale, digest) for stale, digest in asked.runs]

@@ -16,7 +16,7 @@ from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.run_result import AssetResult, RunResult
 from lakehouse.orchestration.runs import OnEvent, Project, materialize
-from lakehouse.orchestration.stale_runs import CATCH_UP, Downstream, OwedRun
+from lakehouse.orchestration.stale_runs import CATCH_UP, Downstream, PendingRun
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.storage.rejected_files import rejected_since
@@ -136,14 +136,16 @@ def _ingest(
         downstream = Downstream(here.resolve_asset_graph(), feed.table)
         stages = downstream.stages(engine, declared, has_arrivals=bool(found.files))
 
-        def run(owed: OwedRun) -> RunResult:
+        def run(stale: PendingRun) -> RunResult:
             said = {FEED_TAG: feed.name, **CATCH_UP, **tags}
-            return materialize(here, instance, owed.selection, partition=owed.partitions, tags=said, on_event=on_event)
+            return materialize(
+                here, instance, stale.selection, partition=stale.partitions, tags=said, on_event=on_event
+            )
 
         runs = tuple(_do(stages, run, lambda done: _left_waiting(done, feed)))
     landings = [run.asset(feed.table) for run in runs]
-    is_untold = any(landing is not None and landing.status == "failed" for landing in landings)
-    refused = refused_since(settings, feed, began_at) if is_untold else ()
+    is_unreported = any(landing is not None and landing.status == "failed" for landing in landings)
+    refused = refused_since(settings, feed, began_at) if is_unreported else ()
     return IngestResult(feed, runs, found.unsettled, refused, passed_over_lines(found.passed_over), found.missing)
 
 
@@ -170,8 +172,8 @@ def retry(
     with open_instance(settings) as instance:
         fail_dead_runs(instance)
 
-        def run(owed: OwedRun) -> RunResult:
-            return materialize(here, instance, owed.selection, partition=owed.partitions, tags=CATCH_UP)
+        def run(stale: PendingRun) -> RunResult:
+            return materialize(here, instance, stale.selection, partition=stale.partitions, tags=CATCH_UP)
 
         def catch_up() -> tuple[RunResult, ...]:
             return tuple(_do(Downstream(graph, table).stages(engine, declared, has_arrivals=False), run))
@@ -194,16 +196,16 @@ def _failed_last(instance: dg.DagsterInstance, table: str) -> bool:
 
 
 def _do(
-    stages: Iterable[list[OwedRun]],
-    run: Callable[[OwedRun], RunResult],
+    stages: Iterable[list[PendingRun]],
+    run: Callable[[PendingRun], RunResult],
     has_more: Callable[[RunResult], bool] = lambda _: False,
 ) -> Iterator[RunResult]:
     """Run one after the other, up to the first that fails; one that left something is done again."""
-    for owed in (owed for stage in stages for owed in stage):
-        done = run(owed)
+    for stale in (stale for stage in stages for stale in stage):
+        done = run(stale)
         yield done
         while done.success and has_more(done):
-            done = run(owed)
+            done = run(stale)
             yield done
         if not done.success:
             return

@@ -13,7 +13,7 @@ from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, read_history
 from lakehouse.ingestion.collect import Waiting
 from lakehouse.orchestration.asset_keys import FEED_TAG
 from lakehouse.orchestration.blocked_tables import (
-    OWED,
+    STALE,
     asked_for,
     digest_of_run,
     is_held,
@@ -22,7 +22,7 @@ from lakehouse.orchestration.blocked_tables import (
     was_stopped,
 )
 from lakehouse.orchestration.partitions import range_tags
-from lakehouse.orchestration.stale_runs import CATCH_UP, Downstream, OwedRun
+from lakehouse.orchestration.stale_runs import CATCH_UP, Downstream, PendingRun
 from lakehouse.runtime.backoff import pause_seconds
 from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
@@ -42,7 +42,7 @@ _LOOKED_AT = 10
 class Asked:
     """The runs that a feed needs now, each with the digest of what it is asked for; else `reason` says why not."""
 
-    runs: tuple[tuple[OwedRun, str], ...] = ()
+    runs: tuple[tuple[PendingRun, str], ...] = ()
     reason: str = ""
 
 
@@ -53,8 +53,8 @@ class FeedAsking:
     feed: Feed
     declared: Mapping[str, IcebergTable]
     _state: object = None
-    _done: list[list[OwedRun]] = field(default_factory=list)
-    _rest: Iterator[list[OwedRun]] = field(default_factory=lambda: iter(()))
+    _done: list[list[PendingRun]] = field(default_factory=list)
+    _rest: Iterator[list[PendingRun]] = field(default_factory=lambda: iter(()))
 
     def ask(
         self, instance: dg.DagsterInstance, graph: "AssetGraph", engine: Engine, found: Waiting, now: datetime
@@ -73,14 +73,14 @@ class FeedAsking:
         unchanged = _unchanged(engine, held.states)
         state = (arrivals, tuple(held.states.items()), unchanged, now.astimezone(self.feed.zone).date())
         for stage in self._stages(downstream, engine, state, arrivals=arrivals):
-            runs = [run for owed in stage if (run := held.without_held(owed))]
+            runs = [run for stale in stage if (run := held.without_held(stale))]
             if runs:
                 return Asked(tuple((run, held.digest(run)) for run in runs))
         return Asked(reason=_nothing(self.feed, found, held))
 
     def _stages(
         self, downstream: Downstream, engine: Engine, state: object, *, arrivals: bool
-    ) -> Iterator[list[OwedRun]]:
+    ) -> Iterator[list[PendingRun]]:
         """Yield the stages; those that were decided for this state before are not decided again."""
         if state != self._state:
             self._state, self._done = state, []
@@ -121,16 +121,16 @@ def paused(instance: dg.DagsterInstance, feed: Feed, now: datetime) -> str:
     )
 
 
-def request(graph: "AssetGraph", feed: Feed, owed: OwedRun, digest: str) -> dg.RunRequest:
+def request(graph: "AssetGraph", feed: Feed, stale: PendingRun, digest: str) -> dg.RunRequest:
     """Return what Dagster is asked for."""
-    selection = owed.selection
-    bounds = owed.partitions
+    selection = stale.selection
+    bounds = stale.partitions
     is_range = bounds is not None and bounds[0] != bounds[1]
     return dg.RunRequest(
         asset_selection=sorted(selection.resolve(graph)),
         asset_check_keys=sorted(selection.resolve_checks(graph)),
         partition_key=bounds[0] if bounds and not is_range else None,
-        tags={FEED_TAG: feed.name, **CATCH_UP, OWED: digest, **(range_tags(*bounds) if bounds and is_range else {})},
+        tags={FEED_TAG: feed.name, **CATCH_UP, STALE: digest, **(range_tags(*bounds) if bounds and is_range else {})},
     )
 
 
@@ -145,39 +145,39 @@ class _Held:
     feed: Feed
     files: Mapping[str, str]
     found: dict[str, str] = field(default_factory=dict)
-    still_owed: dict[str, str] = field(default_factory=dict)
+    still_stale: dict[str, str] = field(default_factory=dict)
     """Tables that a run computed, and that are owed as they were before it; none should be, and none is tried twice."""
 
-    def without_held(self, owed: OwedRun) -> OwedRun | None:
+    def without_held(self, stale: PendingRun) -> PendingRun | None:
         """Return a run without the tables that would be refused again, and those that follow from them alone."""
         kept: list[str] = []
         left_out: set[str] = set()
-        for table in owed.tables:
+        for table in stale.tables:
             sources = self.downstream.sources(table)
             if table == self.feed.table or set(sources) & set(kept):
                 kept.append(table)
-            elif set(sources) & left_out or self.run_of(table, owed.partitions or ()):
+            elif set(sources) & left_out or self.run_of(table, stale.partitions or ()):
                 left_out.add(table)
             else:
                 kept.append(table)
-        run = replace(owed, tables=tuple(kept)) if kept else None
+        run = replace(stale, tables=tuple(kept)) if kept else None
         return run if run and not self._was_in_vain(run) else None
 
-    def _was_in_vain(self, run: OwedRun) -> bool:
+    def _was_in_vain(self, run: PendingRun) -> bool:
         """Whether the same was asked for before, on what stands as it did: a check stopped it, or nothing changed."""
         before = asked_for(self.instance, self.digest(run))
         if before and was_stopped(before.tags):
             self.found |= dict.fromkeys(run.tables, before.run_id)
             return True
         if before and before.is_success:
-            self.still_owed |= dict.fromkeys(run.tables, before.run_id)
+            self.still_stale |= dict.fromkeys(run.tables, before.run_id)
             return True
         return False
 
-    def digest(self, owed: OwedRun) -> str:
+    def digest(self, stale: PendingRun) -> str:
         """Return what tells a run from one that is asked for on other states of the tables, or other declarations."""
-        declared = [self.declared.get(table) for table in owed.tables]
-        return digest_of_run((owed, declared, sorted(self.states.items()), sorted(self.files.items())))
+        declared = [self.declared.get(table) for table in stale.tables]
+        return digest_of_run((stale, declared, sorted(self.states.items()), sorted(self.files.items())))
 
     def run_of(self, table: str, partitions: Sequence[str]) -> str | None:
         """Return the run that refused a table on the input that it has now."""
@@ -212,7 +212,7 @@ def _nothing(feed: Feed, found: Waiting, held: _Held) -> str:
     said = [f"{table} is held back since run {run_id[:8]} refused it." for table, run_id in sorted(held.found.items())]
     if held.found:
         said.append("It is tried again once its input or its declaration changes, or by `lakehouse retry TABLE`.")
-    for table, run_id in sorted(held.still_owed.items()):
+    for table, run_id in sorted(held.still_stale.items()):
         said.append(f"{table} is owed as it was before run {run_id[:8]} computed it; it is not asked for again.")
     if found.unsettled:
         said.append(f"Still being written: {', '.join(map(shown, found.unsettled[:3]))}{_more(found.unsettled[3:])}.")

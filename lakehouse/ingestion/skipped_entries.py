@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lakehouse.orchestration.incident_reports import Report, read_reports, report_broken, report_mended
+from lakehouse.orchestration.incident_reports import Report, read_reports, report_firing, report_resolved
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import PassedOver
 from lakehouse.tables.escaping import shown, visible
@@ -23,20 +23,20 @@ def tell_passed_over(settings: Settings, feed: Feed, found: Sequence[PassedOver]
     """Report as a warning what is there anew, and as mended what is gone; return what was said for the first time."""
     told, there = _told(settings, feed), {visible(one.key) for one in found}
     for key in told - there:
-        report_mended(settings, key, "It is no longer in the inbox.")
+        report_resolved(settings, key, "It is no longer in the inbox.")
     # What was told takes the place of what came since, whatever their names are.
     new = [one for one in found if visible(one.key) not in told][: max(0, _MOST - len(told & there))]
     for one in new:
         title = f"feed {feed.name}: {_title(one)}"
         # A name that is no UTF-8 could not be written.
-        report_broken(settings, Report(visible(one.key), title, (_NEXT_STEP,), severity="warn", table=feed.table))
+        report_firing(settings, Report(visible(one.key), title, (_NEXT_STEP,), severity="warn", table=feed.table))
     return [f"{_title(one)}. {_NEXT_STEP}" for one in new]
 
 
 def _told(settings: Settings, feed: Feed) -> set[str]:
     """Return the keys that were reported and are not mended since."""
     notes = {note.report.key: note for note in read_reports(settings)}
-    return {key for key, note in notes.items() if key.startswith(feed.inbox) and not note.mended}
+    return {key for key, note in notes.items() if key.startswith(feed.inbox) and not note.resolved}
 
 
 def _title(one: PassedOver) -> str:

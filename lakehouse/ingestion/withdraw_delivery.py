@@ -55,7 +55,7 @@ class SeveralDeliveries(UsageError):
 
 
 @dataclass(frozen=True)
-class TakenOut:
+class Withdrawn:
     """How many rows of a delivery each table had, bronze first; and where its file is, None where no archive had it."""
 
     rows: Mapping[str, int]
@@ -72,7 +72,7 @@ def reject(
     by: str,
     why: str,
     sha256: str = "",
-) -> TakenOut:
+) -> Withdrawn:
     """Take a delivery's rows out of bronze and of quarantines, then move its file from the archive to the rejected.
 
     What was computed of it follows with the next run of each table, see `lakehouse.iceberg.read.withdrawn_deliveries`.
@@ -92,7 +92,7 @@ def reject(
         said = its.to_summary(by=by, why=why)
         rows = {name: _take_out(engine, name, its, said) for name in (feed.table, *quarantines)}
         keys = [_put_away(store, feed, source_file, found, came.sha256, by, why) for found in came.archived]
-        return TakenOut(rows, keys[-1] if keys else None)
+        return Withdrawn(rows, keys[-1] if keys else None)
 
 
 def deliveries(store: ObjectStore, engine: Engine, feed: Feed, source_file: str) -> list[Came]:

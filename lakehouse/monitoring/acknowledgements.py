@@ -11,9 +11,9 @@ from lakehouse.errors import TableBusy, UsageError
 from lakehouse.monitoring.alert_log import read_alerts
 from lakehouse.monitoring.alert_state import AlertState, read_state, state_lock, write_state
 from lakehouse.monitoring.dispatch import Delivery, take_in
-from lakehouse.monitoring.incidents import Incident, Mended, Observed
+from lakehouse.monitoring.incidents import Incident, Observed, Resolved
 from lakehouse.monitoring.routes import read_routes
-from lakehouse.monitoring.silences import said_mutes
+from lakehouse.monitoring.silences import silence_texts
 from lakehouse.monitoring.sinks import FILE, FILE_NAME, FileSink
 from lakehouse.orchestration.alert_message import Alert
 from lakehouse.settings import Settings
@@ -46,8 +46,8 @@ def close(settings: Settings, alert: Alert, *, by: str, why: str) -> Incident:
 
     def closed(state: AlertState, incident: Incident) -> AlertState:
         now = datetime.now(UTC)
-        over = Mended(incident.broke.key, now, f"Closed by {by}: {why}", by_person=True)
-        return take_in(state, Observed((over,)), now, read_routes(settings), said_mutes(settings))
+        over = Resolved(incident.firing.key, now, f"Closed by {by}: {why}", by_person=True)
+        return take_in(state, Observed((over,)), now, read_routes(settings), silence_texts(settings))
 
     return _change(settings, alert, closed)
 

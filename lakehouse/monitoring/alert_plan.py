@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
-from lakehouse.monitoring.incidents import Broke, Incident, Mended, Observed, moment_text
+from lakehouse.monitoring.incidents import Firing, Incident, Observed, Resolved, moment_text
 from lakehouse.orchestration.alert_message import Alert, Saying, alert_id
 
-MuteOf = Callable[[str, datetime], str]
+SilenceOf = Callable[[str, datetime], str]
 """Says who muted a table and why; nothing where nobody did."""
 _SHOWN_PARTITIONS = 5
 _GROWTH = 0.01
@@ -39,7 +39,7 @@ def plan_alerts(
     observed: Observed,
     now: datetime,
     repeat_after: timedelta,
-    mute_of: MuteOf = lambda _table, _now: "",
+    silence_of: SilenceOf = lambda _table, _now: "",
     *,
     is_first: bool = False,
     closed: Mapping[str, datetime] = MappingProxyType({}),
@@ -51,12 +51,12 @@ def plan_alerts(
 
     :param is_first: whether nobody looked before; what broke and was mended in the past is then not told.
     """
-    plan = _Plan(dict(open_now), now, repeat_after, mute_of, dict(closed))
-    for fact in sorted(observed.facts, key=lambda fact: (fact.at, isinstance(fact, Mended))):
-        if isinstance(fact, Broke):
-            plan.broke(fact)
+    plan = _Plan(dict(open_now), now, repeat_after, silence_of, dict(closed))
+    for fact in sorted(observed.facts, key=lambda fact: (fact.at, isinstance(fact, Resolved))):
+        if isinstance(fact, Firing):
+            plan.firing(fact)
         else:
-            plan.mended(fact)
+            plan.resolved(fact)
     plan.close_what_is_gone(observed)
     plan.remind()
     alerts = [alert for alert in plan.alerts if not is_first or alert.key in plan.open]
@@ -68,11 +68,11 @@ class _Plan:
     open: dict[str, Incident]
     now: datetime
     repeat_after: timedelta
-    mute_of: MuteOf
+    silence_of: SilenceOf
     closed: dict[str, datetime] = field(default_factory=dict)
     alerts: list[Alert] = field(default_factory=list)
 
-    def broke(self, fact: Broke) -> None:
+    def firing(self, fact: Firing) -> None:
         if fact.key in self.closed and fact.at <= self.closed[fact.key]:
             return
         self.closed.pop(fact.key, None)
@@ -81,7 +81,7 @@ class _Plan:
         if known is None and not self._may_heal(self.open[fact.key]):
             self._say("opened", fact.key)
 
-    def mended(self, fact: Mended) -> None:
+    def resolved(self, fact: Resolved) -> None:
         known = self.open.get(fact.key)
         if known is None:
             return
@@ -94,95 +94,95 @@ class _Plan:
             self.open[fact.key] = left
 
     def close_what_is_gone(self, observed: Observed) -> None:
-        seen = {fact.key for fact in observed.facts if isinstance(fact, Broke)}
+        seen = {fact.key for fact in observed.facts if isinstance(fact, Firing)}
         for key, incident in list(self.open.items()):
-            if incident.broke.kind in observed.complete and key not in seen:
-                self._end(key, Mended(key, self.now, "It is not so any more."))
+            if incident.firing.kind in observed.complete and key not in seen:
+                self._end(key, Resolved(key, self.now, "It is not so any more."))
 
     def remind(self) -> None:
         for key, incident in list(self.open.items()):
             if self._may_heal(incident):
                 continue
-            if self.mute_of(incident.broke.table, self.now):
+            if self.silence_of(incident.firing.table, self.now):
                 # The record has what nobody is told.
                 if not incident.alerts:
                     self._say("opened", key)
-            elif incident.told_at is None:
+            elif incident.notified_at is None:
                 self._say("opened", key)
-            elif self._has_grown(incident, incident.told_at):
+            elif self._has_grown(incident, incident.notified_at):
                 self._say("grew", key)
-            elif self._is_due(incident, incident.told_at):
+            elif self._is_due(incident, incident.notified_at):
                 self._say("repeated", key)
 
-    def _end(self, key: str, mended: Mended) -> None:
+    def _end(self, key: str, resolved: Resolved) -> None:
         # Of what healed before anybody was told, nobody is told that it is over.
         if self.open[key].alerts:
-            self._say("recovered", key, mended)
+            self._say("recovered", key, resolved)
         del self.open[key]
 
     def _may_heal(self, incident: Incident) -> bool:
         is_new = incident.times == 1 and self.now - incident.opened_at < _HEALS_WITHIN
-        return incident.broke.heals and is_new and not incident.alerts
+        return incident.firing.heals and is_new and not incident.alerts
 
-    def _has_grown(self, incident: Incident, told_at: datetime) -> bool:
-        if self.now - told_at < _GROWTH_PAUSE:
+    def _has_grown(self, incident: Incident, notified_at: datetime) -> bool:
+        if self.now - notified_at < _GROWTH_PAUSE:
             return False
-        came = incident.broke.size - incident.told_size
-        is_of_more = bool(set(incident.broke.causes) - set(incident.told_causes))
-        return came > 0 and (is_of_more or came >= incident.told_size * _GROWTH)
+        came = incident.firing.size - incident.notified_size
+        is_of_more = bool(set(incident.firing.causes) - set(incident.notified_causes))
+        return came > 0 and (is_of_more or came >= incident.notified_size * _GROWTH)
 
-    def _is_due(self, incident: Incident, told_at: datetime) -> bool:
+    def _is_due(self, incident: Incident, notified_at: datetime) -> bool:
         if incident.acknowledged:
             return False
-        is_anew = incident.last_at > told_at or incident.broke.size > incident.told_size
-        lasts = incident.broke.severity == "error" and incident.broke.kind not in _TOLD_ONCE
-        return self.now - told_at >= self.repeat_after and (lasts or is_anew)
+        is_anew = incident.last_at > notified_at or incident.firing.size > incident.notified_size
+        lasts = incident.firing.severity == "error" and incident.firing.kind not in _TOLD_ONCE
+        return self.now - notified_at >= self.repeat_after and (lasts or is_anew)
 
-    def _say(self, saying: Saying, key: str, mended: Mended | None = None) -> None:
+    def _say(self, saying: Saying, key: str, resolved: Resolved | None = None) -> None:
         incident = self.open[key]
         muted = self._muted(saying, incident)
-        self.alerts.append(_alert(saying, incident, self.now, muted, mended))
+        self.alerts.append(_alert(saying, incident, self.now, muted, resolved))
         self.open[key] = incident.told(self.now, is_muted=bool(muted))
 
     def _muted(self, saying: Saying, incident: Incident) -> str:
         # Who was told that something broke is told that it is over, whatever was muted since.
-        if saying == "recovered" and incident.told_at is not None:
+        if saying == "recovered" and incident.notified_at is not None:
             return ""
-        return self.mute_of(incident.broke.table, self.now)
+        return self.silence_of(incident.firing.table, self.now)
 
 
-def _alert(saying: Saying, incident: Incident, now: datetime, muted: str, mended: Mended | None) -> Alert:
-    broke = incident.broke
-    made = alert_id(broke.key, incident.opened_at, saying, incident.alerts)
-    lines = _over(incident, now, mended) if mended else _broken(saying, incident, made)
+def _alert(saying: Saying, incident: Incident, now: datetime, muted: str, resolved: Resolved | None) -> Alert:
+    firing = incident.firing
+    made = alert_id(firing.key, incident.opened_at, saying, incident.alerts)
+    lines = _over(incident, now, resolved) if resolved else _broken(saying, incident, made)
     return Alert(
         made,
-        broke.key,
+        firing.key,
         saying,
-        broke.severity,
+        firing.severity,
         now,
-        f"{_BEFORE.get(saying, '')}{broke.title}",
+        f"{_BEFORE.get(saying, '')}{firing.title}",
         tuple(line for line in lines if line),
-        broke.table,
-        broke.owner,
-        broke.run_id,
+        firing.table,
+        firing.owner,
+        firing.run_id,
         muted,
-        broke.kind,
-        broke.brief,
+        firing.kind,
+        firing.brief,
     )
 
 
 def _broken(saying: Saying, incident: Incident, made: str) -> list[str]:
-    broke = incident.broke
-    closes = [f"lakehouse alerts close {made} --why …"] if broke.kind in _CLOSED_BY_PEOPLE else []
-    nexts = [f"Next: {command}" for command in (*broke.commands, *closes)]
+    firing = incident.firing
+    closes = [f"lakehouse alerts close {made} --why …"] if firing.kind in _CLOSED_BY_PEOPLE else []
+    nexts = [f"Next: {command}" for command in (*firing.commands, *closes)]
     more = _grown(incident) if saying == "grew" else ""
-    return [more, *_since(incident), *broke.lines, *broke.links, *nexts]
+    return [more, *_since(incident), *firing.lines, *firing.links, *nexts]
 
 
 def _grown(incident: Incident) -> str:
-    since = f" since {moment_text(incident.told_at)}" if incident.told_at else ""
-    return f"{incident.broke.size - incident.told_size:,} more came{since}."
+    since = f" since {moment_text(incident.notified_at)}" if incident.notified_at else ""
+    return f"{incident.firing.size - incident.notified_size:,} more came{since}."
 
 
 def _since(incident: Incident) -> list[str]:
@@ -196,10 +196,10 @@ def _since(incident: Incident) -> list[str]:
     return said
 
 
-def _over(incident: Incident, now: datetime, mended: Mended) -> list[str]:
+def _over(incident: Incident, now: datetime, resolved: Resolved) -> list[str]:
     times = f", seen {incident.times} times" if incident.times > 1 else ""
     lasted = f"It was so from {moment_text(incident.opened_at)} until {moment_text(now)}{times}."
-    return [mended.said, lasted, *(mended.links or incident.broke.links)]
+    return [resolved.said, lasted, *(resolved.links or incident.firing.links)]
 
 
 def partitions(extent: frozenset[str]) -> str:

@@ -4,16 +4,27 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
-from lakehouse.monitoring.incidents import Broke, Incident
-from lakehouse.monitoring.outbox import Parcel, Queue
-from lakehouse.orchestration.alert_message import Alert
+from lakehouse.monitoring.incidents import Incident
+from lakehouse.monitoring.outbox import Queue
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_text
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+_NEW_NAMES = {
+    "broke": "firing",
+    "told_at": "notified_at",
+    "told_size": "notified_size",
+    "told_causes": "notified_causes",
+}
+"""Names of an incident's fields in the files of version 0.1, which are read on."""
 
 
 @dataclass(frozen=True)
@@ -60,92 +71,28 @@ def read_state(settings: Settings) -> AlertState:
 
 def write_state(settings: Settings, state: AlertState) -> None:
     """Write the state as a whole, or not at all."""
-    replace_text(state_file(settings), json.dumps(to_json(state), ensure_ascii=False, sort_keys=True) + "\n")
+    text = json.dumps(to_json(state), ensure_ascii=False, sort_keys=True)
+    replace_text(state_file(settings), f"{text}\n")
 
 
 def to_json(state: AlertState) -> dict[str, Any]:
     """Return the state as a piece of JSON."""
-    return {
-        "open": {key: _incident_json(incident) for key, incident in state.open.items()},
-        "queues": {name: _queue_json(queue) for name, queue in state.queues.items()},
-        "cursors": dict(state.cursors),
-        "closed": {key: at.isoformat() for key, at in state.closed.items()},
-    }
+    made: dict[str, Any] = _state_type().dump_python(state, mode="json")
+    return made
 
 
 def from_json(found: Mapping[str, Any]) -> AlertState:
-    """Read what `to_json` wrote."""
-    return AlertState(
-        {key: _incident(one) for key, one in found["open"].items()},
-        {name: _queue(one) for name, one in found["queues"].items()},
-        found["cursors"],
-        {key: datetime.fromisoformat(at) for key, at in found.get("closed", {}).items()},
-    )
+    """Read what `to_json` wrote, of this version or of one before."""
+    incidents = {key: _with_new_names(incident) for key, incident in found["open"].items()}
+    return _state_type().validate_python({**found, "open": incidents})
 
 
-def _incident_json(incident: Incident) -> dict[str, Any]:
-    broke = incident.broke
-    return {
-        **incident.__dict__,
-        "broke": {
-            **broke.__dict__,
-            "at": broke.at.isoformat(),
-            "extent": sorted(broke.extent),
-        },
-        "opened_at": incident.opened_at.isoformat(),
-        "last_at": incident.last_at.isoformat(),
-        "extent": sorted(incident.extent),
-        "told_at": _text(incident.told_at),
-    }
+def _with_new_names(incident: Mapping[str, Any]) -> dict[str, Any]:
+    return {_NEW_NAMES.get(name, name): value for name, value in incident.items()}
 
 
-def _incident(found: Mapping[str, Any]) -> Incident:
-    broke = found["broke"]
-    return Incident(
-        **{
-            **found,
-            "broke": Broke(
-                **{
-                    **broke,
-                    "at": datetime.fromisoformat(broke["at"]),
-                    **{name: tuple(broke.get(name, ())) for name in ("lines", "links", "commands", "causes")},
-                    "extent": frozenset(broke["extent"]),
-                }
-            ),
-            "opened_at": datetime.fromisoformat(found["opened_at"]),
-            "last_at": datetime.fromisoformat(found["last_at"]),
-            "extent": frozenset(found["extent"]),
-            "told_at": _moment(found["told_at"]),
-            "told_causes": tuple(found.get("told_causes", ())),
-        }
-    )
+@cache
+def _state_type() -> "TypeAdapter[AlertState]":
+    from pydantic import TypeAdapter
 
-
-def _queue_json(queue: Queue) -> dict[str, Any]:
-    return {
-        "parcels": [{"alert": parcel.alert.to_json(), "tries": parcel.tries} for parcel in queue.parcels],
-        "held": [alert.to_json() for alert in queue.held],
-        "posted_at": [at.isoformat() for at in queue.posted_at],
-        "summary_at": _text(queue.summary_at),
-        "failures": queue.failures,
-        "retry_at": _text(queue.retry_at),
-    }
-
-
-def _queue(found: Mapping[str, Any]) -> Queue:
-    return Queue(
-        tuple(Parcel(Alert.from_json(one["alert"]), one["tries"]) for one in found["parcels"]),
-        tuple(Alert.from_json(one) for one in found["held"]),
-        tuple(datetime.fromisoformat(at) for at in found["posted_at"]),
-        _moment(found["summary_at"]),
-        found["failures"],
-        _moment(found["retry_at"]),
-    )
-
-
-def _text(at: datetime | None) -> str | None:
-    return at.isoformat() if at else None
-
-
-def _moment(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
+    return TypeAdapter(AlertState)

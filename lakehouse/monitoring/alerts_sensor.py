@@ -9,12 +9,12 @@ from filelock import Timeout
 
 from lakehouse.monitoring.alert_state import AlertState, read_state, state_lock, write_state
 from lakehouse.monitoring.detectors.failed_ticks import names_of
-from lakehouse.monitoring.detectors.sources import Lookout, WatchedFeed
+from lakehouse.monitoring.detectors.sources import MonitorContext, WatchedFeed
 from lakehouse.monitoring.dispatch import Delivery, take_in
 from lakehouse.monitoring.heartbeat import beat
 from lakehouse.monitoring.monitor import look
 from lakehouse.monitoring.routes import read_routes
-from lakehouse.monitoring.silences import said_mutes
+from lakehouse.monitoring.silences import silence_texts
 from lakehouse.monitoring.sinks import open_sinks
 from lakehouse.settings import Settings
 from lakehouse.tables.table import IcebergTable
@@ -40,8 +40,10 @@ def alerts_definitions(
     def alerts(context: dg.SensorEvaluationContext) -> dg.SkipReason:
         repository, settings = context.repository_def, read_settings()
         assert repository is not None
-        lookout = Lookout(context.instance, repository.asset_graph, declared, feeds, settings, datetime.now(UTC))
-        state = look_and_tell(lookout, names_of(repository) - {NAME}, context.log)
+        monitor_context = MonitorContext(
+            context.instance, repository.asset_graph, declared, feeds, settings, datetime.now(UTC)
+        )
+        state = look_and_tell(monitor_context, names_of(repository) - {NAME}, context.log)
         if state is None:
             return dg.SkipReason("Another process looks.")
         return dg.SkipReason(f"{len(state.open)} things are broken; {state.undelivered} messages wait for a sink.")
@@ -49,7 +51,7 @@ def alerts_definitions(
     return dg.Definitions(sensors=[alerts])
 
 
-def look_and_tell(lookout: Lookout, names: Collection[str], logger: logging.Logger) -> AlertState | None:
+def look_and_tell(monitor_context: MonitorContext, names: Collection[str], logger: logging.Logger) -> AlertState | None:
     """Look once, tell what is to be told, and leave a sign of life; None where another process does it.
 
     What was seen and what is to be sent of it are kept in one write, before anything is sent: killed in between, a
@@ -57,23 +59,23 @@ def look_and_tell(lookout: Lookout, names: Collection[str], logger: logging.Logg
 
     :param names: the sensors and schedules that there are.
     """
-    settings = lookout.settings
+    settings = monitor_context.settings
     try:
         with state_lock(settings, seconds=0):
-            state = _round(lookout, names, logger)
+            state = _round(monitor_context, names, logger)
     except Timeout:
         return None
-    problem = beat(settings, lookout.now, len(state.open), state.undelivered, state.queues)
+    problem = beat(settings, monitor_context.now, len(state.open), state.undelivered, state.queues)
     if problem:
         logger.warning(problem)
     return state
 
 
-def _round(lookout: Lookout, names: Collection[str], logger: logging.Logger) -> AlertState:
-    settings, routes = lookout.settings, read_routes(lookout.settings)
+def _round(monitor_context: MonitorContext, names: Collection[str], logger: logging.Logger) -> AlertState:
+    settings, routes = monitor_context.settings, read_routes(monitor_context.settings)
     state = read_state(settings)
-    seen = look(lookout, state, names)
-    state = take_in(state, seen, lookout.now, routes, said_mutes(settings))
+    seen = look(monitor_context, state, names)
+    state = take_in(state, seen, monitor_context.now, routes, silence_texts(settings))
     write_state(settings, state)
     return Delivery(state, lambda now: write_state(settings, now), logger).run(
         open_sinks(settings, routes.urls, logger)

@@ -10,7 +10,7 @@ from functools import partial
 from threading import Lock
 
 from lakehouse.errors import LakehouseError
-from lakehouse.monitoring.alert_plan import MuteOf, plan_alerts
+from lakehouse.monitoring.alert_plan import SilenceOf, plan_alerts
 from lakehouse.monitoring.alert_state import AlertState
 from lakehouse.monitoring.incidents import Observed
 from lakehouse.monitoring.outbox import Queue, delivered, is_due, kept, next_parcel, post, refused
@@ -27,10 +27,10 @@ _AT_THE_END = (FILE, LOG)
 _MANY = 1_000_000
 
 
-def take_in(state: AlertState, observed: Observed, now: datetime, routes: Routes, mute_of: MuteOf) -> AlertState:
+def take_in(state: AlertState, observed: Observed, now: datetime, routes: Routes, silence_of: SilenceOf) -> AlertState:
     """Return the state after what was seen: pure, with each message in the queues of those it goes to."""
     planned = plan_alerts(
-        state.open, observed, now, routes.repeat_after, mute_of, is_first=state.is_first, closed=state.closed
+        state.open, observed, now, routes.repeat_after, silence_of, is_first=state.is_first, closed=state.closed
     )
     names = [FILE, LOG, *map(name_of, routes.urls)]
     queues = kept(state.queues, names)

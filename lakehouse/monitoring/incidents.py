@@ -17,7 +17,7 @@ def moment_text(at: datetime) -> str:
 
 
 @dataclass(frozen=True)
-class Broke:
+class Firing:
     """Something was seen broken at a moment; `key` names the thing, so that it is one also where it is tried again."""
 
     key: str
@@ -53,7 +53,7 @@ class Broke:
 
 
 @dataclass(frozen=True)
-class Mended:
+class Resolved:
     """Something was seen whole at a moment, or some partitions of it; empty for the whole."""
 
     key: str
@@ -74,7 +74,7 @@ class Observed:
     `cursors` say up to where was looked; they are kept with the incidents, in one write.
     """
 
-    facts: tuple[Broke | Mended, ...] = ()
+    facts: tuple[Firing | Resolved, ...] = ()
     complete: frozenset[Kind] = frozenset()
     cursors: Mapping[str, Any] = field(default_factory=dict)
 
@@ -86,52 +86,52 @@ class Observed:
 class Incident:
     """A thing that is broken: how it was last seen, since when, how often, and when somebody was last told."""
 
-    broke: Broke
+    firing: Firing
     opened_at: datetime
     last_at: datetime
     times: int = 1
     extent: frozenset[str] = frozenset()
-    told_at: datetime | None = None
+    notified_at: datetime | None = None
     """None as long as it is muted."""
     alerts: int = 0
     """How many messages were made of it."""
-    told_size: int = 0
+    notified_size: int = 0
     """Its size when somebody was last told."""
-    told_causes: tuple[str, ...] = ()
+    notified_causes: tuple[str, ...] = ()
     acknowledged: str = ""
     """Who looks after it and why; it is not repeated then."""
 
     @classmethod
-    def of(cls, broke: Broke) -> "Incident":
+    def of(cls, firing: Firing) -> "Incident":
         """Begin one."""
-        return cls(broke, broke.at, broke.at, extent=broke.extent)
+        return cls(firing, firing.at, firing.at, extent=firing.extent)
 
     def told(self, now: datetime, *, is_muted: bool) -> "Incident":
         """Return it after a message of it was made; one that is muted tells nobody."""
         made = replace(self, alerts=self.alerts + 1)
         if is_muted:
             return made
-        return replace(made, told_at=now, told_size=self.broke.size, told_causes=self.broke.causes)
+        return replace(made, notified_at=now, notified_size=self.firing.size, notified_causes=self.firing.causes)
 
-    def again(self, broke: Broke) -> "Incident":
+    def again(self, firing: Firing) -> "Incident":
         """Return it after the thing was seen broken again; a look at the same break counts as none."""
-        if broke.at < self.last_at:
+        if firing.at < self.last_at:
             return self
-        if broke.at == self.last_at:
+        if firing.at == self.last_at:
             # Such as how late it is now.
-            return replace(self, broke=broke)
+            return replace(self, firing=firing)
         # What is broken as a whole stays so until the whole is mended.
-        extent = self.extent | broke.extent if self.extent and broke.extent else frozenset()
-        is_same = bool(broke.state) and broke.state == self.broke.state
+        extent = self.extent | firing.extent if self.extent and firing.extent else frozenset()
+        is_same = bool(firing.state) and firing.state == self.firing.state
         times = self.times if is_same else self.times + 1
-        return replace(self, broke=broke, last_at=broke.at, times=times, extent=extent)
+        return replace(self, firing=firing, last_at=firing.at, times=times, extent=extent)
 
-    def without(self, mended: Mended) -> "Incident | None":
+    def without(self, resolved: Resolved) -> "Incident | None":
         """Return what is left of it; None where it is over."""
-        if mended.at <= self.last_at and not mended.by_person:
+        if resolved.at <= self.last_at and not resolved.by_person:
             return self
-        if not mended.extent:
+        if not resolved.extent:
             return None
         # Of what was broken as a whole, a partition alone mends nothing.
-        left = self.extent - mended.extent
+        left = self.extent - resolved.extent
         return replace(self, extent=left) if left or not self.extent else None

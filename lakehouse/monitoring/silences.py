@@ -14,7 +14,7 @@ from lakehouse.storage.atomic_files import replace_text
 
 
 @dataclass(frozen=True)
-class Mute:
+class Silence:
     """Who muted a table, or those of a pattern such as `silver.*`, when, until when and why."""
 
     table: str
@@ -32,43 +32,43 @@ class Mute:
         return f"until {self.until.isoformat(timespec='minutes')} by {self.by}{why}"
 
 
-def read_mutes(settings: Settings) -> tuple[Mute, ...]:
+def read_silences(settings: Settings) -> tuple[Silence, ...]:
     """Return all mutes that were ever made, the oldest first; those that are over too."""
     file = _file(settings)
     if not file.is_file():
         return ()
     return tuple(
-        Mute(**{**one, "until": datetime.fromisoformat(one["until"]), "at": datetime.fromisoformat(one["at"])})
+        Silence(**{**one, "until": datetime.fromisoformat(one["until"]), "at": datetime.fromisoformat(one["at"])})
         for one in json.loads(file.read_text(encoding="utf-8"))
     )
 
 
-def add_mute(settings: Settings, mute: Mute) -> None:
+def add_silence(settings: Settings, silence: Silence) -> None:
     """Record a mute; the newest of a table is the one that holds."""
     settings.make_home()
     file = _file(settings)
     file.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{file}.lock"):
-        kept = [*read_mutes(settings), mute]
+        kept = [*read_silences(settings), silence]
         said = [asdict(one) | {"until": one.until.isoformat(), "at": one.at.isoformat()} for one in kept]
         replace_text(file, json.dumps(said, indent=1, ensure_ascii=False) + "\n")
 
 
-def mute_of(mutes: Iterable[Mute], table: str, now: datetime) -> Mute | None:
+def silence_of(silences: Iterable[Silence], table: str, now: datetime) -> Silence | None:
     """Return what mutes a table now; a newer mute of the same name takes the place of an older one."""
-    newest = {mute.table: mute for mute in mutes}
-    return next((mute for mute in newest.values() if mute.covers(table, now)), None)
+    newest = {silence.table: silence for silence in silences}
+    return next((silence for silence in newest.values() if silence.covers(table, now)), None)
 
 
-def said_mutes(settings: Settings) -> Callable[[str, datetime], str]:
+def silence_texts(settings: Settings) -> Callable[[str, datetime], str]:
     """Return what says who muted a table and why, as of now; nothing where nobody did."""
-    mutes = read_mutes(settings)
-    return lambda table, now: str(mute_of(mutes, table, now) or "")
+    silences = read_silences(settings)
+    return lambda table, now: str(silence_of(silences, table, now) or "")
 
 
-def holding(mutes: Iterable[Mute], now: datetime) -> list[Mute]:
+def holding(silences: Iterable[Silence], now: datetime) -> list[Silence]:
     """Return the mutes that hold now."""
-    return [mute for mute in {mute.table: mute for mute in mutes}.values() if now < mute.until]
+    return [silence for silence in {silence.table: silence for silence in silences}.values() if now < silence.until]
 
 
 def _file(settings: Settings) -> Path:

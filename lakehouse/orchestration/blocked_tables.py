@@ -17,7 +17,7 @@ HELD = "lakehouse/held."
 """Begin of the tag of a run that refused a table, with its name: what the table was computed from, as a digest."""
 CHECK_FAILED = "lakehouse/check-failed"
 """Tag of a run that a check stopped, which looks further than one table: the table that it is a check of."""
-OWED = "lakehouse/owed"
+STALE = "lakehouse/owed"
 """Tag of a run that was asked for: what it was asked for, and on which state of the tables, as a digest."""
 _LONGEST_NAME = 63
 _DIGITS = 32
@@ -76,7 +76,7 @@ def is_held(
 
 def asked_for(instance: dg.DagsterInstance, digest: str) -> dg.DagsterRun | None:
     """Return the newest run that was asked for the same on the same tables; None where none was."""
-    return _newest(instance, {OWED: digest})
+    return _newest(instance, {STALE: digest})
 
 
 def was_stopped(tags: Mapping[str, str]) -> bool:

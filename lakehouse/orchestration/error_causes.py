@@ -14,7 +14,7 @@ def causes(error: Any) -> Iterator[Any]:
         error = error.cause
 
 
-def told_cause(error: Any) -> Any:
+def known_cause(error: Any) -> Any:
     """Return the innermost cause that the lakehouse said in its own words, or else the innermost of all."""
     found = list(causes(error))
     ours = [cause for cause in found if cause.message.startswith(OURS)]

@@ -13,7 +13,7 @@ from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, RuleResult
 from lakehouse.iceberg.read.input_checks import check_appended_once
 from lakehouse.iceberg.read.inputs import Input
-from lakehouse.iceberg.read.rows_outside_partitions import has_partition, judge_by_metadata
+from lakehouse.iceberg.read.rows_outside_partitions import evaluate_by_metadata, has_partition
 from lakehouse.iceberg.read.stale_partitions import left_to_none
 from lakehouse.orchestration.asset_inputs import reads_metadata
 from lakehouse.orchestration.asset_keys import asset_key
@@ -94,7 +94,7 @@ def _implied(
 
     def look(io: IcebergIOManager, run: Run) -> list[RuleResult]:
         every = run.partitions.every if run.partitions else all_partitions_of(table, definition)
-        return judge_by_metadata(io.engine, table, inputs, every)
+        return evaluate_by_metadata(io.engine, table, inputs, every)
 
     return {has_partition(table): look}
 

@@ -1,6 +1,6 @@
 """Things that broke and are no check, run or file that a look finds by itself: whoever sees one reports it here.
 
-A server that died, a pipe in an inbox: `report_broken` leaves a note in the home, also where Dagster and Spark are
+A server that died, a pipe in an inbox: `report_firing` leaves a note in the home, also where Dagster and Spark are
 gone, and `lakehouse.monitoring` tells people of it at its next look, within ten seconds while `lakehouse dev` runs.
 """
 
@@ -45,14 +45,14 @@ class Report:
 
 @dataclass(frozen=True)
 class Note:
-    """That a thing broke at a moment, or was mended then; `mended` says how."""
+    """That a thing broke at a moment, or was mended then; `resolved` says how."""
 
     report: Report
     at: datetime
-    mended: str = ""
+    resolved: str = ""
 
 
-def report_broken(settings: Settings, report: Report, at: datetime | None = None) -> None:
+def report_firing(settings: Settings, report: Report, at: datetime | None = None) -> None:
     """Report that something broke; each call is one failure of it, and people are told of the first and the end.
 
     Where the same was reported last in the same words, nothing is written: a caller may look again and again.
@@ -60,11 +60,11 @@ def report_broken(settings: Settings, report: Report, at: datetime | None = None
     _add(settings, Note(report, at or datetime.now(UTC)))
 
 
-def report_mended(settings: Settings, key: str, how: str, at: datetime | None = None) -> None:
+def report_resolved(settings: Settings, key: str, how: str, at: datetime | None = None) -> None:
     """Report that something is over, such as 'Spark was started again.'; nothing where it was not reported broken."""
     file = _file(settings, key)
     known = _read(file)
-    if known and not known[-1].mended:
+    if known and not known[-1].resolved:
         _add(settings, Note(known[-1].report, at or datetime.now(UTC), how))
 
 
@@ -90,7 +90,7 @@ def _forget(settings: Settings, now: datetime) -> None:
     """Remove the notes of what was mended long ago."""
     for file in _folder(settings).glob("*.json"):
         last = _read(file)[-1]
-        if last.mended and now - last.at > _FORGOTTEN_AFTER:
+        if last.resolved and now - last.at > _FORGOTTEN_AFTER:
             file.unlink()
 
 
@@ -99,7 +99,7 @@ def _read(file: Path) -> list[Note]:
 
 
 def _to_json(note: Note) -> dict[str, Any]:
-    return {"report": asdict(note.report), "at": note.at.isoformat(), "mended": note.mended}
+    return {"report": asdict(note.report), "at": note.at.isoformat(), "mended": note.resolved}
 
 
 def _of_json(found: dict[str, Any]) -> Note:

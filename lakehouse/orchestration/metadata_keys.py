@@ -134,12 +134,12 @@ def refused_rows(table: "IcebergTable", outcome: Outcome) -> dict[str, Any]:
         for result in outcome.results
         if result.rule.on_failure == "quarantine" and result.failed_rows
     }
-    judged = next((result.total_rows for result in outcome.results if result.rule.name == REFUSED_SHARE), 0)
+    evaluated = next((result.total_rows for result in outcome.results if result.rule.name == REFUSED_SHARE), 0)
     return {
         "quarantined_rows": found.rows if found else 0,
         "newly_quarantined_rows": found.new_rows if found else 0,
         "quarantine_table": table.quarantine.name,
-        **({"judged_rows": judged, "refused_by_rule": by_rule} if by_rule else {}),
+        **({"judged_rows": evaluated, "refused_by_rule": by_rule} if by_rule else {}),
     }
 
 

@@ -8,7 +8,7 @@ import dagster as dg
 
 from lakehouse.iceberg.metadata.spark_errors import plain
 from lakehouse.orchestration.asset_keys import table_name
-from lakehouse.orchestration.error_causes import OURS, told_cause
+from lakehouse.orchestration.error_causes import OURS, known_cause
 
 Status = Literal["published", "unchanged", "failed", "not run"]
 INTERRUPTED = "UNEXPECTED_TERMINATION"
@@ -124,7 +124,7 @@ def _failed_by_itself(event: dg.DagsterEvent) -> bool:
 
 
 def _text(error: Any) -> str:
-    message: str = told_cause(error).message.strip()
+    message: str = known_cause(error).message.strip()
     if not message.startswith(OURS):
         return plain(message)
     # The text makes the kind of error plain.

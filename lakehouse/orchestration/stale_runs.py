@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.read.stale_partitions import owed_values
+from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.read.stale_tables import is_behind
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import asset_key, table_name
@@ -24,7 +24,7 @@ CATCH_UP = {"lakehouse/catch_up": "true"}
 
 
 @dataclass(frozen=True)
-class OwedRun:
+class PendingRun:
     """What one run is to compute: tables in order, as a whole or in neighbouring partitions from `first` to `last`.
 
     `guards` are the blocking checks of what they read and nobody computes along with them. Dagster lets a check hold
@@ -65,9 +65,9 @@ class Downstream:
         return self._after(self.root)
 
     @property
-    def everything(self) -> OwedRun:
+    def everything(self) -> PendingRun:
         """The run that would compute all of them."""
-        return OwedRun(self.tables, guards=self._guards(self.tables))
+        return PendingRun(self.tables, guards=self._guards(self.tables))
 
     @property
     def is_alike(self) -> bool:
@@ -76,7 +76,7 @@ class Downstream:
 
     def stages(
         self, engine: Engine, declared: Mapping[str, IcebergTable], *, has_arrivals: bool
-    ) -> Iterator[list[OwedRun]]:
+    ) -> Iterator[list[PendingRun]]:
         """Yield what is owed, in stages; each is decided when it is asked for, once those before it are done.
 
         First what is computed as a whole, then ranges of partitions, then what is computed as a whole from these.
@@ -84,21 +84,21 @@ class Downstream:
 
         :param has_arrivals: whether something waits to be put into the root table itself.
         """
-        yield self._whole(self.owed_tables(engine, has_arrivals=has_arrivals))
-        yield from self.owed_ranges(engine, declared)
+        yield self._whole(self.with_stale_partitions(engine, has_arrivals=has_arrivals))
+        yield from self.stale_ranges(engine, declared)
         yield self._whole(self.late_tables(engine))
 
-    def owed_tables(self, engine: Engine, *, has_arrivals: bool) -> list[str]:
+    def with_stale_partitions(self, engine: Engine, *, has_arrivals: bool) -> list[str]:
         """Return the tables that are owed as a whole, in order: a table that reads of one that is computed is too.
 
-        Those that are computed by partitions, and what follows from them, are left to `owed_ranges`.
+        Those that are computed by partitions, and what follows from them, are left to `stale_ranges`.
 
         :param has_arrivals: whether something waits to be put into the root table itself.
         """
         first = {self.root} if has_arrivals else set()
-        return self._owed(engine, [table for table in self.tables if table not in self._following], first)
+        return self._stale(engine, [table for table in self.tables if table not in self._following], first)
 
-    def owed_ranges(self, engine: Engine, declared: Mapping[str, IcebergTable]) -> Iterator[list[OwedRun]]:
+    def stale_ranges(self, engine: Engine, declared: Mapping[str, IcebergTable]) -> Iterator[list[PendingRun]]:
         """Yield the ranges of neighbouring partitions that are owed, oldest first.
 
         Tables of different partitions have stages of their own: a key may stand for a day here, and for a month there.
@@ -113,24 +113,26 @@ class Downstream:
 
     def _ranges(
         self, engine: Engine, tables: Sequence[IcebergTable], definition: dg.PartitionsDefinition
-    ) -> list[OwedRun]:
+    ) -> list[PendingRun]:
         keys = definition.get_partition_keys()
         order = {key: position for position, key in enumerate(keys)}
-        owed: dict[str, set[str]] = {}
+        stale: dict[str, set[str]] = {}
         for table in tables:
             every = all_partitions_of(table, definition)
             inputs = inputs_of(self._graph.get(asset_key(table.name)).metadata)
-            values = owed_values(engine, table, inputs, every)
-            owed[table.name] = keys_holding(definition, keys, values, _type_of(table))
+            values = stale_values(engine, table, inputs, every)
+            stale[table.name] = keys_holding(definition, keys, values, _type_of(table))
             for parent in self.sources(table.name):
-                owed[table.name] |= owed.get(parent, set())
-        owing = {key: frozenset(table for table in owed if key in owed[table]) for key in set().union(*owed.values())}
+                stale[table.name] |= stale.get(parent, set())
+        owing = {
+            key: frozenset(table for table in stale if key in stale[table]) for key in set().union(*stale.values())
+        }
         ranges = ((keys, self.with_alike(owing[keys[0]])) for keys in neighbouring(owing, order))
-        return [OwedRun(tables, keys[0], keys[-1], self._guards(tables)) for keys, tables in ranges]
+        return [PendingRun(tables, keys[0], keys[-1], self._guards(tables)) for keys, tables in ranges]
 
     def late_tables(self, engine: Engine) -> list[str]:
         """Return the tables computed as a whole from partitioned ones, that lag behind them."""
-        return self._owed(engine, [table for table in self.tables if table in self._following - self._partitioned])
+        return self._stale(engine, [table for table in self.tables if table in self._following - self._partitioned])
 
     def with_alike(self, tables: Collection[str]) -> tuple[str, ...]:
         """Return some tables of the same partitions, and what follows from them that one run computes along with them.
@@ -155,9 +157,9 @@ class Downstream:
         now = {given.table for given in inputs if given.mode != "as_of"}
         return [source for source in self.sources(table) if source in now or source not in past]
 
-    def _whole(self, tables: Iterable[str]) -> list[OwedRun]:
+    def _whole(self, tables: Iterable[str]) -> list[PendingRun]:
         tables = tuple(tables)
-        return [OwedRun(tables, guards=self._guards(tables))] if tables else []
+        return [PendingRun(tables, guards=self._guards(tables))] if tables else []
 
     def _guards(self, tables: Iterable[str]) -> tuple[dg.AssetCheckKey, ...]:
         """Return the blocking checks of what some tables read, where that is not computed along with them.
@@ -171,13 +173,13 @@ class Downstream:
             check for check in checks if graph.get(check).blocking and not graph.assets_def_for_key(check).keys
         )
 
-    def _owed(self, engine: Engine, tables: Iterable[str], first: Iterable[str] = ()) -> list[str]:
-        owed: list[str] = []
+    def _stale(self, engine: Engine, tables: Iterable[str], first: Iterable[str] = ()) -> list[str]:
+        stale: list[str] = []
         for table in tables:
             sources = self.sources(table)
-            if table in first or set(sources) & set(owed) or is_behind(engine, table, sources):
-                owed.append(table)
-        return owed
+            if table in first or set(sources) & set(stale) or is_behind(engine, table, sources):
+                stale.append(table)
+        return stale
 
     def _after(self, table: str) -> tuple[str, ...]:
         graph = self._graph

@@ -14,7 +14,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.metadata_tables import files
 from lakehouse.iceberg.read.inputs import changed_keys, latest
-from lakehouse.iceberg.read.stale_partitions import owed_values
+from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Column, IcebergTable, Merge, OverwritePartitions
 from lakehouse_tests.assets.bnpl_variants import (
@@ -191,21 +191,21 @@ def test_the_days_that_changed_are_told_from_the_files_of_either_spec(evolved: E
 
 
 def test_sums_by_day_owe_the_days_that_changed_under_either_spec(embedded_engine: Engine) -> None:
-    def owed() -> set:
-        return owed_values(embedded_engine, SUMS, BY_DAY)
+    def stale() -> set:
+        return stale_values(embedded_engine, SUMS, BY_DAY)
 
     publish(embedded_engine, TABLE, [MONDAY], *of_day(MONDAY))
     add_up(embedded_engine, MONDAY)
-    assert owed() == set()
+    assert stale() == set()
     apply(embedded_engine, BUCKETED)
-    assert owed() == set()
+    assert stale() == set()
     publish(embedded_engine, BUCKETED, [TUESDAY], *of_day(TUESDAY))
-    assert owed() == {TUESDAY}
+    assert stale() == {TUESDAY}
     add_up(embedded_engine, TUESDAY)
     publish(embedded_engine, BUCKETED, [MONDAY], *of_day(MONDAY, amount="77.00"))
-    assert owed() == {MONDAY}
+    assert stale() == {MONDAY}
     add_up(embedded_engine, MONDAY)
-    assert owed() == set()
+    assert stale() == set()
     assert content(embedded_engine, SUMS.name, "transaction_date", "CAST(amount AS string)") == [
         (MONDAY, "1540.00"),
         (TUESDAY, "200.00"),

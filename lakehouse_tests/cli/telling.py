@@ -7,7 +7,7 @@ from pathlib import Path
 from lakehouse.definitions import FEEDS, TABLES, defs
 from lakehouse.monitoring.alert_log import read_alerts
 from lakehouse.monitoring.alerts_sensor import look_and_tell
-from lakehouse.monitoring.detectors.sources import Lookout
+from lakehouse.monitoring.detectors.sources import MonitorContext
 from lakehouse.orchestration.alert_message import Alert
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.settings import Settings
@@ -20,8 +20,8 @@ def look(home: Path, settings: Settings | None = None) -> list[Alert]:
     before = len(read_alerts(settings))
     graph = defs.resolve_asset_graph()
     with open_instance(settings) as instance:
-        lookout = Lookout(instance, graph, TABLES, tuple(FEEDS.values()), settings, datetime.now(UTC))
-        look_and_tell(lookout, (), logging.getLogger("lakehouse.alerts"))
+        context = MonitorContext(instance, graph, TABLES, tuple(FEEDS.values()), settings, datetime.now(UTC))
+        look_and_tell(context, (), logging.getLogger("lakehouse.alerts"))
     return read_alerts(settings)[before:]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from lakehouse.monitoring.alert_state import read_state, write_state
 from lakehouse.monitoring.dispatch import Delivery, take_in
-from lakehouse.monitoring.incidents import Broke, Observed
+from lakehouse.monitoring.incidents import Firing, Observed
 from lakehouse.monitoring.routes import read_routes
 from lakehouse.monitoring.sinks import open_sinks
 from lakehouse.orchestration.alert_message import Alert
@@ -25,7 +25,7 @@ LOGGER = logging.getLogger("lakehouse.alerts")
 def told(settings: Settings) -> list[Alert]:
     """Checks of a table that failed, one message each."""
     now, titles = datetime.now(UTC), [f"silver.fruits: check c{number:02} failed" for number in range(MANY)]
-    facts = tuple(Broke(title, "check", now, "error", title, ("1 of 2 rows break it.",)) for title in titles)
+    facts = tuple(Firing(title, "check", now, "error", title, ("1 of 2 rows break it.",)) for title in titles)
     state = take_in(read_state(settings), Observed(facts), now, read_routes(settings), lambda *_: "")
     write_state(settings, state)
     Delivery(state, lambda known: write_state(settings, known), LOGGER).run(open_sinks(settings, (), LOGGER))

@@ -57,7 +57,7 @@ def test_a_spark_that_dies_is_started_again_after_pauses_that_grow(
     assert pauses == [5, 10, 20, 40]
     assert "ended by itself (killed, as by lack of memory). It is started again at" in said[0]
     assert "did not start" in said[1]
-    broken = [note for note in read_reports(settings) if not note.mended]
+    broken = [note for note in read_reports(settings) if not note.resolved]
     assert len(broken) == len(pauses)
     assert {note.report.title for note in broken} == {"Spark died"}
 
@@ -81,7 +81,7 @@ def test_it_is_over_when_it_answers(warm: WarmSpark, settings: Settings, monkeyp
     warm.look()
     warm.look()
     assert said[-1] == "The Spark server is back."
-    assert [note.mended for note in read_reports(settings)][-1] == "Spark was started again, and answers."
+    assert [note.resolved for note in read_reports(settings)][-1] == "Spark was started again, and answers."
 
 
 def test_one_that_starts_and_never_answers_is_ended_and_tried_again(
@@ -122,7 +122,7 @@ def test_which_way_memory_is_to_be_changed_is_said_by_how_it_died(
     monkeypatch.setattr(spark_server, "start", lambda *_: (child, server))
     warm.start(_no_progress)
     warm.look()
-    (broken,) = (note for note in read_reports(settings) if not note.mended)
+    (broken,) = (note for note in read_reports(settings) if not note.resolved)
     assert advice in broken.report.lines[1]
 
 

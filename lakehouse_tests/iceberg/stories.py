@@ -16,7 +16,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.value_ranges import joined
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.read.inputs import Input, incremental, latest, standing
-from lakehouse.iceberg.read.stale_partitions import owed_values
+from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.iceberg.rules.rows import castable, not_null
 from lakehouse.iceberg.write.row_versions import first_accepted, newest_accepted
@@ -65,7 +65,7 @@ class Deliver:
 class Compute:
     """The table is computed: by another function, anew, or by a process that dies before it publishes."""
 
-    mended: bool = False
+    resolved: bool = False
     anew: bool = False
     killed: bool = False
 
@@ -150,7 +150,7 @@ class Lakehouse:
             else:
                 self._compute(step, patch)
         self._deliver(Deliver("last.csv", tuple((LEFT_OUT, "1", 1, place) for place in range(3))))
-        self._compute(Compute(mended=any(isinstance(step, Compute) and step.mended for step in steps)), patch)
+        self._compute(Compute(resolved=any(isinstance(step, Compute) and step.resolved for step in steps)), patch)
 
     def _deliver(self, step: Deliver) -> None:
         its = RejectedDelivery(step.file, sha256(repr(step.rows).encode()).hexdigest())
@@ -180,7 +180,7 @@ class Lakehouse:
         run = Run(f"run-{next(_serial)}", self._partitions(anew=step.anew), anew=step.anew)
         if self.table.overwritten_by and run.partitions is None:
             return
-        compute = self._function(mended=step.mended)
+        compute = self._function(resolved=step.resolved)
         with patch.context() as dying:
             if step.killed:
                 dying.setattr(branch, "fast_forward", _dying_for(self.table.name))
@@ -193,9 +193,9 @@ class Lakehouse:
         if not self.table.overwritten_by:
             return None
         places = _PLACES[self.kind][:-1]
-        owed = set(places) if anew else owed_values(self.engine, self.table, self.inputs)
+        stale = set(places) if anew else stale_values(self.engine, self.table, self.inputs)
         # A row without a partition goes along with the newest one.
-        values = [value for value in places if _is_owed(value, owed)] or (places[-1:] if owed else [])
+        values = [value for value in places if _is_stale(value, stale)] or (places[-1:] if stale else [])
         if not values:
             return None
         step = _STEPS.get(self.kind)
@@ -205,9 +205,9 @@ class Lakehouse:
         every = AllPartitions(tuple(joined(all_spans))) if all_spans else AllPartitions(values=frozenset(places))
         return Partitions(tuple(map(str, values)), spans, every)
 
-    def _function(self, *, mended: bool) -> Callable[..., DataFrame]:
+    def _function(self, *, resolved: bool) -> Callable[..., DataFrame]:
         def changed(delivered: DataFrame) -> DataFrame:
-            text = "decode(v, 'mend', '7', '2', 'two', v)" if mended else "v"
+            text = "decode(v, 'mend', '7', '2', 'two', v)" if resolved else "v"
             others = [column.name for column in self.source.columns if column.name != "v"]
             return delivered.where(f"k <> '{LEFT_OUT}'").selectExpr(*others, f"{text} AS v")
 
@@ -245,8 +245,8 @@ class Lakehouse:
         return {"source": source, "table": table, "quarantine": held}
 
 
-def _is_owed(value: Any, owed: set[Any]) -> bool:
-    return value in owed or (isinstance(value, datetime) and value.date() in owed)
+def _is_stale(value: Any, stale: set[Any]) -> bool:
+    return value in stale or (isinstance(value, datetime) and value.date() in stale)
 
 
 def _dying_for(table: str) -> Callable[..., None]:

@@ -21,7 +21,7 @@ ROWS = st.lists(
 ).map(tuple)
 STEPS = st.one_of(
     st.builds(Deliver, st.sampled_from(["x.csv", "y.csv", "z.csv"]), ROWS),
-    st.builds(Compute, mended=st.booleans(), anew=st.booleans(), killed=st.booleans()),
+    st.builds(Compute, resolved=st.booleans(), anew=st.booleans(), killed=st.booleans()),
     st.builds(Reject, st.integers(0, 5)),
 )
 SHAPES = st.sampled_from(["merge", "newest", "append", "overwrite", "partitions", "versions"])
@@ -37,7 +37,7 @@ STORY: list[Step] = [
     SECOND,
     FIRST,
     Compute(killed=True),
-    Compute(mended=True, anew=True),
+    Compute(resolved=True, anew=True),
     Reject(1),
 ]
 """Two contents under one name, one of them again; a run that dies, a function that changes, and a rejection."""
@@ -49,7 +49,7 @@ UNDONE: list[Step] = [
     Compute(),
     Deliver("y.csv", (("a", "2", 2, 0),)),
     Compute(killed=True),
-    Compute(mended=True),
+    Compute(resolved=True),
 ]
 """A row that a newer version corrects, the run of which dies; and a function that refuses the newer one."""
 

@@ -12,7 +12,7 @@ from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused,
 from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.evaluation import evaluate
 from lakehouse.iceberg.rules.metadata import average_file_mb, fresh, row_count, row_count_change, schema_as_declared
-from lakehouse.iceberg.rules.metadata_rules import judge_metadata
+from lakehouse.iceberg.rules.metadata_rules import evaluate_metadata
 from lakehouse.iceberg.rules.tables import reconciles
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.rule import Rule
@@ -117,7 +117,7 @@ def test_growth_is_against_what_readers_saw_at_a_time(embedded_engine: Engine) -
     rules = [row_count_change(at_most=0.5, against=timedelta(hours=1))]
     hour = timedelta(hours=1)
     values = [
-        judge_metadata(embedded_engine, EVENTS, history, history.main, rules, now=now)[0].value
+        evaluate_metadata(embedded_engine, EVENTS, history, history.main, rules, now=now)[0].value
         for now in (history.log[0][0] + hour - timedelta(seconds=1), first + hour, second + hour)
     ]
     assert values == [None, 3.0, 0.0]
@@ -154,7 +154,7 @@ def test_age_is_since_rows_were_published(embedded_engine: Engine) -> None:
     assert isinstance(done, Published) and found(done.results) == {"fresh": ("holds", 0.0)}
     history = read_history(embedded_engine, EVENTS.name)
     (published, _) = history.log[-1]
-    later = judge_metadata(embedded_engine, table, history, history.main, now=published + timedelta(hours=3))
+    later = evaluate_metadata(embedded_engine, table, history, history.main, now=published + timedelta(hours=3))
     assert found(later) == {"fresh": ("fails", 3.0)}
 
 

@@ -15,7 +15,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.value_ranges import joined
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.read.inputs import Input, incremental, latest, standing
-from lakehouse.iceberg.read.stale_partitions import owed_values
+from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.write import write_audit_publish
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
@@ -107,8 +107,8 @@ class World:
 
     def catch_up(self) -> None:
         every = POOLS[self.column_type][: self.keys]
-        owed = owed_values(self.engine, self.table, self.inputs, self.partitions([]).every)
-        run = [value for value in every if value in owed] or (every[-1:] if owed else [])
+        stale = stale_values(self.engine, self.table, self.inputs, self.partitions([]).every)
+        run = [value for value in every if value in stale] or (every[-1:] if stale else [])
         if run:
             partitions = self.partitions(run)
             write_audit_publish.write(
@@ -149,7 +149,7 @@ def live_through(world: World, steps: list[Step]) -> None:
         if step.is_killed:
             die_before_publishing(world)
         world.catch_up()
-        assert owed_values(world.engine, world.table, world.inputs, world.partitions([]).every) == set()
+        assert stale_values(world.engine, world.table, world.inputs, world.partitions([]).every) == set()
 
     found = world.fates()
     assert sorted(row[:2] for row in found) == sorted(world.delivered)

@@ -116,7 +116,7 @@ def as_it_came(delivered: DataFrame) -> DataFrame:
     return delivered
 
 
-def mended(delivered: DataFrame) -> DataFrame:
+def resolved(delivered: DataFrame) -> DataFrame:
     """Take a word for a number, and a number for a word."""
     return delivered.selectExpr("decode(id, 'two', '2', '1', 'one', id) AS id", *DELIVERED.column_names[1:])
 
@@ -140,7 +140,7 @@ def test_a_row_that_a_changed_function_decides_otherwise_is_in_one_place(embedde
     assert [held(embedded_engine, table) for table in (MERGED, WHOLE, LANDED, BY_NAME)] == [[("two", 2)]] * 4
     write(embedded_engine, NAMED, delivery(embedded_engine, "b", [("3", "cat"), ("x", "dot")]))
     embedded_engine.sql(f"DELETE FROM {embedded_engine.catalog.sql_name(NAMED.name)} WHERE name = 'dot'")
-    write_all(embedded_engine, mended)
+    write_all(embedded_engine, resolved)
     assert [held(embedded_engine, table) for table in (MERGED, WHOLE, BY_NAME)] == [[("one", 1)]] * 3
     for table in (MERGED, WHOLE):
         assert content(embedded_engine, table.name, "id", "name") == [(2, "bob"), (3, "cat")]
@@ -161,5 +161,5 @@ def test_no_row_leaves_for_a_write_that_is_refused(delivered: Engine) -> None:
     inputs = {"delivered": latest(DELIVERED.name)}
     write(delivered, PEOPLE, people, inputs)
     accepting = replace(PEOPLE, rules=[castable("id", "bigint"), excluded("name", ["bob"], on_failure="block")])
-    write(delivered, accepting, lambda delivered: people(mended(delivered)), inputs)
+    write(delivered, accepting, lambda delivered: people(resolved(delivered)), inputs)
     assert content(delivered, QUARANTINE, "id") == [("one",), ("two",), ("x",)]

@@ -13,7 +13,7 @@ from lakehouse.iceberg.metadata.value_ranges import Span
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.iceberg.read.inputs import latest
-from lakehouse.iceberg.read.stale_partitions import owed_values
+from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
@@ -88,7 +88,7 @@ def test_rows_of_no_partition_are_quarantined_under_a_reason_of_their_own(embedd
     (said,) = [result for result in outcome.results if result.rule.name == "has_partition"]
     assert (said.failed_rows, said.total_rows, said.level) == (3, 5, "warns")
     assert {str(row["d"]) for row in said.sample} == {"None", "2009-01-01", "2099-01-01"}
-    assert owed_values(embedded_engine, DAYS, LATEST, partitions_of([]).every) == set()
+    assert stale_values(embedded_engine, DAYS, LATEST, partitions_of([]).every) == set()
 
 
 def test_rows_that_a_run_has_seen_to_are_told_of_by_metadata_alone(embedded_engine):

@@ -113,7 +113,7 @@ def test_what_people_can_do_is_said_in_place_of_a_stack_or_a_link(text: str, lin
     assert "https://" not in said
 
 
-class Untold(Exception):
+class WithoutWords(Exception):
     """As Py4J's errors of Java are, whose text is asked of Java."""
 
     def __str__(self) -> str:
@@ -122,8 +122,8 @@ class Untold(Exception):
 
 @pytest.mark.unit
 def test_an_error_of_a_java_that_is_gone_by_the_time_of_its_text_is_told_all_the_same() -> None:
-    assert one_line(Untold()).startswith("Spark's Java process ended in the middle of it")
-    assert classify(Untold()) is Failure.OTHER
+    assert one_line(WithoutWords()).startswith("Spark's Java process ended in the middle of it")
+    assert classify(WithoutWords()) is Failure.OTHER
 
 
 def test_a_data_file_that_is_gone_is_named_with_its_table(embedded_engine: Engine, home) -> None:

@@ -6,19 +6,19 @@ import dagster as dg
 
 from lakehouse.ingestion.feed_runs import _do, ingest
 from lakehouse.orchestration.run_result import RunResult
-from lakehouse.orchestration.stale_runs import OwedRun
+from lakehouse.orchestration.stale_runs import PendingRun
 from lakehouse.settings import Settings
 from lakehouse_tests.ingestion.conftest import FRUITS
 
-BRONZE, SILVER, GOLD = (OwedRun((name,)) for name in ("bronze.a", "silver.a", "gold.a"))
+BRONZE, SILVER, GOLD = (PendingRun((name,)) for name in ("bronze.a", "silver.a", "gold.a"))
 
 
 def test_stages_are_done_in_order_up_to_the_first_failure() -> None:
-    done: list[OwedRun] = []
+    done: list[PendingRun] = []
 
-    def run(owed: OwedRun) -> RunResult:
-        done.append(owed)
-        return RunResult("id", success=owed is not SILVER)
+    def run(stale: PendingRun) -> RunResult:
+        done.append(stale)
+        return RunResult("id", success=stale is not SILVER)
 
     assert [found.success for found in _do([[BRONZE], [], [SILVER, GOLD]], run)] == [True, False]
     assert done == [BRONZE, SILVER]
@@ -27,8 +27,8 @@ def test_stages_are_done_in_order_up_to_the_first_failure() -> None:
 def test_a_run_that_left_files_is_done_again() -> None:
     left, done = [2, 1, 0, 0], []
 
-    def run(owed: OwedRun) -> RunResult:
-        done.append(owed)
+    def run(stale: PendingRun) -> RunResult:
+        done.append(stale)
         return RunResult("id", success=True, message=str(left[len(done) - 1]))
 
     list(_do([[BRONZE, SILVER]], run, lambda found: found.message != "0"))
@@ -36,15 +36,15 @@ def test_a_run_that_left_files_is_done_again() -> None:
 
 
 def test_a_stage_is_decided_once_those_before_it_are_done() -> None:
-    done: list[OwedRun] = []
+    done: list[PendingRun] = []
 
     def stages():
         yield [BRONZE]
         assert done == [BRONZE]
         yield [SILVER]
 
-    def run(owed: OwedRun) -> RunResult:
-        done.append(owed)
+    def run(stale: PendingRun) -> RunResult:
+        done.append(stale)
         return RunResult("id", success=True)
 
     assert len(list(_do(stages(), run))) == 2

@@ -76,9 +76,9 @@ def test_a_sensor_tells_of_each_once_until_it_is_gone(settings: Settings) -> Non
     assert tell_passed_over(settings, FRUITS, []) == []
     assert len(tell_passed_over(settings, FRUITS, [pipe])) == 1
 
-    noted = [(note.report.title, note.report.severity, note.mended) for note in read_reports(settings)]
+    noted = [(note.report.title, note.report.severity, note.resolved) for note in read_reports(settings)]
     assert ("feed fruits: inbox/fruits/b is a link, and is passed over", "warn", "") in noted
-    assert sum(1 for *_, mended in noted if mended == "It is no longer in the inbox.") == 2
+    assert sum(1 for *_, resolved in noted if resolved == "It is no longer in the inbox.") == 2
 
 
 def test_what_was_told_is_not_said_to_be_gone_where_others_come_before_it(settings: Settings) -> None:
@@ -87,7 +87,7 @@ def test_what_was_told_is_not_said_to_be_gone_where_others_come_before_it(settin
 
     assert len(tell_passed_over(settings, FRUITS, links)) == 20
     assert tell_passed_over(settings, FRUITS, [first, *links]) == []
-    assert [note.mended for note in read_reports(settings) if note.mended] == []
+    assert [note.resolved for note in read_reports(settings) if note.resolved] == []
     assert len(tell_passed_over(settings, FRUITS, [first, *links[1:]])) == 1
 
 

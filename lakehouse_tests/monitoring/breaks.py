@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from lakehouse.monitoring.incidents import Broke, Mended
+from lakehouse.monitoring.incidents import Firing, Resolved
 from lakehouse.orchestration.alert_message import Alert
 
 BEGIN = datetime(2026, 3, 1, 8, tzinfo=UTC)
@@ -16,13 +16,13 @@ def at(minutes: float) -> datetime:
     return BEGIN + timedelta(minutes=minutes)
 
 
-def broke(minutes: float, key: str = "check silver.fruits a", **parts: Any) -> Broke:
+def firing(minutes: float, key: str = "check silver.fruits a", **parts: Any) -> Firing:
     given: dict[str, Any] = {"kind": "check", "severity": "error", "title": key, "table": "silver.fruits"} | parts
-    return Broke(key, at=at(minutes), **{**given, "extent": frozenset(given.get("extent", ()))})
+    return Firing(key, at=at(minutes), **{**given, "extent": frozenset(given.get("extent", ()))})
 
 
-def mended(minutes: float, key: str = "check silver.fruits a", extent: Iterable[str] = ()) -> Mended:
-    return Mended(key, at(minutes), "It passed.", frozenset(extent))
+def resolved(minutes: float, key: str = "check silver.fruits a", extent: Iterable[str] = ()) -> Resolved:
+    return Resolved(key, at(minutes), "It passed.", frozenset(extent))
 
 
 def told(alerts: Iterable[Alert]) -> list[tuple[str, str]]:

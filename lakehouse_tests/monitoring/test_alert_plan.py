@@ -6,8 +6,8 @@ import hypothesis.strategies as st
 from hypothesis import given
 
 from lakehouse.monitoring.alert_plan import Planned, plan_alerts
-from lakehouse.monitoring.incidents import Incident, Mended, Observed
-from lakehouse_tests.monitoring.breaks import DAY, at, broke, mended, told
+from lakehouse.monitoring.incidents import Incident, Observed, Resolved
+from lakehouse_tests.monitoring.breaks import DAY, at, firing, resolved, told
 
 A, B = "check silver.fruits a", "check silver.fruits b"
 
@@ -18,8 +18,8 @@ def plan(open_now: dict[str, Incident], minutes: float, *facts, **how) -> Planne
 
 
 def test_a_break_is_told_once_and_not_again_where_it_is_tried_again():
-    first = plan({}, 1, broke(1))
-    again = plan(first.open, 2, broke(2), broke(2.5))
+    first = plan({}, 1, firing(1))
+    again = plan(first.open, 2, firing(2), firing(2.5))
 
     assert told(first.alerts) == [("opened", A)]
     assert again.alerts == ()
@@ -27,15 +27,15 @@ def test_a_break_is_told_once_and_not_again_where_it_is_tried_again():
 
 
 def test_a_look_at_the_same_break_counts_it_once():
-    first = plan({}, 1, broke(1))
+    first = plan({}, 1, firing(1))
 
-    assert plan(first.open, 2, broke(1)).open == first.open
+    assert plan(first.open, 2, firing(1)).open == first.open
 
 
 def test_what_mends_is_told_once():
-    first = plan({}, 1, broke(1))
-    over = plan(first.open, 2, mended(2))
-    after = plan(over.open, 3, mended(2), mended(3))
+    first = plan({}, 1, firing(1))
+    over = plan(first.open, 2, resolved(2))
+    after = plan(over.open, 3, resolved(2), resolved(3))
 
     assert told(over.alerts) == [("recovered", A)]
     assert over.alerts[0].title == f"Over: {A}"
@@ -44,34 +44,34 @@ def test_what_mends_is_told_once():
 
 
 def test_a_break_is_not_over_for_what_was_well_before_it():
-    first = plan({}, 2, broke(2))
+    first = plan({}, 2, firing(2))
 
-    assert plan(first.open, 3, mended(1)).open == first.open
+    assert plan(first.open, 3, resolved(1)).open == first.open
 
 
 def test_what_broke_and_mended_between_two_looks_is_told_in_order():
-    assert told(plan({}, 9, mended(4), broke(3)).alerts) == [("opened", A), ("recovered", A)]
+    assert told(plan({}, 9, resolved(4), firing(3)).alerts) == [("opened", A), ("recovered", A)]
 
 
 def test_the_first_look_tells_only_what_is_still_broken():
-    found = plan({}, 9, broke(3), mended(4), broke(5, key=B), is_first=True)
+    found = plan({}, 9, firing(3), resolved(4), firing(5, key=B), is_first=True)
 
     assert told(found.alerts) == [("opened", B)]
 
 
 def test_an_error_is_told_again_after_a_while_and_a_warning_only_where_it_breaks_anew():
-    error = plan({}, 0, broke(0))
-    warning = plan({}, 0, broke(0, severity="warn"))
+    error = plan({}, 0, firing(0))
+    warning = plan({}, 0, firing(0, severity="warn"))
     day = DAY / timedelta(minutes=1)
 
     assert plan(error.open, day - 1).alerts == ()
     assert told(plan(error.open, day).alerts) == [("repeated", A)]
     assert plan(warning.open, day).alerts == ()
-    assert told(plan(warning.open, day + 1, broke(day, severity="warn")).alerts) == [("repeated", A)]
+    assert told(plan(warning.open, day + 1, firing(day, severity="warn")).alerts) == [("repeated", A)]
 
 
 def test_a_repeated_message_has_an_id_of_its_own():
-    first = plan({}, 0, broke(0))
+    first = plan({}, 0, firing(0))
     day = DAY / timedelta(minutes=1)
     again = plan(first.open, day)
     once_more = plan(again.open, 2 * day)
@@ -80,9 +80,9 @@ def test_a_repeated_message_has_an_id_of_its_own():
 
 
 def test_partitions_mend_one_by_one():
-    first = plan({}, 1, broke(1, extent=["1", "2"]), broke(2, extent=["3"]))
-    some = plan(first.open, 4, mended(3, extent=["1", "3"]))
-    over = plan(some.open, 6, mended(5, extent=["2"]))
+    first = plan({}, 1, firing(1, extent=["1", "2"]), firing(2, extent=["3"]))
+    some = plan(first.open, 4, resolved(3, extent=["1", "3"]))
+    over = plan(some.open, 6, resolved(5, extent=["2"]))
 
     assert some.alerts == ()
     assert some.open[A].extent == {"2"}
@@ -90,19 +90,19 @@ def test_partitions_mend_one_by_one():
 
 
 def test_one_partition_does_not_mend_the_whole():
-    first = plan({}, 1, broke(1))
+    first = plan({}, 1, firing(1))
 
-    assert plan(first.open, 3, mended(2, extent=["1"])).open == first.open
+    assert plan(first.open, 3, resolved(2, extent=["1"])).open == first.open
 
 
 def test_the_whole_mends_every_partition():
-    first = plan({}, 1, broke(1, extent=["1", "2"]))
+    first = plan({}, 1, firing(1, extent=["1", "2"]))
 
-    assert plan(first.open, 3, mended(2)).open == {}
+    assert plan(first.open, 3, resolved(2)).open == {}
 
 
 def test_what_is_no_longer_among_all_that_is_broken_is_over():
-    late = broke(1, key="late silver.fruits", kind="late")
+    late = firing(1, key="late silver.fruits", kind="late")
     first = plan({}, 1, late, complete=frozenset({"late"}))
     same = plan(first.open, 2, late, complete=frozenset({"late"}))
     blind = plan(first.open, 2)
@@ -117,9 +117,9 @@ def test_what_breaks_while_it_is_muted_is_marked_so_and_told_once_the_mute_is_ov
     def muted(table, now):
         return "until noon by somebody" if now < at(10) else ""
 
-    first = plan({}, 1, broke(1), mute_of=muted)
-    still = plan(first.open, 9, mute_of=muted)
-    after = plan(first.open, 10, mute_of=muted)
+    first = plan({}, 1, firing(1), silence_of=muted)
+    still = plan(first.open, 9, silence_of=muted)
+    after = plan(first.open, 10, silence_of=muted)
 
     assert [alert.muted for alert in first.alerts] == ["until noon by somebody"]
     assert still.alerts == ()
@@ -128,8 +128,8 @@ def test_what_breaks_while_it_is_muted_is_marked_so_and_told_once_the_mute_is_ov
 
 
 def test_who_was_told_that_it_broke_is_told_that_it_is_over_though_it_was_muted_since():
-    first = plan({}, 1, broke(1))
-    over = plan(first.open, 3, mended(2), mute_of=lambda *_: "until noon by somebody")
+    first = plan({}, 1, firing(1))
+    over = plan(first.open, 3, resolved(2), silence_of=lambda *_: "until noon by somebody")
 
     assert [(alert.saying, alert.muted) for alert in over.alerts] == [("recovered", "")]
 
@@ -138,26 +138,26 @@ def test_what_broke_and_is_over_while_it_is_muted_is_told_to_nobody():
     def muted(*_):
         return "until noon by somebody"
 
-    first = plan({}, 1, broke(1), mute_of=muted)
-    over = plan(first.open, 3, mended(2), mute_of=muted)
+    first = plan({}, 1, firing(1), silence_of=muted)
+    over = plan(first.open, 3, resolved(2), silence_of=muted)
 
     assert [alert.muted for alert in (*first.alerts, *over.alerts)] == [muted(), muted()]
 
 
 def test_what_may_heal_is_told_where_it_fails_again_or_lasts():
-    heals = plan({}, 1, broke(1, heals=True))
+    heals = plan({}, 1, firing(1, heals=True))
 
     assert heals.alerts == ()
-    assert plan(heals.open, 2, mended(2)).alerts == ()
-    assert told(plan(heals.open, 2, broke(2, heals=True)).alerts) == [("opened", A)]
+    assert plan(heals.open, 2, resolved(2)).alerts == ()
+    assert told(plan(heals.open, 2, firing(2, heals=True)).alerts) == [("opened", A)]
     assert told(plan(heals.open, 4).alerts) == [("opened", A)]
 
 
 KEYS = st.sampled_from([A, B])
 FACTS = st.lists(
     st.one_of(
-        st.builds(lambda minutes, key: broke(minutes, key), st.integers(1, 500), KEYS),
-        st.builds(lambda minutes, key: mended(minutes, key), st.integers(1, 500), KEYS),
+        st.builds(lambda minutes, key: firing(minutes, key), st.integers(1, 500), KEYS),
+        st.builds(lambda minutes, key: resolved(minutes, key), st.integers(1, 500), KEYS),
     ),
     max_size=30,
     unique_by=lambda fact: fact.at,
@@ -183,4 +183,4 @@ def test_each_thing_opens_and_ends_in_turn_however_often_is_looked(facts, looks)
 
 def _is_latest(fact, facts, moment) -> bool:
     same = [one for one in facts if one.key == fact.key and one.at <= at(moment)]
-    return fact is max(same, key=lambda one: one.at) and not isinstance(fact, Mended)
+    return fact is max(same, key=lambda one: one.at) and not isinstance(fact, Resolved)

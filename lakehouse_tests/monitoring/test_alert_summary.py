@@ -6,12 +6,12 @@ from lakehouse.monitoring.alert_plan import plan_alerts
 from lakehouse.monitoring.alert_summary import summary
 from lakehouse.monitoring.incidents import Observed
 from lakehouse.orchestration.alert_message import Alert
-from lakehouse_tests.monitoring.breaks import DAY, at, broke
+from lakehouse_tests.monitoring.breaks import DAY, at, firing
 
 
 def alerts(number: int, **parts) -> list[Alert]:
     keyed = [(f"{parts.get('kind', 'check')} {parts.get('table', 'silver.fruits')} {n}", n) for n in range(number)]
-    facts = tuple(broke(0, key=key, **{name: _nth(part, n) for name, part in parts.items()}) for key, n in keyed)
+    facts = tuple(firing(0, key=key, **{name: _nth(part, n) for name, part in parts.items()}) for key, n in keyed)
     return list(plan_alerts({}, Observed(facts), at(0), DAY).alerts)
 
 

@@ -18,7 +18,7 @@ from lakehouse.monitoring.routes import Route, Routes, name_of
 from lakehouse.monitoring.sinks import FILE_NAME, open_sinks
 from lakehouse.orchestration.alert_message import Alert
 from lakehouse.settings import Settings
-from lakehouse_tests.monitoring.breaks import at, broke, mended, told
+from lakehouse_tests.monitoring.breaks import at, firing, resolved, told
 from lakehouse_tests.monitoring.receiver import Receiver
 
 LOGGER = logging.getLogger("lakehouse.alerts")
@@ -44,7 +44,7 @@ def deliver(settings: Settings, routes: Routes) -> AlertState:
 
 def test_a_message_reaches_log_file_and_webhook(settings: Settings, receiver: Receiver, caplog) -> None:
     routes = Routes((Route((receiver.url,)),))
-    seen(settings, routes, 1, broke(1, lines=("1 of 3 rows break it.",)))
+    seen(settings, routes, 1, firing(1, lines=("1 of 3 rows break it.",)))
     with caplog.at_level(logging.INFO):
         state = deliver(settings, routes)
 
@@ -62,9 +62,9 @@ def test_a_message_reaches_log_file_and_webhook(settings: Settings, receiver: Re
 def test_a_receiver_that_was_down_gets_all_of_it_once_and_in_order(settings: Settings, receiver: Receiver) -> None:
     routes = Routes((Route((receiver.url,)),))
     receiver.is_down = True
-    seen(settings, routes, 1, broke(1), broke(1.5, key=B))
+    seen(settings, routes, 1, firing(1), firing(1.5, key=B))
     deliver(settings, routes)
-    seen(settings, routes, 2, mended(2))
+    seen(settings, routes, 2, resolved(2))
     assert deliver(settings, routes).undelivered == 3
     assert [alert.saying for alert in read_alerts(settings)] == ["opened", "opened", "recovered"]
     receiver.is_down = False
@@ -78,7 +78,7 @@ def test_a_receiver_that_was_down_gets_all_of_it_once_and_in_order(settings: Set
 def test_a_sink_that_is_down_holds_up_no_other(settings: Settings, receiver: Receiver) -> None:
     # Nothing listens on port 1.
     routes = Routes((Route(("json://127.0.0.1:1/", receiver.url)),))
-    seen(settings, routes, 1, broke(1))
+    seen(settings, routes, 1, firing(1))
 
     state = deliver(settings, routes)
     assert receiver.titles == [A]
@@ -92,10 +92,10 @@ def test_a_route_takes_what_it_is_for(settings: Settings, receiver: Receiver) ->
         settings,
         routes,
         1,
-        broke(1, owner="data-platform"),
-        broke(1, key="a warning", owner="data-platform", severity="warn"),
-        broke(1, key="of gold", owner="data-platform", table="gold.fruits"),
-        broke(1, key="of others", owner="sales"),
+        firing(1, owner="data-platform"),
+        firing(1, key="a warning", owner="data-platform", severity="warn"),
+        firing(1, key="of gold", owner="data-platform", table="gold.fruits"),
+        firing(1, key="of others", owner="sales"),
     )
     deliver(settings, routes)
 
@@ -107,7 +107,7 @@ def test_five_hundred_failures_are_one_message_and_each_stands_in_the_file(
     settings: Settings, receiver: Receiver
 ) -> None:
     routes = Routes((Route((receiver.url,)),))
-    seen(settings, routes, 1, *(broke(1, key=f"check silver.t{number} a") for number in range(500)))
+    seen(settings, routes, 1, *(firing(1, key=f"check silver.t{number} a") for number in range(500)))
     deliver(settings, routes)
 
     assert receiver.titles == ["500 things at once: 500 broke, in silver.fruits"]
@@ -117,7 +117,7 @@ def test_five_hundred_failures_are_one_message_and_each_stands_in_the_file(
 def test_half_a_line_of_a_process_that_was_killed_spoils_no_other(settings: Settings) -> None:
     settings.home.mkdir()
     (settings.home / FILE_NAME).write_text('{"alert_id": "half')
-    seen(settings, Routes(), 1, broke(1))
+    seen(settings, Routes(), 1, firing(1))
     deliver(settings, Routes())
 
     assert told(read_alerts(settings)) == [("opened", A)]
@@ -158,7 +158,7 @@ class Recorder:
 @given(st.lists(st.integers(0, 30), max_size=4))
 def test_killed_between_any_two_steps_nothing_is_lost_and_what_is_doubled_has_the_same_id(kills: list[int]) -> None:
     """Each life looks, keeps, delivers and keeps again; all but the last are ended somewhere in it."""
-    happened = [broke(1), broke(2, key=B), mended(3), broke(4), mended(5, key=B)]
+    happened = [firing(1), firing(2, key=B), resolved(3), firing(4), resolved(5, key=B)]
     url = "json://127.0.0.1:1/"
     routes = Routes((Route((url,)),))
     recorder = Recorder(Steps(0), name_of(url))

@@ -11,7 +11,7 @@ from hypothesis import example, given
 
 from lakehouse.monitoring.alert_log import read_alerts
 from lakehouse.monitoring.alerts_sensor import look_and_tell
-from lakehouse.monitoring.detectors.sources import Lookout
+from lakehouse.monitoring.detectors.sources import MonitorContext
 from lakehouse.monitoring.outbox import WINDOW, Queue, post
 from lakehouse.orchestration.alert_message import Alert
 from lakehouse.orchestration.instance import open_instance
@@ -37,7 +37,9 @@ def test_five_hundred_checks_that_fail_are_one_message(settings: Settings, recei
 
         def look() -> None:
             now = datetime.now(UTC)
-            look_and_tell(Lookout(instance, graph, {}, (), settings, now), (), logging.getLogger("lakehouse.alerts"))
+            look_and_tell(
+                MonitorContext(instance, graph, {}, (), settings, now), (), logging.getLogger("lakehouse.alerts")
+            )
 
         look()
         for name in NAMES:

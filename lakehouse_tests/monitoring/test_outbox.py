@@ -7,14 +7,14 @@ from lakehouse.monitoring.alert_plan import plan_alerts
 from lakehouse.monitoring.incidents import Observed
 from lakehouse.monitoring.outbox import WINDOW, Queue, delivered, is_due, kept, next_parcel, post, refused
 from lakehouse.orchestration.alert_message import Alert
-from lakehouse_tests.monitoring.breaks import DAY, at, broke
+from lakehouse_tests.monitoring.breaks import DAY, at, firing
 
 AT_ONCE = 10
 _WINDOW_MINUTES = WINDOW / timedelta(minutes=1)
 
 
 def alerts(number: int, first: int = 0, minutes: float = 0) -> list[Alert]:
-    facts = tuple(broke(minutes, key=f"check silver.t{n} a") for n in range(first, first + number))
+    facts = tuple(firing(minutes, key=f"check silver.t{n} a") for n in range(first, first + number))
     return list(plan_alerts({}, Observed(facts), at(minutes), DAY).alerts)
 
 

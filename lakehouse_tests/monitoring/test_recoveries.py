@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 import dagster as dg
 import pytest
 
-from lakehouse.monitoring.detectors.failed_runs import look_at_runs
+from lakehouse.monitoring.detectors.failed_runs import detect_failed_runs
 from lakehouse.monitoring.detectors.recoveries import look_for_mends
-from lakehouse.monitoring.detectors.sources import Lookout
-from lakehouse.monitoring.incidents import Broke, Incident
+from lakehouse.monitoring.detectors.sources import MonitorContext
+from lakehouse.monitoring.incidents import Firing, Incident
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.settings import Settings
 
@@ -22,86 +22,86 @@ def days() -> None:
 
 
 @pytest.fixture
-def lookout(settings: Settings):
+def context(settings: Settings):
     with open_instance(settings) as instance:
         graph = dg.Definitions([days]).resolve_asset_graph()
-        yield Lookout(instance, graph, {}, (), settings, datetime.now(UTC))
+        yield MonitorContext(instance, graph, {}, (), settings, datetime.now(UTC))
 
 
 def held(run_id: str = "", extent: list[str] = DAYS) -> Incident:
     at = datetime.now(UTC) - timedelta(minutes=1)
     return Incident.of(
-        Broke(f"held {TABLE}", "held", at, "error", "", table=TABLE, run_id=run_id, extent=frozenset(extent))
+        Firing(f"held {TABLE}", "held", at, "error", "", table=TABLE, run_id=run_id, extent=frozenset(extent))
     )
 
 
-def after(incident: Incident, lookout: Lookout) -> Incident | None:
+def after(incident: Incident, context: MonitorContext) -> Incident | None:
     left: Incident | None = incident
-    for mended in look_for_mends(lookout, [incident], []):
-        left = left.without(mended) if left else None
+    for resolved in look_for_mends(context, [incident], []):
+        left = left.without(resolved) if left else None
     return left
 
 
-def publish(lookout: Lookout, partition: str | None, **metadata: str) -> None:
-    lookout.instance.report_runless_asset_event(
+def publish(context: MonitorContext, partition: str | None, **metadata: str) -> None:
+    context.instance.report_runless_asset_event(
         dg.AssetMaterialization(["gold", "days"], partition=partition, metadata=metadata)
     )
 
 
-def test_each_day_that_is_published_is_held_no_more(lookout: Lookout) -> None:
-    publish(lookout, DAYS[1])
-    publish(lookout, "2026-02-01")
-    left = after(held(), lookout)
+def test_each_day_that_is_published_is_held_no_more(context: MonitorContext) -> None:
+    publish(context, DAYS[1])
+    publish(context, "2026-02-01")
+    left = after(held(), context)
     assert left is not None
     assert left.extent == {DAYS[0], DAYS[2]}
-    publish(lookout, DAYS[0])
-    publish(lookout, DAYS[2])
-    assert after(held(), lookout) is None
+    publish(context, DAYS[0])
+    publish(context, DAYS[2])
+    assert after(held(), context) is None
 
 
-def test_days_that_somebody_asked_for_and_that_failed_are_over_once_they_are_published(lookout: Lookout) -> None:
+def test_days_that_somebody_asked_for_and_that_failed_are_over_once_they_are_published(context: MonitorContext) -> None:
     tags = {"dagster/asset_partition_range_start": DAYS[0], "dagster/asset_partition_range_end": DAYS[1]}
-    run = lookout.instance.create_run_for_job(
+    run = context.instance.create_run_for_job(
         dg.Definitions([days]).resolve_implicit_global_asset_job_def(),
         asset_selection=frozenset({dg.AssetKey(["gold", "days"])}),
         tags=tags,
     )
-    lookout.instance.report_run_failed(run, "The process of this run (pid 7) is gone.")
-    (broke,) = look_at_runs(lookout, {}).facts
-    assert broke.commands[0] == f"lakehouse backfill {TABLE} --from {DAYS[0]} --to {DAYS[1]}"
-    publish(lookout, DAYS[1])
-    left = after(Incident.of(broke), lookout)
+    context.instance.report_run_failed(run, "The process of this run (pid 7) is gone.")
+    (firing,) = detect_failed_runs(context, {}).facts
+    assert firing.commands[0] == f"lakehouse backfill {TABLE} --from {DAYS[0]} --to {DAYS[1]}"
+    publish(context, DAYS[1])
+    left = after(Incident.of(firing), context)
     assert left is not None
     assert left.extent == {DAYS[0]}
-    publish(lookout, DAYS[0])
-    assert after(Incident.of(broke), lookout) is None
+    publish(context, DAYS[0])
+    assert after(Incident.of(firing), context) is None
 
 
-def test_a_publish_of_no_day_ends_nothing(lookout: Lookout) -> None:
-    publish(lookout, None)
-    left = after(held(), lookout)
+def test_a_publish_of_no_day_ends_nothing(context: MonitorContext) -> None:
+    publish(context, None)
+    left = after(held(), context)
     assert left is not None
     assert left.extent == set(DAYS)
 
 
-def test_what_a_person_published_ends_it_for_the_days_of_that_run(lookout: Lookout) -> None:
+def test_what_a_person_published_ends_it_for_the_days_of_that_run(context: MonitorContext) -> None:
     tags = {"dagster/asset_partition_range_start": DAYS[0], "dagster/asset_partition_range_end": DAYS[1]}
-    run = lookout.instance.create_run_for_job(dg.define_asset_job("j").resolve(asset_graph=lookout.graph), tags=tags)
-    publish(lookout, None, refused_run=run.run_id, overridden_by="somebody", overridden_for="it is one")
-    left = after(held(run.run_id), lookout)
+    run = context.instance.create_run_for_job(dg.define_asset_job("j").resolve(asset_graph=context.graph), tags=tags)
+    publish(context, None, refused_run=run.run_id, overridden_by="somebody", overridden_for="it is one")
+    left = after(held(run.run_id), context)
     assert left is not None
-    (mended,) = look_for_mends(lookout, [held(run.run_id)], [])
-    assert mended.said.endswith(f"against its rules by somebody, as of run {run.run_id[:8]}: it is one")
-    assert mended.links[0].endswith(f"/runs/{run.run_id}")
+    (resolved,) = look_for_mends(context, [held(run.run_id)], [])
+    assert resolved.said.endswith(f"against its rules by somebody, as of run {run.run_id[:8]}: it is one")
+    assert resolved.links[0].endswith(f"/runs/{run.run_id}")
     assert left.extent == {DAYS[2]}
 
 
-def test_the_days_of_a_run_are_told_by_its_tags(lookout: Lookout) -> None:
-    job = dg.define_asset_job("j").resolve(asset_graph=lookout.graph)
+def test_the_days_of_a_run_are_told_by_its_tags(context: MonitorContext) -> None:
+    job = dg.define_asset_job("j").resolve(asset_graph=context.graph)
     for tags, expected in [
         ({"dagster/partition": DAYS[0]}, {DAYS[0]}),
         ({"dagster/asset_partition_range_start": DAYS[0], "dagster/asset_partition_range_end": DAYS[2]}, set(DAYS)),
         ({}, set()),
     ]:
-        run = lookout.instance.create_run_for_job(job, tags=tags)
-        assert lookout.keys_of(TABLE, run) == expected
+        run = context.instance.create_run_for_job(job, tags=tags)
+        assert context.keys_of(TABLE, run) == expected

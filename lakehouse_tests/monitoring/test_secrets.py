@@ -14,7 +14,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.rules.rows import accepted, castable, excluded
 from lakehouse.iceberg.rules.tables import unique
 from lakehouse.monitoring.alerts_sensor import look_and_tell
-from lakehouse.monitoring.detectors.sources import Lookout
+from lakehouse.monitoring.detectors.sources import MonitorContext
 from lakehouse.orchestration.asset_specs import quarantine_spec
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.instance import open_instance
@@ -132,6 +132,6 @@ def run(people: People, settings: Settings, compute: Callable[[], Any]) -> tuple
         done = materialize(definitions, instance, dg.AssetSelection.all())
         declared_now = {people.table.name: people.table}
         graph = definitions.resolve_asset_graph()
-        lookout = Lookout(instance, graph, declared_now, (), settings, datetime.now(UTC))
-        look_and_tell(lookout, (), logging.getLogger("lakehouse.alerts"))
+        context = MonitorContext(instance, graph, declared_now, (), settings, datetime.now(UTC))
+        look_and_tell(context, (), logging.getLogger("lakehouse.alerts"))
     return done.success, (done.messages, [check.description for check in done.checks])

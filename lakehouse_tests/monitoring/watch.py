@@ -12,7 +12,7 @@ from lakehouse.iceberg.rules.rows import castable, length
 from lakehouse.iceberg.rules.tables import unique
 from lakehouse.monitoring.alert_log import read_alerts
 from lakehouse.monitoring.alerts_sensor import look_and_tell
-from lakehouse.monitoring.detectors.sources import Lookout
+from lakehouse.monitoring.detectors.sources import MonitorContext
 from lakehouse.orchestration.alert_message import Alert
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Column, IcebergTable, Merge
@@ -114,8 +114,8 @@ class Watch:
     def look(self, names: Collection[str] = (), later: timedelta = timedelta()) -> list[Alert]:
         """Look once, and return what was told of it."""
         graph, now = self.definitions.resolve_asset_graph(), datetime.now(UTC) + later
-        lookout = Lookout(self.instance, graph, {TABLE.name: self.table}, (FEED,), self.settings, now)
-        look_and_tell(lookout, names, logging.getLogger("lakehouse.alerts"))
+        monitor_context = MonitorContext(self.instance, graph, {TABLE.name: self.table}, (FEED,), self.settings, now)
+        look_and_tell(monitor_context, names, logging.getLogger("lakehouse.alerts"))
         told = read_alerts(self.settings)
         news, self.known = told[self.known :], len(told)
         return news

@@ -12,7 +12,7 @@ from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.run_result import RunResult
-from lakehouse.orchestration.stale_runs import CATCH_UP, Downstream, OwedRun
+from lakehouse.orchestration.stale_runs import CATCH_UP, Downstream, PendingRun
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
 
 DAILY = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-01-05")
@@ -46,20 +46,20 @@ class Pipeline:
 
         return [raw, by_p]
 
-    def deliver(self, definition: dg.PartitionsDefinition, *rows: tuple[Any, int]) -> list[OwedRun]:
+    def deliver(self, definition: dg.PartitionsDefinition, *rows: tuple[Any, int]) -> list[PendingRun]:
         """Deliver rows, and return what is owed then."""
         self.delivered = list(rows)
         self.run(definition, dg.AssetSelection.assets(["bronze", "raw"]))
-        return self.owed(definition)
+        return self.stale(definition)
 
-    def owed(self, definition: dg.PartitionsDefinition) -> list[OwedRun]:
+    def stale(self, definition: dg.PartitionsDefinition) -> list[PendingRun]:
         graph = dg.Definitions(assets=self.assets(definition)).resolve_asset_graph()
         declared = {table.name: table for table in (self.raw, self.table)}
-        (owed,) = Downstream(graph, self.raw.name).owed_ranges(self.engine, declared)
-        return owed
+        (stale,) = Downstream(graph, self.raw.name).stale_ranges(self.engine, declared)
+        return stale
 
-    def do(self, definition: dg.PartitionsDefinition, owed: OwedRun) -> RunResult:
-        return self.run(definition, owed.selection, partition=owed.partitions, tags=CATCH_UP)
+    def do(self, definition: dg.PartitionsDefinition, stale: PendingRun) -> RunResult:
+        return self.run(definition, stale.selection, partition=stale.partitions, tags=CATCH_UP)
 
     def run(self, definition: dg.PartitionsDefinition, selection: dg.AssetSelection, **how: Any) -> RunResult:
         result = self.build(*self.assets(definition), selection=selection, **how)
@@ -94,49 +94,49 @@ def make(embedded_engine, build):
 )
 def test_no_row_of_a_delivery_vanishes(make, column_type, definition, inside, outside):
     pipeline = make(column_type)
-    (owed,) = pipeline.deliver(definition, (inside, 1), (outside, 2), (None, 3))
-    result = pipeline.do(definition, owed)
+    (stale,) = pipeline.deliver(definition, (inside, 1), (outside, 2), (None, 3))
+    result = pipeline.do(definition, stale)
 
     assert pipeline.rows("silver.by_p") == [(inside, 1)]
     assert pipeline.rows("silver.by_p_quarantine") == [(str(outside), "2"), (None, "3")]
     (check,) = [check for check in result.checks if check.name == "has_partition"]
     assert (check.passed, check.severity, check.metadata["failed_rows"]) == (False, "WARN", 2)
-    assert pipeline.owed(definition) == []
+    assert pipeline.stale(definition) == []
 
-    (owed,) = pipeline.deliver(definition, (None, 4))
-    pipeline.do(definition, owed)
+    (stale,) = pipeline.deliver(definition, (None, 4))
+    pipeline.do(definition, stale)
     assert (None, "4") in pipeline.rows("silver.by_p_quarantine")
-    assert pipeline.owed(definition) == []
+    assert pipeline.stale(definition) == []
 
 
 def test_without_a_quarantine_a_check_fails_until_such_rows_are_gone(make, embedded_engine):
     pipeline = make("date", quarantines=False)
-    (owed,) = pipeline.deliver(DAILY, (MONDAY, 1), (None, 2))
+    (stale,) = pipeline.deliver(DAILY, (MONDAY, 1), (None, 2))
 
     def found(result: RunResult) -> tuple:
         (check,) = [check for check in result.checks if check.name == "has_partition"]
         return check.passed, check.severity, check.metadata["failed_rows"]
 
     checks = dg.AssetSelection.checks_for_assets(["silver", "by_p"])
-    assert found(pipeline.do(DAILY, owed)) == (False, "ERROR", 1)
+    assert found(pipeline.do(DAILY, stale)) == (False, "ERROR", 1)
     assert pipeline.rows("silver.by_p") == [(MONDAY, 1)]
     assert found(pipeline.build(*pipeline.assets(DAILY), selection=checks)) == (False, "ERROR", 1)
 
     embedded_engine.sql(f"DELETE FROM {embedded_engine.catalog.sql_name('bronze.raw')} WHERE p IS NULL")
-    (owed,) = pipeline.owed(DAILY)
-    assert found(pipeline.do(DAILY, owed)) == (True, "ERROR", 0)
+    (stale,) = pipeline.stale(DAILY)
+    assert found(pipeline.do(DAILY, stale)) == (True, "ERROR", 0)
 
 
 def test_a_command_and_a_sensor_that_meet_compute_a_partition_once(make):
     pipeline = make("date")
-    (owed,) = pipeline.deliver(DAILY, (MONDAY, 1), (None, 2))
-    pipeline.do(DAILY, owed)
+    (stale,) = pipeline.deliver(DAILY, (MONDAY, 1), (None, 2))
+    pipeline.do(DAILY, stale)
     published = pipeline.snapshot
 
-    pipeline.do(DAILY, owed)
+    pipeline.do(DAILY, stale)
     assert pipeline.snapshot == published
 
-    pipeline.run(DAILY, owed.selection, partition=owed.partitions)
+    pipeline.run(DAILY, stale.selection, partition=stale.partitions)
     assert pipeline.snapshot != published
 
 
@@ -148,10 +148,10 @@ def test_a_table_that_is_partitioned_by_months_is_computed_by_ranges_of_days(mak
     first, *others = pipeline.deliver(definition, (MONDAY, 1), (wednesday, 2), (friday, 3))
     assert (first.partitions, len(others)) == (("2024-01-01",) * 2, 2)
     pipeline.do(definition, first)
-    assert pipeline.owed(definition) == others
+    assert pipeline.stale(definition) == others
 
     embedded_engine.sql(f"DELETE FROM {embedded_engine.catalog.sql_name('bronze.raw')} WHERE p = DATE'{MONDAY}'")
-    for owed in pipeline.owed(definition):
-        pipeline.do(definition, owed)
-    assert pipeline.owed(definition) == []
+    for stale in pipeline.stale(definition):
+        pipeline.do(definition, stale)
+    assert pipeline.stale(definition) == []
     assert pipeline.rows("silver.by_p") == [(wednesday, 2), (friday, 3)]

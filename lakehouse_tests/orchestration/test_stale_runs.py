@@ -80,7 +80,7 @@ def test_tables_of_different_partitions_share_no_run(settings: Settings, raw: st
     days = IcebergTable(raw, "Days.", [Column("d", "date")], OverwritePartitions(by="d"), partitioning=["d"])
     declared = {name: replace(days, name=name) for name in downstream.tables}
 
-    runs = [run for stage in downstream.owed_ranges(open_engine(settings), declared) for run in stage]
+    runs = [run for stage in downstream.stale_ranges(open_engine(settings), declared) for run in stage]
     assert sorted((sorted(run.tables), run.partitions) for run in runs) == [
         (["gold.of_days", "silver.days", "silver.sums"], ("2026-03-01", "2026-03-04")),
         (["silver.later"], ("2026-03-03", "2026-03-04")),

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from lakehouse.cli.dev_processes.child_processes import Children
 from lakehouse.cli.output.progress import Progress
 from lakehouse.errors import LakehouseError
-from lakehouse.orchestration.incident_reports import Report, report_broken, report_mended
+from lakehouse.orchestration.incident_reports import Report, report_firing, report_resolved
 from lakehouse.runtime import spark_server
 from lakehouse.runtime.backoff import pause_seconds
 from lakehouse.runtime.spark_server import SparkServer
@@ -75,7 +75,7 @@ class WarmSpark:
 
     def _is_back(self, how: str) -> None:
         self._answers_since = time.monotonic()
-        report_mended(self.settings, KEY, how)
+        report_resolved(self.settings, KEY, how)
 
     def _start_again(self) -> None:
         self._retry_at, self._started_at = None, time.monotonic()
@@ -102,7 +102,7 @@ class WarmSpark:
         self._retry_at = time.monotonic() + seconds
         again = f"{datetime.now(UTC) + timedelta(seconds=seconds):%H:%M:%S} UTC"
         self.say(f"The Spark server {what}. It is started again at {again}; the UI, sensors and alerts go on.")
-        report_broken(self.settings, _report(what, again, advice))
+        report_firing(self.settings, _report(what, again, advice))
 
 
 def how_it_ended(code: int) -> str:

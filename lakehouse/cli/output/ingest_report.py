@@ -94,13 +94,15 @@ def _has_news(assets: "list[AssetResult]") -> bool:
 
 def _refused(assets: "list[AssetResult]") -> str:
     """Say how many rows were refused, of what share, by which rules, and where they are."""
-    refused, new, judged = (_sum(assets, key) for key in ("quarantined_rows", "newly_quarantined_rows", "judged_rows"))
+    refused, new, evaluated = (
+        _sum(assets, key) for key in ("quarantined_rows", "newly_quarantined_rows", "judged_rows")
+    )
     by_rule: Counter[str] = Counter()
     for asset in assets:
         by_rule.update(asset.metadata.get("refused_by_rule", {}))
     verb = "was" if refused == 1 else "were"
-    rows = f"{refused:,} of {count(judged, 'row')}" if judged else count(refused, "row")
-    share = f" ({refused / judged * 100:.1f} %)" if judged else ""
+    rows = f"{refused:,} of {count(evaluated, 'row')}" if evaluated else count(refused, "row")
+    share = f" ({refused / evaluated * 100:.1f} %)" if evaluated else ""
     first = f", {new:,} for the first time" if new < refused else ""
     broken = f": {broken_rules(by_rule)}" if by_rule else ""
     quarantine = next(asset.metadata["quarantine_table"] for asset in assets if "quarantine_table" in asset.metadata)

@@ -33,7 +33,7 @@ _RUNNING_CODE = frozenset({"reflect", "try_reflect", "java_method"})
 _SCRIPTS = frozenset({"TRANSFORM", "MAP", "REDUCE"})
 """Words that send rows through a script of the operating system: `SELECT TRANSFORM(…) USING '…'`."""
 _CATALOG_SETTINGS = ("spark.sql.catalog.", "spark.sql.defaultcatalog")
-_UNTOLD: Name = ()
+_UNNAMED: Name = ()
 
 
 def split(script: str) -> list[str]:
@@ -151,7 +151,7 @@ def _inserted(body: Sequence[Token]) -> Iterator[Name]:
         if token.keyword == "INSERT" and body[at + 1].keyword in ("INTO", "OVERWRITE"):
             rest = body[at + 2 :]
             is_folder = "DIRECTORY" in [word.keyword for word in rest[:2]]
-            yield _UNTOLD if is_folder else read_name(rest)
+            yield _UNNAMED if is_folder else read_name(rest)
 
 
 def _changed(head: str, body: Sequence[Token]) -> Iterator[Name]:
@@ -170,7 +170,7 @@ def _changed(head: str, body: Sequence[Token]) -> Iterator[Name]:
         call = read_call(body[1:])
         yield from [call.table] if call.writes else []
     elif head in _WRITING_ANYTHING and not any(_inserted(body)):
-        yield _UNTOLD
+        yield _UNNAMED
 
 
 def _altered(body: Sequence[Token]) -> Iterator[Name]:
@@ -180,7 +180,7 @@ def _altered(body: Sequence[Token]) -> Iterator[Name]:
     elif not _NAMESPACE_WORDS.isdisjoint(words[1:2]):
         yield _tables_of(read_name(body[2:]))
     else:
-        yield _UNTOLD
+        yield _UNNAMED
     for at in (at for at in range(len(words)) if words[at : at + 2] == ["RENAME", "TO"]):
         yield read_name(body[at + 2 :])
     yield from _elsewhere(words)
@@ -193,7 +193,7 @@ def _dropped(body: Sequence[Token]) -> Iterator[Name]:
     elif not _NAMESPACE_WORDS.isdisjoint(kinds[:1]):
         yield _tables_of(read_name(body[2:]))
     elif not {"FUNCTION", "VARIABLE", "VAR"} & set(kinds[:1]):
-        yield _UNTOLD
+        yield _UNNAMED
 
 
 def _created(body: Sequence[Token]) -> Iterator[Name]:
@@ -203,13 +203,13 @@ def _created(body: Sequence[Token]) -> Iterator[Name]:
     if kind == "TABLE" or (kind == "VIEW" and not is_temporary):
         yield read_name(_after(kind, body))
     elif not kind or (kind == "VIEW" and "USING" in words):
-        yield _UNTOLD
+        yield _UNNAMED
     yield from _elsewhere(words)
 
 
 def _elsewhere(words: Sequence[str]) -> Iterator[Name]:
     if not _PLACES.isdisjoint(words):
-        yield _UNTOLD
+        yield _UNNAMED
 
 
 def _commented(body: Sequence[Token]) -> Iterator[Name]:
@@ -221,7 +221,7 @@ def _commented(body: Sequence[Token]) -> Iterator[Name]:
 
 
 def _tables_of(namespace: Name) -> Name:
-    return (*namespace[-1:], "*") if namespace else _UNTOLD
+    return (*namespace[-1:], "*") if namespace else _UNNAMED
 
 
 def _after(word: str, tokens: Sequence[Token]) -> Sequence[Token]:

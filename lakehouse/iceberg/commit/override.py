@@ -33,7 +33,7 @@ def publish_refused(engine: Engine, table: IcebergTable, run_id: str, *, by: str
     """
     with table_lock(engine, table.name):
         history = read_history(engine, table.name)
-        name, candidate = _candidate(history, run_id)
+        name, candidate = _prepared(history, run_id)
         main = history.main
         if main is not None and history.between(main.snapshot_id, candidate.snapshot_id) is None:
             raise UsageError(
@@ -50,7 +50,7 @@ def publish_refused(engine: Engine, table: IcebergTable, run_id: str, *, by: str
         return Overridden(table.name, _run(candidate), published.snapshot_id, name, published.rows)
 
 
-def _candidate(history: History, run_id: str) -> tuple[str, Snapshot]:
+def _prepared(history: History, run_id: str) -> tuple[str, Snapshot]:
     """Return the newest candidate of a run that is kept, and its branch."""
     kept = {name: history.snapshots[found] for name, found in history.refs.items() if branch.is_refused(name)}
     of_run = {name: found for name, found in kept.items() if run_id and _run(found).startswith(run_id)}

@@ -29,7 +29,7 @@ IS_LEFT_OUT = f"array_contains(_reasons, {literal(HAS_PARTITION)})"
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class OutsidePartitions:
     """The rows of a source that belong to no partition, as of what a run reads of it.
 
     `values` are those that the rows have in `column`, each with how many rows its files hold. `waiting` are values that
@@ -71,7 +71,7 @@ def has_partition(table: IcebergTable) -> Rule:
 
 def find_left_out(
     engine: Engine, table: IcebergTable, inputs: Mapping[str, Input], pins: Mapping[str, Pin], run: Run
-) -> list[LeftOut]:
+) -> list[OutsidePartitions]:
     """Return what is left out of each source that is read by partitions; metadata only."""
     every = run.partitions.every if run.partitions else None
     if every is None:
@@ -81,7 +81,7 @@ def find_left_out(
     return [_find(engine, table, read[name], by, every, run) for name, by in sources.items() if name in read]
 
 
-def judge_by_metadata(
+def evaluate_by_metadata(
     engine: Engine, table: IcebergTable, inputs: Mapping[str, Input], every: AllPartitions | None
 ) -> list[RuleResult]:
     """Return what the rule finds in the sources as the table is computed from them; none where it is not yet."""
@@ -109,7 +109,9 @@ def was_left_out(
     return any(partitions.touches(value) for values in waiting for value in values)
 
 
-def stamped(history: History, found: list[LeftOut], marks: Mapping[str, int]) -> dict[str, tuple[str | None, ...]]:
+def stamped(
+    history: History, found: list[OutsidePartitions], marks: Mapping[str, int]
+) -> dict[str, tuple[str | None, ...]]:
     """Return what to stamp a commit with: what is left out, or what was as long as the watermark stays where it is."""
     return {
         one.source.table: one.texts
@@ -119,18 +121,20 @@ def stamped(history: History, found: list[LeftOut], marks: Mapping[str, int]) ->
     }
 
 
-def _find(engine: Engine, table: IcebergTable, source: Pin, column: str, every: AllPartitions, run: Run) -> LeftOut:
+def _find(
+    engine: Engine, table: IcebergTable, source: Pin, column: str, every: AllPartitions, run: Run
+) -> OutsidePartitions:
     assert source.snapshot_id is not None
     values = outside_values(engine.catalog.load(source.table), source.snapshot_id, column, every)
     waiting = waiting_values(engine, table, source.table, every)
     assert run.partitions is not None
     still = frozenset(value for value in waiting if not run.partitions.has(value))
-    found = LeftOut(Pin(source.table, source.snapshot_id), column, every, values, still)
+    found = OutsidePartitions(Pin(source.table, source.snapshot_id), column, every, values, still)
     is_settled = not run.anew and not waiting and _is_settled(engine, table, found)
-    return LeftOut(found.source, column, every, values, still, is_settled)
+    return OutsidePartitions(found.source, column, every, values, still, is_settled)
 
 
-def _is_settled(engine: Engine, table: IcebergTable, found: LeftOut) -> bool:
+def _is_settled(engine: Engine, table: IcebergTable, found: OutsidePartitions) -> bool:
     """Whether the newest run has seen the same values, and no file of theirs came or went since."""
     target, name = read_history(engine, table.name), found.source.table
     stamps = (snapshot.stamp for snapshot in target.line if snapshot.stamp)

@@ -45,7 +45,7 @@ def left_to_none(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, 
     return {given.table: given.by for given in read if given.by and given.table not in {*taken, table.name}}
 
 
-def owed_values(
+def stale_values(
     engine: Engine, table: IcebergTable, inputs: Mapping[str, Input], every: AllPartitions | None = None
 ) -> set[Any]:
     """Return the values of the partition column that are owed; None among them for rows that have no value.
@@ -54,12 +54,12 @@ def owed_values(
 
     :param every: all partitions that there are; those among them that were none when their rows came are owed.
     """
-    owed: set[Any] = set()
+    stale: set[Any] = set()
     for source, column in followed(table, inputs).items():
         main = read_history(engine, source).main if engine.catalog.has(source) else None
         if main:
-            owed |= owed_of(engine, table, source, column, main.snapshot_id, every)
-    return owed
+            stale |= stale_of(engine, table, source, column, main.snapshot_id, every)
+    return stale
 
 
 def owes_any(
@@ -78,13 +78,13 @@ def owes_any(
     for source, column in sources.items():
         snapshot_id = until[source]
         if snapshot_id is not None:
-            owed = owed_of(engine, table, source, column, snapshot_id, partitions.every)
-            if any(partitions.touches(value) or not partitions.is_one(value) for value in owed):
+            stale = stale_of(engine, table, source, column, snapshot_id, partitions.every)
+            if any(partitions.touches(value) or not partitions.is_one(value) for value in stale):
                 return True
     return not sources
 
 
-def owed_of(
+def stale_of(
     engine: Engine,
     table: IcebergTable,
     source: str,
@@ -137,8 +137,8 @@ def watermarks(
         return marks
     for source, column in followed(table, inputs).items():
         if source in marks:
-            owed = owed_of(engine, table, source, column, marks[source], partitions.every)
-            if any(partitions.is_one(value) and not partitions.has(value) for value in owed):
+            stale = stale_of(engine, table, source, column, marks[source], partitions.every)
+            if any(partitions.is_one(value) and not partitions.has(value) for value in stale):
                 floor = read_history(engine, table.name).watermark(source)
                 marks = {name: mark for name, mark in marks.items() if name != source}
                 marks |= {source: floor} if floor else {}

@@ -64,7 +64,7 @@ def rejection_said(summary: Mapping[str, str]) -> str:
 
 
 @dataclass(frozen=True)
-class TakenOut:
+class Withdrawn:
     """What rejections took out of a source since a table was last computed from it.
 
     `commits` are the snapshots that did, oldest first, and `since` the one that the table was computed from.
@@ -84,14 +84,14 @@ class TakenOut:
 
 def taken_out(
     engine: Engine, inputs: Mapping[str, Input], pins: Mapping[str, Pin], target: History
-) -> dict[str, TakenOut]:
+) -> dict[str, Withdrawn]:
     """Return, by source, what rejections took out of it since the target was last computed; no JVM."""
     read_now = {given.table: pins[name] for name, given in inputs.items() if given.mode in _READ_NOW}
     found = {source: _of(engine, pin, target) for source, pin in read_now.items() if source != target.table}
     return {source: left for source, left in found.items() if left}
 
 
-def _of(engine: Engine, pin: Pin, target: History) -> TakenOut | None:
+def _of(engine: Engine, pin: Pin, target: History) -> Withdrawn | None:
     since = target.watermark(pin.table)
     if since is None or pin.snapshot_id in (None, since):
         return None
@@ -100,14 +100,14 @@ def _of(engine: Engine, pin: Pin, target: History) -> TakenOut | None:
     # Where the past was expired, all that is kept of it: what was followed before is followed to nothing.
     after = source.between(since, pin.snapshot_id) or [*source.ancestors(pin.snapshot_id)][::-1]
     commits = tuple(found for found in after if _takes_out(found))
-    return TakenOut(pin.table, since, pin.snapshot_id, commits) if commits else None
+    return Withdrawn(pin.table, since, pin.snapshot_id, commits) if commits else None
 
 
 def _takes_out(commit: Snapshot) -> bool:
     return _SHA256 in commit.summary or commit.summary.get(TAKES_OUT) == "true"
 
 
-def rows_taken_out(engine: Engine, left: TakenOut) -> "DataFrame":
+def rows_taken_out(engine: Engine, left: Withdrawn) -> "DataFrame":
     """Return the rows that rejections took out of a source, in the columns that it has now."""
     history = read_history(engine, left.source)
     named = [_rows_of_delivery(engine, history, left, found) for found in left.commits if _SHA256 in found.summary]
@@ -116,14 +116,14 @@ def rows_taken_out(engine: Engine, left: TakenOut) -> "DataFrame":
     return together([read(engine, Pin(left.source, left.until)).where("false"), *frames])
 
 
-def _rows_of_delivery(engine: Engine, history: History, left: TakenOut, commit: Snapshot) -> "DataFrame | None":
+def _rows_of_delivery(engine: Engine, history: History, left: Withdrawn, commit: Snapshot) -> "DataFrame | None":
     """Return the rows of a delivery that the table was computed from; those that it had not seen are none of its."""
     at = left.since if left.since in history.snapshots else commit.parent_id
     its = RejectedDelivery(commit.summary[_FILE], commit.summary[_SHA256])
     return None if at is None or at not in history.snapshots else _as_now(engine, left, at, its.predicate)
 
 
-def _difference(engine: Engine, history: History, left: TakenOut, commit: Snapshot) -> "DataFrame | None":
+def _difference(engine: Engine, history: History, left: Withdrawn, commit: Snapshot) -> "DataFrame | None":
     """Return the rows that a commit replaced or deleted."""
     if commit.parent_id is None or commit.parent_id not in history.snapshots:
         return None
@@ -132,7 +132,7 @@ def _difference(engine: Engine, history: History, left: TakenOut, commit: Snapsh
     return before.selectExpr("*", whole).join(after.selectExpr(whole), "__row", "left_anti").drop("__row")
 
 
-def _as_now(engine: Engine, left: TakenOut, at: int, where: str = "true") -> "DataFrame":
+def _as_now(engine: Engine, left: Withdrawn, at: int, where: str = "true") -> "DataFrame":
     """Return a past state of a source by the names and types of the columns that it has now."""
     names = names_at(engine.catalog.load(left.source), left.until, at)
     now = read(engine, Pin(left.source, left.until)).schema.fields

@@ -8,7 +8,7 @@ from lakehouse.iceberg.metadata.write_context import Partitions, within_partitio
 from lakehouse.iceberg.metadata.write_result import Pin, RuleResult
 from lakehouse.iceberg.read.inputs import read
 from lakehouse.iceberg.rules.audit import audit
-from lakehouse.iceberg.rules.metadata_rules import judge_metadata
+from lakehouse.iceberg.rules.metadata_rules import evaluate_metadata
 from lakehouse.iceberg.rules.reconciliation import compared_tables, reconcile
 from lakehouse.tables.measures import Difference
 from lakehouse.tables.table import IcebergTable
@@ -25,7 +25,7 @@ def evaluate(
     """
     history = read_history(engine, table.name)
     snapshot = history.main if snapshot_id is None else history.snapshots[snapshot_id]
-    results = judge_metadata(engine, table, history, snapshot)
+    results = evaluate_metadata(engine, table, history, snapshot)
     if snapshot is None:
         results += [RuleResult(rule, 0, 0) for rule in table.rules if rule.kind != "metadata"]
         return _in_order(table, results)

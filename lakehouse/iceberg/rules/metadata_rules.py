@@ -37,7 +37,7 @@ class _Look:
     now: datetime
 
 
-def judge_metadata(
+def evaluate_metadata(
     engine: Engine,
     table: IcebergTable,
     history: History,
@@ -53,15 +53,15 @@ def judge_metadata(
     """
     look = _Look(engine, table, history, snapshot, now or datetime.now(UTC))
     rows = snapshot.rows if snapshot else 0
-    judged = [rule for rule in (table.rules if rules is None else rules) if rule.kind == "metadata"]
-    measured = [(rule, *_measure(look, rule)) for rule in judged]
+    evaluated = [rule for rule in (table.rules if rules is None else rules) if rule.kind == "metadata"]
+    measured = [(rule, *_measure(look, rule)) for rule in evaluated]
     return [RuleResult(rule, 0, rows, value=value, note=note) for rule, value, note in measured]
 
 
-def judge_age(engine: Engine, table: IcebergTable, history: History) -> list[RuleResult]:
+def evaluate_age(engine: Engine, table: IcebergTable, history: History) -> list[RuleResult]:
     """Evaluate the rules that cease to hold while nothing is written: those of how long ago that was."""
     rules = [rule for rule in table.rules if isinstance(rule.measure, AgeHours)]
-    return judge_metadata(engine, table, history, history.main, rules)
+    return evaluate_metadata(engine, table, history, history.main, rules)
 
 
 def _measure(look: _Look, rule: Rule) -> tuple[Number | None, str]:

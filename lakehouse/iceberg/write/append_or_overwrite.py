@@ -12,13 +12,13 @@ from lakehouse.iceberg.rules.audit import audit, count, sample_of
 from lakehouse.iceberg.rules.concurrently import beside
 from lakehouse.iceberg.write import stage
 from lakehouse.iceberg.write.attempt import Attempt
-from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS, Candidate, prepare
+from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS, PreparedFrame, prepare
 from lakehouse.iceberg.write.publish import publish, refuse, unchanged, with_counts
 from lakehouse.iceberg.write.quarantine import Write, quarantine
-from lakehouse.iceberg.write.refusal_check import judge_refusals, none_refused
+from lakehouse.iceberg.write.refusal_check import evaluate_refusals, none_refused
 from lakehouse.iceberg.write.rejected_rows import take_out_appended
-from lakehouse.iceberg.write.split_rows import counted, judged, split_rows
-from lakehouse.iceberg.write.staged_rules import judge_candidate, reader_of_others
+from lakehouse.iceberg.write.split_rows import counted, evaluated, split_rows
+from lakehouse.iceberg.write.staged_rules import evaluate_prepared, reader_of_others
 from lakehouse.tables.quoting import identifier, literal, literals, with_zone
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Append, OverwritePartitions
@@ -37,8 +37,8 @@ def rows_attempt(
     """Stage a frame by append or overwrite, audit what it changed, and publish or refuse it."""
     if isinstance(attempt.table.write, Append):
         return _append_attempt(attempt, frame, number, write, arriving)
-    candidate = prepare(attempt.table, frame)
-    return _settle(attempt, *_overwrite(attempt, candidate, write), number)
+    prepared = prepare(attempt.table, frame)
+    return _settle(attempt, *_overwrite(attempt, prepared, write), number)
 
 
 def _append_attempt(
@@ -61,7 +61,7 @@ def _append_attempt(
     return _settle(whole, _audited(attempt, [result.rule for result in split]).with_split(split), quarantined, number)
 
 
-def _append(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[RuleResult], Quarantined | None]:
+def _append(attempt: Attempt, prepared: PreparedFrame, write: Write) -> tuple[list[RuleResult], Quarantined | None]:
     """Stage the rows that break no rule, and look for others only where some are missing.
 
     Counting a frame reads no column, where it is read from files; evaluating the rules once more would read all theirs.
@@ -70,21 +70,21 @@ def _append(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[list[
     casting = [rule for rule in attempt.table.casting_rules.values() if rule.on_failure != "quarantine"]
     blocking = [rule for rule in attempt.table.row_rules if rule.on_failure == "block" and rule.tolerates_nothing]
     rules = [*attempt.table.quarantining_rules, *blocking]
-    stage.append(attempt, candidate.accepted(candidate.frame.where(f"NOT {candidate.broken(blocking)}")))
+    stage.append(attempt, prepared.accepted(prepared.frame.where(f"NOT {prepared.broken(blocking)}")))
     if not rules and not casting:
         return [], None
-    total = candidate.frame.count()
+    total = prepared.frame.count()
     has_all = total == _added(attempt) and all(rule in rules for rule in casting)
     if has_all and not attempt.decided.is_any:
         return [*(RuleResult(rule, 0, total) for rule in rules), *none_refused(attempt.table, total)], None
-    judged_now = [*attempt.table.quarantining_rules, *casting]
-    given = split_rows(candidate, candidate.frame, count(candidate.frame, counted(candidate, judged_now)))
-    split = [*judged(attempt, candidate, given, judged_now), *judge_refusals(attempt, candidate, given)]
-    quarantined = quarantine(attempt, candidate, write, given)
+    evaluated_now = [*attempt.table.quarantining_rules, *casting]
+    given = split_rows(prepared, prepared.frame, count(prepared.frame, counted(prepared, evaluated_now)))
+    split = [*evaluated(attempt, prepared, given, evaluated_now), *evaluate_refusals(attempt, prepared, given)]
+    quarantined = quarantine(attempt, prepared, write, given)
     refused = quarantined.rows if quarantined else 0
     if total - refused > _added(attempt):
         # They belong to the candidate that is refused for them.
-        stage.append(attempt, candidate.accepted(candidate.frame.where(candidate.broken(blocking))))
+        stage.append(attempt, prepared.accepted(prepared.frame.where(prepared.broken(blocking))))
     return split, quarantined
 
 
@@ -111,26 +111,26 @@ class _Audited(NamedTuple):
         return self._replace(results=[*split, *self.results])
 
 
-def _overwrite(attempt: Attempt, candidate: Candidate, write: Write) -> tuple[_Audited, Quarantined | None]:
+def _overwrite(attempt: Attempt, prepared: PreparedFrame, write: Write) -> tuple[_Audited, Quarantined | None]:
     """Split the rows, stage the accepted ones and audit them; beside that, the refused ones are published, and shown.
 
     The frame, often dear to compute, is computed once for both, and kept by a local checkpoint: rows as they are take a
     third less time than the columns of a cache.
     """
     if not attempt.table.quarantining_rules and not attempt.table.casting_rules:
-        stage.overwrite(attempt, candidate.accepted(), _overwritten(attempt))
+        stage.overwrite(attempt, prepared.accepted(), _overwritten(attempt))
         return _audited(attempt), None
-    candidate = candidate.judged()
-    kept = candidate.frame.localCheckpoint(eager=False)
+    prepared = prepared.evaluated()
+    kept = prepared.frame.localCheckpoint(eager=False)
     rules, spark = attempt.table.row_rules, attempt.engine.spark
-    given = split_rows(candidate, kept, count(kept, counted(candidate, rules)))
+    given = split_rows(prepared, kept, count(kept, counted(prepared, rules)))
     with (
-        beside(spark, lambda: quarantine(attempt, candidate, write, given)) as quarantined,
-        beside(spark, lambda: judged(attempt, candidate, given, rules)) as split,
+        beside(spark, lambda: quarantine(attempt, prepared, write, given)) as quarantined,
+        beside(spark, lambda: evaluated(attempt, prepared, given, rules)) as split,
     ):
-        stage.overwrite(attempt, candidate.accepted(kept), _overwritten(attempt))
+        stage.overwrite(attempt, prepared.accepted(kept), _overwritten(attempt))
         audited = _audited(attempt, rules)
-    results = [*split.result(), *judge_refusals(attempt, candidate, given)]
+    results = [*split.result(), *evaluate_refusals(attempt, prepared, given)]
     return audited.with_split(results), quarantined.result()
 
 
@@ -149,7 +149,7 @@ def _audited(attempt: Attempt, split_by: Sequence[Rule] = ()) -> _Audited:
     rules = [rule for rule in attempt.table.rules if rule.on_failure != "quarantine" and rule.name not in known]
     found: list[RuleResult] = []
     measured: dict[str, float] = {}
-    with beside(attempt.engine.spark, lambda: judge_candidate(attempt)) as other:
+    with beside(attempt.engine.spark, lambda: evaluate_prepared(attempt)) as other:
         if any(rule.asks_rows for rule in rules) or attempt.table.measured_columns or attempt.table.overwritten_by:
             changed = _changed_rows(attempt, head)
             existing = attempt.existing() if isinstance(attempt.table.write, Append) and attempt.base.rows else None

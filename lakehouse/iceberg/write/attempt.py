@@ -11,7 +11,7 @@ from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
 from lakehouse.iceberg.metadata.value_ranges import text
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Pin
-from lakehouse.iceberg.read.withdrawn_deliveries import TakenOut
+from lakehouse.iceberg.read.withdrawn_deliveries import Withdrawn
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Attempt:
     """By table, the snapshot that the whole target is computed from once this is published."""
     since: Mapping[str, int] = field(default_factory=dict)
     """By table, the snapshot after which it was read for the run's partitions; none where they are computed anew."""
-    taken_out: Mapping[str, TakenOut] = field(default_factory=dict)
+    taken_out: Mapping[str, Withdrawn] = field(default_factory=dict)
     """By table, what rejections took out of it since the target was last computed."""
     decided: Decided = field(default_factory=Decided)
     """What this write says anew what becomes of."""

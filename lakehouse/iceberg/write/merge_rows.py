@@ -11,13 +11,20 @@ from lakehouse.iceberg.rules.audit import audit, count, figures, sample_of
 from lakehouse.iceberg.rules.keys import KeyRule
 from lakehouse.iceberg.write import stage
 from lakehouse.iceberg.write.attempt import Attempt
-from lakehouse.iceberg.write.prepared_frame import DELETED, Candidate, differs_sql, is_nested, prepare, written_columns
+from lakehouse.iceberg.write.prepared_frame import (
+    DELETED,
+    PreparedFrame,
+    differs_sql,
+    is_nested,
+    prepare,
+    written_columns,
+)
 from lakehouse.iceberg.write.publish import publish, refuse, unchanged, with_counts
 from lakehouse.iceberg.write.quarantine import Write, quarantine
-from lakehouse.iceberg.write.refusal_check import judge_refusals
+from lakehouse.iceberg.write.refusal_check import evaluate_refusals
 from lakehouse.iceberg.write.rejected_rows import Following, with_removed, without_refused
-from lakehouse.iceberg.write.split_rows import Split, counted, judged, split_rows
-from lakehouse.iceberg.write.staged_rules import judge_candidate, reader_of_others
+from lakehouse.iceberg.write.split_rows import Split, counted, evaluated, split_rows
+from lakehouse.iceberg.write.staged_rules import evaluate_prepared, reader_of_others
 from lakehouse.tables.measures import RefusedShare
 from lakehouse.tables.quoting import among, counts, identifier, with_zone
 from lakehouse.tables.rule import Rule
@@ -51,21 +58,21 @@ def merge_attempt(
 
     :param rejected: what rejections took out of the inputs; rows go that were merged of these alone.
     """
-    candidate, came = prepare(attempt.table, frame).judged(), _Came()
+    prepared, came = prepare(attempt.table, frame).evaluated(), _Came()
     if attempt.base.rows:
-        candidate = with_removed(attempt, mode, candidate, rejected) if rejected else candidate
-        candidate = without_refused(attempt, mode, candidate) if attempt.decided.again else candidate
-        candidate = replace(candidate, frame=candidate.frame.localCheckpoint(eager=False))
-        came = _came(mode, candidate)
-    compared, found = _compared(attempt, mode, candidate, came)
-    given = split_rows(candidate, compared, found)
-    results = _results(attempt, mode, candidate, given)
-    quarantined = quarantine(attempt, candidate, write, given)
+        prepared = with_removed(attempt, mode, prepared, rejected) if rejected else prepared
+        prepared = without_refused(attempt, mode, prepared) if attempt.decided.again else prepared
+        prepared = replace(prepared, frame=prepared.frame.localCheckpoint(eager=False))
+        came = _came(mode, prepared)
+    compared, found = _compared(attempt, mode, prepared, came)
+    given = split_rows(prepared, compared, found)
+    results = _results(attempt, mode, prepared, given)
+    quarantined = quarantine(attempt, prepared, write, given)
     repeated = given.count - given.refused_count - found[_KEYS]
     if repeated:
         return refuse(
             attempt,
-            _with_repeated_keys(attempt, mode, candidate, compared, results, repeated),
+            _with_repeated_keys(attempt, mode, prepared, compared, results, repeated),
             quarantined,
             number,
             staged=False,
@@ -75,10 +82,10 @@ def merge_attempt(
         if any(result.blocks for result in results if _is_of_refused(result.rule)):
             return refuse(attempt, results, quarantined, number, staged=False)
         return unchanged(attempt, results, quarantined, number)
-    changed = candidate.accepted(compared.where(f"{_ACTION} <> 'same'"))
+    changed = prepared.accepted(compared.where(f"{_ACTION} <> 'same'"))
     _stage(attempt, mode, changed, came, inserted, updated + deleted)
     results += _on_other_keys(attempt, mode, changed)
-    results += judge_candidate(attempt)
+    results += evaluate_prepared(attempt)
     if any(result.blocks for result in results):
         return refuse(attempt, results, quarantined, number)
     published = publish(attempt, results, quarantined, number)
@@ -99,17 +106,19 @@ class _Came(NamedTuple):
         return self.rows is not None and self.rows < FEW_WHOLE
 
 
-def _came(mode: Merge, candidate: Candidate) -> _Came:
+def _came(mode: Merge, prepared: PreparedFrame) -> _Came:
     if not mode.near:
-        return _Came(candidate.frame.count())
-    found = candidate.frame.groupBy(*map(identifier, mode.near)).count().limit(_FEW_VALUES + 1).collect()
+        return _Came(prepared.frame.count())
+    found = prepared.frame.groupBy(*map(identifier, mode.near)).count().limit(_FEW_VALUES + 1).collect()
     if len(found) > _FEW_VALUES:
         return _Came()
     predicates = (among(name, {with_zone(row[name]) for row in found}, "t") for name in mode.near)
     return _Came(sum(row["count"] for row in found), " AND ".join(predicates))
 
 
-def _compared(attempt: Attempt, mode: Merge, candidate: Candidate, came: _Came) -> "tuple[DataFrame, dict[str, Any]]":
+def _compared(
+    attempt: Attempt, mode: Merge, prepared: PreparedFrame, came: _Came
+) -> "tuple[DataFrame, dict[str, Any]]":
     """Return the candidate's rows, kept, each with what would become of it; and what one query counts of them.
 
     Iceberg reads rows one by one where a nested column is among them, and many at once where none is. So few rows are
@@ -118,36 +127,38 @@ def _compared(attempt: Attempt, mode: Merge, candidate: Candidate, came: _Came) 
     columns = written_columns(attempt.table)
     left = {name for name in columns if came.is_few and is_nested(attempt.table, name)} - {*mode.on}
     first = [name for name in columns if name not in left]
-    aggregates = _aggregates(attempt.table, mode, candidate)
-    compared = _compare(attempt, mode, candidate, came, first).localCheckpoint(eager=False)
+    aggregates = _aggregates(attempt.table, mode, prepared)
+    compared = _compare(attempt, mode, prepared, came, first).localCheckpoint(eager=False)
     found = count(compared, aggregates)
     if left and found[_SAME]:
-        alike = replace(candidate, frame=compared.where(f"{_ACTION} = 'same'").drop(_ACTION))
+        alike = replace(prepared, frame=compared.where(f"{_ACTION} = 'same'").drop(_ACTION))
         others = compared.where(f"{_ACTION} <> 'same'")
         compared = others.unionByName(_compare(attempt, mode, alike, came, columns)).localCheckpoint(eager=False)
         found = count(compared, aggregates)
     return compared, found
 
 
-def _compare(attempt: Attempt, mode: Merge, candidate: Candidate, came: _Came, columns: Sequence[str]) -> "DataFrame":
+def _compare(
+    attempt: Attempt, mode: Merge, prepared: PreparedFrame, came: _Came, columns: Sequence[str]
+) -> "DataFrame":
     """Return the candidate's rows, each with what would become of it: insert, update, delete or same.
 
     :param columns: those that are compared, the keys among them.
     """
     from pyspark.sql.functions import broadcast, expr
 
-    goes = identifier(DELETED) if candidate.deletes else "false"
+    goes = identifier(DELETED) if prepared.deletes else "false"
     if attempt.base.rows == 0:
-        return candidate.frame.selectExpr("*", f"if({goes}, 'same', 'insert') AS {_ACTION}")
+        return prepared.frame.selectExpr("*", f"if({goes}, 'same', 'insert') AS {_ACTION}")
     standing = (
         attempt.existing().alias("t").where(came.near).selectExpr(*map(identifier, columns), "true AS __standing")
     )
     on = " AND ".join(f"s.{identifier(key)} <=> t.{identifier(key)}" for key in mode.on)
     if came.rows is not None and came.rows < FEW:
-        keys = candidate.frame.selectExpr(*map(identifier, mode.on))
+        keys = prepared.frame.selectExpr(*map(identifier, mode.on))
         standing = having(standing.alias("t"), keys.alias("s"), expr(on), came.rows)
         standing = broadcast(standing) if came.is_few else standing
-    joined = candidate.frame.alias("s").join(standing.alias("t"), expr(on), "left_outer")
+    joined = prepared.frame.alias("s").join(standing.alias("t"), expr(on), "left_outer")
     differs = [differs_sql(attempt.table, name, "s", "t") for name in columns if name not in mode.on]
     differ = f"NOT {_is_older(attempt)} AND ({' OR '.join(differs) or 'false'})"
     action = (
@@ -170,13 +181,13 @@ def _is_older(attempt: Attempt) -> str:
     return f"(struct({came}) < struct({stands}))"
 
 
-def _aggregates(table: IcebergTable, mode: Merge, candidate: Candidate) -> dict[str, str]:
+def _aggregates(table: IcebergTable, mode: Merge, prepared: PreparedFrame) -> dict[str, str]:
     """Return what one query counts: broken rules, refused rows, what becomes of the others, and distinct keys."""
-    refused = candidate.refused_predicate
+    refused = prepared.refused_predicate
     key = f"struct({', '.join(map(identifier, mode.on))})"
-    counting = f"NOT {refused} AND NOT {DELETED}" if candidate.deletes else f"NOT {refused}"
+    counting = f"NOT {refused} AND NOT {DELETED}" if prepared.deletes else f"NOT {refused}"
     return (
-        counted(candidate, table.row_rules)
+        counted(prepared, table.row_rules)
         | figures(table, table.rules, counting)
         | measures(table, f"({counting})")
         | {
@@ -189,10 +200,10 @@ def _aggregates(table: IcebergTable, mode: Merge, candidate: Candidate) -> dict[
     )
 
 
-def _results(attempt: Attempt, mode: Merge, candidate: Candidate, given: Split) -> list[RuleResult]:
+def _results(attempt: Attempt, mode: Merge, prepared: PreparedFrame, given: Split) -> list[RuleResult]:
     accepted_rows = given.count - given.refused_count
-    results = judged(attempt, candidate, given, attempt.table.row_rules)
-    results += judge_refusals(attempt, candidate, given)
+    results = evaluated(attempt, prepared, given, attempt.table.row_rules)
+    results += evaluate_refusals(attempt, prepared, given)
     bounded = [rule for rule in attempt.table.rules if rule.kind == "figures"]
     results += [RuleResult(rule, 0, accepted_rows, value=given.found[rule.name]) for rule in bounded]
     return results + [RuleResult(rule, 0, accepted_rows) for rule in attempt.table.rules if _is_key(rule, mode)]
@@ -204,7 +215,12 @@ def _is_of_refused(rule: Rule) -> bool:
 
 
 def _with_repeated_keys(
-    attempt: Attempt, mode: Merge, candidate: Candidate, compared: "DataFrame", results: list[RuleResult], repeated: int
+    attempt: Attempt,
+    mode: Merge,
+    prepared: PreparedFrame,
+    compared: "DataFrame",
+    results: list[RuleResult],
+    repeated: int,
 ) -> list[RuleResult]:
     """Say that two rows have one key: a merge cannot tell which one shall win, whatever the rules are."""
     key = tuple(mode.on)
@@ -212,7 +228,7 @@ def _with_repeated_keys(
         (rule for rule in attempt.table.rules if _is_key(rule, mode) and rule.on_failure == "block"),
         Rule("unique_merge_key", f"{', '.join(key)} is unique in what is merged", key, "block", unique_on=key),
     )
-    rows = candidate.accepted(compared)
+    rows = prepared.accepted(compared)
     sample = sample_of(attempt.engine, attempt.table, KeyRule(rule).broken_rows(rows))
     failed = RuleResult(rule, repeated, results[0].total_rows if results else repeated, sample)
     return [failed, *(result for result in results if result.rule.name != rule.name)]

@@ -28,7 +28,7 @@ _BITS = 62
 
 
 @dataclass(frozen=True)
-class Candidate:
+class PreparedFrame:
     """A frame in the declared types, that still knows what was delivered.
 
     `frame` has the declared columns, then those of `SOURCE_COLUMNS` and `DELETED` that the asset handed on, then for
@@ -57,7 +57,7 @@ class Candidate:
             return f"({self.delivered_sql(column)} IS NOT NULL AND {identifier(column)} IS NULL)"
         return rule.predicate(self.delivered_sql)
 
-    def judged(self) -> "Candidate":
+    def evaluated(self) -> "PreparedFrame":
         """Return the candidate with a column that holds a bit for each row rule, set where the row breaks it.
 
         A frame that is kept then evaluates its rules once, whoever asks later which of them a row breaks. What was
@@ -170,7 +170,7 @@ def _bits(table: IcebergTable) -> dict[str, int]:
     return {rule.name: bit for bit, rule in enumerate(table.row_rules[:_BITS])}
 
 
-def prepare(table: IcebergTable, frame: "DataFrame") -> Candidate:
+def prepare(table: IcebergTable, frame: "DataFrame") -> PreparedFrame:
     """Bring a frame into the declared columns and types; plans only, runs nothing.
 
     The frame of a candidate that was judged already is taken as it is.
@@ -180,7 +180,7 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> Candidate:
     if BROKEN in frame.columns:
         hidden = {name: f"{_DELIVERED}{name}" for name in table.column_names}
         delivered = {name: kept for name, kept in hidden.items() if kept in frame.columns}
-        return Candidate(table, frame, delivered, _bits(table))
+        return PreparedFrame(table, frame, delivered, _bits(table))
     found = {field.name: types.parse(field.dataType.simpleString()) for field in _known_fields(table, frame)}
     _check_names(table, frame.columns)
     selected: list[str] = []
@@ -204,7 +204,7 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> Candidate:
     beside = (*SOURCE_COLUMNS, DELETED)
     extra = [identifier(name) for name in beside if name in frame.columns and name not in table.column_names]
     raw = [f"{identifier(name)} AS {identifier(hidden)}" for name, hidden in delivered.items()]
-    return Candidate(table, frame.selectExpr(*selected, *extra, *raw), delivered)
+    return PreparedFrame(table, frame.selectExpr(*selected, *extra, *raw), delivered)
 
 
 def _known_fields(table: IcebergTable, frame: "DataFrame") -> "list[StructField]":

@@ -8,7 +8,7 @@ from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.retry import FenceLost, retry_on_refs
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, Snapshot
 from lakehouse.iceberg.metadata.write_result import Published, Quarantined, Refused, RuleResult, Unchanged
-from lakehouse.iceberg.rules.metadata_rules import judge_age
+from lakehouse.iceberg.rules.metadata_rules import evaluate_age
 from lakehouse.iceberg.write.attempt import Attempt
 from lakehouse.tables.quoting import literal
 
@@ -78,7 +78,7 @@ def unchanged(
         table=attempt.table.name,
         write_id=attempt.write_id,
         snapshot_id=main.snapshot_id if main else None,
-        results=(*results, *judge_age(attempt.engine, attempt.table, history)),
+        results=(*results, *evaluate_age(attempt.engine, attempt.table, history)),
         pins=attempt.pins,
         partitions=attempt.run.partition_values,
         quarantined=quarantined,

@@ -10,7 +10,7 @@ from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Quarantined
 from lakehouse.iceberg.read.inputs import read_main
 from lakehouse.iceberg.write.attempt import Attempt
-from lakehouse.iceberg.write.prepared_frame import DELETED, Candidate
+from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame
 from lakehouse.iceberg.write.quarantine_removals import delivered_in_type, leaving, removal, undone_rows
 from lakehouse.iceberg.write.split_rows import Split
 from lakehouse.tables.quoting import identifier
@@ -22,41 +22,41 @@ if TYPE_CHECKING:
 Write = Callable[..., Outcome]
 
 
-def quarantine(attempt: Attempt, candidate: Candidate, write: Write, given: Split) -> Quarantined | None:
+def quarantine(attempt: Attempt, prepared: PreparedFrame, write: Write, given: Split) -> Quarantined | None:
     """Merge the refused rows into the quarantine table, idempotently by their source; None where there are none.
 
     Rows that stand in it, and that an accepted version corrects, leave it in the same commit. Others that leave it are
     noted, and go once the write is published: they would be nowhere if it is refused.
     """
-    engine, target = attempt.engine, candidate.table.quarantine
+    engine, target = attempt.engine, prepared.table.quarantine
     if target is None:
         return None
     if attempt.decided.is_any:
-        attempt.leaving.append(leaving(engine, candidate.table, attempt.decided, candidate, given))
-    standing, undone = _standing_rows(engine, candidate.table), undone_rows(candidate.table, attempt.decided)
+        attempt.leaving.append(leaving(engine, prepared.table, attempt.decided, prepared, given))
+    standing, undone = _standing_rows(engine, prepared.table), undone_rows(prepared.table, attempt.decided)
     if not given.refused_count and not standing and undone is None:
         return None
 
     def changes() -> "DataFrame":
         # Few rows in one partition need no shuffle to tell the equal ones apart.
         refused = given.refused.coalesce(1) if given.refused_count < FEW_WHOLE else given.refused
-        held = candidate.quarantine_rows(refused).selectExpr("*", f"false AS {DELETED}")
+        held = prepared.quarantine_rows(refused).selectExpr("*", f"false AS {DELETED}")
         if undone is not None:
-            held = held.unionByName(_back(candidate, given, undone, held))
-        if not _standing_rows(engine, candidate.table):
+            held = held.unionByName(_back(prepared, given, undone, held))
+        if not _standing_rows(engine, prepared.table):
             return held
-        corrected = _corrected(candidate, given, read_main(engine, target.name))
-        return held.unionByName(removal(candidate.table, corrected))
+        corrected = _corrected(prepared, given, read_main(engine, target.name))
+        return held.unionByName(removal(prepared.table, corrected))
 
     outcome = write(engine, target, changes, run=Run(attempt.run.run_id))
     new_rows = outcome.inserted_rows if isinstance(outcome, Published) else 0
     return Quarantined(target.name, given.refused_count, new_rows or 0, outcome.snapshot_id)
 
 
-def _back(candidate: Candidate, given: Split, undone: "DataFrame", held: "DataFrame") -> "DataFrame":
+def _back(prepared: PreparedFrame, given: Split, undone: "DataFrame", held: "DataFrame") -> "DataFrame":
     """Return the rows that come back: no version that goes on corrects them, and this write refuses others."""
     rows = undone
-    for settled in (_corrected(candidate, given, undone), held):
+    for settled in (_corrected(prepared, given, undone), held):
         rows = rows.join(settled.select("_row_key"), "_row_key", "left_anti")
     return rows.selectExpr("*", f"false AS {DELETED}")
 
@@ -69,15 +69,15 @@ def _standing_rows(engine: Engine, table: IcebergTable) -> int:
     return main.rows if main else 0
 
 
-def _corrected(candidate: Candidate, given: Split, held: "DataFrame") -> "DataFrame":
+def _corrected(prepared: PreparedFrame, given: Split, held: "DataFrame") -> "DataFrame":
     """Return the keys of quarantined rows of which an accepted version, at least as new, is among those that go on."""
     from pyspark.sql.functions import expr
 
-    table = candidate.table
+    table = prepared.table
     assert table.versions is not None
     assert table.quarantine is not None
     first = table.versions.newest[0]
-    accepted = candidate.accepted(given.rows).selectExpr(*map(identifier, (*table.versions.of, first)))
+    accepted = prepared.accepted(given.rows).selectExpr(*map(identifier, (*table.versions.of, first)))
     same = " AND ".join(f"{delivered_in_type(table, name, 'q')} = a.{identifier(name)}" for name in table.versions.of)
     newer = f"coalesce({delivered_in_type(table, first, 'q')} <= a.{identifier(first)}, true)"
     corrected = having(held.alias("q"), accepted.alias("a"), expr(f"{same} AND {newer}"), given.count)

@@ -8,7 +8,7 @@ from lakehouse.iceberg.metadata.joins import together
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Quarantined, RuleResult
 from lakehouse.iceberg.read.inputs import read, read_main
-from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION, IS_LEFT_OUT, LeftOut, has_partition
+from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION, IS_LEFT_OUT, OutsidePartitions, has_partition
 from lakehouse.iceberg.rules.audit import SAMPLE_ROWS, sample_of
 from lakehouse.iceberg.write.attempt import Attempt
 from lakehouse.iceberg.write.prepared_frame import DELETED, ROW_KEY_OF_SOURCE, SOURCE_COLUMNS, written_columns
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def quarantine_left_out(attempt: Attempt, found: Sequence[LeftOut], write: Write) -> Quarantined | None:
+def quarantine_left_out(attempt: Attempt, found: Sequence[OutsidePartitions], write: Write) -> Quarantined | None:
     """Bring the quarantine to what is left out now: rows that came are put in, and those that are no more taken out.
 
     None where nothing changed since a run has done so, or the table has no quarantine; no Spark is asked then.
@@ -40,7 +40,7 @@ def quarantine_left_out(attempt: Attempt, found: Sequence[LeftOut], write: Write
     return Quarantined(target.name, sum(one.rows for one in found), new_rows or 0, outcome.snapshot_id)
 
 
-def judge_left_out(attempt: Attempt, found: Sequence[LeftOut]) -> list[RuleResult]:
+def evaluate_left_out(attempt: Attempt, found: Sequence[OutsidePartitions]) -> list[RuleResult]:
     """Return what the rule found that each row belongs to a partition; none where no input is read by partitions.
 
     Rows that a run has seen to already are counted by metadata, and not shown once more.
@@ -55,16 +55,16 @@ def judge_left_out(attempt: Attempt, found: Sequence[LeftOut]) -> list[RuleResul
     return [RuleResult(has_partition(attempt.table), counted, max(total, counted), tuple(sample[:SAMPLE_ROWS]))]
 
 
-def with_left_out(outcome: Outcome, judged: Sequence[RuleResult], refused: Quarantined | None) -> Outcome:
+def with_left_out(outcome: Outcome, evaluated: Sequence[RuleResult], refused: Quarantined | None) -> Outcome:
     """Return an outcome with what was left out, beside the rows that its rules refused."""
     both = outcome.quarantined
     if refused and both:
         rows, new_rows = refused.rows + both.rows, refused.new_rows + both.new_rows
         both = Quarantined(both.table, rows, new_rows, both.snapshot_id)
-    return replace(outcome, results=(*outcome.results, *judged), quarantined=both or refused)
+    return replace(outcome, results=(*outcome.results, *evaluated), quarantined=both or refused)
 
 
-def _rows(attempt: Attempt, one: LeftOut) -> "DataFrame":
+def _rows(attempt: Attempt, one: OutsidePartitions) -> "DataFrame":
     """Return what tells the rows that are left out of a source, and of no other column anything."""
     rows = read(attempt.engine, one.source, one.every.outside(one.column))
     by = attempt.table.overwritten_by or one.column
@@ -72,7 +72,7 @@ def _rows(attempt: Attempt, one: LeftOut) -> "DataFrame":
     return rows.selectExpr(f"{identifier(one.column)} AS {identifier(by)}", *map(identifier, sources))
 
 
-def _refused(attempt: Attempt, one: LeftOut) -> "DataFrame":
+def _refused(attempt: Attempt, one: OutsidePartitions) -> "DataFrame":
     """Return the rows that are left out of a source as the quarantine has them: its columns, by name, as text."""
     target, by = attempt.table.quarantine, attempt.table.overwritten_by
     assert target is not None

@@ -17,7 +17,7 @@ from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import Input, read, read_main
 from lakehouse.iceberg.read.rows_outside_partitions import IS_LEFT_OUT
 from lakehouse.iceberg.write.attempt import Decided
-from lakehouse.iceberg.write.prepared_frame import DELETED, SOURCE_COLUMNS, Candidate, written_columns
+from lakehouse.iceberg.write.prepared_frame import DELETED, SOURCE_COLUMNS, PreparedFrame, written_columns
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import Append, IcebergTable, Merge, Overwrite
 
@@ -132,13 +132,15 @@ def _takes_rows_out(commit: Snapshot) -> bool:
     return commit.operation in ("overwrite", "delete")
 
 
-def leaving(engine: Engine, table: IcebergTable, decided: Decided, candidate: Candidate, given: "Split") -> "DataFrame":
+def leaving(
+    engine: Engine, table: IcebergTable, decided: Decided, prepared: PreparedFrame, given: "Split"
+) -> "DataFrame":
     """Return the keys of the rows that leave the quarantine for a write, kept: they are told before it is published."""
     assert table.quarantine is not None
     held = read_main(engine, table.quarantine.name)
-    keys = together([*_decided(table, decided, held), *_gone(decided, held), *_accepted(candidate, given, held)])
+    keys = together([*_decided(table, decided, held), *_gone(decided, held), *_accepted(prepared, given, held)])
     if given.refused_count:
-        keys = keys.join(candidate.quarantine_rows(given.refused).select("_row_key"), "_row_key", "left_anti")
+        keys = keys.join(prepared.quarantine_rows(given.refused).select("_row_key"), "_row_key", "left_anti")
     return keys.dropDuplicates(["_row_key"]).localCheckpoint()
 
 
@@ -185,11 +187,11 @@ def _gone(decided: Decided, held: "DataFrame") -> "list[DataFrame]":
     return [_keys(rest)] if decided.kept else []
 
 
-def _accepted(candidate: Candidate, given: "Split", held: "DataFrame") -> "list[DataFrame]":
+def _accepted(prepared: PreparedFrame, given: "Split", held: "DataFrame") -> "list[DataFrame]":
     """Return the rows that the write accepts, where it was given their source."""
     if not set(_SOURCE) <= set(given.rows.columns):
         return []
-    stays = f"NOT {candidate.refused_predicate}" + (f" AND NOT {DELETED}" if candidate.deletes else "")
+    stays = f"NOT {prepared.refused_predicate}" + (f" AND NOT {DELETED}" if prepared.deletes else "")
     return [_having(held, given.rows.where(stays))]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from lakehouse.iceberg.metadata.history import History
 from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.write.attempt import Attempt
-from lakehouse.iceberg.write.prepared_frame import Candidate
+from lakehouse.iceberg.write.prepared_frame import PreparedFrame
 from lakehouse.iceberg.write.split_rows import Split
 from lakehouse.tables.quoting import counts
 from lakehouse.tables.refused_share import HALF, refused_share, without_blocking
@@ -15,7 +15,7 @@ from lakehouse.tables.table import IcebergTable
 _FILE = "_source_file"
 
 
-def judge_refusals(attempt: Attempt, candidate: Candidate, given: Split) -> list[RuleResult]:
+def evaluate_refusals(attempt: Attempt, prepared: PreparedFrame, given: Split) -> list[RuleResult]:
     """Return the share of rows that was refused, and whether that is too much; nothing without a quarantine.
 
     One bad file holds none of the others back: a share that would block is an error where a file keeps within it.
@@ -27,7 +27,7 @@ def judge_refusals(attempt: Attempt, candidate: Candidate, given: Split) -> list
     share = given.refused_count / given.count if given.count else 0.0
     is_first = share > HALF and _is_first(attempt.history())
     rule = refused_share(table, given.count, is_first=is_first)
-    if rule.level_of_value(share) == "fails" and _has_good_file(candidate, given, rule):
+    if rule.level_of_value(share) == "fails" and _has_good_file(prepared, given, rule):
         rule = without_blocking(rule)
     return [_result(rule, given.count, given.refused_count, by_rule)]
 
@@ -56,13 +56,13 @@ def _is_first(history: History) -> bool:
     return all(found.stamp is not None and found.stamp.kind == "evolution" for found in history.line)
 
 
-def _has_good_file(candidate: Candidate, given: Split, rule: Rule) -> bool:
+def _has_good_file(prepared: PreparedFrame, given: Split, rule: Rule) -> bool:
     """Whether no more than what is tolerated of a file's rows is refused; asked only where a write would be blocked."""
     if _FILE not in given.rows.columns:
         return False
     each = given.rows.where(f"{_FILE} IS NOT NULL").groupBy(_FILE)
     from pyspark.sql.functions import expr
 
-    counted = each.agg(expr("count(1)").alias("rows"), expr(counts(candidate.refused_predicate)).alias("refused"))
+    counted = each.agg(expr("count(1)").alias("rows"), expr(counts(prepared.refused_predicate)).alias("refused"))
     good = counted.where(f"refused < rows AND refused <= rows * {float(rule.bounds.high or 0.0)!r}D")
     return bool(good.limit(1).count())

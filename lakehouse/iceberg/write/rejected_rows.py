@@ -12,10 +12,10 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.joins import together
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import Input, read
-from lakehouse.iceberg.read.withdrawn_deliveries import TakenOut, rows_taken_out
+from lakehouse.iceberg.read.withdrawn_deliveries import Withdrawn, rows_taken_out
 from lakehouse.iceberg.write import stage
 from lakehouse.iceberg.write.attempt import Attempt
-from lakehouse.iceberg.write.prepared_frame import BROKEN, DELETED, SOURCE_COLUMNS, Candidate, prepare
+from lakehouse.iceberg.write.prepared_frame import BROKEN, DELETED, SOURCE_COLUMNS, PreparedFrame, prepare
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import SOURCE_KEY, Merge
 
@@ -56,7 +56,7 @@ def _without_the_rest(
     engine: Engine,
     inputs: Mapping[str, Input],
     stays: "Mapping[str, DataFrame]",
-    left: Mapping[str, TakenOut],
+    left: Mapping[str, Withdrawn],
     source: str,
 ) -> "dict[str, DataFrame]":
     """Return the inputs with what went of one source alone, beside all that the others have and had."""
@@ -69,42 +69,42 @@ def _without_the_rest(
     return frames
 
 
-def with_removed(attempt: Attempt, mode: Merge, candidate: Candidate, found: Following) -> Candidate:
+def with_removed(attempt: Attempt, mode: Merge, prepared: PreparedFrame, found: Following) -> PreparedFrame:
     """Return a merge's rows, and beside them those that shall go: no delivery that is left gives their key."""
     names = [identifier(name) for name in dict.fromkeys((*mode.on, *mode.near))]
-    went, stays, given = (_keys(one, names) for one in (*_judged(attempt, found), candidate))
+    went, stays, given = (_keys(one, names) for one in (*_evaluated(attempt, found), prepared))
     on = [*mode.on]
     going = went.dropDuplicates(on).join(stays, on, "left_anti").join(given, on, "left_anti")
-    return _with_deleted(candidate, going, names)
+    return _with_deleted(prepared, going, names)
 
 
-def without_refused(attempt: Attempt, mode: Merge, candidate: Candidate) -> Candidate:
+def without_refused(attempt: Attempt, mode: Merge, prepared: PreparedFrame) -> PreparedFrame:
     """Return a merge's rows, and beside them those that shall go: they stand from a source row that is refused now.
 
     Of a table that keeps the source of its rows; of others nobody can tell.
     """
     source = list(SOURCE_COLUMNS)
     if not set(source) <= set(attempt.table.column_names) or not attempt.table.quarantining_rules:
-        return candidate
-    refused = candidate.frame.where(candidate.refused_predicate).select(*source)
+        return prepared
+    refused = prepared.frame.where(prepared.refused_predicate).select(*source)
     names = [identifier(name) for name in dict.fromkeys((*mode.on, *mode.near))]
     standing = attempt.existing().join(refused, source, "left_semi").selectExpr(*names)
-    return _with_deleted(candidate, standing.join(_keys(candidate, names), [*mode.on], "left_anti"), names)
+    return _with_deleted(prepared, standing.join(_keys(prepared, names), [*mode.on], "left_anti"), names)
 
 
-def _with_deleted(candidate: Candidate, going: "DataFrame", names: list[str]) -> Candidate:
-    frame = candidate.frame if candidate.deletes else candidate.frame.selectExpr("*", f"false AS {DELETED}")
+def _with_deleted(prepared: PreparedFrame, going: "DataFrame", names: list[str]) -> PreparedFrame:
+    frame = prepared.frame if prepared.deletes else prepared.frame.selectExpr("*", f"false AS {DELETED}")
     removed = going.selectExpr(*names, f"true AS {DELETED}", f"0L AS {BROKEN}")
-    return replace(candidate, frame=frame.unionByName(removed, allowMissingColumns=True))
+    return replace(prepared, frame=frame.unionByName(removed, allowMissingColumns=True))
 
 
-def _judged(attempt: Attempt, found: Following) -> tuple[Candidate, Candidate]:
-    return prepare(attempt.table, found.went).judged(), prepare(attempt.table, found.stays).judged()
+def _evaluated(attempt: Attempt, found: Following) -> tuple[PreparedFrame, PreparedFrame]:
+    return prepare(attempt.table, found.went).evaluated(), prepare(attempt.table, found.stays).evaluated()
 
 
-def _keys(candidate: Candidate, names: list[str]) -> "DataFrame":
+def _keys(prepared: PreparedFrame, names: list[str]) -> "DataFrame":
     """Return the keys that a candidate gives: a row that is refused gives none."""
-    return candidate.frame.where(f"NOT {candidate.refused_predicate}").selectExpr(*names)
+    return prepared.frame.where(f"NOT {prepared.refused_predicate}").selectExpr(*names)
 
 
 def take_out_appended(attempt: Attempt) -> Attempt:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.joins import having, together
 from lakehouse.iceberg.read.version_keys import declared_versions, delivered_casts, key_locations
-from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS, Candidate, prepare
+from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS, PreparedFrame, prepare
 from lakehouse.tables.quoting import among, identifier, with_zone
 from lakehouse.tables.table import IcebergTable, Versions
 
@@ -30,9 +30,9 @@ def first_accepted(table: IcebergTable, frame: "DataFrame", *, key: Sequence[str
 
     :param order: SQL sort terms such as `created_at DESC`; a column with a `castable` rule is compared in its type.
     """
-    judged = _judged(table, frame)
+    evaluated = _evaluated(table, frame)
     within = f"PARTITION BY {', '.join(map(identifier, key))}, {_REFUSED} ORDER BY {', '.join(order)}"
-    ranked = judged.selectExpr("*", f"row_number() OVER ({within}) AS {_RANK}").where(f"{_REFUSED} OR {_RANK} = 1")
+    ranked = evaluated.selectExpr("*", f"row_number() OVER ({within}) AS {_RANK}").where(f"{_REFUSED} OR {_RANK} = 1")
     return _as_delivered(table, frame, ranked)
 
 
@@ -57,10 +57,10 @@ def newest_accepted(
     """
     versions = declared_versions(table)
     order = [*map(identifier, (*versions.of, *versions.newest))]
-    mine = _candidate(table, frame)
+    mine = _prepared(table, frame)
     seen = [mine.frame.selectExpr("*", f"{mine.refused_predicate} AS {_REFUSED}", f"{_DELIVERY} AS {_ROLE}")]
     for rival in rivals:
-        other = _candidate(table, rival)
+        other = _prepared(table, rival)
         seen += [other.frame.selectExpr(*order, f"{other.refused_predicate} AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}")]
     if standing is not None:
         seen += [mine.known(standing).selectExpr("*", f"false AS {_REFUSED}", f"{_STANDING} AS {_ROLE}")]
@@ -84,13 +84,13 @@ def _versions_of(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "
     return having(rows.where(among(by, places)), met.selectExpr(*map(identifier, of)), of, sum(places.values()))
 
 
-def _candidate(table: IcebergTable, delivered: "DataFrame") -> Candidate:
+def _prepared(table: IcebergTable, delivered: "DataFrame") -> PreparedFrame:
     known = {*table.column_names, *SOURCE_COLUMNS}
     names = (identifier(name) for name in delivered.columns if name in known)
-    return prepare(table, delivered.selectExpr(*names)).judged()
+    return prepare(table, delivered.selectExpr(*names)).evaluated()
 
 
-def _newest(versions: Versions, judged: "DataFrame") -> "DataFrame":
+def _newest(versions: Versions, evaluated: "DataFrame") -> "DataFrame":
     """Keep the rows that rank first of their key, accepted before refused and newest first, and the refused that stay.
 
     An order takes less to shuffle than the greatest version of each key would, which is made of each row before that.
@@ -99,7 +99,7 @@ def _newest(versions: Versions, judged: "DataFrame") -> "DataFrame":
     key = ", ".join(map(identifier, versions.of))
     within = f"PARTITION BY {key} ORDER BY {_REFUSED}, {', '.join(order)}, {_ROLE} DESC"
     first = identifier(versions.newest[0])
-    ranked = judged.selectExpr(
+    ranked = evaluated.selectExpr(
         "*",
         f"rank() OVER ({within}) AS {_RANK}",
         f"first_value({_REFUSED}) OVER ({within}) AS {_NONE_ACCEPTED}",
@@ -112,7 +112,7 @@ def _newest(versions: Versions, judged: "DataFrame") -> "DataFrame":
     return ranked.where(f"{_ROLE} <> {_RIVAL} AND ({is_newest} OR {is_uncorrected})")
 
 
-def _judged(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
+def _evaluated(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
     """Return the rows in the table's types, what was delivered beside it, and whether the rules refuse them."""
     casts = delivered_casts(table, frame)
     names = _kept_names(frame, casts)
@@ -122,9 +122,9 @@ def _judged(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
     return frame.selectExpr(*others, *typed).selectExpr("*", f"({' OR '.join(breaks) or 'false'}) AS {_REFUSED}")
 
 
-def _as_delivered(table: IcebergTable, frame: "DataFrame", judged: "DataFrame") -> "DataFrame":
+def _as_delivered(table: IcebergTable, frame: "DataFrame", evaluated: "DataFrame") -> "DataFrame":
     names = _kept_names(frame, delivered_casts(table, frame))
-    return judged.selectExpr(*(f"{identifier(kept)} AS {identifier(name)}" for name, kept in names.items()))
+    return evaluated.selectExpr(*(f"{identifier(kept)} AS {identifier(name)}" for name, kept in names.items()))
 
 
 def _kept_names(frame: "DataFrame", casts: dict[str, str]) -> dict[str, str]:

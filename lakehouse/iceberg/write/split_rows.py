@@ -8,7 +8,7 @@ from lakehouse.iceberg.metadata.joins import FEW
 from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.rules.audit import TOTAL, samples_of
 from lakehouse.iceberg.write.attempt import Attempt
-from lakehouse.iceberg.write.prepared_frame import Candidate
+from lakehouse.iceberg.write.prepared_frame import PreparedFrame
 from lakehouse.tables.quoting import counts
 from lakehouse.tables.rule import Rule
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 REFUSED = "__refused"
 
 
-def counted(candidate: Candidate, rules: Sequence[Rule]) -> dict[str, str]:
+def counted(prepared: PreparedFrame, rules: Sequence[Rule]) -> dict[str, str]:
     """Return the aggregates that count, by name, the refused rows and those that break each rule."""
     return {
-        REFUSED: counts(candidate.refused_predicate),
-        **{rule.name: counts(_breaks(candidate, rule)) for rule in rules},
+        REFUSED: counts(prepared.refused_predicate),
+        **{rule.name: counts(_breaks(prepared, rule)) for rule in rules},
     }
 
 
@@ -46,14 +46,14 @@ class Split:
         return int(self.found[REFUSED])
 
 
-def split_rows(candidate: Candidate, rows: "DataFrame", found: Mapping[str, Any]) -> Split:
+def split_rows(prepared: PreparedFrame, rows: "DataFrame", found: Mapping[str, Any]) -> Split:
     """Split rows that were counted; the refused are kept, so that they and the samples need one look at all rows."""
-    refused = rows.where(candidate.refused_predicate)
+    refused = rows.where(prepared.refused_predicate)
     kept = refused.localCheckpoint(eager=False) if found[REFUSED] else refused
     return Split(rows, kept, found)
 
 
-def judged(attempt: Attempt, candidate: Candidate, given: Split, rules: Sequence[Rule]) -> list[RuleResult]:
+def evaluated(attempt: Attempt, prepared: PreparedFrame, given: Split, rules: Sequence[Rule]) -> list[RuleResult]:
     """Return what each rule found, in rows that were counted, with samples of those that break it.
 
     A rule that quarantines looks at all rows, and the others at those that go on.
@@ -61,10 +61,10 @@ def judged(attempt: Attempt, candidate: Candidate, given: Split, rules: Sequence
     looked_at = {True: given.count, False: given.count - given.refused_count}
     results = [RuleResult(rule, given.found[rule.name], looked_at[rule.on_failure == "quarantine"]) for rule in rules]
     shown = [result.rule for result in results if result.failed_rows and _is_shown(result)]
-    terms = candidate.shown_terms(given.rows)
+    terms = prepared.shown_terms(given.rows)
     samples: dict[str, tuple[Mapping[str, Any], ...]] = {}
     for rows, looked_for in _looks(given, shown):
-        broken = {rule.name: _breaks(candidate, rule) for rule in looked_for}
+        broken = {rule.name: _breaks(prepared, rule) for rule in looked_for}
         samples |= samples_of(attempt.engine, attempt.table, rows, broken, given.found, terms)
     return [replace(result, sample=samples.get(result.rule.name, ())) for result in results]
 
@@ -86,6 +86,6 @@ def _is_shown(result: RuleResult) -> bool:
     return not result.passed or result.rule.on_failure == "quarantine"
 
 
-def _breaks(candidate: Candidate, rule: Rule) -> str:
-    broken = candidate.violation(rule)
-    return broken if rule.on_failure == "quarantine" else f"NOT {candidate.refused_predicate} AND {broken}"
+def _breaks(prepared: PreparedFrame, rule: Rule) -> str:
+    broken = prepared.violation(rule)
+    return broken if rule.on_failure == "quarantine" else f"NOT {prepared.refused_predicate} AND {broken}"

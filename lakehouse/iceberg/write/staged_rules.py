@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.write_result import Pin, RuleResult
 from lakehouse.iceberg.read.inputs import read, read_main
-from lakehouse.iceberg.rules.metadata_rules import judge_metadata
+from lakehouse.iceberg.rules.metadata_rules import evaluate_metadata
 from lakehouse.iceberg.rules.reconciliation import reconcile
 from lakehouse.iceberg.write.attempt import Attempt
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def judge_candidate(attempt: Attempt) -> list[RuleResult]:
+def evaluate_prepared(attempt: Attempt) -> list[RuleResult]:
     """Evaluate of a staged write what its rows do not answer: metadata, and figures of other tables."""
     if all(rule.asks_rows for rule in attempt.table.rules):
         return []
     history = attempt.history()
     head = history.head(attempt.branch)
-    judged = judge_metadata(attempt.engine, attempt.table, history, head)
-    return [*judged, *reconcile(attempt.engine, attempt.table, head, attempt.snapshot_ids, attempt.run.partitions)]
+    evaluated = evaluate_metadata(attempt.engine, attempt.table, history, head)
+    return [*evaluated, *reconcile(attempt.engine, attempt.table, head, attempt.snapshot_ids, attempt.run.partitions)]
 
 
 def reader_of_others(attempt: Attempt) -> "Callable[[str], DataFrame]":

@@ -19,17 +19,17 @@ from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, Pin, Refused, Unchanged
 from lakehouse.iceberg.read.inputs import SINCE, Input, pin, read_inputs, read_since
-from lakehouse.iceberg.read.rows_outside_partitions import LeftOut, find_left_out, stamped, was_left_out
+from lakehouse.iceberg.read.rows_outside_partitions import OutsidePartitions, find_left_out, stamped, was_left_out
 from lakehouse.iceberg.read.scanned_files import with_scanned
 from lakehouse.iceberg.read.stale_partitions import met_places, owes_any, watermarks
 from lakehouse.iceberg.read.withdrawn_deliveries import taken_out
-from lakehouse.iceberg.rules.metadata_rules import judge_age
+from lakehouse.iceberg.rules.metadata_rules import evaluate_age
 from lakehouse.iceberg.write.append_or_overwrite import rows_attempt
 from lakehouse.iceberg.write.attempt import Attempt
 from lakehouse.iceberg.write.merge_rows import merge_attempt
 from lakehouse.iceberg.write.publish import remember_unchanged
 from lakehouse.iceberg.write.quarantine import leave
-from lakehouse.iceberg.write.quarantine_outside_partitions import judge_left_out, quarantine_left_out, with_left_out
+from lakehouse.iceberg.write.quarantine_outside_partitions import evaluate_left_out, quarantine_left_out, with_left_out
 from lakehouse.iceberg.write.quarantine_removals import plan_decided
 from lakehouse.iceberg.write.rejected_rows import following
 from lakehouse.tables.table import IcebergTable, Merge
@@ -117,12 +117,12 @@ def _attempt(
         attempt = replace(attempt, decided=decided, leaving=leaving)
         frame = compute(**frames)
         _check_is_frame(table, frame)
-        refused, judged = quarantine_left_out(attempt, left_out, write), judge_left_out(attempt, left_out)
+        refused, evaluated = quarantine_left_out(attempt, left_out, write), evaluate_left_out(attempt, left_out)
         if isinstance(table.write, Merge):
             outcome = merge_attempt(attempt, table.write, frame, number, write, following(attempt, inputs, compute))
         else:
             outcome = rows_attempt(attempt, frame, number, write, arriving)
-        outcome = with_left_out(outcome, judged, refused)
+        outcome = with_left_out(outcome, evaluated, refused)
         if isinstance(outcome, Unchanged):
             remember_unchanged(attempt)
     except Exception as error:
@@ -149,7 +149,7 @@ def _check_is_frame(table: IcebergTable, found: Any) -> None:
 
 def _fence(
     engine: Engine, table: IcebergTable, run: Run, write_id: str, inputs: Mapping[str, Input]
-) -> tuple[Attempt, list[LeftOut]]:
+) -> tuple[Attempt, list[OutsidePartitions]]:
     """Branch first, pins second: a fast-forward that succeeds then proves that nobody published in between."""
     name = branch.audit_branch(write_id)
     branch.create_branch(engine, table.name, name)
@@ -196,7 +196,7 @@ def _unchanged(engine: Engine, table: IcebergTable, run: Run, pins: Mapping[str,
         table.name,
         "",
         history.main.snapshot_id if history.main else None,
-        results=tuple(judge_age(engine, table, history)),
+        results=tuple(evaluate_age(engine, table, history)),
         pins=pins,
         partitions=run.partition_values,
         attempts=number,

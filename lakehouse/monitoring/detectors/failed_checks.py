@@ -11,8 +11,8 @@ from typing import Any, TypeGuard
 import dagster as dg
 from dagster import AssetCheckEvaluation, AssetCheckKey
 
-from lakehouse.monitoring.detectors.sources import Lookout, shown_rows
-from lakehouse.monitoring.incidents import Broke, Mended, Observed, moment_text
+from lakehouse.monitoring.detectors.sources import MonitorContext, shown_rows
+from lakehouse.monitoring.incidents import Firing, Observed, Resolved, moment_text
 from lakehouse.orchestration.asset_checks import IN_CLEAR, is_of_quarantine
 from lakehouse.orchestration.asset_keys import table_name
 
@@ -23,20 +23,20 @@ _LOOKED_BACK = 50
 _EVALUATED = ("SUCCEEDED", "FAILED")
 
 
-def look_at_checks(lookout: Lookout, cursors: Mapping[str, Any]) -> Observed:
+def detect_failed_checks(context: MonitorContext, cursors: Mapping[str, Any]) -> Observed:
     """Return what checks found since the last look; at the first look, what each found last."""
     is_first = CURSOR not in cursors
-    seen: dict[str, float] = dict(cursors.get(CURSOR, {_BEGIN: lookout.now.timestamp()}))
-    facts: list[Broke | Mended] = []
-    for key, last in _latest(lookout).items():
+    seen: dict[str, float] = dict(cursors.get(CURSOR, {_BEGIN: context.now.timestamp()}))
+    facts: list[Firing | Resolved] = []
+    for key, last in _latest(context).items():
         name = key_of(key)
         since = 0.0 if is_first else seen.get(name, seen[_BEGIN])
         # One that is only planned may stand before an evaluation that nobody saw yet.
         if last.status.value in _EVALUATED and last.event and last.event.timestamp <= since:
             continue
-        events = _events(lookout, key)
+        events = _events(context, key)
         news = events[:1] if is_first else [event for event in events if event.timestamp > since]
-        facts += (fact for event in news if (fact := _fact(lookout, key, event, events)))
+        facts += (fact for event in news if (fact := _fact(context, key, event, events)))
         seen |= {name: max(event.timestamp for event in news)} if news else {}
     return Observed(tuple(facts), cursors={CURSOR: seen})
 
@@ -83,16 +83,16 @@ def value_of(evaluation: AssetCheckEvaluation, name: str) -> Any:
     return found.value if found is not None else None
 
 
-def _latest(lookout: Lookout) -> Mapping[AssetCheckKey, Any]:
+def _latest(context: MonitorContext) -> Mapping[AssetCheckKey, Any]:
     """Return the last execution of each check: one query for all, where the summary is one for each."""
-    keys = list(lookout.graph.asset_check_keys)
-    found = lookout.instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
-    return {key: record for key, record in found.items() if key in lookout.graph.asset_check_keys}
+    keys = list(context.graph.asset_check_keys)
+    found = context.instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
+    return {key: record for key, record in found.items() if key in context.graph.asset_check_keys}
 
 
-def _events(lookout: Lookout, key: AssetCheckKey) -> list[Any]:
+def _events(context: MonitorContext, key: AssetCheckKey) -> list[Any]:
     """Return the last evaluations of a check, the newest first."""
-    records = lookout.instance.event_log_storage.get_asset_check_execution_history(key, limit=_LOOKED_BACK)
+    records = context.instance.event_log_storage.get_asset_check_execution_history(key, limit=_LOOKED_BACK)
     events = (record.event for record in records if record.event is not None)
     return [event for event in events if is_evaluation(event.dagster_event)]
 
@@ -102,38 +102,38 @@ def is_evaluation(event: dg.DagsterEvent | None) -> TypeGuard[dg.DagsterEvent]:
     return event is not None and event.event_type_value == "ASSET_CHECK_EVALUATION"
 
 
-def _fact(lookout: Lookout, key: AssetCheckKey, event: Any, events: Sequence[Any]) -> Broke | Mended | None:
+def _fact(context: MonitorContext, key: AssetCheckKey, event: Any, events: Sequence[Any]) -> Firing | Resolved | None:
     evaluation = event.dagster_event.event_specific_data
     if value_of(evaluation, "evaluated") == "candidate":
         return None
-    if is_of_quarantine(lookout.declared.get(table_name(key.asset_key)), evaluation, event.run_id):
+    if is_of_quarantine(context.declared.get(table_name(key.asset_key)), evaluation, event.run_id):
         # Told as what stands in the quarantine, see `quarantined`.
         return None
     at = datetime.fromtimestamp(event.timestamp, UTC)
     extent = frozenset(value_of(evaluation, "partitions") or ())
     if evaluation.passed:
-        links = lookout.links(run_id=event.run_id or "", table=table_name(key.asset_key))
+        links = context.links(run_id=event.run_id or "", table=table_name(key.asset_key))
         by = f" in run {event.run_id[:8]}" if event.run_id else ""
-        return Mended(key_of(key), at, f"Check {key.name} passed{by}.", extent, links)
+        return Resolved(key_of(key), at, f"Check {key.name} passed{by}.", extent, links)
     earlier = [one for one in events if one.timestamp < event.timestamp]
-    return _broke(lookout, key, evaluation, at, event.run_id or "", extent, earlier)
+    return _firing(context, key, evaluation, at, event.run_id or "", extent, earlier)
 
 
-def _broke(
-    lookout: Lookout,
+def _firing(
+    context: MonitorContext,
     key: AssetCheckKey,
     evaluation: AssetCheckEvaluation,
     at: datetime,
     run_id: str,
     extent: frozenset[str],
     earlier: Sequence[Any],
-) -> Broke:
+) -> Firing:
     table = table_name(key.asset_key)
-    declared = lookout.declared.get(table)
+    declared = context.declared.get(table)
     is_error = evaluation.severity == dg.AssetCheckSeverity.ERROR
     personal = declared.masked_columns if declared else frozenset()
     rows = rows_of(evaluation)
-    return Broke(
+    return Firing(
         key_of(key),
         "check",
         at,
@@ -143,15 +143,15 @@ def _broke(
             by_how_much(evaluation),
             _good(earlier),
             *shown_rows(rows, personal),
-            *lookout.whose(table),
+            *context.whose(table),
         ),
-        lookout.links(run_id=run_id, table=table),
+        context.links(run_id=run_id, table=table),
         (
             *in_clear([evaluation]),
-            *_ways_on(lookout, table, key.name, extent, rows, is_error=is_error),
+            *_ways_on(context, table, key.name, extent, rows, is_error=is_error),
         ),
         table,
-        lookout.owner(table),
+        context.owner(table),
         run_id,
         extent,
         brief=_brief(evaluation),
@@ -171,7 +171,7 @@ def _good(earlier: Sequence[Any]) -> str:
 
 
 def _ways_on(
-    lookout: Lookout,
+    context: MonitorContext,
     table: str,
     check: str,
     extent: frozenset[str],
@@ -180,7 +180,7 @@ def _ways_on(
     is_error: bool,
 ) -> Iterator[str]:
     """Yield what shows the rows, and what mends it; that a check is made once more mends nothing."""
-    declared = lookout.declared.get(table)
+    declared = context.declared.get(table)
     rule = next((one for one in declared.row_rules if one.name == check), None) if declared else None
     broken_by = declared.broken_by(rule) if declared and rule else "false"
     if broken_by != "false":
@@ -189,7 +189,7 @@ def _ways_on(
         yield f"lakehouse check {table}"
         yield f"lakehouse mute {table} --until 2h"
         return
-    yield from lookout.rejects(table, rows)
+    yield from context.rejects(table, rows)
     if extent:
         yield f"lakehouse backfill {table} --from {min(extent)} --to {max(extent)}"
     else:

@@ -13,10 +13,10 @@ import dagster as dg
 
 from lakehouse.monitoring.detectors.failed_checks import by_how_much, in_clear, rows_of
 from lakehouse.monitoring.detectors.failure_reasons import reason_of
-from lakehouse.monitoring.detectors.sources import Lookout, shown_rows
-from lakehouse.monitoring.incidents import Broke, Observed, moment_text
+from lakehouse.monitoring.detectors.sources import MonitorContext, shown_rows
+from lakehouse.monitoring.incidents import Firing, Observed, moment_text
 from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key, table_name
-from lakehouse.orchestration.blocked_tables import OWED
+from lakehouse.orchestration.blocked_tables import STALE
 from lakehouse.orchestration.partitions import range_of
 
 CURSOR = "runs"
@@ -28,40 +28,40 @@ _KNOWN = {"DagsterAssetCheckFailedError", "DagsterExecutionInterruptedError", "K
 _TYPE = dg.DagsterEventType
 
 
-def look_at_runs(lookout: Lookout, cursors: Mapping[str, Any]) -> Observed:
+def detect_failed_runs(context: MonitorContext, cursors: Mapping[str, Any]) -> Observed:
     """Return what the runs say that failed since the last look; at the first look, in the last week."""
     known = cursors.get(CURSOR, {})
-    since = datetime.fromisoformat(known["until"]) - _OVERLAP if known else lookout.now - _FIRST_LOOK
+    since = datetime.fromisoformat(known["until"]) - _OVERLAP if known else context.now - _FIRST_LOOK
     filters = dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=since)
-    records = lookout.instance.get_run_records(filters, order_by="update_timestamp", ascending=True)
+    records = context.instance.get_run_records(filters, order_by="update_timestamp", ascending=True)
     # A tag that is added to an old run makes it a run that was changed, and not one that failed anew.
-    ended = (record for record in records if (record.end_time or lookout.now.timestamp()) >= since.timestamp())
+    ended = (record for record in records if (record.end_time or context.now.timestamp()) >= since.timestamp())
     news = [record.dagster_run for record in ended if record.dagster_run.run_id not in known.get("seen", ())]
-    facts = tuple(fact for run in news for fact in _of_run(lookout, run))
+    facts = tuple(fact for run in news for fact in _of_run(context, run))
     seen = [record.dagster_run.run_id for record in records]
-    return Observed(facts, cursors={CURSOR: {"until": lookout.now.isoformat(), "seen": seen}})
+    return Observed(facts, cursors={CURSOR: {"until": context.now.isoformat(), "seen": seen}})
 
 
-def _of_run(lookout: Lookout, run: dg.DagsterRun) -> Iterator[Broke]:
+def _of_run(context: MonitorContext, run: dg.DagsterRun) -> Iterator[Firing]:
     of_type = {_TYPE.STEP_FAILURE, _TYPE.RUN_FAILURE}
-    records = lookout.instance.get_records_for_run(run.run_id, of_type=of_type).records
+    records = context.instance.get_records_for_run(run.run_id, of_type=of_type).records
     logged = [(record.event_log_entry, record.event_log_entry.get_dagster_event()) for record in records]
     steps = [(entry, event.step_failure_data) for entry, event in logged if event.is_step_failure]
     for entry, failure in steps:
-        table = lookout.tables_of_steps.get(entry.step_key or "")
+        table = context.tables_of_steps.get(entry.step_key or "")
         if _is_known(failure.error):
             continue
         said = failure.user_failure_data
         if table and said and "iceberg/refused_branch" in said.metadata:
-            yield _held(lookout, run, table, said.metadata, _at(entry))
+            yield _held(context, run, table, said.metadata, _at(entry))
         else:
-            yield _failed(lookout, run, table or "", entry, failure.error)
+            yield _failed(context, run, table or "", entry, failure.error)
     if not steps:
         for entry, event in logged:
             # A run that is reported as failed by another process, since its own is gone, has no data of why.
             error = event.job_failure_data.error if event.event_specific_data else None
             if not _is_known(error):
-                yield _failed(lookout, run, "", entry, error)
+                yield _failed(context, run, "", entry, error)
 
 
 def _is_known(error: Any) -> bool:
@@ -69,16 +69,16 @@ def _is_known(error: Any) -> bool:
 
 
 def _held(
-    lookout: Lookout, run: dg.DagsterRun, table: str, said: Mapping[str, dg.MetadataValue], at: datetime
-) -> Broke:
-    broken = _broken_checks(lookout, run, table)
-    declared = lookout.declared.get(table)
+    context: MonitorContext, run: dg.DagsterRun, table: str, said: Mapping[str, dg.MetadataValue], at: datetime
+) -> Firing:
+    broken = _broken_checks(context, run, table)
+    declared = context.declared.get(table)
     personal = declared.masked_columns if declared else frozenset()
     rows = [row for found in broken for row in rows_of(found)]
     snapshot = str(said["iceberg/snapshot_id"].value)
     rule = f"rule {said['failed_rules'].value}"
     good = f"is as it was, at snapshot {snapshot}" if snapshot != "None" else "is empty, as it was"
-    return Broke(
+    return Firing(
         f"held {table}",
         "held",
         at,
@@ -86,32 +86,32 @@ def _held(
         f"{table} is held back: {rule} refused it",
         (
             *map(by_how_much, broken),
-            f"Nothing was published: {table} {good}{_since(lookout, table, snapshot)}.",
+            f"Nothing was published: {table} {good}{_since(context, table, snapshot)}.",
             *shown_rows(rows, personal),
-            *lookout.whose(table),
+            *context.whose(table),
         ),
-        lookout.links(run_id=run.run_id, table=table),
-        (*in_clear(broken), *_ways_out(lookout, table, run, str(said["iceberg/refused_branch"].value), rows)),
+        context.links(run_id=run.run_id, table=table),
+        (*in_clear(broken), *_ways_out(context, table, run, str(said["iceberg/refused_branch"].value), rows)),
         table,
-        lookout.owner(table),
+        context.owner(table),
         run.run_id,
-        lookout.keys_of(table, run),
+        context.keys_of(table, run),
         brief=rule,
     )
 
 
-def _broken_checks(lookout: Lookout, run: dg.DagsterRun, table: str) -> list[Any]:
+def _broken_checks(context: MonitorContext, run: dg.DagsterRun, table: str) -> list[Any]:
     """Return the checks of a table that its run broke, errors first."""
-    records = lookout.instance.get_records_for_run(run.run_id, of_type=_TYPE.ASSET_CHECK_EVALUATION).records
+    records = context.instance.get_records_for_run(run.run_id, of_type=_TYPE.ASSET_CHECK_EVALUATION).records
     events = [record.event_log_entry.get_dagster_event() for record in records]
     checks = [event.asset_check_evaluation_data for event in events]
     broken = [check for check in checks if not check.passed and table_name(check.asset_key) == table]
     return sorted(broken, key=lambda check: check.severity != dg.AssetCheckSeverity.ERROR)
 
 
-def _since(lookout: Lookout, table: str, snapshot: str) -> str:
+def _since(context: MonitorContext, table: str, snapshot: str) -> str:
     """Say since when a snapshot is what readers see, as far as Dagster remembers who published it."""
-    event = lookout.instance.get_latest_materialization_event(asset_key(table))
+    event = context.instance.get_latest_materialization_event(asset_key(table))
     found = event.asset_materialization if event else None
     published = found.metadata.get("iceberg/snapshot_id") if found else None
     if event is None or published is None or published.value != snapshot:
@@ -120,7 +120,7 @@ def _since(lookout: Lookout, table: str, snapshot: str) -> str:
 
 
 def _ways_out(
-    lookout: Lookout,
+    context: MonitorContext,
     table: str,
     run: dg.DagsterRun,
     branch: str,
@@ -128,44 +128,44 @@ def _ways_out(
 ) -> Iterator[str]:
     if branch:
         yield f"lakehouse sql \"SELECT * FROM {table} VERSION AS OF '{branch}'\""
-    yield from lookout.rejects(table, rows)
+    yield from context.rejects(table, rows)
     yield f"lakehouse retry {table}"
     if branch:
         # Where nothing was staged, there is nothing to publish.
         yield f"lakehouse publish {table} --run {run.run_id[:8]} --why …"
 
 
-def _failed(lookout: Lookout, run: dg.DagsterRun, table: str, entry: Any, error: Any) -> Broke:
+def _failed(context: MonitorContext, run: dg.DagsterRun, table: str, entry: Any, error: Any) -> Firing:
     feed = run.tags.get(FEED_TAG)
     selected = run.asset_selection or frozenset()
-    planned = [table_name(key) for key in lookout.graph.toposorted_asset_keys if key in selected]
+    planned = [table_name(key) for key in context.graph.toposorted_asset_keys if key in selected]
     is_of_job = bool(feed) or not run.job_name.startswith("__") or not planned
     named = table or ("" if is_of_job else planned[0])
     what = f"the ingest of {feed}" if feed else f"job {run.job_name}"
-    reads = next((one.table for one in lookout.feeds if one.name == feed), "")
+    reads = next((one.table for one in context.feeds if one.name == feed), "")
     of_table = named or reads
-    keys = lookout.keys_of(named, run) if named else frozenset()
-    reason = reason_of(error, lookout.declared.get(of_table)) or _first_line(entry.message)
-    return Broke(
+    keys = context.keys_of(named, run) if named else frozenset()
+    reason = reason_of(error, context.declared.get(of_table)) or _first_line(entry.message)
+    return Firing(
         f"failed {named}" if named else f"failed feed {feed}" if feed else f"failed job {run.job_name}",
         "failed",
         _at(entry),
         "error",
         f"{named or what}: the run failed",
-        (reason, *_whose(lookout, of_table)),
-        lookout.links(run_id=run.run_id, table=of_table),
+        (reason, *_whose(context, of_table)),
+        context.links(run_id=run.run_id, table=of_table),
         (
             *([f"lakehouse ingest {feed}"] if feed else []),
             *_again(run, named, keys),
             "lakehouse doctor",
         ),
         of_table,
-        lookout.owner(of_table),
+        context.owner(of_table),
         run.run_id,
         keys,
         brief=reason,
         # A sensor asked for it, and asks again after a while.
-        heals=OWED in run.tags,
+        heals=STALE in run.tags,
     )
 
 
@@ -182,8 +182,8 @@ def _first_line(text: str | None) -> str:
     return next(iter((text or "").strip().splitlines()), "It ended without saying why.")
 
 
-def _whose(lookout: Lookout, table: str) -> list[str]:
-    return lookout.whose(table) if table else []
+def _whose(context: MonitorContext, table: str) -> list[str]:
+    return context.whose(table) if table else []
 
 
 def _at(entry: Any) -> datetime:

@@ -11,8 +11,8 @@ from typing import Any
 import dagster as dg
 
 from lakehouse.monitoring.detectors.failure_reasons import reason_of
-from lakehouse.monitoring.detectors.sources import Lookout, WatchedFeed
-from lakehouse.monitoring.incidents import Broke, Observed
+from lakehouse.monitoring.detectors.sources import MonitorContext, WatchedFeed
+from lakehouse.monitoring.incidents import Firing, Observed
 from lakehouse.orchestration.error_causes import causes
 
 _LOOKED_AT = 5
@@ -21,26 +21,26 @@ _FAILURE, _STARTED = "FAILURE", "STARTED"
 _UNREACHED = ("DagsterUserCodeUnreachableError", "Could not reach user code server")
 
 
-def look_at_ticks(lookout: Lookout, names: Collection[str]) -> Observed:
+def detect_failed_ticks(context: MonitorContext, names: Collection[str]) -> Observed:
     """Return the sensors and schedules that fail now.
 
     :param names: those that there are; Dagster remembers also what was taken away.
     """
-    states = (state for state in lookout.instance.all_instigator_state() if state.instigator_name in names)
-    facts = (fact for state in states if state.is_running for fact in _failing(lookout, state))
+    states = (state for state in context.instance.all_instigator_state() if state.instigator_name in names)
+    facts = (fact for state in states if state.is_running for fact in _failing(context, state))
     return Observed(tuple(facts), frozenset({"automation"}))
 
 
-def _failing(lookout: Lookout, state: Any) -> Iterator[Broke]:
-    ticks = lookout.instance.get_ticks(state.instigator_origin_id, state.selector_id, limit=_LOOKED_AT)
+def _failing(context: MonitorContext, state: Any) -> Iterator[Firing]:
+    ticks = context.instance.get_ticks(state.instigator_origin_id, state.selector_id, limit=_LOOKED_AT)
     ended = [tick for tick in ticks if tick.status.value != _STARTED and not _reached_nobody(tick.error)]
     if not ended or ended[0].status.value != _FAILURE:
         return
     kind, name = state.instigator_type.value.lower(), state.instigator_name
-    feed = next((one for one in lookout.feeds if name in (f"{one.name}_files", f"{one.name}_batch")), None)
+    feed = next((one for one in context.feeds if name in (f"{one.name}_files", f"{one.name}_batch")), None)
     table = feed.table if feed else ""
-    reason = reason_of(ended[0].error, lookout.declared.get(table))
-    yield Broke(
+    reason = reason_of(ended[0].error, context.declared.get(table))
+    yield Firing(
         f"{kind} {name}",
         "automation",
         datetime.fromtimestamp(ended[0].timestamp, UTC),
@@ -48,12 +48,12 @@ def _failing(lookout: Lookout, state: Any) -> Iterator[Broke]:
         f"{kind} {name} fails",
         (
             reason,
-            *(_while_it_lasts(lookout, feed) if feed else []),
+            *(_while_it_lasts(context, feed) if feed else []),
         ),
-        (f"Ticks: {_place(lookout, state, kind, name)}", *lookout.links(table=table)),
+        (f"Ticks: {_place(context, state, kind, name)}", *context.links(table=table)),
         (*([f"lakehouse ingest {feed.name}"] if feed else []), "lakehouse doctor"),
         table,
-        lookout.owner(table),
+        context.owner(table),
         brief=reason,
         # The next tick is some seconds off; that of a schedule may be a day.
         heals=kind == "sensor",
@@ -65,14 +65,14 @@ def _reached_nobody(error: Any) -> bool:
     return any(cause.cls_name == kind and text in cause.message for cause in causes(error))
 
 
-def _while_it_lasts(lookout: Lookout, feed: WatchedFeed) -> list[str]:
-    return [f"No file of feed {feed.name} is taken by itself until it works again.", *lookout.whose(feed.table)]
+def _while_it_lasts(context: MonitorContext, feed: WatchedFeed) -> list[str]:
+    return [f"No file of feed {feed.name} is taken by itself until it works again.", *context.whose(feed.table)]
 
 
-def _place(lookout: Lookout, state: Any, kind: str, name: str) -> str:
+def _place(context: MonitorContext, state: Any, kind: str, name: str) -> str:
     at = state.origin.repository_origin
     where = f"{at.repository_name}@{at.code_location_origin.location_name}"
-    return f"{lookout.ui_url}/locations/{where}/{kind}s/{name}"
+    return f"{context.ui_url}/locations/{where}/{kind}s/{name}"
 
 
 def names_of(repository: dg.RepositoryDefinition) -> set[str]:

@@ -8,7 +8,7 @@ is near. The run has the whole.
 import re
 from typing import Any
 
-from lakehouse.orchestration.error_causes import OURS, causes, told_cause
+from lakehouse.orchestration.error_causes import OURS, causes, known_cause
 from lakehouse.tables.table import IcebergTable
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|‘[^’]*’|“[^”]*”")
@@ -55,7 +55,7 @@ def reason_of(error: Any, table: IcebergTable | None) -> str:
 
 def _told(error: Any) -> Any:
     """Return the cause that says most: in our own words, or else in words without data, or else the innermost."""
-    cause = told_cause(error)
+    cause = known_cause(error)
     plain = [one for one in causes(error) if one.cls_name in _WITHOUT_DATA]
     return plain[0] if plain and not cause.message.startswith(OURS) else cause
 

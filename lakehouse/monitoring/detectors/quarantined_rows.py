@@ -19,8 +19,8 @@ from lakehouse.iceberg.metadata.history import History, history_of
 from lakehouse.iceberg.metadata.quarantine_counts import QuarantinedRows, quarantined_rows
 from lakehouse.iceberg.read.withdrawn_deliveries import rejection_said
 from lakehouse.monitoring.detectors.failed_checks import in_clear, is_evaluation, key_of, rows_of
-from lakehouse.monitoring.detectors.sources import Lookout, shown_rows
-from lakehouse.monitoring.incidents import Broke, Incident, Mended, Observed, moment_text
+from lakehouse.monitoring.detectors.sources import MonitorContext, shown_rows
+from lakehouse.monitoring.incidents import Firing, Incident, Observed, Resolved, moment_text
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.tables.table import IcebergTable
 
@@ -39,24 +39,26 @@ class _Standing:
     """How many rows came so far, those that left again among them."""
 
 
-def look_for_quarantined(lookout: Lookout, cursors: Mapping[str, Any], open_now: Mapping[str, Incident]) -> Observed:
+def look_for_quarantined(
+    context: MonitorContext, cursors: Mapping[str, Any], open_now: Mapping[str, Incident]
+) -> Observed:
     """Return which tables have rows in quarantine now."""
-    catalog = Catalog.of(lookout.settings)
+    catalog = Catalog.of(context.settings)
     known = {name: _from_json(one) for name, one in cursors.get(CURSOR, {}).items()}
-    facts: list[Broke | Mended] = []
+    facts: list[Firing | Resolved] = []
     seen: dict[str, Any] = {}
-    for table in lookout.declared.values():
+    for table in context.declared.values():
         history = _history(catalog, table)
         if history is None or history.main is None:
             continue
         before, key = known.get(table.name), quarantine_key(table.name)
-        if _is_being_written(lookout, catalog, table, history):
+        if _is_being_written(context, catalog, table, history):
             seen |= {table.name: _to_json(before)} if before else {}
-            facts += [open_now[key].broke] if key in open_now else []
+            facts += [open_now[key].firing] if key in open_now else []
             continue
         standing = _standing(catalog, table, history, before)
         seen[table.name] = _to_json(standing)
-        facts += _facts(lookout, catalog, table, history, standing, open_now)
+        facts += _facts(context, catalog, table, history, standing, open_now)
     return Observed(tuple(facts), frozenset({"quarantined"}), {CURSOR: seen})
 
 
@@ -72,11 +74,11 @@ def _history(catalog: Catalog, table: IcebergTable) -> History | None:
     return history_of(quarantine.name, catalog.load(quarantine.name))
 
 
-def _is_being_written(lookout: Lookout, catalog: Catalog, table: IcebergTable, history: History) -> bool:
+def _is_being_written(context: MonitorContext, catalog: Catalog, table: IcebergTable, history: History) -> bool:
     """Whether the run that wrote the quarantine goes on, and has not published the table's other rows yet."""
     last = history.last_write
     run_id = last.stamp.run_id if last and last.stamp else ""
-    run = lookout.instance.get_run_by_id(run_id) if run_id else None
+    run = context.instance.get_run_by_id(run_id) if run_id else None
     if run is None or run.is_finished:
         return False
     line = history_of(table.name, catalog.load(table.name)).line if catalog.has(table.name) else ()
@@ -98,27 +100,27 @@ def _standing(catalog: Catalog, table: IcebergTable, history: History, known: _S
 
 
 def _facts(
-    lookout: Lookout,
+    context: MonitorContext,
     catalog: Catalog,
     table: IcebergTable,
     history: History,
     standing: _Standing,
     open_now: Mapping[str, Incident],
-) -> Iterator[Broke | Mended]:
+) -> Iterator[Firing | Resolved]:
     key = quarantine_key(table.name)
     if not standing.found.rows:
         said, run_id = _emptied(history)
-        links = lookout.links(run_id=run_id, table=history.table)
-        yield Mended(key, lookout.now, said, links=links)
-    elif key in open_now and open_now[key].broke.state == standing.snapshot_id:
-        yield open_now[key].broke
+        links = context.links(run_id=run_id, table=history.table)
+        yield Resolved(key, context.now, said, links=links)
+    elif key in open_now and open_now[key].firing.state == standing.snapshot_id:
+        yield open_now[key].firing
     else:
-        yield _broke(lookout, catalog, table, history, standing)
+        yield _firing(context, catalog, table, history, standing)
     for rule in table.quarantining_rules:
         # Told by an earlier version, one for each rule.
         earlier = open_now.get(key_of(AssetCheckKey(asset_key(table.name), rule.name)))
-        if earlier and earlier.broke.severity == "warn":
-            yield Mended(earlier.broke.key, lookout.now, "Its rows are told of as those in quarantine.")
+        if earlier and earlier.firing.severity == "warn":
+            yield Resolved(earlier.firing.key, context.now, "Its rows are told of as those in quarantine.")
 
 
 def _emptied(history: History) -> tuple[str, str]:
@@ -130,31 +132,33 @@ def _emptied(history: History) -> tuple[str, str]:
     return (f"The quarantine is empty since run {run_id[:8]}.", run_id) if run_id else ("The quarantine is empty.", "")
 
 
-def _broke(lookout: Lookout, catalog: Catalog, table: IcebergTable, history: History, standing: _Standing) -> Broke:
+def _firing(
+    context: MonitorContext, catalog: Catalog, table: IcebergTable, history: History, standing: _Standing
+) -> Firing:
     assert table.quarantine is not None
     found, quarantine = standing.found, table.quarantine.name
     run_id, share = _run_id(history, found.newest_at), _share(catalog, table, found)
-    sampled = _evaluations(lookout, table, found)
-    return Broke(
+    sampled = _evaluations(context, table, found)
+    return Firing(
         quarantine_key(table.name),
         "quarantined",
-        found.newest_at or lookout.now,
+        found.newest_at or context.now,
         "warn",
         f"{table.name}: {_rows(found.rows)} in quarantine",
         (
             share,
             *_newest(found),
             *shown_rows(_one_of_each(sampled), table.masked_columns, len(sampled)),
-            *lookout.whose(table.name),
+            *context.whose(table.name),
         ),
-        lookout.links(run_id=run_id, table=quarantine),
+        context.links(run_id=run_id, table=quarantine),
         (
             *in_clear(sampled),
             f'lakehouse sql "SELECT * FROM {quarantine} ORDER BY _quarantined_at DESC LIMIT 20"',
             f"lakehouse mute {table.name} --until 2h",
         ),
         table.name,
-        lookout.owner(table.name),
+        context.owner(table.name),
         run_id,
         size=standing.came,
         causes=tuple(sorted(found.by_rule)),
@@ -181,12 +185,12 @@ def _newest(found: QuarantinedRows) -> Iterator[str]:
     yield f"The newest {_rows(rows) if rows > 1 else 'row'} came at {moment_text(found.newest_at)}{came}."
 
 
-def _evaluations(lookout: Lookout, table: IcebergTable, found: QuarantinedRows) -> list[AssetCheckEvaluation]:
+def _evaluations(context: MonitorContext, table: IcebergTable, found: QuarantinedRows) -> list[AssetCheckEvaluation]:
     """Return the last evaluations of the rules that most rows break: their samples are what is shown."""
     evaluations: list[AssetCheckEvaluation] = []
     for rule in list(found.by_rule)[:_SAMPLED_RULES]:
         key = AssetCheckKey(asset_key(table.name), rule)
-        records = lookout.instance.event_log_storage.get_asset_check_execution_history(key, limit=1)
+        records = context.instance.event_log_storage.get_asset_check_execution_history(key, limit=1)
         events = (record.event.dagster_event for record in records if record.event is not None)
         evaluations += [event.asset_check_evaluation_data for event in events if is_evaluation(event)]
     return evaluations

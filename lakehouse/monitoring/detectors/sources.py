@@ -47,7 +47,7 @@ class WatchedFeed(Protocol):
 
 
 @dataclass(frozen=True)
-class Lookout:
+class MonitorContext:
     """One look, and what it needs to say where a thing is, whose it is and what follows from it."""
 
     instance: dg.DagsterInstance

@@ -12,7 +12,7 @@ from datetime import date, timedelta
 from math import sqrt
 from statistics import median
 
-from lakehouse.quality.anomaly.metric_series import Judgement, Kind, Point
+from lakehouse.quality.anomaly.metric_series import Evaluation, Kind, Point
 
 NORMAL = 1.4826
 """What makes the median absolute deviation of normal values their standard deviation: 1 / Φ⁻¹(3/4), as in R's `mad`
@@ -49,7 +49,7 @@ class _Effect:
     weeks: int = 0
 
 
-def judge(past: Sequence[Point], newest: Point, kind: Kind, *, of_rows: int | None = None) -> Judgement | None:
+def evaluate(past: Sequence[Point], newest: Point, kind: Kind, *, of_rows: int | None = None) -> Evaluation | None:
     """Compare a value with the days before it; None where there are too few of them.
 
     :param past: earlier values, oldest first; the last one of each day counts.
@@ -73,19 +73,21 @@ def judge(past: Sequence[Point], newest: Point, kind: Kind, *, of_rows: int | No
     least, most = expected - FAR * spread, expected + FAR * spread
     if not effects:
         least, most = _beyond(values.values(), least, most)
-    return _judged(days, newest, kind, (expected, least, most), same_weekday=bool(effects))
+    return _evaluated(days, newest, kind, (expected, least, most), same_weekday=bool(effects))
 
 
-def _judged(
+def _evaluated(
     days: Mapping[date, float], newest: Point, kind: Kind, scaled: tuple[float, float, float], *, same_weekday: bool
-) -> Judgement:
+) -> Evaluation:
     expected, least, most = map(kind.unscaled, scaled)
     alike = [Point(day, value) for day, value in days.items()]
     if same_weekday:
         alike = [point for point in alike if point.day.weekday() == newest.day.weekday()]
     below = newest.value < least and (kind.low_from is None or newest.value < kind.low_from)
     above = newest.value > most
-    return Judgement(newest, expected, least, most, tuple(alike), same_weekday, kind.low and below, kind.high and above)
+    return Evaluation(
+        newest, expected, least, most, tuple(alike), same_weekday, kind.low and below, kind.high and above
+    )
 
 
 def _days(past: Sequence[Point], today: date) -> dict[date, float]:

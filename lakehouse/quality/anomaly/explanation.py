@@ -2,13 +2,13 @@
 
 from statistics import median
 
-from lakehouse.quality.anomaly.metric_series import Judgement, Kind
+from lakehouse.quality.anomaly.metric_series import Evaluation, Kind
 
 _SHOWN = 8
 """Days that are summed up: of one weekday, those of two months."""
 
 
-def explained(found: Judgement, kind: Kind, unit: str) -> str:
+def explained(found: Evaluation, kind: Kind, unit: str) -> str:
     """Return the value, the past that it is compared with, and the bound that it is beyond or within.
 
     :param unit: what is counted, such as `rows`; fractions are shown in percent.
@@ -23,7 +23,7 @@ def explained(found: Judgement, kind: Kind, unit: str) -> str:
     )
 
 
-def _bounds(found: Judgement, kind: Kind) -> str:
+def _bounds(found: Evaluation, kind: Kind) -> str:
     if found.is_low:
         return f"at least {_number(found.least, kind)}"
     if found.is_high:

@@ -45,7 +45,7 @@ GROWTH = Kind(low_from=0.0)
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Evaluation:
     """What was to be expected of a value: from `least` to `most`; `past` are the days that it is compared with."""
 
     point: Point

@@ -37,16 +37,16 @@ def no_anomaly_checks(
     def no_anomaly(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
         selected = [table_name(key.asset_key) for key in context.selected_asset_check_keys]
         try:
-            judged = _judged(context, context.resources.engine, sorted(selected), metrics_table, time_zones)
+            evaluated = _evaluated(context, context.resources.engine, sorted(selected), metrics_table, time_zones)
         except Exception as error:
             context.log.warning(f"The metrics of {', '.join(selected)} could not be judged: {error}")
             return
-        yield from (anomaly_result(table, found) for table, found in judged.items() if found)
+        yield from (anomaly_result(table, found) for table, found in evaluated.items() if found)
 
     return no_anomaly
 
 
-def _judged(
+def _evaluated(
     context: dg.AssetCheckExecutionContext,
     engine: Engine,
     tables: Sequence[str],
@@ -74,7 +74,7 @@ def _newest(table: str, of_run: Sequence[Metric], past: Sequence[Metric]) -> lis
 
 def anomaly_result(table: str, found: Sequence[Watched]) -> dg.AssetCheckResult:
     """Return what was judged as the result of the check: a warning that explains each number that is outside."""
-    outside = [one for one in found if one.judgement.is_anomaly]
+    outside = [one for one in found if one.evaluation.is_anomaly]
     are = "metric is what its" if len(found) == 1 else "metrics are what their"
     said = " ".join(map(str, outside)) or f"{len(found)} {are} recent past suggests."
     return dg.AssetCheckResult(
@@ -92,13 +92,13 @@ def anomaly_result(table: str, found: Sequence[Watched]) -> dg.AssetCheckResult:
 
 
 def _record(one: Watched) -> dict[str, object]:
-    judgement = one.judgement
+    evaluation = one.evaluation
     return {
         "metric": one.metric.name,
         "value": one.metric.value,
-        "expected": judgement.expected,
-        "least": judgement.least if one.kind.low else None,
-        "most": judgement.most if one.kind.high else None,
-        "anomaly": judgement.is_anomaly,
-        "days": len(judgement.past),
+        "expected": evaluation.expected,
+        "least": evaluation.least if one.kind.low else None,
+        "most": evaluation.most if one.kind.high else None,
+        "anomaly": evaluation.is_anomaly,
+        "days": len(evaluation.past),
     }

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import tzinfo
 
 from lakehouse.iceberg.rules.aggregates import DISTINCT_COUNT, NULL_FRACTION
-from lakehouse.quality.anomaly.detection import judge
+from lakehouse.quality.anomaly.detection import evaluate
 from lakehouse.quality.anomaly.explanation import explained
-from lakehouse.quality.anomaly.metric_series import COUNT, FRACTION, GROWTH, Judgement, Kind, Point
+from lakehouse.quality.anomaly.metric_series import COUNT, FRACTION, GROWTH, Evaluation, Kind, Point
 from lakehouse.quality.metrics.metric import (
     DAILY_GROWTH,
     FAILED_FRACTION,
@@ -23,10 +23,10 @@ class Watched:
 
     metric: Metric
     kind: Kind
-    judgement: Judgement
+    evaluation: Evaluation
 
     def __str__(self) -> str:
-        return f"{self.metric.name}: {explained(self.judgement, self.kind, _unit(self.metric.name))}"
+        return f"{self.metric.name}: {explained(self.evaluation, self.kind, _unit(self.metric.name))}"
 
 
 def watch(newest: Iterable[Metric], past: Sequence[Metric], zone: tzinfo) -> list[Watched]:
@@ -42,9 +42,9 @@ def watch(newest: Iterable[Metric], past: Sequence[Metric], zone: tzinfo) -> lis
             continue
         alike = [other for other in past if other.name == metric.name and kind_of(other) is kind]
         points = [_point(other, zone) for other in alike if other.measured_at < metric.measured_at]
-        judgement = judge(points, _point(metric, zone), kind, of_rows=metric.of_rows)
-        if judgement is not None:
-            found.append(Watched(metric, kind, judgement))
+        evaluation = evaluate(points, _point(metric, zone), kind, of_rows=metric.of_rows)
+        if evaluation is not None:
+            found.append(Watched(metric, kind, evaluation))
     return found
 
 

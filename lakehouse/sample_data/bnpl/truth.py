@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from lakehouse.sample_data.bnpl.truth_rows import REASONS, SampleFile
-from lakehouse.sample_data.bnpl.verdict import CLEAN, FATES, QUARANTINED, judge
+from lakehouse.sample_data.bnpl.verdict import CLEAN, FATES, QUARANTINED, evaluate
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def truth_of(files: Sequence[SampleFile], *, each: Callable[[], None] = lambda: 
 
     :param each: is called after each file.
     """
-    rows = judge(files, each=each)
+    rows = evaluate(files, each=each)
     clean = rows[rows["fate"] == CLEAN]
     fates = rows["fate"].value_counts()
     by_file = rows["file"].value_counts()

@@ -166,5 +166,5 @@ def _reasons(text: pa.Table, typed: "Mapping[str, pa.Array[Any]]") -> "Iterator[
     yield "date_in_range", _or_false(pc.or_(pc.less(days, first), pc.greater(days, last)))
 
 
-def _or_false(judged: "pa.BooleanArray") -> "pa.Array[Any]":
-    return judged.fill_null(False)
+def _or_false(evaluated: "pa.BooleanArray") -> "pa.Array[Any]":
+    return evaluated.fill_null(False)

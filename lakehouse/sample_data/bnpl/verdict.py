@@ -10,7 +10,7 @@ from lakehouse.sample_data.bnpl.truth_rows import SampleFile, read_rows
 CLEAN, SUPERSEDED, QUARANTINED = FATES = ("clean", "superseded", "quarantined")
 
 
-def judge(files: Sequence[SampleFile], *, each: Callable[[], None] = lambda: None) -> pd.DataFrame:
+def evaluate(files: Sequence[SampleFile], *, each: Callable[[], None] = lambda: None) -> pd.DataFrame:
     """Return all rows of the files, each with its `fate`: `clean`, `superseded` or `quarantined`.
 
     Of a transaction's valid rows that with the greatest (created_at, file name, row) is clean. A refused row is

@@ -6,35 +6,35 @@ from datetime import timedelta
 
 import pytest
 
-from lakehouse.quality.anomaly.detection import judge
-from lakehouse.quality.anomaly.metric_series import COUNT, FRACTION, GROWTH, Judgement, Kind, Point
+from lakehouse.quality.anomaly.detection import evaluate
+from lakehouse.quality.anomaly.metric_series import COUNT, FRACTION, GROWTH, Evaluation, Kind, Point
 from lakehouse_tests.quality.anomaly.series import DAYS, daily, weekly
 
 SEEDS = range(200)
 
 
-def newest(values: list[float], last: float, kind: Kind = COUNT, every: int = 1, **how) -> Judgement | None:
+def newest(values: list[float], last: float, kind: Kind = COUNT, every: int = 1, **how) -> Evaluation | None:
     *past, point = daily([*values, last], every=every)
-    return judge(past, point, kind, **how)
+    return evaluate(past, point, kind, **how)
 
 
 def test_clean_series_with_a_weekly_shape_are_left_in_peace():
     """Each day of 200 series of 60 days is judged by those before it: 0.15 % of them warn, in 6.5 % of the series."""
     warned = dict.fromkeys(SEEDS, 0)
-    judged = 0
+    evaluated = 0
     for seed in SEEDS:
         series = weekly(seed)
-        found = [judge(series[:at], series[at], COUNT) for at in range(1, DAYS)]
-        judged += sum(one is not None for one in found)
+        found = [evaluate(series[:at], series[at], COUNT) for at in range(1, DAYS)]
+        evaluated += sum(one is not None for one in found)
         warned[seed] = sum(one is not None and one.is_anomaly for one in found)
 
-    assert judged == 200 * (DAYS - 14)
-    assert sum(warned.values()) <= 0.002 * judged
+    assert evaluated == 200 * (DAYS - 14)
+    assert sum(warned.values()) <= 0.002 * evaluated
     assert sum(count > 0 for count in warned.values()) <= 0.08 * len(SEEDS)
 
 
 def test_the_last_day_of_clean_series_warns_of_at_most_one_in_a_hundred():
-    found = [judge((series := weekly(seed))[:-1], series[-1], COUNT) for seed in SEEDS]
+    found = [evaluate((series := weekly(seed))[:-1], series[-1], COUNT) for seed in SEEDS]
 
     assert sum(one.is_anomaly for one in found) <= 0.01 * len(SEEDS)
 
@@ -46,14 +46,14 @@ def test_half_of_what_is_usual_is_found_on_any_weekday(weekday):
         series = weekly(seed)
         at = next(at for at in range(DAYS - 7, DAYS) if series[at].day.weekday() == weekday)
         half = replace(series[at], value=round(series[at].value / 2))
-        found += judge(series[:at], half, COUNT).is_low
+        found += evaluate(series[:at], half, COUNT).is_low
 
     assert found >= 0.95 * len(SEEDS)
 
 
 def test_half_of_what_is_usual_is_found_where_a_day_is_a_tenth_off_by_chance():
     found = [
-        judge((series := weekly(seed, noise=0.1))[:-1], replace(series[-1], value=series[-1].value / 2), COUNT)
+        evaluate((series := weekly(seed, noise=0.1))[:-1], replace(series[-1], value=series[-1].value / 2), COUNT)
         for seed in SEEDS
     ]
 
@@ -68,8 +68,8 @@ def test_a_quiet_sunday_is_told_from_a_quiet_monday():
     monday = Point(sunday.day + timedelta(days=1), 300)
 
     assert sunday.day.weekday() == 1  # The series begins on a Thursday.
-    assert not judge(series[:-1], sunday, COUNT).is_anomaly
-    assert judge(series, monday, COUNT).is_low
+    assert not evaluate(series[:-1], sunday, COUNT).is_anomaly
+    assert evaluate(series, monday, COUNT).is_low
 
 
 def test_it_is_silent_until_there_is_enough_history():
@@ -130,7 +130,7 @@ def test_one_bad_day_does_not_make_the_next_one_look_bad():
 def test_a_feed_of_working_days_has_weekdays_too():
     draw = random.Random(3)
     series = [point for point in weekly(3, noise=0.03) if point.day.weekday() < 5]
-    found = judge(series[:-1], replace(series[-1], value=series[-1].value * draw.uniform(0.4, 0.5)), COUNT)
+    found = evaluate(series[:-1], replace(series[-1], value=series[-1].value * draw.uniform(0.4, 0.5)), COUNT)
 
     assert found.same_weekday
     assert found.is_low
@@ -159,4 +159,4 @@ def test_growth_that_is_not_over_is_only_told_where_the_table_shrank():
 def test_the_last_value_of_a_day_counts_for_it():
     series = [twice for point in daily([1000] * 30) for twice in (replace(point, value=1), point)]
 
-    assert judge(series, Point(series[-1].day + timedelta(days=1), 1), COUNT).is_low
+    assert evaluate(series, Point(series[-1].day + timedelta(days=1), 1), COUNT).is_low

@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from lakehouse.quality.anomaly.detection import judge
+from lakehouse.quality.anomaly.detection import evaluate
 from lakehouse.quality.anomaly.explanation import explained
 from lakehouse.quality.anomaly.metric_series import COUNT, FRACTION, Point
 from lakehouse_tests.quality.anomaly.series import daily
@@ -12,7 +12,7 @@ SERIES = daily(WEEK * 8)
 
 
 def test_a_low_count_is_compared_with_the_same_weekday():
-    found = judge(SERIES, Point(date(2026, 2, 26), 1204), COUNT)
+    found = evaluate(SERIES, Point(date(2026, 2, 26), 1204), COUNT)
 
     assert explained(found, COUNT, "rows") == (
         "1,204 rows on Thursday 26 February 2026; the last 8 Thursdays had 2,400 to 2,400 (median 2,400); "
@@ -21,7 +21,7 @@ def test_a_low_count_is_compared_with_the_same_weekday():
 
 
 def test_a_high_share_is_in_percent():
-    found = judge(daily([0.02] * 20), Point(date(2026, 1, 21), 0.25), FRACTION)
+    found = evaluate(daily([0.02] * 20), Point(date(2026, 1, 21), 0.25), FRACTION)
 
     assert explained(found, FRACTION, "of the rows") == (
         "25.00 % of the rows on Wednesday 21 January 2026; the last 8 days with a value had 2.00 % to 2.00 % "
@@ -30,6 +30,6 @@ def test_a_high_share_is_in_percent():
 
 
 def test_what_is_as_expected_has_both_bounds():
-    found = judge(SERIES, Point(date(2026, 2, 26), 2390), COUNT)
+    found = evaluate(SERIES, Point(date(2026, 2, 26), 2390), COUNT)
 
     assert explained(found, COUNT, "rows").endswith("expected 2,199 to 2,620.")

@@ -38,7 +38,7 @@ def fruits(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> P
     return pipeline
 
 
-def judged(checks: tuple[CheckResult, ...]) -> dict[str, CheckResult]:
+def evaluated(checks: tuple[CheckResult, ...]) -> dict[str, CheckResult]:
     return {found.table: found for found in checks if found.name == NO_ANOMALY}
 
 
@@ -47,7 +47,7 @@ def test_a_small_delivery_is_a_warning_that_explains_itself(fruits: Pipeline) ->
     result = fruits.ingest()
 
     assert result.success
-    found = judged(result.runs[0].checks)
+    found = evaluated(result.runs[0].checks)
     assert set(found) == {RAW}  # Silver has no history to be judged by.
     assert (found[RAW].passed, found[RAW].severity, found[RAW].blocking) == (False, "WARN", False)
     assert found[RAW].description.startswith("nr_rows: 2 rows on ")
@@ -57,7 +57,7 @@ def test_a_small_delivery_is_a_warning_that_explains_itself(fruits: Pipeline) ->
 
 
 def test_alone_it_judges_what_was_measured_last(fruits: Pipeline) -> None:
-    found = judged(check(definitions, fruits.settings, [RAW, "silver.fruits"]).checks)
+    found = evaluated(check(definitions, fruits.settings, [RAW, "silver.fruits"]).checks)
 
     assert not found[RAW].passed
     assert found[RAW].description.startswith("nr_rows: 2 rows on ")
@@ -66,7 +66,7 @@ def test_alone_it_judges_what_was_measured_last(fruits: Pipeline) -> None:
 def test_a_delivery_as_always_passes(fruits: Pipeline) -> None:
     rows = "\n".join(f"{at},Fruit {at},false" for at in range(300))
     fruits.write("b.csv", f"id,fruit,berry\n{rows}\n")
-    found = judged(fruits.ingest().runs[0].checks)
+    found = evaluated(fruits.ingest().runs[0].checks)
 
     assert found[RAW].passed
     assert found[RAW].metadata["judged_metrics"] == 1

@@ -87,5 +87,5 @@ def test_days_are_those_of_the_table():
 def test_a_share_of_few_rows_is_no_news():
     before = past("failed_fraction.castable_id", 0.0)
 
-    assert not watch([metric("failed_fraction.castable_id", 0.5, of_rows=2)], before, UTC)[0].judgement.is_anomaly
-    assert watch([metric("failed_fraction.castable_id", 0.5, of_rows=900)], before, UTC)[0].judgement.is_anomaly
+    assert not watch([metric("failed_fraction.castable_id", 0.5, of_rows=2)], before, UTC)[0].evaluation.is_anomaly
+    assert watch([metric("failed_fraction.castable_id", 0.5, of_rows=900)], before, UTC)[0].evaluation.is_anomaly

@@ -3,14 +3,14 @@
 import pandas as pd
 import pytest
 
-from lakehouse.sample_data.bnpl.verdict import judge
+from lakehouse.sample_data.bnpl.verdict import evaluate
 from lakehouse_tests.sample_data.bnpl.delivered import delivered, sample_files
 
 
 @pytest.fixture(scope="module")
 def clean(quarter) -> pd.DataFrame:
     """What the transactions come to, with the day as a moment."""
-    rows = judge(sample_files(quarter)).query("fate == 'clean'")
+    rows = evaluate(sample_files(quarter)).query("fate == 'clean'")
     return rows.assign(day=pd.to_datetime(rows["transaction_date"], unit="D"))
 
 

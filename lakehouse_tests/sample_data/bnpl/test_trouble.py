@@ -4,23 +4,23 @@ import pandas as pd
 import pytest
 
 from lakehouse.sample_data.bnpl.truth_rows import REASONS
-from lakehouse.sample_data.bnpl.verdict import judge
+from lakehouse.sample_data.bnpl.verdict import evaluate
 from lakehouse_tests.sample_data.bnpl.delivered import sample_files
 
 SET = ["file", "row"]
 
 
 @pytest.fixture(scope="module")
-def judged(least, lines) -> pd.DataFrame:
+def evaluated(least, lines) -> pd.DataFrame:
     """The lines, each with its fate and the number of reasons to refuse it."""
-    verdict = judge(sample_files(least.files[0].parent))[[*SET, "fate", "reasons"]]
+    verdict = evaluate(sample_files(least.files[0].parent))[[*SET, "fate", "reasons"]]
     return lines.merge(verdict, on=SET, validate="one_to_one")
 
 
 @pytest.fixture(scope="module")
-def pairs(judged) -> pd.DataFrame:
+def pairs(evaluated) -> pd.DataFrame:
     """Two rows of one transaction, the first in an earlier file than the second, which differ."""
-    known = judged[judged["transaction_id"].str.fullmatch(r"\d{16,18}")]
+    known = evaluated[evaluated["transaction_id"].str.fullmatch(r"\d{16,18}")]
     both = known.merge(known, on="transaction_id", suffixes=("", "_later"))
     differ = (both["status"] != both["status_later"]) | (both["created_at"] != both["created_at_later"])
     return both[(both["file"] < both["file_later"]) & differ]
@@ -46,8 +46,8 @@ def test_newer_versions_come_later(pairs):
     assert {"APPROVED", "DECLINED", "REFUNDED"} <= set(settled["status_later"])
 
 
-def test_a_transaction_has_three_versions(judged):
-    assert judged.query("transaction_id != ''").groupby("transaction_id")["created_at"].nunique().max() == 3
+def test_a_transaction_has_three_versions(evaluated):
+    assert evaluated.query("transaction_id != ''").groupby("transaction_id")["created_at"].nunique().max() == 3
 
 
 def test_newer_versions_come_before_the_older(pairs):
@@ -68,8 +68,8 @@ def test_a_version_moves_to_another_day(pairs, direction):
     assert (new < old if direction == "before" else new > old).any()
 
 
-def test_transactions_come_days_late(judged):
-    counted = judged[judged["reasons"] == 0]
+def test_transactions_come_days_late(evaluated):
+    counted = evaluated[evaluated["reasons"] == 0]
     late = counted[counted["transaction_date"] < counted["file"].str[5:15]].drop_duplicates("transaction_id")
     alone = late[~late["transaction_id"].isin(counted["transaction_id"][counted["transaction_id"].duplicated()])]
 
@@ -91,15 +91,15 @@ def test_transactions_come_days_late(judged):
         *((column, "") for column in ("customer_id", "merchant_id", "amount", "currency", "status", "created_at")),
     ],
 )
-def test_a_bad_value_is_there_and_its_row_is_refused(judged, column, pattern):
-    broken = judged[judged[column].str.fullmatch(pattern)]
+def test_a_bad_value_is_there_and_its_row_is_refused(evaluated, column, pattern):
+    broken = evaluated[evaluated[column].str.fullmatch(pattern)]
 
     assert len(broken) >= 1
     assert (broken["reasons"] != 0).all()
 
 
-def test_malformed_mail_addresses_are_no_reason_to_refuse(judged):
-    malformed = judged[~judged["customer_email"].str.fullmatch(r"[a-z0-9]+@example\.com")]
+def test_malformed_mail_addresses_are_no_reason_to_refuse(evaluated):
+    malformed = evaluated[~evaluated["customer_email"].str.fullmatch(r"[a-z0-9]+@example\.com")]
 
     assert len(malformed) >= 1
     assert (malformed["reasons"] == 0).all()
@@ -119,9 +119,9 @@ def test_an_invalid_version_comes_too_late_to_matter(pairs):
     assert ((pairs["fate"] == "clean") & (pairs["reasons_later"] != 0) & (pairs["fate_later"] == "superseded")).any()
 
 
-def test_a_row_breaks_two_rules_at_once(judged):
-    assert ((judged["amount"] == "-5.00") & (judged["status"] == "UNKNOWN")).any()
-    assert ((judged["currency"] == "USD") & (judged["installments"] == "5")).any()
+def test_a_row_breaks_two_rules_at_once(evaluated):
+    assert ((evaluated["amount"] == "-5.00") & (evaluated["status"] == "UNKNOWN")).any()
+    assert ((evaluated["currency"] == "USD") & (evaluated["installments"] == "5")).any()
 
 
 def test_the_amounts_are_those_of_the_rates(least):

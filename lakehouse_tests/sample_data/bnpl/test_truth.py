@@ -6,7 +6,7 @@ import pytest
 
 from lakehouse.sample_data.bnpl.truth import CurrencySums, DaySummary, Truth, truth_of
 from lakehouse.sample_data.bnpl.truth_rows import SampleFile
-from lakehouse.sample_data.bnpl.verdict import judge
+from lakehouse.sample_data.bnpl.verdict import evaluate
 
 HEADER = (
     "transaction_id,customer_id,merchant_id,merchant_category,amount,currency,installments,status,"
@@ -40,7 +40,7 @@ def write_file(path: Path, rows: list[dict[str, str]]) -> SampleFile:
 
 
 def fates(files: list[SampleFile]) -> list[str]:
-    return judge(files)["fate"].tolist()
+    return evaluate(files)["fate"].tolist()
 
 
 def at(hour: int) -> dict[str, str]:
