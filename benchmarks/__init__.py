@@ -1,1 +1,3 @@
-"""Performance, measured side by side in one run and stated as a ratio; `make bench` runs all of it."""
+"""Performance, measured side by side in one run and stated as a ratio; `make bench` runs all of
+it.
+"""

@@ -1,7 +1,8 @@
-"""What rules, staging and orchestration cost the transactions, against a plain script that does the same work.
+"""What rules, staging and orchestration cost the transactions, against a plain script that does
+the same work.
 
-Run as `python -m benchmarks.bench_bnpl [MILLIONS]`: files to gold through Dagster with all rules, a late file of 1,000
-rows against all days computed anew, and the bytes that are stored.
+Run as `python -m benchmarks.bench_bnpl [MILLIONS]`: files to gold through Dagster with all
+rules, a late file of 1,000 rows against all days computed anew, and the bytes that are stored.
 """
 
 import sys
@@ -36,7 +37,10 @@ from lakehouse.tables.table import Merge
 FIRST = date(2026, 1, 1)
 DAYS = 100
 LATE_ROWS = 1000
-CHECKSUM = "SELECT count(1), sum(transactions), sum(approved), sum(gross_amount), sum(distinct_customers) FROM {table}"
+CHECKSUM = (
+    "SELECT count(1), sum(transactions), sum(approved), sum(gross_amount),"
+    " sum(distinct_customers) FROM {table}"
+)
 VALID = """
     transaction_id IS NOT NULL AND customer_id IS NOT NULL AND merchant_id IS NOT NULL AND amount > 0
     AND currency IN ('MYR', 'SGD', 'IDR', 'THB', 'PHP') AND installments IN (1, 3, 6, 12)
@@ -70,7 +74,9 @@ def through_dagster(settings: Settings) -> Any:
 
 
 def plain(settings: Settings) -> Any:
-    """Do the same in a few statements: no rules, no staging, no orchestration, nothing kept of what is refused."""
+    """Do the same in a few statements: no rules, no staging, no orchestration, nothing kept of
+    what is refused.
+    """
     engine = open_engine(settings)
     spark = engine.spark
     for layer in ("bronze", "silver", "gold"):
@@ -83,11 +89,11 @@ def plain(settings: Settings) -> Any:
     raw = frames[0]
     for frame in frames[1:]:
         raw = raw.unionByName(frame, allowMissingColumns=True)
-    raw.withColumn("_event_date", raw["transaction_date"].substr(1, 10).try_cast("date")).writeTo(
-        _name(engine, RAW.name)
-    ).using("iceberg").partitionedBy("_event_date").option("distribution-mode", "none").option(
-        "fanout-enabled", "true"
-    ).create()
+    raw.withColumn(
+        "_event_date", raw["transaction_date"].substr(1, 10).try_cast("date")
+    ).writeTo(_name(engine, RAW.name)).using("iceberg").partitionedBy("_event_date").option(
+        "distribution-mode", "none"
+    ).option("fanout-enabled", "true").create()
     engine.sql(_clean(engine))
     engine.sql(_summary(engine))
     engine.sql(_profiles(engine))
@@ -99,7 +105,11 @@ def _read(spark: Any, header: list[str], paths: list[str]) -> DataFrame:
     return (
         spark.read.schema(schema)
         .csv(paths, header=True)
-        .selectExpr("*", "_metadata.file_name AS _source_file", "monotonically_increasing_id() AS _source_row")
+        .selectExpr(
+            "*",
+            "_metadata.file_name AS _source_file",
+            "monotonically_increasing_id() AS _source_row",
+        )
     )
 
 
@@ -172,13 +182,19 @@ def checksum(engine: Engine, table: str) -> tuple:
 
 
 def measure_load(homes: Homes, rounds: int) -> tuple[list[Measured], list[Settings]]:
-    """Compare the loads, and return the homes through Dagster, two or more; all are made before time is taken."""
+    """Compare the loads, and return the homes through Dagster, two or more; all are made before
+    time is taken.
+    """
     ready = {name: [homes.fresh() for _ in range(rounds + 1)] for name in ("plain", "dagster")}
     loaded = list(ready["dagster"])
     measured = compare(
         [
             Way("a plain PySpark script", lambda: plain(ready["plain"].pop())),
-            Way("through Dagster, with all rules", lambda: through_dagster(ready["dagster"].pop()), 1.5),
+            Way(
+                "through Dagster, with all rules",
+                lambda: through_dagster(ready["dagster"].pop()),
+                1.5,
+            ),
         ],
         rounds=rounds,
         warm_ups=1,
@@ -198,24 +214,35 @@ class Late:
 
     def deliver(self, settings: Settings) -> bool:
         """Ingest a file whose transactions no file had before."""
-        rows = [",".join([str(10**17 + next(self._numbers)), *line.split(",")[1:]]) for line in self._lines]
+        rows = [
+            ",".join([str(10**17 + next(self._numbers)), *line.split(",")[1:]])
+            for line in self._lines
+        ]
         file = settings.home / FEED.inbox / f"late{next(self._numbers)}.csv"
         file.write_text("\n".join([self._header, *rows]), encoding="utf-8")
         return ingest(definitions, TABLES, settings, FEED).success
 
 
 def measure_late(settings: Settings, late: Late, rounds: int) -> list[Measured]:
-    """Compare all days computed anew with a late file, which other homes have warmed up: this one has had none."""
+    """Compare all days computed anew with a late file, which other homes have warmed up: this
+    one has had none.
+    """
 
     def anew() -> bool:
-        everything = [CLEAN.name, FIRST.isoformat(), (FIRST + timedelta(days=DAYS - 1)).isoformat()]
+        everything = [
+            CLEAN.name,
+            FIRST.isoformat(),
+            (FIRST + timedelta(days=DAYS - 1)).isoformat(),
+        ]
         return backfill(definitions, settings, *everything).success
 
     assert anew()
     return compare(
         [
             Way("all days computed anew", anew),
-            Way(f"a late file of {LATE_ROWS} rows", lambda: late.deliver(settings), 0.1, times=5),
+            Way(
+                f"a late file of {LATE_ROWS} rows", lambda: late.deliver(settings), 0.1, times=5
+            ),
         ],
         rounds=rounds,
         warm_ups=0,
@@ -223,9 +250,11 @@ def measure_late(settings: Settings, late: Late, rounds: int) -> list[Measured]:
 
 
 def measure_history(short: Settings, long: Settings, late: Late) -> list[Measured]:
-    """Compare a late file on a tenth of the history with the same on all of it; the day is in both.
+    """Compare a late file on a tenth of the history with the same on all of it; the day is in
+    both.
 
-    Neither has had late files before: each leaves small files in the profiles, which the next one reads.
+    Neither has had late files before: each leaves small files in the profiles, which the next
+    one reads.
     """
     return compare(
         [
@@ -255,11 +284,14 @@ def sizes(settings: Settings, files: Iterable[Path]) -> list[Figure]:
 def _tidy(engine: Engine, table: str) -> None:
     """Do what upkeep does to metadata: keep one snapshot, and join manifests."""
     name = f"{engine.catalog.name}.{table}"
-    engine.sql(f"ALTER TABLE {_name(engine, table)} SET TBLPROPERTIES ('write.metadata.previous-versions-max'='1')")
+    engine.sql(
+        f"ALTER TABLE {_name(engine, table)} SET TBLPROPERTIES"
+        " ('write.metadata.previous-versions-max'='1')"
+    )
     engine.sql(f"CALL {engine.catalog.name}.system.rewrite_manifests('{name}')").collect()
     engine.sql(
-        f"CALL {engine.catalog.name}.system.expire_snapshots(table => '{name}', older_than => TIMESTAMP '2999-01-01', "
-        "retain_last => 1)"
+        f"CALL {engine.catalog.name}.system.expire_snapshots(table => '{name}', older_than =>"
+        " TIMESTAMP '2999-01-01', retain_last => 1)"
     ).collect()
 
 
@@ -278,10 +310,15 @@ def _updated(engine: Engine, mode: str) -> Figure:
     write(engine, table, lambda: source)
     before = _data_bytes(engine, table.name)
     changed = source.where("customer_id % 100 = 7").selectExpr(
-        *(f"{name} + 1 AS {name}" if name == "transactions" else name for name in table.column_names)
+        *(
+            f"{name} + 1 AS {name}" if name == "transactions" else name
+            for name in table.column_names
+        )
     )
     done = write(engine, table, lambda: changed)
-    return Figure(f"bytes added by an update of 1 % of rows, {mode}", done.added_bytes / before, None)
+    return Figure(
+        f"bytes added by an update of 1 % of rows, {mode}", done.added_bytes / before, None
+    )
 
 
 def _data_bytes(engine: Engine, table: str) -> int:

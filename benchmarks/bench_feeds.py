@@ -1,8 +1,8 @@
 """How soon a file that lands is a table's rows, and what many small files cost.
 
-Run as `python -m benchmarks.bench_feeds [DROPS]`: from the drop into the inbox of a warm and idle `lakehouse dev`, a
-folder or a bucket of an emulated S3, to the run that is asked for, and to rows that can be queried; then 200 small
-files in one run against a run for each.
+Run as `python -m benchmarks.bench_feeds [DROPS]`: from the drop into the inbox of a warm and
+idle `lakehouse dev`, a folder or a bucket of an emulated S3, to the run that is asked for, and
+to rows that can be queried; then 200 small files in one run against a run for each.
 """
 
 import contextlib
@@ -52,14 +52,18 @@ class Drops:
         """Let files land, whole."""
         for number in (next(self._numbers) for _ in range(files)):
             path = self._folder / f"{number}.csv"
-            path.write_text(f"id,fruit,berry\n{number},Fruit {number},false\n", encoding="utf-8")
+            path.write_text(
+                f"id,fruit,berry\n{number},Fruit {number},false\n", encoding="utf-8"
+            )
             self._store.put(path, f"{FEED.inbox}{path.name}")
             path.unlink()
 
 
 @contextlib.contextmanager
 def bucket(settings: Settings) -> Iterator[Settings]:
-    """Emulate S3 and Glue in a process of their own, with a bucket, and return the settings that say so."""
+    """Emulate S3 and Glue in a process of their own, with a bucket, and return the settings
+    that say so.
+    """
     address = f"http://127.0.0.1:{S3_PORT}"
     says = {
         "AWS_ACCESS_KEY_ID": "testing",
@@ -73,11 +77,15 @@ def bucket(settings: Settings) -> Iterator[Settings]:
     os.environ.update(says)
     moto = str(Path(sys.executable).with_name("moto_server"))
     quiet = subprocess.DEVNULL
-    process = subprocess.Popen([moto, "-H", "127.0.0.1", "-p", str(S3_PORT)], stdout=quiet, stderr=quiet)
+    process = subprocess.Popen(
+        [moto, "-H", "127.0.0.1", "-p", str(S3_PORT)], stdout=quiet, stderr=quiet
+    )
     try:
         wait(lambda: _answers(f"{address}/moto-api/"))
         where = {"LocationConstraint": says["AWS_REGION"]}
-        boto3.client("s3").create_bucket(Bucket=says["LAKEHOUSE_BUCKET"], CreateBucketConfiguration=where)
+        boto3.client("s3").create_bucket(
+            Bucket=says["LAKEHOUSE_BUCKET"], CreateBucketConfiguration=where
+        )
         yield replace(Settings.from_env(), home=settings.home)
     finally:
         process.terminate()
@@ -118,23 +126,42 @@ def _answers(address: str) -> bool:
 
 
 def measure_drops(settings: Settings, drops: int) -> list[Measured]:
-    """Drop a file again and again, each into an idle lakehouse, at any moment of the sensor's rounds."""
+    """Drop a file again and again, each into an idle lakehouse, at any moment of the sensor's
+    rounds.
+    """
     catalog, files = Catalog.of(settings), Drops(settings)
     detected, queryable = [], []
     with live(settings), open_instance(settings) as instance:
         for number in range(1, drops + 2):
             before = instance.get_runs_count(dg.RunsFilter(tags={FEED_TAG: FEED.name}))
             files.drop()
-            seen = wait(lambda known=before: instance.get_runs_count(dg.RunsFilter(tags={FEED_TAG: FEED.name})) > known)
+            seen = wait(
+                lambda known=before: (
+                    instance.get_runs_count(dg.RunsFilter(tags={FEED_TAG: FEED.name})) > known
+                )
+            )
             rest = wait(lambda rows=number: _rows(catalog) == rows)
-            wait(lambda: not instance.get_runs_count(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])))
+            wait(
+                lambda: (
+                    not instance.get_runs_count(
+                        dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])
+                    )
+                )
+            )
             time.sleep(3 + _RANDOM.random() * 5)
             detected.append(seen)
             queryable.append(seen + rest)
     # The first one warms up.
-    rows = {"from the drop to the run that is asked for": detected[1:], "from the drop to its rows": queryable[1:]}
+    rows = {
+        "from the drop to the run that is asked for": detected[1:],
+        "from the drop to its rows": queryable[1:],
+    }
     return [
-        Measured(Way(name, lambda: None), took, [one / first for one, first in zip(took, detected[1:], strict=True)])
+        Measured(
+            Way(name, lambda: None),
+            took,
+            [one / first for one, first in zip(took, detected[1:], strict=True)],
+        )
         for name, took in rows.items()
     ]
 
@@ -160,14 +187,22 @@ def measure_many(settings: Settings) -> Figure:
     one_by_one = [seconds(1) for _ in range(ONE_BY_ONE)]
     at_once = seconds(FILES)
     each = sum(one_by_one) / ONE_BY_ONE
-    return Figure(f"time for a file, {FILES} in one run, of that with a run for each", at_once / FILES / each, 0.1)
+    return Figure(
+        f"time for a file, {FILES} in one run, of that with a run for each",
+        at_once / FILES / each,
+        0.1,
+    )
 
 
 def main(drops: int = 20) -> None:
     """Measure all, and fail where a promise is broken."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         settings = Settings.from_env()
-        landed = {"A file lands in a folder": measure_drops(replace(settings, home=Path(name) / "live"), drops)}
+        landed = {
+            "A file lands in a folder": measure_drops(
+                replace(settings, home=Path(name) / "live"), drops
+            )
+        }
         with bucket(replace(settings, home=Path(name) / "bucket")) as on_s3:
             landed["A file lands in a bucket"] = measure_drops(on_s3, drops)
         many = measure_many(replace(settings, home=Path(name) / "many"))

@@ -1,8 +1,10 @@
-"""What a warm Spark server saves a run of several tables, against a Spark session for each step.
+"""What a warm Spark server saves a run of several tables, against a Spark session for each
+step.
 
-Run as `python -m benchmarks.bench_graph [ROUNDS]`: a file of transactions lands, and one run computes the whole graph
-from bronze to gold. Either way is a process of its own, timed from its start to its end: one goes to a Spark Connect
-server as `lakehouse dev` keeps one, the other is Dagster's multiprocess executor, whose every step opens Spark.
+Run as `python -m benchmarks.bench_graph [ROUNDS]`: a file of transactions lands, and one run
+computes the whole graph from bronze to gold. Either way is a process of its own, timed from its
+start to its end: one goes to a Spark Connect server as `lakehouse dev` keeps one, the other is
+Dagster's multiprocess executor, whose every step opens Spark.
 """
 
 import os
@@ -37,7 +39,9 @@ GRAPH = dg.AssetSelection.assets(asset_key(SUMMARY.name), asset_key(PROFILES.nam
 
 
 class Home:
-    """A lakehouse with a week of transactions; each call lets the next day land and computes all tables of it."""
+    """A lakehouse with a week of transactions; each call lets the next day land and computes
+    all tables of it.
+    """
 
     def __init__(self, home: Path, files: list[Path], way: str) -> None:
         self.settings, self._way = replace(Settings.from_env(), home=home), way
@@ -80,13 +84,20 @@ def on_the_server(day: str) -> bool:
 def in_steps(day: str) -> bool:
     """Run the graph with a process and a Spark session for each step."""
     with open_instance(Settings.from_env()) as instance:
-        return dg.execute_job(dg.reconstructable(step_job), instance, tags={"dagster/partition": day}).success
+        return dg.execute_job(
+            dg.reconstructable(step_job), instance, tags={"dagster/partition": day}
+        ).success
 
 
 def step_job() -> dg.JobDefinition:
     """Return the job of the graph, each step of which is a process."""
-    found, job = definitions(), dg.define_asset_job("steps", GRAPH, executor_def=dg.multiprocess_executor)
-    return dg.Definitions(assets=found.assets, resources=found.resources, jobs=[job]).resolve_job_def(job.name)
+    found, job = (
+        definitions(),
+        dg.define_asset_job("steps", GRAPH, executor_def=dg.multiprocess_executor),
+    )
+    return dg.Definitions(
+        assets=found.assets, resources=found.resources, jobs=[job]
+    ).resolve_job_def(job.name)
 
 
 def main(rounds: int = 3) -> None:
@@ -98,7 +109,10 @@ def main(rounds: int = 3) -> None:
         child, server = spark_server.start(warm.settings)
         try:
             spark_server.wait_for(warm.settings, child, server)
-            ways = [Way("a Spark session for each step", slow), Way("on the warm server", warm, 0.2)]
+            ways = [
+                Way("a Spark session for each step", slow),
+                Way("on the warm server", warm, 0.2),
+            ]
             measured = compare(ways, rounds=rounds, warm_ups=1)
         finally:
             child.terminate()

@@ -1,8 +1,10 @@
-"""What it costs to evaluate rules on 5 million rows: in one pass, by one query a rule, and by cuallee.
+"""What it costs to evaluate rules on 5 million rows: in one pass, by one query a rule, and by
+cuallee.
 
-Run as `python -m benchmarks.bench_rules`; `--rows` takes another number of rows. The promise is of rows as a write is
-given them, which each query computes anew. Of a stored table a query reads only its rule's columns, and leaves out
-files and row groups by their statistics: there one pass saves less.
+Run as `python -m benchmarks.bench_rules`; `--rows` takes another number of rows. The promise is
+of rows as a write is given them, which each query computes anew. Of a stored table a query
+reads only its rule's columns, and leaves out files and row groups by their statistics: there
+one pass saves less.
 """
 
 import argparse
@@ -22,7 +24,15 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import read_main
 from lakehouse.iceberg.rules.audit import audit
 from lakehouse.iceberg.rules.evaluation import evaluate
-from lakehouse.iceberg.rules.rows import accepted, between, excluded, expression, length, not_null, pattern
+from lakehouse.iceberg.rules.rows import (
+    accepted,
+    between,
+    excluded,
+    expression,
+    length,
+    not_null,
+    pattern,
+)
 from lakehouse.iceberg.rules.tables import null_fraction, unique
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.runtime.deployment import open_engine
@@ -50,11 +60,21 @@ TWENTY_RULES = (
     expression("small_where_declined", "status <> 'DECLINED' OR amount < 5000"),
     expression("baht_not_pending", "status <> 'PENDING' OR currency <> 'THB'"),
     expression("large_by_known_customers", "amount < 9000 OR customer_id < 100000"),
-    expression("ringgit_before_march", "currency <> 'MYR' OR created_at < TIMESTAMP'2024-03-01 00:00:00'"),
-    expression("approved_is_paid", "status <> 'APPROVED' OR (amount > 0 AND customer_id IS NOT NULL)"),
-    expression("pending_is_new", "status <> 'PENDING' OR created_at > TIMESTAMP'2023-12-01 00:00:00' OR amount < 10"),
+    expression(
+        "ringgit_before_march",
+        "currency <> 'MYR' OR created_at < TIMESTAMP'2024-03-01 00:00:00'",
+    ),
+    expression(
+        "approved_is_paid", "status <> 'APPROVED' OR (amount > 0 AND customer_id IS NOT NULL)"
+    ),
+    expression(
+        "pending_is_new",
+        "status <> 'PENDING' OR created_at > TIMESTAMP'2023-12-01 00:00:00' OR amount < 10",
+    ),
 )
-"""On figures and codes; counts of NULLs are left out, which Iceberg answers a single query by metadata."""
+"""On figures and codes; counts of NULLs are left out, which Iceberg answers a single query by
+metadata.
+"""
 WIDE_RULES = (
     *TWENTY_RULES[:12],
     not_null("id"),
@@ -66,7 +86,9 @@ WIDE_RULES = (
     length("note", high=64),
     expression("note_is_a_hash", "note RLIKE '^[0-9a-f]*$'", columns=["note"]),
 )
-"""As many, some of them on names and on texts of 64 characters, of which reading is most of a pass."""
+"""As many, some of them on names and on texts of 64 characters, of which reading is most of a
+pass.
+"""
 SHARED_RULES = (
     not_null("id"),
     not_null("customer_id"),
@@ -83,8 +105,12 @@ SHARED_RULES = (
 
 
 def tolerant(rules: Sequence[Rule]) -> tuple[Rule, ...]:
-    """Return rules that count the rows that break them and look at none: the others do not show rows either."""
-    return tuple(replace(rule, on_failure="warn", warn_above=0.99, fail_above=None) for rule in rules)
+    """Return rules that count the rows that break them and look at none: the others do not show
+    rows either.
+    """
+    return tuple(
+        replace(rule, on_failure="warn", warn_above=0.99, fail_above=None) for rule in rules
+    )
 
 
 def in_one_pass(engine: Engine, table: IcebergTable) -> list[int]:
@@ -103,8 +129,13 @@ def by_cuallee(rows: DataFrame) -> list[int]:
     check.is_complete("id").is_complete("customer_id").is_complete("amount").is_unique("id")
     check.is_between("customer_id", (0, 150_000)).is_between("amount", (1, 9_000))
     check.is_contained_in("currency", CURRENCIES[:4]).is_contained_in("status", STATUSES)
-    check.not_contained_in("status", ("PENDING",)).has_pattern("merchant", "^merchant-[0-9]{1,3}$")
-    return [row["violations"] for row in sorted(check.validate(rows).collect(), key=lambda row: row["id"])]
+    check.not_contained_in("status", ("PENDING",)).has_pattern(
+        "merchant", "^merchant-[0-9]{1,3}$"
+    )
+    return [
+        row["violations"]
+        for row in sorted(check.validate(rows).collect(), key=lambda row: row["id"])
+    ]
 
 
 def newest(rows: DataFrame) -> DataFrame:
@@ -114,24 +145,39 @@ def newest(rows: DataFrame) -> DataFrame:
 
 
 def on_computed_rows(engine: Engine, table: IcebergTable, rounds: int) -> list[Measured]:
-    """Compare one pass with a query a rule on rows that are computed, as those are that a write is given."""
+    """Compare one pass with a query a rule on rows that are computed, as those are that a write
+    is given.
+    """
     rules = tolerant(TWENTY_RULES)
     rows = newest(read_main(engine, table.name))
     return compare(
         [
             Way("one query a rule", lambda: query_by_query(rows, rules)),
-            Way("one pass", lambda: [found.failed_rows for found in audit(engine, table, rows, rules).results], 1 / 6),
+            Way(
+                "one pass",
+                lambda: [
+                    found.failed_rows for found in audit(engine, table, rows, rules).results
+                ],
+                1 / 6,
+            ),
         ],
         rounds=rounds,
     )
 
 
-def on_a_table(engine: Engine, table: IcebergTable, rules: Sequence[Rule], rounds: int) -> list[Measured]:
-    """Compare one pass with a query a rule on a table, where a query reads no more than the columns of its rule."""
+def on_a_table(
+    engine: Engine, table: IcebergTable, rules: Sequence[Rule], rounds: int
+) -> list[Measured]:
+    """Compare one pass with a query a rule on a table, where a query reads no more than the
+    columns of its rule.
+    """
     ruled = replace(table, rules=tolerant(rules))
     return compare(
         [
-            Way("one query a rule", lambda: query_by_query(read_main(engine, table.name), ruled.rules)),
+            Way(
+                "one query a rule",
+                lambda: query_by_query(read_main(engine, table.name), ruled.rules),
+            ),
             Way("one pass", lambda: in_one_pass(engine, ruled)),
         ],
         rounds=rounds,
@@ -143,13 +189,21 @@ def measure(engine: Engine, table: IcebergTable, rounds: int) -> dict[str, list[
     shared = replace(table, rules=tolerant(SHARED_RULES))
     rows = read_main(engine, table.name)
     return {
-        f"20 rules on {rows.count():,} rows that are computed": on_computed_rows(engine, table, rounds),
+        f"20 rules on {rows.count():,} rows that are computed": on_computed_rows(
+            engine, table, rounds
+        ),
         "20 rules on a table": on_a_table(engine, table, TWENTY_RULES, rounds),
-        "20 rules on a table, some on long texts": on_a_table(engine, table, WIDE_RULES, rounds),
+        "20 rules on a table, some on long texts": on_a_table(
+            engine, table, WIDE_RULES, rounds
+        ),
         f"{len(SHARED_RULES)} rules that cuallee has too": compare(
             [
                 Way("cuallee", lambda: by_cuallee(rows)),
-                Way("one pass, and one for unique", lambda: in_one_pass(engine, shared), at_most=1.0),
+                Way(
+                    "one pass, and one for unique",
+                    lambda: in_one_pass(engine, shared),
+                    at_most=1.0,
+                ),
             ],
             rounds=rounds,
         ),

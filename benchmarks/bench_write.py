@@ -1,6 +1,8 @@
-"""What it costs to stage and audit a write of 2 million rows, against a bare append of the same frame.
+"""What it costs to stage and audit a write of 2 million rows, against a bare append of the same
+frame.
 
-Run as `python -m benchmarks.bench_write`; the second part writes onto a table of 10 million rows.
+Run as `python -m benchmarks.bench_write`; the second part writes onto a table of 10 million
+rows.
 """
 
 import sys
@@ -60,16 +62,21 @@ def orders(engine: Engine, first_id: int, rows: int) -> DataFrame:
         "concat('merchant-', pmod(hash(id, 1), 5000)) AS merchant",
         "CAST(pmod(hash(id, 2), 1000000) / 100 AS DECIMAL(10,2)) AS amount",
         f"element_at(array{CURRENCIES}, pmod(hash(id, 3), 5) + 1) AS currency",
-        "element_at(array('PENDING', 'APPROVED', 'DECLINED'), pmod(hash(id, 4), 3) + 1) AS status",
+        "element_at(array('PENDING', 'APPROVED', 'DECLINED'), pmod(hash(id, 4), 3) + 1) AS"
+        " status",
         "sha2(CAST(id AS STRING), 256) AS note",
         "timestamp_seconds(1700000000 + id) AS created_at",
     )
 
 
 class Targets:
-    """Tables to write to, a fresh one for each run, or one with rows that is put back after each run."""
+    """Tables to write to, a fresh one for each run, or one with rows that is put back after
+    each run.
+    """
 
-    def __init__(self, engine: Engine, standing: Callable[[IcebergTable], None] | None = None) -> None:
+    def __init__(
+        self, engine: Engine, standing: Callable[[IcebergTable], None] | None = None
+    ) -> None:
         self.engine, self.standing = engine, standing
 
     def fresh(self, rules: Sequence[Rule] = ()) -> IcebergTable:
@@ -99,13 +106,22 @@ def source(engine: Engine) -> DataFrame:
     return engine.spark.table(engine.catalog.sql_name(SOURCE))
 
 
-def measure(engine: Engine, standing: Callable[[IcebergTable], None] | None, rounds: int) -> list[Measured]:
-    """Compare a bare append with staged ones under more and more rules; tables are made outside the measured time."""
+def measure(
+    engine: Engine, standing: Callable[[IcebergTable], None] | None, rounds: int
+) -> list[Measured]:
+    """Compare a bare append with staged ones under more and more rules; tables are made outside
+    the measured time.
+    """
     blocking = tuple(replace(rule, on_failure="block") for rule in FIVE_RULES)
     targets = Targets(engine, standing)
     ready: dict[str, list[IcebergTable]] = {}
 
-    def way(name: str, rules: Sequence[Rule], run: Callable[[Engine, IcebergTable], int], at_most: float | None) -> Way:
+    def way(
+        name: str,
+        rules: Sequence[Rule],
+        run: Callable[[Engine, IcebergTable], int],
+        at_most: float | None,
+    ) -> Way:
         # The warm-ups and the rounds each take a table.
         ready[name] = [targets.fresh(rules) for _ in range(rounds + 2)]
         return Way(name, lambda: run(engine, ready[name].pop()), at_most)
@@ -115,22 +131,32 @@ def measure(engine: Engine, standing: Callable[[IcebergTable], None] | None, rou
             way("bare writeTo().append()", (), bare_append, None),
             way("five rules that quarantine", FIVE_RULES, staged, 1.3),
             way("five rules that block", blocking, staged, 1.3),
-            way("four rules that quarantine, and unique", (*FIVE_RULES[:4], unique("id")), staged, 1.8),
+            way(
+                "four rules that quarantine, and unique",
+                (*FIVE_RULES[:4], unique("id")),
+                staged,
+                1.8,
+            ),
         ],
         rounds=rounds,
     )
 
 
 def standing_rows(engine: Engine) -> Callable[[IcebergTable], None]:
-    """Make 10 million rows once, and return what gives a table those rows without writing them again."""
+    """Make 10 million rows once, and return what gives a table those rows without writing them
+    again.
+    """
     full = replace(ORDERS, name="bench.full")
     write(engine, full, lambda: orders(engine, ROWS, STANDING_ROWS))
     catalog = engine.catalog.name
-    files = str(Path(engine.catalog.load(full.name).location().removeprefix("file://")) / "data")
+    files = str(
+        Path(engine.catalog.load(full.name).location().removeprefix("file://")) / "data"
+    )
 
     def fill(table: IcebergTable) -> None:
         engine.sql(
-            f"CALL {catalog}.system.add_files(table => '{catalog}.{table.name}', source_table => '`parquet`.`{files}`')"
+            f"CALL {catalog}.system.add_files(table => '{catalog}.{table.name}', source_table"
+            f" => '`parquet`.`{files}`')"
         ).collect()
 
     return fill

@@ -1,7 +1,8 @@
-"""Compare ways to do one thing: warmed up, in alternating order, by the ratio of neighbouring runs.
+"""Compare ways to do one thing: warmed up, in alternating order, by the ratio of neighbouring
+runs.
 
-A machine's speed drifts, and so absolute times say little; the ratio of two runs beside each other holds.
-Ways whose results differ are not compared: the run fails.
+A machine's speed drifts, and so absolute times say little; the ratio of two runs beside each
+other holds. Ways whose results differ are not compared: the run fails.
 """
 
 import os
@@ -21,10 +22,12 @@ _PACKAGES = ("pyspark", "pyiceberg", "dagster")
 
 @dataclass(frozen=True)
 class Way:
-    """One way to do the thing: `run` does it and returns a value that tells whether it was done right.
+    """One way to do the thing: `run` does it and returns a value that tells whether it was done
+    right.
 
-    `at_most` is the ratio to the first way that it must not exceed; None where nothing is promised. A way that is much
-    shorter than the others is run several `times` in its turn, of which the median counts: it is as warm as they are.
+    `at_most` is the ratio to the first way that it must not exceed; None where nothing is
+    promised. A way that is much shorter than the others is run several `times` in its turn, of
+    which the median counts: it is as warm as they are.
     """
 
     name: str
@@ -35,7 +38,9 @@ class Way:
 
 @dataclass(frozen=True)
 class Measured:
-    """What came of one way: its times, and in each round its time over that of the first way."""
+    """What came of one way: its times, and in each round its time over that of the first
+    way.
+    """
 
     way: Way
     seconds: Sequence[float]
@@ -54,7 +59,9 @@ class Measured:
 
 @dataclass(frozen=True)
 class Figure:
-    """A ratio that does not follow from time, such as of bytes; `at_most` is what is promised of it."""
+    """A ratio that does not follow from time, such as of bytes; `at_most` is what is promised
+    of it.
+    """
 
     name: str
     ratio: float
@@ -73,10 +80,16 @@ def compare(ways: Sequence[Way], *, rounds: int = 7, warm_ups: int = 2) -> list[
     """
     for _ in range(warm_ups):
         _round(ways)
-    times = [_round(ways if number % 2 == 0 else list(reversed(ways))) for number in range(rounds)]
+    times = [
+        _round(ways if number % 2 == 0 else list(reversed(ways))) for number in range(rounds)
+    ]
     first = ways[0].name
     return [
-        Measured(way, [took[way.name] for took in times], [took[way.name] / took[first] for took in times])
+        Measured(
+            way,
+            [took[way.name] for took in times],
+            [took[way.name] / took[first] for took in times],
+        )
         for way in ways
     ]
 
@@ -99,7 +112,16 @@ def table(title: str, measured: Sequence[Measured]) -> str:
 def figures_table(title: str, figures: Sequence[Figure]) -> str:
     """Return ratios as a table in Markdown."""
     lines = [f"## {title}", "", "| | ratio | promised |", "|---|--:|--:|"]
-    return "\n".join([*lines, *(f"| {found.name} | {found.ratio:.3f} | {_promised(found)} |" for found in figures), ""])
+    return "\n".join(
+        [
+            *lines,
+            *(
+                f"| {found.name} | {found.ratio:.3f} | {_promised(found)} |"
+                for found in figures
+            ),
+            "",
+        ]
+    )
 
 
 def report(
@@ -107,9 +129,13 @@ def report(
     parts: Mapping[str, Sequence[Measured]],
     figures: Mapping[str, Sequence[Figure]] = MappingProxyType({}),
 ) -> bool:
-    """Print the tables and save them as `results/<name>.md`; says whether each promise is kept."""
+    """Print the tables and save them as `results/<name>.md`; says whether each promise is
+    kept.
+    """
     tables = [table(title, measured) for title, measured in parts.items()]
-    text = "\n".join([*tables, *(figures_table(title, found) for title, found in figures.items())])
+    text = "\n".join(
+        [*tables, *(figures_table(title, found) for title, found in figures.items())]
+    )
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.md").write_text(f"# {name}\n\n{text}", encoding="utf-8")
     print(text)  # noqa: T201
@@ -125,13 +151,18 @@ def _round(ways: Sequence[Way]) -> dict[str, float]:
             results[way.name] = way.run()
             each.append(time.perf_counter() - started)
         took[way.name] = statistics.median(each)
-    assert len({repr(result) for result in results.values()}) == 1, f"the ways gave different results: {results}"
+    assert len({repr(result) for result in results.values()}) == 1, (
+        f"the ways gave different results: {results}"
+    )
     return took
 
 
 def _line(found: Measured) -> str:
     low, middle, high = min(found.seconds), statistics.median(found.seconds), max(found.seconds)
-    return f"| {found.way.name} | {middle:.2f} | {low:.2f} | {high:.2f} | {found.ratio:.2f} | {_promised(found)} |"
+    return (
+        f"| {found.way.name} | {middle:.2f} | {low:.2f} | {high:.2f} | {found.ratio:.2f} |"
+        f" {_promised(found)} |"
+    )
 
 
 def _promised(found: Measured | Figure) -> str:
@@ -142,4 +173,7 @@ def _promised(found: Measured | Figure) -> str:
 def _machine() -> str:
     memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
-    return f"{os.cpu_count()} cores, {memory_gib:.0f} GiB; Python {platform.python_version()}, {packages}"
+    return (
+        f"{os.cpu_count()} cores, {memory_gib:.0f} GiB; Python {platform.python_version()},"
+        f" {packages}"
+    )

@@ -11,7 +11,12 @@ from lakehouse.ingestion.feed_automation import FeedAutomation
 from lakehouse.maintenance.old_runs import old_runs_definitions
 from lakehouse.monitoring.alerts_sensor import alerts_definitions
 from lakehouse.orchestration.asset_keys import table_name
-from lakehouse.orchestration.discovery import declared_assets, declared_by_name, declared_tables, modules_of
+from lakehouse.orchestration.discovery import (
+    declared_assets,
+    declared_by_name,
+    declared_tables,
+    modules_of,
+)
 from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.stale_runs import Downstream
 from lakehouse.quality.daily_check import daily_check_definitions
@@ -27,32 +32,49 @@ FEEDS = declared_by_name(MODULES, Feed)
 
 
 def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg.Definitions:
-    """Return all definitions, on a deployment; settings are read when a run starts, not when this is loaded."""
+    """Return all definitions, on a deployment; settings are read when a run starts, not when
+    this is loaded.
+    """
     engine = engine_resource(read_settings)
     assets = declared_assets(MODULES)
     computed = dg.Definitions(
         assets=[*assets, *default_checks(assets, TABLES)],
         resources={
-            "settings": dg.ResourceDefinition(lambda _: read_settings(), description="What the environment says."),
+            "settings": dg.ResourceDefinition(
+                lambda _: read_settings(), description="What the environment says."
+            ),
             "engine": engine,
             "io_manager": IcebergIOManager(engine=engine, declared=TABLES),
         },
         executor=dg.multi_or_in_process_executor.configured(
-            lambda _: execution(read_settings()), config_schema={}, name="one_process_for_each_session"
+            lambda _: execution(read_settings()),
+            config_schema={},
+            name="one_process_for_each_session",
         ),
     )
     graph = computed.resolve_asset_graph()
-    fed = [FeedAutomation(feed, TABLES, read_settings).definitions(graph) for feed in FEEDS.values()]
+    fed = [
+        FeedAutomation(feed, TABLES, read_settings).definitions(graph)
+        for feed in FEEDS.values()
+    ]
     watched = alerts_definitions(TABLES, tuple(FEEDS.values()), read_settings)
-    zones = {table: feed.time_zone for feed in FEEDS.values() for table in Downstream(graph, feed.table).tables}
+    zones = {
+        table: feed.time_zone
+        for feed in FEEDS.values()
+        for table in Downstream(graph, feed.table).tables
+    }
     metrics = RunMetrics(TABLES["monitoring.data_quality_metrics"], zones, read_settings)
     measured = metrics.definitions(sorted(map(table_name, graph.executable_asset_keys)))
     daily = daily_check_definitions(read_settings)
-    return dg.Definitions.merge(computed, *fed, measured, daily, old_runs_definitions(), watched)
+    return dg.Definitions.merge(
+        computed, *fed, measured, daily, old_runs_definitions(), watched
+    )
 
 
 def execution(settings: Settings) -> dict[str, dict[str, object]]:
-    """Return how a run's steps are executed: in its own process, or where a Spark server is shared in several."""
+    """Return how a run's steps are executed: in its own process, or where a Spark server is
+    shared in several.
+    """
     return {"multiprocess": {}} if settings.spark_remote else {"in_process": {}}
 
 

@@ -20,7 +20,8 @@ _MASTER = (
 
 
 _NOT_IN_A_HOME = "#?%,"
-"""What ends the path of a URI, or stands for another character there: SQLite, Hadoop and Iceberg differ in which.
+"""What ends the path of a URI, or stands for another character there: SQLite, Hadoop and
+Iceberg differ in which.
 
 A comma divides the folders that Spark keeps its temporary files in.
 """
@@ -32,14 +33,16 @@ _NOT_IN_A_CACHE = "#?%,:"
 class Settings:
     """What a process was told by its environment.
 
-    `home` is absolute. Everything that the lakehouse keeps on this machine is below it, except `cache_dir`
-    (jars, shared by all clones of a user).
+    `home` is absolute. Everything that the lakehouse keeps on this machine is below it, except
+    `cache_dir` (jars, shared by all clones of a user).
     """
 
     home: Path
     deployment: Deployment = "local"
     bucket: str | None = None
-    """Bucket of the `aws` deployment: `warehouse/`, `inbox/<feed>/`, `archive/<feed>/`, `rejected/<feed>/` in it."""
+    """Bucket of the `aws` deployment: `warehouse/`, `inbox/<feed>/`, `archive/<feed>/`,
+    `rejected/<feed>/` in it.
+    """
     region: str | None = None
     endpoint_url: str | None = None
     """Where an emulator answers for S3, Glue and SNS."""
@@ -52,11 +55,17 @@ class Settings:
     """The `PATH` that a `java` is looked for on."""
     cache_dir: Path = Path("~/.cache/lakehouse")
     masking_key: str | None = None
-    """Key of the hash that personal data is shown as; made once and kept in the home where it is not set."""
+    """Key of the hash that personal data is shown as; made once and kept in the home where it
+    is not set.
+    """
     alert_urls: tuple[str, ...] = field(default=(), repr=False)
-    """Where every alert goes: URLs as apprise has them, and ARNs of SNS topics. They may hold secrets."""
+    """Where every alert goes: URLs as apprise has them, and ARNs of SNS topics. They may hold
+    secrets.
+    """
     alert_routes: Path | None = None
-    """The TOML file that says what else goes where; `alerts.toml` in the home, where that is there."""
+    """The TOML file that says what else goes where; `alerts.toml` in the home, where that is
+    there.
+    """
     heartbeat_url: str | None = field(default=None, repr=False)
     """What is called after each look for something broken."""
     name: str = ""
@@ -71,48 +80,43 @@ class Settings:
         :raises SettingsError: names the variable, what it held and what was expected.
         """
         env = os.environ if env is None else env
-        deployment = env.get("LAKEHOUSE_DEPLOYMENT") or "local"
-        if deployment not in get_args(Deployment):
-            raise SettingsError(
-                f"LAKEHOUSE_DEPLOYMENT is {deployment!r}; expected one of {', '.join(get_args(Deployment))}.",
-                next_step="Set it to one of these, or unset it for 'local'.",
-            )
-        bucket = env.get("LAKEHOUSE_BUCKET") or None
-        if deployment == "aws" and not bucket:
-            raise SettingsError(
-                "LAKEHOUSE_BUCKET is not set, and LAKEHOUSE_DEPLOYMENT is 'aws'; expected the name of a bucket.",
-                next_step="Set LAKEHOUSE_BUCKET, or unset LAKEHOUSE_DEPLOYMENT to work on this machine alone.",
-            )
-        remote = env.get("SPARK_REMOTE") or None
-        if remote and not remote.startswith("sc://"):
-            raise SettingsError(
-                f"SPARK_REMOTE is {remote!r}; expected an address that starts with 'sc://'.",
-                next_step="Set it to the address of a Spark Connect server, such as sc://127.0.0.1:15002, or unset it.",
-            )
+        deployment = _deployment(env.get("LAKEHOUSE_DEPLOYMENT"))
         cache_root = env.get("XDG_CACHE_HOME") or "~/.cache"
         java_home = env.get("JAVA_HOME")
         return cls(
-            home=_folder("LAKEHOUSE_HOME", env.get("LAKEHOUSE_HOME") or ".lakehouse", _NOT_IN_A_HOME),
-            deployment=cast(Deployment, deployment),
-            bucket=bucket,
+            home=_folder(
+                "LAKEHOUSE_HOME", env.get("LAKEHOUSE_HOME") or ".lakehouse", _NOT_IN_A_HOME
+            ),
+            deployment=deployment,
+            bucket=_bucket(env.get("LAKEHOUSE_BUCKET"), deployment),
             region=env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or None,
             endpoint_url=env.get("AWS_ENDPOINT_URL") or None,
-            spark_remote=remote,
+            spark_remote=_spark_remote(env.get("SPARK_REMOTE")),
             spark_master=_of_form(
-                "LAKEHOUSE_SPARK_MASTER", env.get("LAKEHOUSE_SPARK_MASTER"), _MASTER, cls.spark_master
+                "LAKEHOUSE_SPARK_MASTER",
+                env.get("LAKEHOUSE_SPARK_MASTER"),
+                _MASTER,
+                cls.spark_master,
             ),
             spark_memory=_of_form(
-                "LAKEHOUSE_SPARK_MEMORY", env.get("LAKEHOUSE_SPARK_MEMORY"), _MEMORY, cls.spark_memory
+                "LAKEHOUSE_SPARK_MEMORY",
+                env.get("LAKEHOUSE_SPARK_MEMORY"),
+                _MEMORY,
+                cls.spark_memory,
             ),
             java_home=Path(java_home) if java_home else None,
             search_path=env.get("PATH", ""),
             cache_dir=_folder(
-                "LAKEHOUSE_CACHE", env.get("LAKEHOUSE_CACHE") or f"{cache_root}/lakehouse", _NOT_IN_A_CACHE
+                "LAKEHOUSE_CACHE",
+                env.get("LAKEHOUSE_CACHE") or f"{cache_root}/lakehouse",
+                _NOT_IN_A_CACHE,
             ),
             masking_key=env.get("LAKEHOUSE_MASKING_KEY") or None,
             alert_urls=_alert_urls(env.get("LAKEHOUSE_ALERT_URLS")),
             alert_routes=_path(env.get("LAKEHOUSE_ALERT_ROUTES")),
-            heartbeat_url=_web_address("LAKEHOUSE_HEARTBEAT_URL", env.get("LAKEHOUSE_HEARTBEAT_URL")),
+            heartbeat_url=_web_address(
+                "LAKEHOUSE_HEARTBEAT_URL", env.get("LAKEHOUSE_HEARTBEAT_URL")
+            ),
             # One line, whatever a shell put there.
             name=" ".join((env.get("LAKEHOUSE_NAME") or "").split()),
             ui_url=_web_address("LAKEHOUSE_UI_URL", env.get("LAKEHOUSE_UI_URL")),
@@ -120,7 +124,9 @@ class Settings:
 
     @property
     def title(self) -> str:
-        """Which lakehouse this is, for people who have several: its name, or host and home, and its deployment."""
+        """Which lakehouse this is, for people who have several: its name, or host and home, and
+        its deployment.
+        """
         return f"{self.name or f'{platform.node()}:{self.home}'} ({self.deployment})"
 
     @property
@@ -143,9 +149,12 @@ class Settings:
             denied = error.strerror or str(error)
         if denied:
             raise SettingsError(
-                f"LAKEHOUSE_HOME is {str(self.home)!r} ({denied}); expected a folder that this user can write, or a "
-                "place where one can be made.",
-                next_step="Set it to another folder, or unset it for '.lakehouse' in the working directory.",
+                f"LAKEHOUSE_HOME is {str(self.home)!r} ({denied}); expected a folder that this"
+                " user can write, or a place where one can be made.",
+                next_step=(
+                    "Set it to another folder, or unset it for '.lakehouse' in the working"
+                    " directory."
+                ),
             )
 
     @property
@@ -163,20 +172,27 @@ def _of_form(name: str, given: str | None, form: tuple[str, str], default: str) 
     pattern, expected = form
     if given and not re.fullmatch(pattern, given):
         raise SettingsError(
-            f"{name} is {given!r}; expected {expected}.", next_step=f"Correct it, or unset it for {default}."
+            f"{name} is {given!r}; expected {expected}.",
+            next_step=f"Correct it, or unset it for {default}.",
         )
     return given or default
 
 
 def _folder(name: str, given: str, refused: str) -> Path:
     path = Path(given).expanduser().absolute()
-    found = [character for character in str(path) if character in refused or not character.isprintable()]
+    found = [
+        character
+        for character in str(path)
+        if character in refused or not character.isprintable()
+    ]
     if found:
         raise SettingsError(
-            f"{name} is {str(path)!r}, with {', '.join(map(repr, dict.fromkeys(found)))} in it; expected a path "
-            f"without control characters and without {' '.join(refused)}.",
-            next_step="They have a meaning in the addresses of files, so that files would lie elsewhere. Set it to "
-            "another folder.",
+            f"{name} is {str(path)!r}, with {', '.join(map(repr, dict.fromkeys(found)))} in it;"
+            f" expected a path without control characters and without {' '.join(refused)}.",
+            next_step=(
+                "They have a meaning in the addresses of files, so that files would lie"
+                " elsewhere. Set it to another folder."
+            ),
         )
     return path
 
@@ -189,7 +205,8 @@ def _web_address(name: str, given: str | None) -> str | None:
     if given and not given.startswith(("http://", "https://")):
         # What was found may be a secret with a typing error.
         raise SettingsError(
-            f"{name} does not begin with http:// or https://; expected the address of a web page.",
+            f"{name} does not begin with http:// or https://; expected the address of a web"
+            " page.",
             next_step="Write it in full, or unset it.",
         )
     return given.rstrip("/") if given else None
@@ -200,8 +217,44 @@ def _alert_urls(text: str | None) -> tuple[str, ...]:
     for number, url in enumerate(given, start=1):
         if "://" not in url and not url.startswith("arn:"):
             raise SettingsError(
-                f"LAKEHOUSE_ALERT_URLS: entry {number} of {len(given)} is neither a URL nor an ARN; expected such as "
-                "mailto://…, slack://…, json://127.0.0.1:8080 or arn:aws:sns:…, with spaces between them.",
+                f"LAKEHOUSE_ALERT_URLS: entry {number} of {len(given)} is neither a URL nor an"
+                " ARN; expected such as mailto://…, slack://…, json://127.0.0.1:8080 or"
+                " arn:aws:sns:…, with spaces between them.",
                 next_step="Correct it; docs/operations.md has examples.",
             )
     return given
+
+
+def _deployment(found: str | None) -> Deployment:
+    deployment = found or "local"
+    if deployment not in get_args(Deployment):
+        raise SettingsError(
+            f"LAKEHOUSE_DEPLOYMENT is {deployment!r}; expected one of"
+            f" {', '.join(get_args(Deployment))}.",
+            next_step="Set it to one of these, or unset it for 'local'.",
+        )
+    return cast(Deployment, deployment)
+
+
+def _bucket(name: str | None, deployment: Deployment) -> str | None:
+    if deployment == "aws" and not name:
+        raise SettingsError(
+            "LAKEHOUSE_BUCKET is not set, and LAKEHOUSE_DEPLOYMENT is 'aws'; expected the name of"
+            " a bucket.",
+            next_step=(
+                "Set LAKEHOUSE_BUCKET, or unset LAKEHOUSE_DEPLOYMENT to work on this machine alone."
+            ),
+        )
+    return name or None
+
+
+def _spark_remote(address: str | None) -> str | None:
+    if address and not address.startswith("sc://"):
+        raise SettingsError(
+            f"SPARK_REMOTE is {address!r}; expected an address that starts with 'sc://'.",
+            next_step=(
+                "Set it to the address of a Spark Connect server, such as sc://127.0.0.1:15002,"
+                " or unset it."
+            ),
+        )
+    return address or None

@@ -1,4 +1,6 @@
-"""One Spark session for each worker of a run; on it a fresh catalog for each test: SQLite, or Glue and S3 on moto."""
+"""One Spark session for each worker of a run; on it a fresh catalog for each test: SQLite, or
+Glue and S3 on moto.
+"""
 
 import logging
 import os
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
 
 SPEEDS = ("unit", "spark", "e2e", "soak")
 REGION = "eu-central-1"
-# What a developer's shell may hold must not decide what a test does. Credentials reach the JVM only at its start.
+# What a developer's shell may hold must not decide what a test does. Credentials reach the JVM
+# only at its start.
 _ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "testing",
     "AWS_SECRET_ACCESS_KEY": "testing",
@@ -33,24 +36,41 @@ _ENVIRONMENT = {
     # The second compiler pays off after minutes, and costs half of the processor until then.
     "JDK_JAVA_OPTIONS": f"-XX:TieredStopAtLevel=1 {STARTS_QUICKLY}",
 }
-# Each test is a plan and some classes of its own, which run once. The first compiler alone has a small cache by itself.
-_SESSION_JVM = f"-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseParallelGC {STARTS_QUICKLY}"
-_UNSET = ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL", "SPARK_REMOTE", "DAGSTER_HOME")
+# Each test is a plan and some classes of its own, which run once. The first compiler alone has
+# a small cache by itself.
+_SESSION_JVM = (
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseParallelGC"
+    f" {STARTS_QUICKLY}"
+)
+_UNSET = (
+    "AWS_PROFILE",
+    "AWS_SESSION_TOKEN",
+    "AWS_ENDPOINT_URL",
+    "SPARK_REMOTE",
+    "DAGSTER_HOME",
+)
 _KEPT = "LAKEHOUSE_CACHE"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    for name in [*_UNSET, *(name for name in os.environ if name.startswith("LAKEHOUSE_") and name != _KEPT)]:
+    for name in [
+        *_UNSET,
+        *(name for name in os.environ if name.startswith("LAKEHOUSE_") and name != _KEPT),
+    ]:
         os.environ.pop(name, None)
     os.environ.update(_ENVIRONMENT)
-    # As every process of the lakehouse does; a home that a test makes by hand is then like one of its own.
+    # As every process of the lakehouse does; a home that a test makes by hand is then like one
+    # of its own.
     keep_private()
-    # What was started in the background ignores Ctrl-C, and so would each process that a test starts and interrupts.
+    # What was started in the background ignores Ctrl-C, and so would each process that a test
+    # starts and interrupts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what has no speed of its own by whether it needs the session, and put what takes longest first."""
+    """Mark what has no speed of its own by whether it needs the session, and put what takes
+    longest first.
+    """
     for item in items:
         if not any(item.get_closest_marker(speed) for speed in SPEEDS):
             item.add_marker("spark" if "spark" in getattr(item, "fixturenames", ()) else "unit")
@@ -61,7 +81,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def no_dagster_instance() -> None:
-    """Forget an instance of Dagster that a test before kept open, as a failed one does with all that it named.
+    """Forget an instance of Dagster that a test before kept open, as a failed one does with all
+    that it named.
 
     Dagster asks it when definitions are loaded, and it may be gone.
     """
@@ -99,7 +120,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "SparkSession":
 
 @pytest.fixture(scope="session")
 def moto() -> Iterator[str]:
-    """The address of a server that answers as Glue, S3 and SNS; the JVM reaches no patched client."""
+    """The address of a server that answers as Glue, S3 and SNS; the JVM reaches no patched
+    client.
+    """
     from moto.server import ThreadedMotoServer
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -113,13 +136,17 @@ def moto() -> Iterator[str]:
 
 @pytest.fixture
 def aws_settings(moto: str, settings: Settings) -> Settings:
-    """The settings of an `aws` deployment, on an account that holds one empty bucket and nothing else."""
+    """The settings of an `aws` deployment, on an account that holds one empty bucket and
+    nothing else.
+    """
     import boto3
     import requests
 
     requests.post(f"{moto}/moto-api/reset", timeout=30).raise_for_status()
     location = {"LocationConstraint": REGION}
-    boto3.client("s3", endpoint_url=moto).create_bucket(Bucket="lake", CreateBucketConfiguration=location)
+    boto3.client("s3", endpoint_url=moto).create_bucket(
+        Bucket="lake", CreateBucketConfiguration=location
+    )
     return replace(settings, deployment="aws", bucket="lake", region=REGION, endpoint_url=moto)
 
 
@@ -142,7 +169,9 @@ def engine(request: pytest.FixtureRequest, spark: "SparkSession") -> Engine:
 
 
 whatever_the_catalog = pytest.mark.parametrize("engine", ["embedded"], indirect=True)
-"""For a test among those on both catalogs of what Spark does with rows: the catalog has no say in it."""
+"""For a test among those on both catalogs of what Spark does with rows: the catalog has no say
+in it.
+"""
 
 
 def _engine(spark: "SparkSession", settings: Settings) -> Engine:

@@ -1,4 +1,6 @@
-"""Python processes of their own, each with its own JVM or its own client of a Spark Connect server, on one home."""
+"""Python processes of their own, each with its own JVM or its own client of a Spark Connect
+server, on one home.
+"""
 
 import importlib
 import json
@@ -19,17 +21,20 @@ T = TypeVar("T")
 ROOT = Path(__file__).parent.parent
 KILLED = -signal.SIGKILL
 _UNTIL_ENDED_SECONDS = 600
-# Hadoop starts `chmod` for each local file, and Java a process of its own for each start: a tenth of Spark's time.
-# Systems other than Linux know no other way.
+# Hadoop starts `chmod` for each local file, and Java a process of its own for each start: a
+# tenth of Spark's time. Systems other than Linux know no other way.
 STARTS_QUICKLY = "-Djdk.lang.Process.launchMechanism=VFORK" if sys.platform == "linux" else ""
-# With the second compiler and a collector of several threads, so short a life takes twice the time.
+# With the second compiler and a collector of several threads, so short a life takes twice the
+# time.
 _SHORT_LIVED_JVM = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {STARTS_QUICKLY}"
 _SHOWN = 4000
 
 
 @dataclass(frozen=True)
 class Child:
-    """A process that was started; what it says goes to a file, so that a full pipe cannot stop it."""
+    """A process that was started; what it says goes to a file, so that a full pipe cannot stop
+    it.
+    """
 
     process: subprocess.Popen
     log: Path
@@ -41,12 +46,16 @@ class Child:
         return self.process.poll() is None
 
     def status(self, timeout_seconds: float = _UNTIL_ENDED_SECONDS) -> int:
-        """Wait for its end, and return its exit status; that of a process killed by a signal is below 0."""
+        """Wait for its end, and return its exit status; that of a process killed by a signal is
+        below 0.
+        """
         return self.process.wait(timeout_seconds)
 
     def result(self) -> Any:
         """Wait for its end, and return what its function returned."""
-        assert self.status() == 0, f"{self.process.args} ended with {self.process.returncode}:\n{self.said[-_SHOWN:]}"
+        assert self.status() == 0, (
+            f"{self.process.args} ended with {self.process.returncode}:\n{self.said[-_SHOWN:]}"
+        )
         return json.loads(self.answer.read_text(encoding="utf-8"))
 
     @property
@@ -61,16 +70,27 @@ class Child:
         self.process.wait()
 
 
-def start(home: Path, function: Callable[..., Any], *, env: dict[str, str] | None = None, **arguments: Any) -> Child:
-    """Run a function of a module, with arguments that JSON knows, in a Python process of its own.
+def start(
+    home: Path,
+    function: Callable[..., Any],
+    *,
+    env: dict[str, str] | None = None,
+    **arguments: Any,
+) -> Child:
+    """Run a function of a module, with arguments that JSON knows, in a Python process of its
+    own.
 
     The process works on `home` with a small JVM, or as a client where `env` has a SPARK_REMOTE.
     """
     target = f"{function.__module__}:{function.__qualname__}"
-    return start_command([sys.executable, "-m", __name__, target, json.dumps(arguments)], home, env=env)
+    return start_command(
+        [sys.executable, "-m", __name__, target, json.dumps(arguments)], home, env=env
+    )
 
 
-def start_command(command: list[str], home: Path, *, env: dict[str, str] | None = None) -> Child:
+def start_command(
+    command: list[str], home: Path, *, env: dict[str, str] | None = None
+) -> Child:
     """Run a command on a home, with a small JVM."""
     folder = home.parent / "processes"
     folder.mkdir(parents=True, exist_ok=True)
@@ -86,13 +106,20 @@ def start_command(command: list[str], home: Path, *, env: dict[str, str] | None 
     }
     with log.open("wb") as said:
         process = subprocess.Popen(
-            command, cwd=ROOT, env=os.environ | given, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
+            command,
+            cwd=ROOT,
+            env=os.environ | given,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.STDOUT,
         )
     return Child(process, log, answer)
 
 
 def engine_of_process(home: str | None = None, lock_dir: str | None = None) -> Engine:
-    """Return the engine of the process that asks; with a lock folder of its own, as if it were on another host."""
+    """Return the engine of the process that asks; with a lock folder of its own, as if it were
+    on another host.
+    """
     from lakehouse.runtime.deployment import open_engine
     from lakehouse.settings import Settings
 
@@ -111,10 +138,16 @@ def wait_for(happened: Callable[[], T], what: str, timeout_seconds: float = 120)
 
 
 def meet(folder: Path, parties: int) -> None:
-    """Wait until as many processes have come here, so that none is ahead for having started sooner."""
+    """Wait until as many processes have come here, so that none is ahead for having started
+    sooner.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / str(os.getpid())).touch()
-    wait_for(lambda: len(list(folder.iterdir())) >= parties, f"the meeting of {parties} processes", 300)
+    wait_for(
+        lambda: len(list(folder.iterdir())) >= parties,
+        f"the meeting of {parties} processes",
+        300,
+    )
 
 
 def kill_this_process() -> None:

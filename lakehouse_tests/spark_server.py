@@ -23,14 +23,23 @@ def running_server(settings: Settings) -> Iterator[str]:
         port = probe.getsockname()[1]
     prepare(settings)
     prepare_temporary_folder(settings, is_server=True)
-    given = session_configuration(replace(settings, spark_memory="1g", spark_master="local[2]"), is_server=True) | {
+    given = session_configuration(
+        replace(settings, spark_memory="1g", spark_master="local[2]"), is_server=True
+    ) | {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
     }
     options = [part for item in given.items() for part in ("--conf", "=".join(item))]
-    server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", *options, "spark-internal"]
+    server = [
+        "--class",
+        "org.apache.spark.sql.connect.service.SparkConnectServer",
+        *options,
+        "spark-internal",
+    ]
     submit = Path(os.environ["SPARK_HOME"]) / "bin" / "spark-submit"
-    process = subprocess.Popen([submit, *server], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [submit, *server], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     remote = f"sc://127.0.0.1:{port}"
     try:
         while problem_of(remote):

@@ -20,7 +20,9 @@ LONGEST_FUNCTION_LINES = 60
 
 def test_each_layer_imports_only_what_is_below_it():
     linter = Path(sys.executable).with_name("lint-imports")
-    found = subprocess.run([linter, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        [linter, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
 
     assert found.returncode == 0, found.stdout
 
@@ -77,4 +79,8 @@ def environment_reads(tree: ast.AST) -> Iterator[int]:
         ):
             yield node.lineno
         if isinstance(node, ast.ImportFrom) and node.module == "os":
-            yield from (node.lineno for name in node.names if name.name in ("environ", "environb", "getenv"))
+            yield from (
+                node.lineno
+                for name in node.names
+                if name.name in ("environ", "environb", "getenv")
+            )

@@ -23,10 +23,17 @@ print(*heavy)
 
 
 def test_loading_starts_nothing(tmp_path):
-    """No Java on the path, no JAVA_HOME, no setting: only a Python that must not import what is heavy."""
+    """No Java on the path, no JAVA_HOME, no setting: only a Python that must not import what is
+    heavy.
+    """
     bare = {"PATH": str(tmp_path), "HOME": str(tmp_path), "PYTHONPATH": str(Path.cwd())}
     found = subprocess.run(
-        [sys.executable, "-c", PROBE], env=bare, cwd=tmp_path, capture_output=True, text=True, check=True
+        [sys.executable, "-c", PROBE],
+        env=bare,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
     )
 
     assert found.stdout.split() == []
@@ -36,7 +43,9 @@ def test_loading_starts_nothing(tmp_path):
 def test_loading_reads_no_environment(tmp_path):
     """A setting that is wrong is named when a run needs it, and hides nothing before."""
     wrong = os.environ | {"LAKEHOUSE_DEPLOYMENT": "moon"}
-    found = subprocess.run([sys.executable, "-c", "import lakehouse.definitions"], env=wrong, check=False)
+    found = subprocess.run(
+        [sys.executable, "-c", "import lakehouse.definitions"], env=wrong, check=False
+    )
 
     assert found.returncode == 0
 
@@ -56,13 +65,17 @@ def test_an_asset_is_named_as_its_table():
 
 
 def test_an_asset_shows_what_its_declaration_says():
-    spec = {spec.key.to_user_string(): spec for spec in defs.resolve_all_asset_specs()}["silver/fruits"]
+    spec = {spec.key.to_user_string(): spec for spec in defs.resolve_all_asset_specs()}[
+        "silver/fruits"
+    ]
 
     assert spec.group_name == "silver"
     assert spec.kinds == {"iceberg", "spark", "silver"}
     assert spec.owners == ["team:data-platform"]
     assert [dep.asset_key for dep in spec.deps] == [dg.AssetKey(["bronze", "raw_fruits"])]
-    assert spec.description.startswith("One row for each fruit, as last delivered, without Banana")
+    assert spec.description.startswith(
+        "One row for each fruit, as last delivered, without Banana"
+    )
     schema = spec.metadata["dagster/column_schema"]
     assert [(column.name, column.type) for column in schema.columns] == [
         ("id", "bigint"),
@@ -74,7 +87,10 @@ def test_an_asset_shows_what_its_declaration_says():
 
 
 def test_a_check_blocks_and_weighs_as_its_rule_says():
-    checks = {key.name: defs.resolve_asset_graph().get(key).blocking for key in _checks("silver/fruits")}
+    checks = {
+        key.name: defs.resolve_asset_graph().get(key).blocking
+        for key in _checks("silver/fruits")
+    }
 
     assert checks == {
         "castable_id": False,
@@ -92,7 +108,9 @@ def test_a_check_blocks_and_weighs_as_its_rule_says():
 
 def test_a_run_is_one_process_unless_a_spark_server_is_shared(settings):
     assert execution(settings) == {"in_process": {}}
-    assert execution(replace(settings, spark_remote="sc://127.0.0.1:15002")) == {"multiprocess": {}}
+    assert execution(replace(settings, spark_remote="sc://127.0.0.1:15002")) == {
+        "multiprocess": {}
+    }
 
 
 def test_everything_can_be_loaded_by_dagster():
@@ -105,9 +123,15 @@ def _checks(asset: str) -> set[dg.AssetCheckKey]:
 
 
 def test_every_check_is_known_by_name_severity_and_whether_it_blocks():
-    """Alerts, dashboards and scripts of users rely on them; `checks.txt` is changed by hand, and on purpose."""
+    """Alerts, dashboards and scripts of users rely on them; `checks.txt` is changed by hand,
+    and on purpose.
+    """
     graph = defs.resolve_asset_graph()
-    rules = {(table.name, rule.name): rule for table in TABLES.values() for rule in checked_rules(table)}
+    rules = {
+        (table.name, rule.name): rule
+        for table in TABLES.values()
+        for rule in checked_rules(table)
+    }
     rules |= {(table.name, HAS_PARTITION): has_partition(table) for table in TABLES.values()}
     found = []
     for key in graph.asset_check_keys:
@@ -115,7 +139,11 @@ def test_every_check_is_known_by_name_severity_and_whether_it_blocks():
         rule = rules.get((table, key.name))
         of_its_own = "WARN warn" if key.name == NO_ANOMALY else "ERROR block"
         said = f"{severity(rule).value} {rule.on_failure}" if rule else of_its_own
-        blocks = "stops what is downstream" if graph.get_check_spec(key).blocking else "stops nothing"
+        blocks = (
+            "stops what is downstream"
+            if graph.get_check_spec(key).blocking
+            else "stops nothing"
+        )
         found.append(f"{table} {key.name} {said}: {blocks}")
     golden = Path(__file__).with_name("checks.txt").read_text(encoding="utf-8")
     assert sorted(found) == golden.splitlines()

@@ -26,18 +26,26 @@ def test_the_home_is_absolute(monkeypatch, tmp_path):
 
 
 def test_an_empty_variable_is_one_that_is_not_set():
-    empty = Settings.from_env({"LAKEHOUSE_DEPLOYMENT": "", "SPARK_REMOTE": "", "JAVA_HOME": "", "LAKEHOUSE_CACHE": ""})
+    empty = Settings.from_env(
+        {"LAKEHOUSE_DEPLOYMENT": "", "SPARK_REMOTE": "", "JAVA_HOME": "", "LAKEHOUSE_CACHE": ""}
+    )
 
     assert empty == Settings.from_env({})
 
 
 def test_a_cache_follows_the_desktop_standard_unless_it_is_named():
     assert Settings.from_env({"XDG_CACHE_HOME": "/x"}).cache_dir == Path("/x/lakehouse")
-    assert Settings.from_env({"XDG_CACHE_HOME": "/x", "LAKEHOUSE_CACHE": "/y"}).cache_dir == Path("/y")
+    assert Settings.from_env(
+        {"XDG_CACHE_HOME": "/x", "LAKEHOUSE_CACHE": "/y"}
+    ).cache_dir == Path("/y")
 
 
 def test_on_aws_tables_are_in_the_bucket():
-    env = {"LAKEHOUSE_DEPLOYMENT": "aws", "LAKEHOUSE_BUCKET": "lake", "AWS_DEFAULT_REGION": "eu-west-1"}
+    env = {
+        "LAKEHOUSE_DEPLOYMENT": "aws",
+        "LAKEHOUSE_BUCKET": "lake",
+        "AWS_DEFAULT_REGION": "eu-west-1",
+    }
     settings = Settings.from_env(env)
 
     assert settings.warehouse == "s3://lake/warehouse"
@@ -47,16 +55,56 @@ def test_on_aws_tables_are_in_the_bucket():
 @pytest.mark.parametrize(
     ("env", "named", "expected"),
     [
-        ({"LAKEHOUSE_DEPLOYMENT": "moon"}, "LAKEHOUSE_DEPLOYMENT is 'moon'", "expected one of local, aws"),
-        ({"LAKEHOUSE_DEPLOYMENT": "aws"}, "LAKEHOUSE_BUCKET is not set", "expected the name of a bucket"),
-        ({"SPARK_REMOTE": "localhost:15002"}, "SPARK_REMOTE is 'localhost:15002'", "starts with 'sc://'"),
-        ({"LAKEHOUSE_SPARK_MEMORY": "plenty"}, "LAKEHOUSE_SPARK_MEMORY is 'plenty'", "such as 512m or 4g"),
-        ({"LAKEHOUSE_SPARK_MASTER": "here"}, "LAKEHOUSE_SPARK_MASTER is 'here'", "such as local[*]"),
-        ({"LAKEHOUSE_SPARK_MASTER": "local[abc]"}, "LAKEHOUSE_SPARK_MASTER is 'local[abc]'", "such as local[*]"),
-        ({"LAKEHOUSE_SPARK_MASTER": "local[0]"}, "LAKEHOUSE_SPARK_MASTER is 'local[0]'", "such as local[*]"),
-        ({"LAKEHOUSE_SPARK_MASTER": "spark://host"}, "LAKEHOUSE_SPARK_MASTER is 'spark://host'", "spark://host:7077"),
-        ({"LAKEHOUSE_ALERT_URLS": "json://here/ slack"}, "LAKEHOUSE_ALERT_URLS: entry 2 of 2", "expected such as"),
-        ({"LAKEHOUSE_HEARTBEAT_URL": "ping.example"}, "LAKEHOUSE_HEARTBEAT_URL does not", "the address of a web page"),
+        (
+            {"LAKEHOUSE_DEPLOYMENT": "moon"},
+            "LAKEHOUSE_DEPLOYMENT is 'moon'",
+            "expected one of local, aws",
+        ),
+        (
+            {"LAKEHOUSE_DEPLOYMENT": "aws"},
+            "LAKEHOUSE_BUCKET is not set",
+            "expected the name of a bucket",
+        ),
+        (
+            {"SPARK_REMOTE": "localhost:15002"},
+            "SPARK_REMOTE is 'localhost:15002'",
+            "starts with 'sc://'",
+        ),
+        (
+            {"LAKEHOUSE_SPARK_MEMORY": "plenty"},
+            "LAKEHOUSE_SPARK_MEMORY is 'plenty'",
+            "such as 512m or 4g",
+        ),
+        (
+            {"LAKEHOUSE_SPARK_MASTER": "here"},
+            "LAKEHOUSE_SPARK_MASTER is 'here'",
+            "such as local[*]",
+        ),
+        (
+            {"LAKEHOUSE_SPARK_MASTER": "local[abc]"},
+            "LAKEHOUSE_SPARK_MASTER is 'local[abc]'",
+            "such as local[*]",
+        ),
+        (
+            {"LAKEHOUSE_SPARK_MASTER": "local[0]"},
+            "LAKEHOUSE_SPARK_MASTER is 'local[0]'",
+            "such as local[*]",
+        ),
+        (
+            {"LAKEHOUSE_SPARK_MASTER": "spark://host"},
+            "LAKEHOUSE_SPARK_MASTER is 'spark://host'",
+            "spark://host:7077",
+        ),
+        (
+            {"LAKEHOUSE_ALERT_URLS": "json://here/ slack"},
+            "LAKEHOUSE_ALERT_URLS: entry 2 of 2",
+            "expected such as",
+        ),
+        (
+            {"LAKEHOUSE_HEARTBEAT_URL": "ping.example"},
+            "LAKEHOUSE_HEARTBEAT_URL does not",
+            "the address of a web page",
+        ),
     ],
 )
 def test_what_is_wrong_is_named_with_what_was_expected(env, named, expected):
@@ -70,14 +118,25 @@ def test_what_is_wrong_is_named_with_what_was_expected(env, named, expected):
 
 
 @pytest.mark.parametrize(
-    "master", ["local", "local[*]", "local[2]", "local[2, 3]", "spark://a:7077,b:7077", "yarn", "k8s://https://a:6443"]
+    "master",
+    [
+        "local",
+        "local[*]",
+        "local[2]",
+        "local[2, 3]",
+        "spark://a:7077,b:7077",
+        "yarn",
+        "k8s://https://a:6443",
+    ],
 )
 def test_the_masters_of_spark_are_taken(master):
     assert Settings.from_env({"LAKEHOUSE_SPARK_MASTER": master}).spark_master == master
 
 
 def test_addresses_that_may_hold_a_secret_are_not_shown():
-    """Settings stand in tracebacks, and an error names which entry is wrong, and not what it is."""
+    """Settings stand in tracebacks, and an error names which entry is wrong, and not what it
+    is.
+    """
     secret = "slack://T0ken/#data"
     assert "T0ken" not in repr(Settings.from_env({"LAKEHOUSE_ALERT_URLS": secret}))
     with pytest.raises(SettingsError) as raised:
@@ -85,15 +144,21 @@ def test_addresses_that_may_hold_a_secret_are_not_shown():
     assert "T0ken" not in str(raised.value)
 
 
-@pytest.mark.parametrize("name", ["a#b", "what?", "100%", "a%20b", "a,b", "two\nlines", "esc\x1b[31m"])
+@pytest.mark.parametrize(
+    "name", ["a#b", "what?", "100%", "a%20b", "a,b", "two\nlines", "esc\x1b[31m"]
+)
 def test_a_home_whose_files_would_lie_elsewhere_is_refused(tmp_path, name):
-    with pytest.raises(SettingsError, match=r"LAKEHOUSE_HOME is .+; expected a path without") as raised:
+    with pytest.raises(
+        SettingsError, match=r"LAKEHOUSE_HOME is .+; expected a path without"
+    ) as raised:
         Settings.from_env({"LAKEHOUSE_HOME": str(tmp_path / name)})
     assert str(raised.value).isprintable()
     assert raised.value.exit_code == 2
 
 
-@pytest.mark.parametrize("name", ["my home", "it's", 'a "b"', "höme-家", "a:b", "back\\slash", "a;b=c&d"])
+@pytest.mark.parametrize(
+    "name", ["my home", "it's", 'a "b"', "höme-家", "a:b", "back\\slash", "a;b=c&d"]
+)
 def test_other_characters_of_a_home_are_taken(tmp_path, name):
     assert Settings.from_env({"LAKEHOUSE_HOME": str(tmp_path / name)}).home == tmp_path / name
 
@@ -108,7 +173,9 @@ def test_a_home_that_cannot_be_made_is_named_with_why(tmp_path):
     in_the_way.touch()
 
     for home in (in_the_way, in_the_way / "below"):
-        with pytest.raises(SettingsError, match=f"LAKEHOUSE_HOME is '{home}' .+; expected a folder") as failed:
+        with pytest.raises(
+            SettingsError, match=f"LAKEHOUSE_HOME is '{home}' .+; expected a folder"
+        ) as failed:
             Settings.from_env({"LAKEHOUSE_HOME": str(home)}).make_home()
         assert "Set it to another folder" in str(failed.value)
 

@@ -1,1 +1,3 @@
-"""What exists: one file for each table, which holds its declaration and the function that computes it."""
+"""What exists: one file for each table, which holds its declaration and the function that
+computes it.
+"""

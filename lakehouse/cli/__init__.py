@@ -1,4 +1,6 @@
-"""`lakehouse …`: a thin shell over the same functions that Dagster calls. One module for each group of commands."""
+"""`lakehouse …`: a thin shell over the same functions that Dagster calls. One module for each
+group of commands.
+"""
 
 import logging
 import os

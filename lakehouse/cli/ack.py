@@ -18,4 +18,7 @@ def ack(state: State, alert_id: str, why: str, by: str) -> None:
     from lakehouse.monitoring.acknowledgements import acknowledge, alert_of
 
     incident = acknowledge(state.settings, alert_of(state.settings, alert_id), by=by, why=why)
-    click.echo(f"{incident.firing.title}: acknowledged by {by}; it is not repeated, and told when it is over.")
+    click.echo(
+        f"{incident.firing.title}: acknowledged by {by}; it is not repeated, and told when it"
+        " is over."
+    )

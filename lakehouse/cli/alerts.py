@@ -23,7 +23,9 @@ _COLUMNS = ("at", "severity", "told", "what", "owner", "alert")
 
 
 class _AlertsGroup(click.Group):
-    """The commands of `lakehouse alerts`; any other word is the id of an alert, which is shown."""
+    """The commands of `lakehouse alerts`; any other word is the id of an alert, which is
+    shown.
+    """
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -35,15 +37,22 @@ class _AlertsGroup(click.Group):
 
 
 @click.group("alerts", cls=_AlertsGroup, invoke_without_command=True)
-@click.option("--last", type=click.IntRange(min=1), help=f"How many are listed; {_SHOWN} in a table, or else all.")
+@click.option(
+    "--last",
+    type=click.IntRange(min=1),
+    help=f"How many are listed; {_SHOWN} in a table, or else all.",
+)
 @click.option("--open", "only_open", is_flag=True, help="Only what is broken now.")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
 @click.pass_context
 def alerts(context: click.Context, last: int | None, only_open: bool, form: str) -> None:
     """List what was told of things that broke, the newest last.
 
-    `lakehouse alerts ID` shows one as a whole, and `ack` and `close` say what is done about it. Below the list stand
-    the tables that are muted now. Times are in UTC. `lakehouse dev` is what looks and tells.
+    `lakehouse alerts ID` shows one as a whole, and `ack` and `close` say what is done about it.
+    Below the list stand the tables that are muted now. Times are in UTC. `lakehouse dev` is
+    what looks and tells.
     """
     state: State = context.find_object(State)  # type: ignore[assignment]
     state.settings.make_home()
@@ -70,7 +79,10 @@ def _list(state: State, last: int | None, form: str, *, only_open: bool) -> None
         found = list({one.key: one for one in found}.values())
     if form == "json":
         # What a program reads is whole unless it asks for less.
-        records = [record_of(one, is_open=one.key in open_now) for one in (found[-last:] if last else found)]
+        records = [
+            record_of(one, is_open=one.key in open_now)
+            for one in (found[-last:] if last else found)
+        ]
         columns = [Column(name) for name in records[0]] if records else []
         click.echo(json_array(columns, [[*record.values()] for record in records]))
         return
@@ -80,7 +92,10 @@ def _list(state: State, last: int | None, form: str, *, only_open: bool) -> None
         click.echo("Nobody looked yet for what is broken; `lakehouse dev` does.")
     if known.undelivered:
         waiting = count(known.undelivered, "message")
-        click.echo(f"{waiting} on the way, to a service that failed or in the next summary; `lakehouse dev` sends.")
+        click.echo(
+            f"{waiting} on the way, to a service that failed or in the next summary; `lakehouse"
+            " dev` sends."
+        )
     for line in _silence_lines(holding(read_silences(state.settings), datetime.now(UTC))):
         click.echo(line)
 

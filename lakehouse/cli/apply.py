@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 def apply(state: State, names: tuple[str, ...]) -> None:
     """Bring tables to their declarations.
 
-    All tables where none is named. A change that would lose data or break readers is refused, and the others are made.
+    All tables where none is named. A change that would lose data or break readers is refused,
+    and the others are made.
     """
-    refused = [table.name for table in declared_tables(state, names) if not _applied(state, table)]
+    refused = [
+        table.name for table in declared_tables(state, names) if not _applied(state, table)
+    ]
     if refused:
         click.get_current_context().exit(1)
 

@@ -9,13 +9,18 @@ from lakehouse.cli.output.printing import conclude
 
 @command("backfill")
 @click.argument("name", metavar="TABLE")
-@click.option("--from", "first", required=True, metavar="KEY", help="First partition, such as 2026-03-01.")
-@click.option("--to", "last", metavar="KEY", help="Last partition; the first where it is left out.")
+@click.option(
+    "--from", "first", required=True, metavar="KEY", help="First partition, such as 2026-03-01."
+)
+@click.option(
+    "--to", "last", metavar="KEY", help="Last partition; the first where it is left out."
+)
 def backfill(state: State, name: str, first: str, last: str | None) -> None:
     """Compute partitions of a table anew, and what follows from them.
 
-    They come out the same where nothing new arrived for them. What is owed for other partitions stays owed. A
-    table with another partitions definition, and what follows from it, is computed by the sensor or the next ingest.
+    They come out the same where nothing new arrived for them. What is owed for other partitions
+    stays owed. A table with another partitions definition, and what follows from it, is
+    computed by the sensor or the next ingest.
     """
     from lakehouse.definitions import definitions
     from lakehouse.orchestration.backfill import backfill as compute

@@ -1,4 +1,5 @@
-"""What the commands of one call share: settings, the engine, and what is declared; each made when first asked for.
+"""What the commands of one call share: settings, the engine, and what is declared; each made
+when first asked for.
 
 Nothing here imports Spark or Dagster until a command needs it, so that looking is quick.
 """
@@ -73,19 +74,28 @@ class State:
         """
         found = self.declared.get(plain_name(name))
         if found is None:
-            raise UsageError(f"{name!r} is not a declared table; {meant_name(plain_name(name), self.declared)}")
+            raise UsageError(
+                f"{name!r} is not a declared table;"
+                f" {meant_name(plain_name(name), self.declared)}"
+            )
         return found
 
     def computed_table(self, name: str) -> "IcebergTable":
-        """Return a declared table that a function or a feed computes, which a quarantine is not.
+        """Return a declared table that a function or a feed computes, which a quarantine is
+        not.
 
         :raises UsageError: when it is none, or not declared.
         """
         table = self.declared_table(name)
-        of = [one.name for one in self.declared.values() if one.quarantine and one.quarantine.name == table.name]
+        of = [
+            one.name
+            for one in self.declared.values()
+            if one.quarantine and one.quarantine.name == table.name
+        ]
         if of:
             raise UsageError(
-                f"{table.name} is the quarantine of {of[0]} and filled with it; expected a table that is computed.",
+                f"{table.name} is the quarantine of {of[0]} and filled with it; expected a"
+                " table that is computed.",
                 next_step=f"Say {of[0]}.",
             )
         return table
@@ -104,27 +114,40 @@ class State:
             raise not_there_yet(plain)
         if not all(plain.partition(".")):
             near = near_name(plain, self.known_tables())
-            example = f"did you mean {near}?" if near else "expected its layer too, such as silver.fruits."
-            raise UsageError(f"{name!r} is not the name of a table; {example}", next_step=_LISTED)
+            example = (
+                f"did you mean {near}?"
+                if near
+                else "expected its layer too, such as silver.fruits."
+            )
+            raise UsageError(
+                f"{name!r} is not the name of a table; {example}", next_step=_LISTED
+            )
         near = near_name(plain, self.known_tables())
-        raise UsageError(f"There is no table {plain}{f'; did you mean {near}?' if near else '.'}", next_step=_LISTED)
+        raise UsageError(
+            f"There is no table {plain}{f'; did you mean {near}?' if near else '.'}",
+            next_step=_LISTED,
+        )
 
     def known_tables(self) -> set[str]:
-        """Names of the tables that are there or declared; without the latter where a declaration is wrong."""
+        """Names of the tables that are there or declared; without the latter where a
+        declaration is wrong.
+        """
         return {*self.engine.catalog.tables(), *self._declared_names()}
 
     def _declared_names(self) -> set[str]:
         try:
             return set(self.declared)
         except LakehouseError:
-            # To look at a table, no declaration is needed; a command that needs them says what is wrong.
+            # To look at a table, no declaration is needed; a command that needs them says what
+            # is wrong.
             return set()
 
 
 def not_there_yet(name: str) -> TableNotFound:
     """Return the error for a declared table that no run has made."""
     return TableNotFound(
-        f"{name} is declared, and not there yet.", next_step="`lakehouse ingest` makes the tables of a feed."
+        f"{name} is declared, and not there yet.",
+        next_step="`lakehouse ingest` makes the tables of a feed.",
     )
 
 
@@ -137,10 +160,14 @@ def plain_name(name: str) -> str:
 
 
 def command(name: str, **options: Any) -> Callable[[Callable[..., None]], click.Command]:
-    """Make a command whose function is given the `State` first; `--verbose` is understood behind its name too."""
+    """Make a command whose function is given the `State` first; `--verbose` is understood
+    behind its name too.
+    """
 
     def decorate(function: Callable[..., None]) -> click.Command:
-        made: click.Command = click.command(name, **options)(click.pass_obj(function))  # type: ignore[no-untyped-call]
+        with_state = click.pass_obj(function)
+        # Click gives a decorator with options no types.
+        made: click.Command = click.command(name, **options)(with_state)  # type: ignore[no-untyped-call]
         made.params.append(verbose_option())
         return made
 
@@ -150,7 +177,11 @@ def command(name: str, **options: Any) -> Callable[[Callable[..., None]], click.
 def verbose_option() -> click.Option:
     """Return the option that shows the traceback of an error."""
     return click.Option(
-        ["--verbose"], is_flag=True, expose_value=False, callback=_set_verbose, help="Show the traceback of an error."
+        ["--verbose"],
+        is_flag=True,
+        expose_value=False,
+        callback=_set_verbose,
+        help="Show the traceback of an error.",
     )
 
 

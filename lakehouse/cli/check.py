@@ -12,7 +12,9 @@ from lakehouse.cli.output.records import check_record, print_records, text_or_js
 if TYPE_CHECKING:
     from lakehouse.orchestration.run_result import CheckResult
 
-_NOTHING_THERE = "No declared table is there yet. `lakehouse demo` or `lakehouse ingest` makes some."
+_NOTHING_THERE = (
+    "No declared table is there yet. `lakehouse demo` or `lakehouse ingest` makes some."
+)
 
 
 @command("check")
@@ -21,8 +23,8 @@ _NOTHING_THERE = "No declared table is there yet. `lakehouse demo` or `lakehouse
 def check(state: State, names: tuple[str, ...], form: str) -> None:
     """Evaluate the checks of tables, and write nothing.
 
-    They look at what readers see, of all tables where none is named. It fails where a check of severity ERROR does; one
-    that only warns is shown.
+    They look at what readers see, of all tables where none is named. It fails where a check of
+    severity ERROR does; one that only warns is shown.
     """
     from lakehouse.definitions import definitions
     from lakehouse.quality.check_runs import check as evaluate
@@ -48,10 +50,14 @@ def check(state: State, names: tuple[str, ...], form: str) -> None:
 
 
 def _there(state: State, names: tuple[str, ...]) -> list[str]:
-    """Return the tables to check: those that are named, or all that are there and have rules."""
+    """Return the tables to check: those that are named, or all that are there and have
+    rules.
+    """
     catalog = state.engine.catalog
     if not names:
-        return [name for name, table in state.declared.items() if table.rules and catalog.has(name)]
+        return [
+            name for name, table in state.declared.items() if table.rules and catalog.has(name)
+        ]
     asked = [state.declared_table(name).name for name in dict.fromkeys(names)]
     for name in asked:
         if not catalog.has(name):
@@ -66,6 +72,8 @@ def _lines(tables: "Iterable[str]", checks: "Iterable[CheckResult]") -> Iterator
     for table, run in of_tables.items():
         failed = [check for check in run if not check.passed]
         held = len(run) - len(failed)
-        yield f"{table}: {held} of {count(len(run), 'check')} {'holds' if held == 1 else 'hold'}"
+        yield (
+            f"{table}: {held} of {count(len(run), 'check')} {'holds' if held == 1 else 'hold'}"
+        )
         yield from (f"  {check.severity} {check.name}: {check.description}" for check in failed)
     yield from (f"{table}: no checks" for table in tables if table not in of_tables)

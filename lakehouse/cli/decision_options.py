@@ -1,4 +1,6 @@
-"""Who decided something and why: the options of the commands by which a person overrules, takes out or keeps quiet."""
+"""Who decided something and why: the options of the commands by which a person overrules, takes
+out or keeps quiet.
+"""
 
 import getpass
 import re
@@ -11,13 +13,17 @@ from lakehouse.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 _PLACEHOLDER = re.compile(r"[\s.…<>?!*_'\"-]*|<?(TEXT|NAME|WHY|REASON)>?", re.IGNORECASE)
-"""What stands for a text in messages and help, so that nobody's reason is that a command was pasted."""
+"""What stands for a text in messages and help, so that nobody's reason is that a command was
+pasted.
+"""
 
 
 def by_option(function: F) -> F:
     """Add `--by`: who decided it."""
     said = "Who decided it; you, where it is left out."
-    return click.option("--by", metavar="NAME", default=getpass.getuser, callback=_words, help=said)(function)
+    return click.option(
+        "--by", metavar="NAME", default=getpass.getuser, callback=_words, help=said
+    )(function)
 
 
 def why_option(said: str, *, required: bool = True) -> Callable[[F], F]:
@@ -42,5 +48,8 @@ def _words(context: click.Context, option: click.Parameter, given: str) -> str:
         return given
     raise UsageError(
         f"{option.opts[0]} is {given!r}, which only stands for a text; expected some words.",
-        next_step=f"Say {option.opts[0].removeprefix('--')} in place of it; it is kept, and others read it.",
+        next_step=(
+            f"Say {option.opts[0].removeprefix('--')} in place of it; it is kept, and others"
+            " read it."
+        ),
     )

@@ -12,7 +12,15 @@ from lakehouse.cli.output.printing import table
 SUMMARY = "gold.bnpl_daily_summary"
 
 
-_SHOWN = ("transaction_date", "currency", "transactions", "approved", "declined", "gross_amount", "approval_rate")
+_SHOWN = (
+    "transaction_date",
+    "currency",
+    "transactions",
+    "approved",
+    "declined",
+    "gross_amount",
+    "approval_rate",
+)
 
 
 _NEXT = """
@@ -29,8 +37,9 @@ Try next:
 def demo(state: State) -> None:
     """Run both pipelines on sample files.
 
-    The shipped files of the feed fruits and two generated weeks of the feed bnpl are delivered to their inboxes and
-    ingested; the daily summary of the last week is shown. Running it again changes nothing.
+    The shipped files of the feed fruits and two generated weeks of the feed bnpl are delivered
+    to their inboxes and ingested; the daily summary of the last week is shown. Running it again
+    changes nothing.
     """
     from lakehouse.cli.sample_files import PUT
     from lakehouse.storage.stores import open_store
@@ -60,7 +69,9 @@ def _last_week(state: State) -> str:
         [("transaction_date", "ascending"), ("currency", "ascending")]
     )
     rows = [[_readable(value) for value in row.values()] for row in week.to_pylist()]
-    columns = [Column(name, is_number=name not in ("transaction_date", "currency")) for name in _SHOWN]
+    columns = [
+        Column(name, is_number=name not in ("transaction_date", "currency")) for name in _SHOWN
+    ]
     return f"\n{SUMMARY}, the last seven days:\n{table(columns, rows)}"
 
 

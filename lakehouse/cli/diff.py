@@ -24,12 +24,29 @@ TABLE_ROWS = 100
 
 @command("diff")
 @click.argument("name", metavar="TABLE")
-@click.option("--from", "since", metavar="POINT", help="What to compare with; by default what readers saw before.")
-@click.option("--to", "until", metavar="POINT", default="main", show_default=True, help="What to compare.")
-@click.option("--key", metavar="COLUMNS", help="What tells rows apart, such as a,b; by default as declared.")
-@click.option("--limit", type=click.IntRange(min=0), help=f"Rows to print; {TABLE_ROWS} in a table, else all.")
+@click.option(
+    "--from",
+    "since",
+    metavar="POINT",
+    help="What to compare with; by default what readers saw before.",
+)
+@click.option(
+    "--to", "until", metavar="POINT", default="main", show_default=True, help="What to compare."
+)
+@click.option(
+    "--key",
+    metavar="COLUMNS",
+    help="What tells rows apart, such as a,b; by default as declared.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    help=f"Rows to print; {TABLE_ROWS} in a table, else all.",
+)
 @click.option("--summary", is_flag=True, help="Only count.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True
+)
 def diff(
     state: State,
     name: str,
@@ -42,19 +59,26 @@ def diff(
 ) -> None:
     """Show the rows that differ between two points.
 
-    A POINT is a snapshot id, a tag, a branch, or a moment with its time zone (2026-01-31T08:00:00Z).
+    A POINT is a snapshot id, a tag, a branch, or a moment with its time zone
+    (2026-01-31T08:00:00Z).
 
-    Rows that were only carried into another file do not count. A row of a key that has another row by then is changed,
-    and shown before and after; without a key, rows are added and removed. Times are in UTC.
+    Rows that were only carried into another file do not count. A row of a key that has another
+    row by then is changed, and shown before and after; without a key, rows are added and
+    removed. Times are in UTC.
 
-    Personal values are masked. In a table that has some, another text is shown where rows of five persons share it, or
-    else its shape and a mask, as an e-mail may stand in a wrong column; `lakehouse sql` shows it in clear.
+    Personal values are masked. In a table that has some, another text is shown where rows of
+    five persons share it, or else its shape and a mask, as an e-mail may stand in a wrong
+    column; `lakehouse sql` shows it in clear.
     """
     from lakehouse.iceberg.diff.diff_plan import plan_diff
 
     named = state.table_there(name)
     with state.progress("Reading the table's metadata"):
-        given = _declared_key(state, named) if key is None else [part.strip() for part in key.split(",")]
+        given = (
+            _declared_key(state, named)
+            if key is None
+            else [part.strip() for part in key.split(",")]
+        )
         planned = plan_diff(state.engine, named, since, until, given)
     if limit is None and form == "table":
         limit = TABLE_ROWS
@@ -101,11 +125,15 @@ def _compared(state: State, planned: "Diff", limit: int | None) -> _Found:
     frame = apply_diff(state.engine, planned).persist()
     try:
         counts = count_changes(planned, frame)
-        shown = ordered(planned, frame) if limit is None else ordered(planned, frame).limit(limit)
+        shown = (
+            ordered(planned, frame) if limit is None else ordered(planned, frame).limit(limit)
+        )
         rows = [] if limit == 0 else _rows(state, planned, shown)
     finally:
         frame.unpersist()
-    return _Found(counts, [column(part.name, part.dataType) for part in frame.schema.fields], rows)
+    return _Found(
+        counts, [column(part.name, part.dataType) for part in frame.schema.fields], rows
+    )
 
 
 def _rows(state: State, planned: "Diff", frame: "DataFrame") -> list[list[Any]]:
@@ -114,14 +142,20 @@ def _rows(state: State, planned: "Diff", frame: "DataFrame") -> list[list[Any]]:
     return [
         # What is shown in place of a value is text.
         [
-            json_value(row[part.name], part.dataType) if now[part.name] is row[part.name] else now[part.name]
+            (
+                json_value(row[part.name], part.dataType)
+                if now[part.name] is row[part.name]
+                else now[part.name]
+            )
             for part in fields
         ]
         for row, now in zip(rows, _shown(state, planned, rows), strict=True)
     ]
 
 
-def _shown(state: State, planned: "Diff", rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+def _shown(
+    state: State, planned: "Diff", rows: Sequence[Mapping[str, Any]]
+) -> Sequence[Mapping[str, Any]]:
     """Return rows as samples show them, with masks that tell apart what has one shape.
 
     A column that the declaration does not have is masked: nobody says what it held.
@@ -134,7 +168,9 @@ def _shown(state: State, planned: "Diff", rows: Sequence[Mapping[str, Any]]) -> 
     if declared is None:
         return rows
     is_personal = declared.holds_personal_data and bool(rows)
-    counted = [*rows, *standing_rows(state.engine, planned, COUNTED_ROWS)] if is_personal else ()
+    counted = (
+        [*rows, *standing_rows(state.engine, planned, COUNTED_ROWS)] if is_personal else ()
+    )
     found = redacted(key, declared, rows, counted, is_compared=True)
     unknown = {shared.name for shared in planned.columns} - set(declared.column_names)
     change = planned.change_column
@@ -147,18 +183,29 @@ def _shown(state: State, planned: "Diff", rows: Sequence[Mapping[str, Any]]) -> 
 def _print(planned: "Diff", found: _Found, form: Format, summary: bool) -> None:
     counts = found.counts
     said = f"{counts.added:,} added, {counts.removed:,} removed, {counts.changed:,} changed"
-    line = f"{planned.table} from {_point(planned.before)} to {_point(planned.after)}{_by(planned)}: {said}"
+    line = (
+        f"{planned.table} from {_point(planned.before)} to"
+        f" {_point(planned.after)}{_by(planned)}: {said}"
+    )
     if form == "table":
         click.echo(line)
         total = counts.added + counts.removed + 2 * counts.changed
-        cut = f"{len(found.rows):,} of {count(total, 'row')}; --limit shows more" if len(found.rows) < total else ""
+        cut = (
+            f"{len(found.rows):,} of {count(total, 'row')}; --limit shows more"
+            if len(found.rows) < total
+            else ""
+        )
         if found.rows:
             click.echo(table(found.columns, found.rows, footer=cut))
     elif summary:
         names = ("from", "to", "added", "removed", "changed")
-        ends = [None if point is None else str(point) for point in (planned.before, planned.after)]
+        ends = [
+            None if point is None else str(point) for point in (planned.before, planned.after)
+        ]
         columns = [Column(name, is_number=name not in ("from", "to")) for name in names]
-        click.echo(render(form, columns, [[*ends, counts.added, counts.removed, counts.changed]]))
+        click.echo(
+            render(form, columns, [[*ends, counts.added, counts.removed, counts.changed]])
+        )
     else:
         # What is not a row stays out of what a program reads.
         click.echo(line, err=True)

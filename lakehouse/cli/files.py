@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def files(state: State, name: str, form: str) -> None:
     """List the files of a table.
 
-    Data and delete files are those of the current snapshot, metadata files those of all snapshots that are kept.
+    Data and delete files are those of the current snapshot, metadata files those of all
+    snapshots that are kept.
     """
     from lakehouse.iceberg.metadata.metadata_files import metadata_files
     from lakehouse.iceberg.metadata.metadata_tables import files as table_files
@@ -28,7 +29,10 @@ def files(state: State, name: str, form: str) -> None:
     with state.progress("Reading the table's metadata"):
         there = state.table_there(name)
         held, kept = table_files(state.engine, there), metadata_files(state.engine, there)
-    records = [*(_file_record(file) for file in held), *(_metadata_record(file) for file in kept)]
+    records = [
+        *(_file_record(file) for file in held),
+        *(_metadata_record(file) for file in kept),
+    ]
     if form == "json":
         print_values(records)
     else:
@@ -47,14 +51,23 @@ def _file_record(file: "TableFile") -> dict[str, Any]:
 
 
 def _metadata_record(file: "MetadataFile") -> dict[str, Any]:
-    return {"kind": file.kind, "partition": {}, "rows": None, "bytes": file.size_bytes, "path": file.path}
+    return {
+        "kind": file.kind,
+        "partition": {},
+        "rows": None,
+        "bytes": file.size_bytes,
+        "path": file.path,
+    }
 
 
 def _files_table(records: list[dict[str, Any]]) -> str:
     rows = [
         [
             record["kind"],
-            ", ".join(f"{name}={as_text(plain_json(value))}" for name, value in record["partition"].items()),
+            ", ".join(
+                f"{name}={as_text(plain_json(value))}"
+                for name, value in record["partition"].items()
+            ),
             "" if record["rows"] is None else record["rows"],
             size(record["bytes"]),
             record["path"],
@@ -62,6 +75,12 @@ def _files_table(records: list[dict[str, Any]]) -> str:
         for record in records
     ]
     numbers = ("rows", "size")
-    columns = [Column(name, is_number=name in numbers) for name in ("kind", "partition", "rows", "size", "path")]
-    total = f"{count(len(records), 'file')}, {size(sum(record['bytes'] for record in records))} in total"
+    columns = [
+        Column(name, is_number=name in numbers)
+        for name in ("kind", "partition", "rows", "size", "path")
+    ]
+    total = (
+        f"{count(len(records), 'file')}, {size(sum(record['bytes'] for record in records))} in"
+        " total"
+    )
     return table(columns, rows, footer=total)

@@ -22,36 +22,65 @@ Told = Callable[[int, int], None]
 
 def _folder(_: click.Context, __: click.Parameter, given: str) -> Path:
     if not given.strip():
-        raise UsageError("--out is empty, which would be the working directory; expected a folder.")
+        raise UsageError(
+            "--out is empty, which would be the working directory; expected a folder."
+        )
     return Path(given)
 
 
 @command("generate")
 @click.argument("_what", metavar="bnpl", type=click.Choice(["bnpl"]))
-@click.option("--out", required=True, callback=_folder, metavar="DIR", help="Folder to write to; made where missing.")
-@click.option("--start", required=True, type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="First day.")
+@click.option(
+    "--out",
+    required=True,
+    callback=_folder,
+    metavar="DIR",
+    help="Folder to write to; made where missing.",
+)
+@click.option(
+    "--start",
+    required=True,
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help="First day.",
+)
 @click.option("--days", default=30, show_default=True, help="Number of days, one file each.")
-@click.option("--rows-per-day", default=1000, show_default=True, help="Rows of a file, on average.")
+@click.option(
+    "--rows-per-day", default=1000, show_default=True, help="Rows of a file, on average."
+)
 @click.option("--seed", default=1, show_default=True, help="Another seed makes other rows.")
 @click.option("--gzip", is_flag=True, help="Write .csv.gz.")
 def generate(
-    state: State, _what: str, out: Path, start: datetime, days: int, rows_per_day: int, seed: int, gzip: bool
+    state: State,
+    _what: str,
+    out: Path,
+    start: datetime,
+    days: int,
+    rows_per_day: int,
+    seed: int,
+    gzip: bool,
 ) -> None:
     """Write files of transactions.
 
-    One CSV file a day, with known trouble in it, and truth.json: what the tables must hold once all are ingested. The
-    same arguments make the same bytes, so that files of the same arguments are overwritten; a folder that holds others
-    is refused.
+    One CSV file a day, with known trouble in it, and truth.json: what the tables must hold once
+    all are ingested. The same arguments make the same bytes, so that files of the same
+    arguments are overwritten; a folder that holds others is refused.
     """
     with _bar(state) as told:
         made = _generate(out, start.date(), days, rows_per_day, seed, gzip, told)
     totals = made.truth.totals
-    click.echo(f"{count(len(made.files), 'file')} with {count(totals['bronze'], 'row')} in {out}/")
-    fates = ", ".join(f"{totals[fate]:,} {fate}" for fate in ("clean", "superseded", "quarantined"))
+    click.echo(
+        f"{count(len(made.files), 'file')} with {count(totals['bronze'], 'row')} in {out}/"
+    )
+    fates = ", ".join(
+        f"{totals[fate]:,} {fate}" for fate in ("clean", "superseded", "quarantined")
+    )
     click.echo(f"{made.truth_file}: {fates}, {count(made.truth.customers, 'customer')}")
 
 
-def _generate(out: Path, start: date, days: int, rows_per_day: int, seed: int, gzip: bool, told: Told) -> "Generated":
+def _generate(
+    out: Path, start: date, days: int, rows_per_day: int, seed: int, gzip: bool, told: Told
+) -> "Generated":
     from lakehouse.sample_data.bnpl.arguments import BadArguments
     from lakehouse.sample_data.bnpl.folder import FolderTaken
     from lakehouse.sample_data.bnpl.generate import generate

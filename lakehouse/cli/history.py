@@ -1,4 +1,6 @@
-"""`lakehouse history`: the snapshots of a table and what made them, or how its columns came to be; without a JVM."""
+"""`lakehouse history`: the snapshots of a table and what made them, or how its columns came to
+be; without a JVM.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -22,14 +24,19 @@ _RUN_DIGITS = 8
 
 @command("history")
 @click.argument("name", metavar="TABLE")
-@click.option("--schema", is_flag=True, help="Show how columns, partitioning and sort order changed.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option(
+    "--schema", is_flag=True, help="Show how columns, partitioning and sort order changed."
+)
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True
+)
 def history(state: State, name: str, schema: bool, form: Format) -> None:
     """List a table's snapshots, oldest first.
 
-    Shown is when readers first saw each (a rollback lists none again), what made it (what the lakehouse did, or nothing
-    where something else wrote), in which run, and its rows. Added and deleted rows are as Iceberg counts them, rows
-    that were carried into another file among them; `lakehouse diff` tells those that changed. Times are in UTC.
+    Shown is when readers first saw each (a rollback lists none again), what made it (what the
+    lakehouse did, or nothing where something else wrote), in which run, and its rows. Added and
+    deleted rows are as Iceberg counts them, rows that were carried into another file among
+    them; `lakehouse diff` tells those that changed. Times are in UTC.
     """
     with state.progress("Reading the table's metadata"):
         there = state.table_there(name)
@@ -46,13 +53,17 @@ def _snapshot_records(state: State, name: str) -> list[dict[str, Any]]:
     refs: dict[int, list[str]] = {}
     for ref, snapshot_id in sorted(found.refs.items()):
         refs.setdefault(snapshot_id, []).append(ref)
-    return [_record(at, one, refs, one.snapshot_id in ancestors) for at, one in _published(found)]
+    return [
+        _record(at, one, refs, one.snapshot_id in ancestors) for at, one in _published(found)
+    ]
 
 
 def _published(found: "History") -> "Iterator[tuple[datetime | None, Snapshot]]":
-    """Yield what main was, and when first; before each the steps that were published with it, which nobody saw alone.
+    """Yield what main was, and when first; before each the steps that were published with it,
+    which nobody saw alone.
 
-    A rollback makes an old snapshot current again, and the log of the table has it twice; here it stands once.
+    A rollback makes an old snapshot current again, and the log of the table has it twice; here
+    it stands once.
     """
     told = {snapshot_id for _, snapshot_id in found.log}
     for at, snapshot_id in _first_times(found.log):
@@ -75,7 +86,9 @@ def _first_times(log: "Sequence[tuple[datetime, int]]") -> "list[tuple[datetime,
     return [(at, snapshot_id) for snapshot_id, at in firsts.items()]
 
 
-def _record(at: datetime | None, one: "Snapshot", refs: Mapping[int, list[str]], is_ancestor: bool) -> dict[str, Any]:
+def _record(
+    at: datetime | None, one: "Snapshot", refs: Mapping[int, list[str]], is_ancestor: bool
+) -> dict[str, Any]:
     count = one.count
     return {
         "made_current_at": at,
@@ -84,7 +97,11 @@ def _record(at: datetime | None, one: "Snapshot", refs: Mapping[int, list[str]],
         "kind": one.stamp.kind if one.stamp else None,
         "run_id": (one.stamp.run_id if one.stamp else None) or None,
         "added_rows": count("added-records"),
-        "deleted_rows": count("deleted-records") + count("added-position-deletes") - count("removed-position-deletes"),
+        "deleted_rows": (
+            count("deleted-records")
+            + count("added-position-deletes")
+            - count("removed-position-deletes")
+        ),
         "rows": one.rows,
         "refs": refs.get(one.snapshot_id, []),
         "is_current_ancestor": is_ancestor,
@@ -111,19 +128,31 @@ def _schema_record(one: "SchemaChange") -> dict[str, Any]:
 
 def _listed(form: Format, records: Sequence[Mapping[str, Any]]) -> str:
     columns = [Column(name) for name in (records[0] if records else ())]
-    return render(form, columns, [[plain_json(value) for value in record.values()] for record in records])
+    return render(
+        form, columns, [[plain_json(value) for value in record.values()] for record in records]
+    )
 
 
 def _table(records: Sequence[Mapping[str, Any]], noun: str) -> str:
-    names = [name for name in (records[0] if records else {"snapshot_id": ""}) if name != "is_current_ancestor"]
-    columns = [Column(name.removesuffix("_id").replace("_", " "), name in _NUMBERS) for name in names]
-    return table(columns, [[_cell(record, name) for name in names] for record in records], noun=noun)
+    names = [
+        name
+        for name in (records[0] if records else {"snapshot_id": ""})
+        if name != "is_current_ancestor"
+    ]
+    columns = [
+        Column(name.removesuffix("_id").replace("_", " "), name in _NUMBERS) for name in names
+    ]
+    return table(
+        columns, [[_cell(record, name) for name in names] for record in records], noun=noun
+    )
 
 
 def _cell(record: Mapping[str, Any], name: str) -> Any:
     value = record[name]
     if name == "refs":
-        return ", ".join([*value, *([] if record["is_current_ancestor"] else ["(rolled back)"])])
+        return ", ".join(
+            [*value, *([] if record["is_current_ancestor"] else ["(rolled back)"])]
+        )
     if value is None:
         return ""
     return value[:_RUN_DIGITS] if name == "run_id" else plain_json(value)

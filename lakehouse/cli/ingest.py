@@ -19,15 +19,18 @@ if TYPE_CHECKING:
 @command("ingest")
 @click.argument("names", metavar="[FEED]...", nargs=-1)
 @click.option(
-    "--path", metavar="PATH", help="Take these files instead: a file, a folder, an s3:// or https:// address."
+    "--path",
+    metavar="PATH",
+    help="Take these files instead: a file, a folder, an s3:// or https:// address.",
 )
 @text_or_json
 def ingest(state: State, names: tuple[str, ...], path: str | None, form: str) -> None:
     """Ingest the files that wait in an inbox.
 
-    Of all feeds where none is named. Every table that follows from them is brought up to date. A file that is not what
-    its feed declares is rejected (exit code 1) and the others go on. A row that a rule refuses is quarantined, and the
-    rest goes on. Files that --path names stay where they are; a copy is archived.
+    Of all feeds where none is named. Every table that follows from them is brought up to date.
+    A file that is not what its feed declares is rejected (exit code 1) and the others go on. A
+    row that a rule refuses is quarantined, and the rest goes on. Files that --path names stay
+    where they are; a copy is archived.
     """
     feeds = [state.feed(name).name for name in names] or list(state.feeds)
     if path is not None and len(feeds) != 1:

@@ -1,4 +1,6 @@
-"""What the lakehouse needs of this machine and what it found, a line for each; no Spark is started for it."""
+"""What the lakehouse needs of this machine and what it found, a line for each; no Spark is
+started for it.
+"""
 
 import os
 import shlex
@@ -30,17 +32,22 @@ PYTHON_VERSIONS = ((3, 11), (3, 14))
 _LATE = timedelta(minutes=5)
 """A last look that is older is none: one is taken every ten seconds."""
 _NAMES = {LOG: "the log", FILE: FILE_NAME}
-_LOOK = "What breaks is told to nobody: LAKEHOUSE_HEARTBEAT_URL says that somebody looks; start `lakehouse dev`."
+_LOOK = (
+    "What breaks is told to nobody: LAKEHOUSE_HEARTBEAT_URL says that somebody looks; start"
+    " `lakehouse dev`."
+)
 _LOOK_AGAIN = (
-    "What breaks is told to nobody: stop `lakehouse dev` where it runs, and start it again; its last words are in "
-    "its terminal and in logs/."
+    "What breaks is told to nobody: stop `lakehouse dev` where it runs, and start it again; its"
+    " last words are in its terminal and in logs/."
 )
 NEEDED_BYTES = 2_000_000_000
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: what was looked at, whether it will do, what was found, and what to do about it."""
+    """One line: what was looked at, whether it will do, what was found, and what to do about
+    it.
+    """
 
     name: str
     ok: bool
@@ -72,12 +79,21 @@ def _look(name: str, look: Callable[[Settings], Finding], settings: Settings) ->
     except LakehouseError as error:
         return Finding(name, ok=False, found=error.args[0], next_step=error.next_step)
     except Exception as error:
-        # What a catalog raises depends on its kind and on the network; the other lines are wanted all the same.
-        return Finding(name, ok=False, found=f"{type(error).__name__}: {error}", next_step=_BY_HAND.get(name, ""))
+        # What a catalog raises depends on its kind and on the network; the other lines are
+        # wanted all the same.
+        return Finding(
+            name,
+            ok=False,
+            found=f"{type(error).__name__}: {error}",
+            next_step=_BY_HAND.get(name, ""),
+        )
 
 
 _BY_HAND = {
-    "catalog": "Check that the catalog can be reached from here, and that it is not open in another program.",
+    "catalog": (
+        "Check that the catalog can be reached from here, and that it is not open in another"
+        " program."
+    ),
 }
 
 
@@ -94,16 +110,24 @@ def _java(settings: Settings) -> Finding:
         return Finding("java", ok=True, found="not needed: Spark runs elsewhere")
     chosen = jvm.find(settings)
     aside = f"; passed over: {' '.join(chosen.passed_over)}" if chosen.passed_over else ""
-    return Finding("java", ok=True, found=f"Java {chosen.version}, from {chosen.source} ({chosen.home}){aside}")
+    return Finding(
+        "java",
+        ok=True,
+        found=f"Java {chosen.version}, from {chosen.source} ({chosen.home}){aside}",
+    )
 
 
 def _jars(settings: Settings) -> Finding:
     if settings.spark_remote:
         return Finding("jars", ok=True, found="not needed: Spark runs elsewhere")
-    problems = [found for jar in jars.JARS if (found := jars.problem(jar, jars.path(settings, jar)))]
+    problems = [
+        found for jar in jars.JARS if (found := jars.problem(jar, jars.path(settings, jar)))
+    ]
     if problems:
         return Finding("jars", ok=False, found=" ".join(problems), next_step=jars.NEXT_STEP)
-    return Finding("jars", ok=True, found=f"{len(jars.JARS)}, as pinned ({jars.jar_dir(settings)})")
+    return Finding(
+        "jars", ok=True, found=f"{len(jars.JARS)}, as pinned ({jars.jar_dir(settings)})"
+    )
 
 
 def _classes(settings: Settings) -> Finding:
@@ -113,7 +137,8 @@ def _classes(settings: Settings) -> Finding:
     problem = archive_problem(settings, chosen)
     if problem:
         found = (
-            f"each start of Spark reads all of them, since there is no archive ({problem}); `lakehouse setup` makes it"
+            f"each start of Spark reads all of them, since there is no archive ({problem});"
+            " `lakehouse setup` makes it"
         )
         return Finding("classes", ok=True, found=found)
     return Finding("classes", ok=True, found=f"archived ({archive_path(settings, chosen)})")
@@ -121,12 +146,18 @@ def _classes(settings: Settings) -> Finding:
 
 def _spark(settings: Settings) -> Finding:
     if not settings.spark_remote:
-        return Finding("spark", ok=True, found=f"in process: {settings.spark_master}, {settings.spark_memory}")
+        return Finding(
+            "spark",
+            ok=True,
+            found=f"in process: {settings.spark_master}, {settings.spark_memory}",
+        )
     place, problem = place_of(settings.spark_remote), problem_of(settings.spark_remote)
     if not problem:
         return Finding("spark", ok=True, found=f"{place} answers")
     step = "Start the Spark Connect server, or unset SPARK_REMOTE to run Spark in process."
-    return Finding("spark", ok=False, found=f"{place} does not answer: {problem}", next_step=step)
+    return Finding(
+        "spark", ok=False, found=f"{place} does not answer: {problem}", next_step=step
+    )
 
 
 def _deployment(settings: Settings) -> Finding:
@@ -134,12 +165,17 @@ def _deployment(settings: Settings) -> Finding:
         return Finding("deployment", ok=True, found="local")
     import boto3
 
-    place = f"aws: s3://{settings.bucket}, {settings.endpoint_url or settings.region or 'no region'}"
+    place = (
+        f"aws: s3://{settings.bucket},"
+        f" {settings.endpoint_url or settings.region or 'no region'}"
+    )
     if not settings.region:
         return Finding("deployment", ok=False, found=place, next_step="Set AWS_REGION.")
     if boto3.Session().get_credentials() is None:
         step = "Set AWS_PROFILE, or run where a role is attached."
-        return Finding("deployment", ok=False, found=f"{place}, no AWS credentials", next_step=step)
+        return Finding(
+            "deployment", ok=False, found=f"{place}, no AWS credentials", next_step=step
+        )
     return Finding("deployment", ok=True, found=place)
 
 
@@ -151,20 +187,28 @@ def _home(settings: Settings) -> Finding:
         return Finding("home", ok=False, found=f"{home} cannot be written", next_step=step)
     if not home.exists():
         return Finding("home", ok=True, found=f"{home}, made by the first run")
-    return _strays(settings) or _open_to_others(home) or Finding("home", ok=True, found=str(home))
+    return (
+        _strays(settings) or _open_to_others(home) or Finding("home", ok=True, found=str(home))
+    )
 
 
 def _open_to_others(home: Path) -> Finding | None:
-    """Find a home that other users can look into: one that was made before homes were closed, or by hand."""
+    """Find a home that other users can look into: one that was made before homes were closed,
+    or by hand.
+    """
     mode = home.stat().st_mode & 0o777
     if not mode & 0o077:
         return None
     step = f"Run `chmod -R go-rwx {shlex.quote(str(home))}`."
-    return Finding("home", ok=False, found=f"{home} is open to other users (mode {mode:o})", next_step=step)
+    return Finding(
+        "home", ok=False, found=f"{home} is open to other users (mode {mode:o})", next_step=step
+    )
 
 
 def _strays(settings: Settings) -> Finding | None:
-    """Find tables that the catalog has in another home's warehouse: metadata holds absolute paths."""
+    """Find tables that the catalog has in another home's warehouse: metadata holds absolute
+    paths.
+    """
     strays = {
         table: file
         for table, file in _metadata_files(settings.home / "catalog.db").items()
@@ -177,8 +221,14 @@ def _strays(settings: Settings) -> Finding | None:
     return Finding(
         "home",
         ok=False,
-        found=f"{settings.home} was moved or copied: {_tables(len(strays))}, such as {table}, stand in {former}",
-        next_step=f"Move it back to {former}, or set LAKEHOUSE_HOME to that: tables hold absolute paths.",
+        found=(
+            f"{settings.home} was moved or copied: {_tables(len(strays))}, such as {table},"
+            f" stand in {former}"
+        ),
+        next_step=(
+            f"Move it back to {former}, or set LAKEHOUSE_HOME to that: tables hold absolute"
+            " paths."
+        ),
     )
 
 
@@ -190,18 +240,29 @@ def _is_of_another_home(settings: Settings, table: str, file: Path) -> bool:
 
 
 def _metadata_files(catalog_file: Path) -> dict[str, Path]:
-    """Read where the embedded catalog has its tables; one that was moved cannot be loaded to ask."""
+    """Read where the embedded catalog has its tables; one that was moved cannot be loaded to
+    ask.
+    """
     if not catalog_file.exists():
         return {}
-    query = "SELECT table_namespace || '.' || table_name, metadata_location FROM iceberg_tables WHERE catalog_name = ?"
+    query = (
+        "SELECT table_namespace || '.' || table_name, metadata_location FROM iceberg_tables"
+        " WHERE catalog_name = ?"
+    )
     try:
-        with closing(sqlite3.connect(f"{catalog_file.as_uri()}?mode=ro", uri=True)) as connection:
+        with closing(
+            sqlite3.connect(f"{catalog_file.as_uri()}?mode=ro", uri=True)
+        ) as connection:
             rows = connection.execute(query, (CATALOG_NAME,)).fetchall()
     except sqlite3.DatabaseError:
         # Without tables yet, or damaged, which the line of the catalog says.
         return {}
     # Iceberg writes `file:/x` as well as `file:///x`.
-    return {table: Path("/" + location.removeprefix("file:").lstrip("/")) for table, location in rows if location}
+    return {
+        table: Path("/" + location.removeprefix("file:").lstrip("/"))
+        for table, location in rows
+        if location
+    }
 
 
 def _catalog(settings: Settings) -> Finding:
@@ -216,12 +277,15 @@ def _catalog(settings: Settings) -> Finding:
 
 
 def _opened(settings: Settings) -> Catalog | None:
-    """Return the catalog; None where there is none and no table. Looking makes no home, and no catalog."""
+    """Return the catalog; None where there is none and no table. Looking makes no home, and no
+    catalog.
+    """
     if settings.deployment == "local" and not (settings.home / "catalog.db").exists():
         require_catalog_file(settings.home / "catalog.db", settings.home / "warehouse")
         return None
     described = Catalog.of(settings)
-    # It asks ten times otherwise, for half a minute, where nothing answers; PyIceberg hands on the number as it stands.
+    # It asks ten times otherwise, for half a minute, where nothing answers; PyIceberg hands on
+    # the number as it stands.
     fewer: dict[str, Any] = {"glue.max-retries": 2}
     return replace(described, pyiceberg={**described.pyiceberg, **fewer})
 
@@ -232,7 +296,9 @@ def _table_files(settings: Settings) -> Finding:
         names = catalog.tables() if catalog else []
     except Exception:
         # The line of the catalog says why.
-        return Finding("tables", ok=False, found="cannot be told as long as the catalog cannot be read")
+        return Finding(
+            "tables", ok=False, found="cannot be told as long as the catalog cannot be read"
+        )
     damaged = {name: found for name in names if catalog and (found := _damage(catalog, name))}
     if not damaged:
         found = f"all files of {_tables(len(names))} are there" if names else "none yet"
@@ -254,7 +320,11 @@ def _damage(catalog: Catalog, table: str) -> str:
 def _disk(settings: Settings) -> Finding:
     free_bytes = shutil.disk_usage(_nearest(settings.home)).free
     ok = free_bytes >= NEEDED_BYTES
-    step = "" if ok else f"Free some: Spark spills to the disk, and {NEEDED_BYTES / 1e9:.0f} GB are little."
+    step = (
+        ""
+        if ok
+        else f"Free some: Spark spills to the disk, and {NEEDED_BYTES / 1e9:.0f} GB are little."
+    )
     return Finding("disk", ok, f"{free_bytes / 1e9:.1f} GB free", step)
 
 
@@ -277,12 +347,22 @@ def _looked(dev: DevNote | None, at: datetime | None, now: datetime) -> str:
     last = f"last look {_ago(now - at)} ago" if at else "nobody looked yet"
     if dev:
         return f"{last}, by `lakehouse dev` at {dev.url}"
-    return f"{last}, and nobody looks now; `lakehouse dev` does" if at else f"{last}; `lakehouse dev` does"
+    return (
+        f"{last}, and nobody looks now; `lakehouse dev` does"
+        if at
+        else f"{last}; `lakehouse dev` does"
+    )
 
 
 def _ago(span: timedelta) -> str:
     seconds = int(span.total_seconds())
-    return f"{seconds} s" if seconds < 120 else f"{seconds // 60} min" if seconds < 7200 else f"{seconds // 3600} h"
+    return (
+        f"{seconds} s"
+        if seconds < 120
+        else f"{seconds // 60} min"
+        if seconds < 7200
+        else f"{seconds // 3600} h"
+    )
 
 
 def _tables(number: int) -> str:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 def mute(state: State, name: str, until: str | None, why: str, by: str, off: bool) -> None:
     """Tell nobody of a table until a moment.
 
-    TABLE may be a pattern, such as 'silver.*'. What breaks meanwhile is recorded, and told at that moment where it is
-    still broken.
+    TABLE may be a pattern, such as 'silver.*'. What breaks meanwhile is recorded, and told at
+    that moment where it is still broken.
     """
     from lakehouse.monitoring.silences import Silence, add_silence
 
@@ -45,9 +45,14 @@ def mute(state: State, name: str, until: str | None, why: str, by: str, off: boo
         click.echo(f"{named} is muted no more.")
     for one in still:
         which = (
-            f"{named} is still muted by {one.table}" if fnmatchcase(named, one.table) else f"{one.table} is still muted"
+            f"{named} is still muted by {one.table}"
+            if fnmatchcase(named, one.table)
+            else f"{one.table} is still muted"
         )
-        click.echo(f"{which}, until {utc_seconds(one.until)}; `lakehouse mute {quote(one.table)} --off` ends that.")
+        click.echo(
+            f"{which}, until {utc_seconds(one.until)}; `lakehouse mute {quote(one.table)}"
+            " --off` ends that."
+        )
 
 
 def _still_muting(state: State, named: str, now: datetime) -> "list[Silence]":
@@ -55,7 +60,9 @@ def _still_muting(state: State, named: str, now: datetime) -> "list[Silence]":
     from lakehouse.monitoring.silences import holding, read_silences
 
     others = holding(read_silences(state.settings), now)
-    return [one for one in others if fnmatchcase(named, one.table) or fnmatchcase(one.table, named)]
+    return [
+        one for one in others if fnmatchcase(named, one.table) or fnmatchcase(one.table, named)
+    ]
 
 
 def _muted_tables(state: State, name: str) -> str:

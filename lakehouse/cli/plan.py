@@ -20,15 +20,17 @@ if TYPE_CHECKING:
 def plan(state: State, names: tuple[str, ...], check: bool, form: str) -> None:
     """Show what the declarations would change.
 
-    In all tables where none is named. A line marked "by lakehouse apply" waits for that; the others happen by
-    themselves at the next write.
+    In all tables where none is named. A line marked "by lakehouse apply" waits for that; the
+    others happen by themselves at the next write.
     """
     from lakehouse.iceberg.evolve.planning import declared_by_earlier_version, plan_now
 
     tables = declared_tables(state, names)
     with state.progress("Reading the tables' metadata"):
         found = [plan_now(state.engine, table) for table in tables]
-        earlier = [table.name for table in tables if declared_by_earlier_version(state.engine, table)]
+        earlier = [
+            table.name for table in tables if declared_by_earlier_version(state.engine, table)
+        ]
     if form == "json":
         print_records(map(plan_record, found))
     else:
@@ -36,8 +38,9 @@ def plan(state: State, names: tuple[str, ...], check: bool, form: str) -> None:
             _print_plan(one)
     if earlier:
         click.echo(
-            f"Not seen: what was changed in a declaration together with the upgrade, since an earlier version computed "
-            f"{', '.join(earlier)}. Where something was, `lakehouse backfill` computes the partitions in full.",
+            "Not seen: what was changed in a declaration together with the upgrade, since an"
+            f" earlier version computed {', '.join(earlier)}. Where something was, `lakehouse"
+            " backfill` computes the partitions in full.",
             err=True,
         )
     pending = [one.table for one in found if not one.is_empty]

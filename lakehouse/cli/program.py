@@ -1,4 +1,6 @@
-"""The commands in one program, and the boundary where errors become one line and an exit code."""
+"""The commands in one program, and the boundary where errors become one line and an exit
+code.
+"""
 
 import logging
 import traceback
@@ -73,16 +75,20 @@ for _command in _COMMANDS:
 
 
 def run(arguments: Sequence[str], program: str = "lakehouse") -> int:
-    """Run one command; return its exit code. An error is one line on standard error, its traceback only on demand.
+    """Run one command; return its exit code. An error is one line on standard error, its
+    traceback only on demand.
 
-    :param program: what the user typed to call this, so that what is printed can be typed again.
+    :param program: what the user typed to call this, so that what is printed can be typed
+        again.
     """
     keep_private()
     state = State()
     # PySpark would log each SQL error, with the whole Java stack, beside our line.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     try:
-        code = lakehouse.main(list(arguments), prog_name=program, standalone_mode=False, obj=state)
+        code = lakehouse.main(
+            list(arguments), prog_name=program, standalone_mode=False, obj=state
+        )
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -104,7 +110,9 @@ def _stopped() -> int:
 
 
 def _was_interrupted(error: BaseException | None) -> bool:
-    """Whether an error came of Ctrl-C: PySpark calls the JVM once more on the way out, which may be cut by then."""
+    """Whether an error came of Ctrl-C: PySpark calls the JVM once more on the way out, which
+    may be cut by then.
+    """
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True

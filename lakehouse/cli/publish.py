@@ -10,7 +10,13 @@ from lakehouse.errors import UsageError
 
 @command("publish")
 @click.argument("name", metavar="TABLE")
-@click.option("--run", "run_id", required=True, metavar="ID", help="The run that was refused, or how its id begins.")
+@click.option(
+    "--run",
+    "run_id",
+    required=True,
+    metavar="ID",
+    help="The run that was refused, or how its id begins.",
+)
 @why_kept_option
 @by_option
 def publish(state: State, name: str, run_id: str, why: str, by: str) -> None:
@@ -21,12 +27,14 @@ def publish(state: State, name: str, run_id: str, why: str, by: str) -> None:
     from lakehouse.ingestion.forced_publish import publish as overrule
 
     if not run_id.strip():
-        raise UsageError("--run is empty; expected the id of the run that was refused, or how it begins.")
+        raise UsageError(
+            "--run is empty; expected the id of the run that was refused, or how it begins."
+        )
 
     table = state.computed_table(name)
     with state.progress(f"Publishing {table.name}"):
         done = overrule(state.settings, state.engine, table, run_id, by=by, why=why)
     click.echo(
-        f"{done.table}: published against its rules as of run {done.run_id[:8]}, {count(done.rows, 'row')} in all. "
-        "The next ingest computes what follows."
+        f"{done.table}: published against its rules as of run {done.run_id[:8]},"
+        f" {count(done.rows, 'row')} in all. The next ingest computes what follows."
     )

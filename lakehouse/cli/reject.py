@@ -1,4 +1,6 @@
-"""`lakehouse reject`: a delivered file's rows out of bronze again, and what was computed from them."""
+"""`lakehouse reject`: a delivered file's rows out of bronze again, and what was computed from
+them.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -20,20 +22,30 @@ if TYPE_CHECKING:
 @command("reject")
 @click.argument("file")
 @click.option("--feed", "feed_name", metavar="FEED", help="The feed that it was delivered to.")
-@click.option("--sha256", metavar="HASH", default="", help="Which delivery of that name: how its hash begins.")
+@click.option(
+    "--sha256",
+    metavar="HASH",
+    default="",
+    help="Which delivery of that name: how its hash begins.",
+)
 @why_kept_option
 @by_option
-def reject(state: State, file: str, feed_name: str | None, sha256: str, why: str, by: str) -> None:
+def reject(
+    state: State, file: str, feed_name: str | None, sha256: str, why: str, by: str
+) -> None:
     """Take a delivered file's rows out of bronze again.
 
-    FILE is its name in the inbox, as `_source_file` has it; where several deliveries had that name they are listed, and
-    --sha256 says which. It is put with the rejected ones. Rows of it that were refused leave the quarantines too, and
-    with the next ingest those that were merged of it alone; where another delivery gives them, its values come back.
+    FILE is its name in the inbox, as `_source_file` has it; where several deliveries had that
+    name they are listed, and --sha256 says which. It is put with the rejected ones. Rows of it
+    that were refused leave the quarantines too, and with the next ingest those that were merged
+    of it alone; where another delivery gives them, its values come back.
     """
     from lakehouse.ingestion.withdraw_delivery import SeveralDeliveries
 
     if feed_name is None and len(state.feeds) != 1:
-        raise UsageError(f"Which feed? Expected --feed with one of {', '.join(sorted(state.feeds))}.")
+        raise UsageError(
+            f"Which feed? Expected --feed with one of {', '.join(sorted(state.feeds))}."
+        )
     feed = state.feed(next(iter(state.feeds)) if feed_name is None else feed_name)
     try:
         _reject(state, feed, file, sha256, why=why, by=by)
@@ -51,15 +63,17 @@ def _reject(state: State, feed: "Feed", file: str, sha256: str, *, why: str, by:
     found = (state.declared[name].quarantine for name in following if name in state.declared)
     quarantines = [table.name for table in found if table]
     with state.progress(f"Rejecting {shown(file)}"):
-        done = take_out(state.settings, state.engine, feed, quarantines, file, by=by, why=why, sha256=sha256)
+        done = take_out(
+            state.settings, state.engine, feed, quarantines, file, by=by, why=why, sha256=sha256
+        )
     for name in quarantines:
         if done.rows[name]:
             click.echo(f"{name}: {count(done.rows[name], 'row')} of {shown(file)} taken out.")
-    click.echo(
-        f"{feed.table}: {count(done.rows[feed.table], 'row')} of {shown(file)} taken out. "
-        f"{f'The file is kept as {shown(done.key)}' if done.key else 'The file itself was not found in the archive'}. "
-        "The next ingest computes what follows."
-    )
+    where = "The file itself was not found in the archive."
+    if done.key:
+        where = f"The file is kept as {shown(done.key)}."
+    taken_out = f"{count(done.rows[feed.table], 'row')} of {shown(file)} taken out."
+    click.echo(f"{feed.table}: {taken_out} {where} The next ingest computes what follows.")
 
 
 def _listed(deliveries: "Sequence[Came]") -> str:

@@ -15,7 +15,8 @@ DAYS = 14
 
 
 def put_samples(settings: Settings, feed: Feed) -> list[str]:
-    """Put the feed's sample files into its inbox, one after the other by name, and return their keys.
+    """Put the feed's sample files into its inbox, one after the other by name, and return their
+    keys.
 
     A file of that name that already waits is left as it is.
     """
@@ -24,7 +25,9 @@ def put_samples(settings: Settings, feed: Feed) -> list[str]:
 
 
 def put_generated(settings: Settings, feed: Feed) -> list[str]:
-    """Generate two weeks of transactions, the same ones each time, and put a file for each day into the inbox."""
+    """Generate two weeks of transactions, the same ones each time, and put a file for each day
+    into the inbox.
+    """
     from lakehouse.sample_data.bnpl.generate import generate
 
     with tempfile.TemporaryDirectory(prefix="bnpl-") as folder:
@@ -32,7 +35,10 @@ def put_generated(settings: Settings, feed: Feed) -> list[str]:
         return _put(settings, feed, made.files)
 
 
-PUT: dict[str, Callable[[Settings, Feed], list[str]]] = {"fruits": put_samples, "bnpl": put_generated}
+PUT: dict[str, Callable[[Settings, Feed], list[str]]] = {
+    "fruits": put_samples,
+    "bnpl": put_generated,
+}
 """What the demo delivers, by feed."""
 
 

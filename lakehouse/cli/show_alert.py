@@ -11,7 +11,9 @@ from lakehouse.cli.output.cell_values import plain_json
 if TYPE_CHECKING:
     from lakehouse.orchestration.alert_message import Alert
 
-_FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+_FORMAT = click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
 
 
 @command("show")
@@ -31,7 +33,10 @@ def show(state: State, alert_id: str, form: str) -> None:
         click.echo(json.dumps(record_of(alert, is_open=is_open), ensure_ascii=False, indent=1))
         return
     click.echo(alert.title)
-    click.echo(f"{alert.at:%Y-%m-%d %H:%M:%SZ}, {alert.severity}, {alert.saying}; {_now(alert, is_open=is_open)}")
+    click.echo(
+        f"{alert.at:%Y-%m-%d %H:%M:%SZ}, {alert.severity}, {alert.saying};"
+        f" {_now(alert, is_open=is_open)}"
+    )
     click.echo(alert.text)
     if alert.muted:
         click.echo(f"Muted {alert.muted}")

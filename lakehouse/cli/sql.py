@@ -12,7 +12,12 @@ from lakehouse.cli.output.cell_values import column, json_value
 from lakehouse.cli.output.printing import FORMATS, Format, json_list, render
 from lakehouse.cli.sql_text.clear_values import Shown
 from lakehouse.cli.sql_text.effects import effect, watch
-from lakehouse.cli.sql_text.procedures import called_tables, carry_after, carry_before, check_calls
+from lakehouse.cli.sql_text.procedures import (
+    called_tables,
+    carry_after,
+    carry_before,
+    check_calls,
+)
 from lakehouse.cli.sql_text.statements import split
 from lakehouse.cli.write_permission import written
 from lakehouse.errors import LakehouseError, UsageError
@@ -25,18 +30,24 @@ if TYPE_CHECKING:
 
 @command("sql")
 @click.argument("statements")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True
+)
 @click.option("--write", is_flag=True, help="Let statements change declared tables.")
 def sql(state: State, statements: str, form: Format, write: bool) -> None:
     """Run Spark SQL on the tables.
 
-    Such as lakehouse sql "SELECT * FROM silver.fruits". Several statements are separated by semicolons; `-` reads them
-    from standard input; in JSON, those of several that have rows are one array of arrays. Times are in UTC.
-    Spark's ${…} is not replaced: what a statement does is told by its text.
+    Such as lakehouse sql "SELECT * FROM silver.fruits". Several statements are separated by
+    semicolons; `-` reads them from standard input; in JSON, those of several that have rows are
+    one array of arrays. Times are in UTC. Spark's ${…} is not replaced: what a statement does
+    is told by its text.
     """
     parts = split(_from_stdin() if statements == "-" else statements)
     if not parts:
-        raise UsageError("There is no statement to run.", next_step='Say for example lakehouse sql "SHOW NAMESPACES".')
+        raise UsageError(
+            "There is no statement to run.",
+            next_step='Say for example lakehouse sql "SHOW NAMESPACES".',
+        )
     check_calls(parts)
     leave = written(state, parts)
     if not write:
@@ -62,12 +73,16 @@ def _from_stdin() -> str:
     try:
         return sys.stdin.read()
     except UnicodeDecodeError as error:
-        raise UsageError(f"Standard input is not {error.encoding}; expected statements in it.") from error
+        raise UsageError(
+            f"Standard input is not {error.encoding}; expected statements in it."
+        ) from error
 
 
 @contextmanager
 def _printing(form: Format, statements: int) -> Iterator[Callable[[str, bool], None]]:
-    """Print each result as it comes; those of several statements in JSON as one array, also where one fails."""
+    """Print each result as it comes; those of several statements in JSON as one array, also
+    where one fails.
+    """
     is_array = form == "json" and statements > 1
     results: list[str] = []
 
@@ -89,7 +104,9 @@ def _printing(form: Format, statements: int) -> Iterator[Callable[[str, bool], N
 
 @contextmanager
 def _locked(state: State, tables: Sequence[str]) -> Iterator[None]:
-    """Hold the locks of the declared tables, in one order for all, so that nobody waits in a circle."""
+    """Hold the locks of the declared tables, in one order for all, so that nobody waits in a
+    circle.
+    """
     from lakehouse.iceberg.commit.lock import table_lock
 
     with ExitStack() as stack:
@@ -99,7 +116,9 @@ def _locked(state: State, tables: Sequence[str]) -> Iterator[None]:
         yield
 
 
-def _run(state: State, statement: str, locked: Sequence[str], form: Format, shown: Shown) -> tuple[str, bool]:
+def _run(
+    state: State, statement: str, locked: Sequence[str], form: Format, shown: Shown
+) -> tuple[str, bool]:
     """Run one statement; return what to print, and whether that is rows.
 
     :param locked: the declared tables that may be written to.
@@ -119,13 +138,18 @@ def _run(state: State, statement: str, locked: Sequence[str], form: Format, show
 
 def _rendered(frame: "DataFrame", form: Format) -> str:
     fields = frame.schema.fields
-    rows = [[json_value(row[at], field.dataType) for at, field in enumerate(fields)] for row in frame.collect()]
+    rows = [
+        [json_value(row[at], field.dataType) for at, field in enumerate(fields)]
+        for row in frame.collect()
+    ]
     return render(form, [column(field.name, field.dataType) for field in fields], rows)
 
 
 @contextmanager
 def _explained(state: State, number: int, total: int) -> Iterator[None]:
-    """Turn an error of Spark into one line, with the number of the statement where there are several."""
+    """Turn an error of Spark into one line, with the number of the statement where there are
+    several.
+    """
     try:
         yield
     except LakehouseError:
@@ -139,7 +163,9 @@ def _explained(state: State, number: int, total: int) -> Iterator[None]:
 
 
 def _no_table(state: State, missing: MissingTable, which: str) -> LakehouseError:
-    """Return the error for a table that is not there, with the near name: that of every other command."""
+    """Return the error for a table that is not there, with the near name: that of every other
+    command.
+    """
     name = plain_name(missing.name)
     if name in state.known_tables() and not state.engine.catalog.has(name):
         return not_there_yet(f"{which}{name}{missing.place}")

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def status(state: State, form: str) -> None:
     """List the tables, and how they are.
 
-    Shown are rows, snapshots, files and their size as of now, the last write and its kind (what the lakehouse did, or
-    Iceberg's word where something else wrote), the last result of the checks, and what is declared but not yet made.
-    Times are in UTC.
+    Shown are rows, snapshots, files and their size as of now, the last write and its kind (what
+    the lakehouse did, or Iceberg's word where something else wrote), the last result of the
+    checks, and what is declared but not yet made. Times are in UTC.
     """
     from lakehouse.cli.table_status import table_statuses
 
@@ -35,8 +35,15 @@ def status(state: State, form: str) -> None:
         click.echo(_status_table(found))
         broken = sum(len(titles) for titles in open_now.values())
         if broken:
-            click.echo(f"{count(broken, 'thing')} broken now; `lakehouse alerts --open` lists what was told of it.")
-    conclude((), [one.damage for one in found if one.damage], success=not any(one.damage for one in found))
+            click.echo(
+                f"{count(broken, 'thing')} broken now; `lakehouse alerts --open` lists what was"
+                " told of it."
+            )
+    conclude(
+        (),
+        [one.damage for one in found if one.damage],
+        success=not any(one.damage for one in found),
+    )
 
 
 def _checks(state: State) -> "Mapping[str, Checks]":
@@ -48,11 +55,15 @@ def _checks(state: State) -> "Mapping[str, Checks]":
     if not state.settings.dagster_home.exists():
         return {}
     with open_instance(state.settings) as instance:
-        return last_checks(instance, defs.resolve_asset_graph().asset_check_keys, state.declared)
+        return last_checks(
+            instance, defs.resolve_asset_graph().asset_check_keys, state.declared
+        )
 
 
 def _open_alerts(state: State) -> "dict[str, list[str]]":
-    """Return what is broken now by table, as `lakehouse alerts` has it; under no name what is of no table."""
+    """Return what is broken now by table, as `lakehouse alerts` has it; under no name what is
+    of no table.
+    """
     from lakehouse.monitoring.alert_state import read_state
 
     found: dict[str, list[str]] = {}
@@ -86,7 +97,11 @@ def _status_table(found: "list[TableStatus]") -> str:
     numbers = ("rows", "snapshots", "files")
     names = ("table", "declared", *numbers, "size", "last write", "kind", "checks", "pending")
     rows = [_status_row(one) for one in found]
-    return table([Column(name, is_number=name in (*numbers, "size")) for name in names], rows, noun="table")
+    return table(
+        [Column(name, is_number=name in (*numbers, "size")) for name in names],
+        rows,
+        noun="table",
+    )
 
 
 def _status_row(one: "TableStatus") -> list[Any]:
@@ -95,7 +110,11 @@ def _status_row(one: "TableStatus") -> list[Any]:
     return [
         one.table,
         "yes" if one.declared else "no",
-        *([one.rows, one.snapshots, one.files, size(one.size_bytes)] if is_read else ["", "", "", ""]),
+        *(
+            [one.rows, one.snapshots, one.files, size(one.size_bytes)]
+            if is_read
+            else ["", "", "", ""]
+        ),
         one.written_at.strftime("%Y-%m-%d %H:%M:%SZ") if one.written_at else never,
         one.kind or "",
         _how_it_is(one),

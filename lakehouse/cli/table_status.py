@@ -1,4 +1,6 @@
-"""What `lakehouse status` knows of each table, from metadata and from Dagster's storage: no JVM, no scan of data."""
+"""What `lakehouse status` knows of each table, from metadata and from Dagster's storage: no
+JVM, no scan of data.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,8 +28,8 @@ _NAMED = 2
 class Checks:
     """The last results of a table's checks.
 
-    One that only said that rows of a run were quarantined holds of what readers see, and counts as passed: how many
-    rows stand in the quarantine is said by the quarantine itself.
+    One that only said that rows of a run were quarantined holds of what readers see, and counts
+    as passed: how many rows stand in the quarantine is said by the quarantine itself.
     """
 
     passed: int = 0
@@ -47,7 +49,9 @@ def _named(checks: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class TableStatus:
-    """What is known of one table; a declared one that no run has made yet has only its name and its plan."""
+    """What is known of one table; a declared one that no run has made yet has only its name and
+    its plan.
+    """
 
     table: str
     declared: bool
@@ -58,7 +62,9 @@ class TableStatus:
     size_bytes: int = 0
     written_at: datetime | None = None
     kind: str | None = None
-    """What the last commit was: the kind of its stamp, or Iceberg's operation where the lakehouse did not make it."""
+    """What the last commit was: the kind of its stamp, or Iceberg's operation where the
+    lakehouse did not make it.
+    """
     checks: Checks = Checks()
     pending: Sequence[str] = ()
     """What its declaration has and the table has not."""
@@ -80,14 +86,18 @@ def table_statuses(
 
 
 def last_checks(
-    instance: "DagsterInstance", keys: "Iterable[AssetCheckKey]", declared: "Mapping[str, IcebergTable]"
+    instance: "DagsterInstance",
+    keys: "Iterable[AssetCheckKey]",
+    declared: "Mapping[str, IcebergTable]",
 ) -> dict[str, Checks]:
     """Return the last results of some checks by table, as Dagster remembers them."""
     from lakehouse.orchestration.asset_checks import is_of_quarantine
     from lakehouse.orchestration.asset_keys import table_name
 
     found: dict[str, Checks] = {}
-    for key, record in instance.event_log_storage.get_asset_check_summary_records(list(keys)).items():
+    for key, record in instance.event_log_storage.get_asset_check_summary_records(
+        list(keys)
+    ).items():
         last = record.last_completed_check_execution_record
         if last is not None:
             name, evaluation = table_name(key.asset_key), last.evaluation
@@ -107,19 +117,30 @@ def _and(so_far: Checks, name: str, evaluation: "AssetCheckEvaluation | None") -
     return replace(so_far, failed=(*so_far.failed, name))
 
 
-def _status(catalog: "Catalog", name: str, table: "IcebergTable | None", exists: bool, checks: Checks) -> TableStatus:
+def _status(
+    catalog: "Catalog", name: str, table: "IcebergTable | None", exists: bool, checks: Checks
+) -> TableStatus:
     if not exists:
-        return TableStatus(name, declared=True, exists=False, pending=_pending(plan(table, None) if table else None))
+        return TableStatus(
+            name,
+            declared=True,
+            exists=False,
+            pending=_pending(plan(table, None) if table else None),
+        )
     try:
         known = _known(name, table, catalog.load(name), checks)
     except TableDamaged as error:
         # The others are wanted all the same.
         is_declared, damage = table is not None, str(error)
-        return TableStatus(name, is_declared, exists=True, kind="damaged", checks=checks, damage=damage)
+        return TableStatus(
+            name, is_declared, exists=True, kind="damaged", checks=checks, damage=damage
+        )
     return replace(known, quarantined=_quarantined(catalog, table))
 
 
-def _known(name: str, table: "IcebergTable | None", loaded: "Table", checks: Checks) -> TableStatus:
+def _known(
+    name: str, table: "IcebergTable | None", loaded: "Table", checks: Checks
+) -> TableStatus:
     history = history_of(name, loaded)
     main = history.main
     return TableStatus(
@@ -160,4 +181,7 @@ def _kind(snapshot: Snapshot) -> str:
 def _pending(found: Plan | None) -> Sequence[str]:
     if found is None:
         return ()
-    return (*(step.describe() for step in found.steps), *(f"refused: {refusal}" for refusal in found.refusals))
+    return (
+        *(step.describe() for step in found.steps),
+        *(f"refused: {refusal}" for refusal in found.refusals),
+    )

@@ -25,25 +25,46 @@ def test_sinks(state: State) -> None:
 
     routes, alert = read_routes(state.settings), _test_alert(state)
     failed = []
-    for sink in open_sinks(state.settings, routes.urls, logging.getLogger("lakehouse.alerts")).values():
+    for sink in open_sinks(
+        state.settings, routes.urls, logging.getLogger("lakehouse.alerts")
+    ).values():
         try:
             with state.progress(f"Sending to {sink.name}"):
                 sink.send(alert)
         except Exception as error:
             # Whatever a service raises, the others are to be tried too.
             failed.append(sink.name)
-            click.echo(f"FAIL  {sink.name}  {error if isinstance(error, LakehouseError) else type(error).__name__}")
+            click.echo(
+                f"FAIL  {sink.name} "
+                f" {error if isinstance(error, LakehouseError) else type(error).__name__}"
+            )
         else:
             click.echo(f"ok    {sink.name}  took alert {alert.alert_id}")
     if not routes.urls:
-        click.echo("Nobody else is told: set LAKEHOUSE_ALERT_URLS, or write routes into alerts.toml in the home.")
+        click.echo(
+            "Nobody else is told: set LAKEHOUSE_ALERT_URLS, or write routes into alerts.toml in"
+            " the home."
+        )
     if failed:
-        raise LakehouseError(f"{count(len(failed), 'sink')} did not take the message: {', '.join(failed)}.")
+        raise LakehouseError(
+            f"{count(len(failed), 'sink')} did not take the message: {', '.join(failed)}."
+        )
 
 
 def _test_alert(state: State) -> "Alert":
     from lakehouse.orchestration.alert_message import Alert, alert_id
 
     now = datetime.now(UTC)
-    lines = ("Somebody tried whether alerts arrive. Nothing broke.", f"Home: {state.settings.home}")
-    return Alert(alert_id("test", now), "test", "test", "warn", now, "Test of the lakehouse's alerts", lines)
+    lines = (
+        "Somebody tried whether alerts arrive. Nothing broke.",
+        f"Home: {state.settings.home}",
+    )
+    return Alert(
+        alert_id("test", now),
+        "test",
+        "test",
+        "warn",
+        now,
+        "Test of the lakehouse's alerts",
+        lines,
+    )

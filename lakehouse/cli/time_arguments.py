@@ -1,4 +1,6 @@
-"""A moment to come as a person says it: as a date and time with its offset, or how long from now."""
+"""A moment to come as a person says it: as a date and time with its offset, or how long from
+now.
+"""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -27,7 +29,9 @@ def coming_moment(option: str, text: str, now: datetime) -> datetime:
 def _after(text: str, now: datetime) -> datetime | None:
     parts = re.findall(r"(\d+)([mhdw])", text)
     try:
-        return now + sum((timedelta(**{_UNITS[unit]: int(number)}) for number, unit in parts), timedelta())
+        return now + sum(
+            (timedelta(**{_UNITS[unit]: int(number)}) for number, unit in parts), timedelta()
+        )
     except OverflowError:
         return None
 
@@ -38,7 +42,10 @@ def _at(option: str, text: str) -> datetime | None:
     except ValueError:
         raise UsageError(f"{option} is {text!r}; {_EXPECTED}.") from None
     if found.tzinfo is None:
-        raise UsageError(f"{option} is {text!r}, without its offset from UTC; {_EXPECTED}, or with a Z at the end.")
+        raise UsageError(
+            f"{option} is {text!r}, without its offset from UTC; {_EXPECTED}, or with a Z at"
+            " the end."
+        )
     try:
         return found.astimezone(UTC)
     except OverflowError:

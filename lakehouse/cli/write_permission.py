@@ -1,4 +1,6 @@
-"""What `lakehouse sql` needs leave for: a write to a table that the lakehouse computes from a declaration."""
+"""What `lakehouse sql` needs leave for: a write to a table that the lakehouse computes from a
+declaration.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +14,8 @@ from lakehouse.errors import UsageError
 
 @dataclass(frozen=True)
 class Written:
-    """The declared tables that some statements write to: all of them where a text does not tell.
+    """The declared tables that some statements write to: all of them where a text does not
+    tell.
 
     `unclear` are the numbers of the statements of which it does not.
     """
@@ -24,18 +27,24 @@ class Written:
     def need_leave(self) -> None:
         """Refuse to write without leave.
 
-        :raises UsageError: names the tables, or the statement of which the text does not tell any.
+        :raises UsageError: names the tables, or the statement of which the text does not tell
+            any.
         """
         if self.tables:
             raise UsageError(
                 self._why(),
-                next_step="Add --write to do it all the same; the next run may recompute those rows.",
+                next_step=(
+                    "Add --write to do it all the same; the next run may recompute those rows."
+                ),
             )
 
     def recomputed(self) -> list[str]:
         """Say that what was written to declared tables may not stay."""
         if self.unclear:
-            return ["Declared tables that this wrote to are computed: the next run may recompute those rows."]
+            return [
+                "Declared tables that this wrote to are computed: the next run may recompute"
+                " those rows."
+            ]
         told = "is computed from its declaration: the next run may recompute these rows."
         return [f"{table} {told}" for table in self.tables]
 
@@ -45,7 +54,10 @@ class Written:
             return f"This writes to {names}, which the lakehouse computes from a declaration."
         which = f"statement {self.unclear[0]} of {self.statements}"
         which = which if self.statements > 1 else "this statement"
-        return f"What {which} writes to cannot be told from its text, so that it may be any declared table."
+        return (
+            f"What {which} writes to cannot be told from its text, so that it may be any"
+            " declared table."
+        )
 
 
 def written(state: State, statements: Sequence[str]) -> Written:
@@ -54,7 +66,9 @@ def written(state: State, statements: Sequence[str]) -> Written:
     if unclear:
         return Written(sorted(state.declared), unclear, len(statements))
     writing = [statement for statement in statements if targets(statement)]
-    found = {name for statement in writing for name in declared_targets(statement, state.declared)}
+    found = {
+        name for statement in writing for name in declared_targets(statement, state.declared)
+    }
     return Written(sorted(found), (), len(statements))
 
 

@@ -1,4 +1,6 @@
-"""Out of the inbox: a file goes where its content says, once, and only as what it was when it was read."""
+"""Out of the inbox: a file goes where its content says, once, and only as what it was when it
+was read.
+"""
 
 import hashlib
 from collections.abc import Callable
@@ -18,12 +20,15 @@ _ALL_DIGITS = 64
 
 
 def finish(delivery: Delivery, store: ObjectStore) -> Archived:
-    """Archive the files of a delivery that bronze has, or delete or leave them, as the feed declares.
+    """Archive the files of a delivery that bronze has, or delete or leave them, as the feed
+    declares.
 
-    It can be killed anywhere and done again: the next ingest finds the rest in the inbox, bronze leaves out what it
-    has, and they are archived then. What was overwritten since it was read stays in the inbox.
+    It can be killed anywhere and done again: the next ingest finds the rest in the inbox,
+    bronze leaves out what it has, and they are archived then. What was overwritten since it was
+    read stays in the inbox.
 
-    :raises LakehouseError: a name in the archive has another content; the other files are archived all the same.
+    :raises LakehouseError: a name in the archive has another content; the other files are
+        archived all the same.
     """
     feed, began_at = delivery.ingest.feed, delivery.ingest.began_at
     if feed.after == "leave":
@@ -45,7 +50,9 @@ def finish(delivery: Delivery, store: ObjectStore) -> Archived:
     return Archived(tuple(keys), tuple(left))
 
 
-def _archive(store: ObjectStore, feed: Feed, file: StagedFile, began_at: datetime) -> str | None:
+def _archive(
+    store: ObjectStore, feed: Feed, file: StagedFile, began_at: datetime
+) -> str | None:
     def key(digits: int) -> str:
         return archive_key(feed, file.source_file, file.sha256, began_at, digits)
 
@@ -59,7 +66,8 @@ def put_away(
     key: Callable[[int], str],
     before: Callable[[str], None] = lambda _: None,
 ) -> str | None:
-    """Move a file to the key that its content gives it; where the same content is there already, only remove it.
+    """Move a file to the key that its content gives it; where the same content is there
+    already, only remove it.
 
     :param key: gives the key with a number of digits of the hash in it.
     :param before: called with the key ahead of the move.
@@ -73,7 +81,8 @@ def put_away(
             done = store.move(seen, target) if is_free else store.remove(seen)
             return target if done else None
     raise LakehouseError(
-        f"{shown(store.uri(target))} does not hold the content that its name says (SHA-256 {sha256}).",
+        f"{shown(store.uri(target))} does not hold the content that its name says (SHA-256"
+        f" {sha256}).",
         next_step="Somebody changed it: move it away, and run this again.",
     )
 

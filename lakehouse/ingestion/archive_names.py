@@ -1,4 +1,6 @@
-"""Where files go after the inbox, under names that never collide: part of the content's hash is in each."""
+"""Where files go after the inbox, under names that never collide: part of the content's hash is
+in each.
+"""
 
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -8,13 +10,18 @@ from lakehouse.tables.escaping import quoted
 from lakehouse.tables.feed import Feed
 
 HASH_DIGITS = 12
-# With 64 digits of hash, `.reason.json` and what a copy is called while it is made, a name stays within 255 bytes.
+# With 64 digits of hash, `.reason.json` and what a copy is called while it is made, a name
+# stays within 255 bytes.
 _LONGEST_STEM_BYTES = 140
 _LONGEST_SUFFIX_BYTES = 20
 
 
-def archive_key(feed: Feed, source_file: str, sha256: str, ingested_at: datetime, digits: int = HASH_DIGITS) -> str:
-    """Return `archive/<feed>/<date>/<name>` for a file that bronze has; the date is the ingest's in the feed's zone."""
+def archive_key(
+    feed: Feed, source_file: str, sha256: str, ingested_at: datetime, digits: int = HASH_DIGITS
+) -> str:
+    """Return `archive/<feed>/<date>/<name>` for a file that bronze has; the date is the
+    ingest's in the feed's zone.
+    """
     day = ingested_at.astimezone(feed.zone).date().isoformat()
     return f"{feed.archive}{day}/{hashed_name(feed, source_file, sha256, digits)}"
 
@@ -25,17 +32,29 @@ def rejected_key(feed: Feed, source_file: str, sha256: str, digits: int = HASH_D
 
 
 def hashed_name(feed: Feed, source_file: str, sha256: str, digits: int = HASH_DIGITS) -> str:
-    """Return `fruit.1a2b3c4d5e6f.csv` for `fruit.csv`, sub-folders kept; a name too long for a file system is cut."""
+    """Return `fruit.1a2b3c4d5e6f.csv` for `fruit.csv`, sub-folders kept; a name too long for a
+    file system is cut.
+    """
     path = PurePosixPath(source_file)
     end = file_format(feed, source_file)
     cut = len(path.name) - (len(end) + 1 if end else len(path.suffix))
-    stem = path.name[:cut].encode("utf-8", "replace")[:_LONGEST_STEM_BYTES].decode("utf-8", "ignore")
-    suffix = path.name[cut:].encode("utf-8", "replace")[:_LONGEST_SUFFIX_BYTES].decode("utf-8", "ignore")
+    stem = (
+        path.name[:cut]
+        .encode("utf-8", "replace")[:_LONGEST_STEM_BYTES]
+        .decode("utf-8", "ignore")
+    )
+    suffix = (
+        path.name[cut:]
+        .encode("utf-8", "replace")[:_LONGEST_SUFFIX_BYTES]
+        .decode("utf-8", "ignore")
+    )
     return str(path.with_name(f"{stem}.{sha256[:digits]}{suffix}"))
 
 
 def file_format(feed: Feed, source_file: str) -> str | None:
-    """Return the feed's format that a file's name ends in, case ignored; None for another kind of file."""
+    """Return the feed's format that a file's name ends in, case ignored; None for another kind
+    of file.
+    """
     return next((end for end in feed.formats if source_file.lower().endswith(f".{end}")), None)
 
 
@@ -56,7 +75,10 @@ def evaluate_name(feed: Feed, source_file: str) -> None:
         ending = PurePosixPath(source_file).suffix
         found = quoted(ending) if ending else "no ending"
         raise FileRejected(
-            "another kind of file", found=found, expected=expected, next_step="Deliver it in one of these formats."
+            "another kind of file",
+            found=found,
+            expected=expected,
+            next_step="Deliver it in one of these formats.",
         )
 
 

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def frame(spark: "SparkSession", delivery: Delivery, *, added: Sequence[str] = ()) -> "DataFrame":
-    """Return the staged rows: the feed's columns, those that were added, and where each row came from.
+def frame(
+    spark: "SparkSession", delivery: Delivery, *, added: Sequence[str] = ()
+) -> "DataFrame":
+    """Return the staged rows: the feed's columns, those that were added, and where each row
+    came from.
 
     It reads files that are gone when the ingest ends. Spark must see the home's folder.
 
@@ -34,15 +37,24 @@ def landing_table(
 ) -> tuple[IcebergTable, tuple[str, ...]]:
     """Return a feed's bronze table with the columns that its files added, and their names.
 
-    They are those `arriving`, and those that files added earlier.
-    What was added earlier is what the catalog's table has and the declaration does not name. Only a feed with
+    They are those `arriving`, and those that files added earlier. What was added earlier is
+    what the catalog's table has and the declaration does not name. Only a feed with
     `on_new_column="add"` has any.
     """
     if feed.on_new_column != "add":
         return table, ()
-    named = {*table.column_names, *table.dropped, *(old for column in table.columns for old in column.formerly)}
+    named = {
+        *table.column_names,
+        *table.dropped,
+        *(old for column in table.columns for old in column.formerly),
+    }
     fields = catalog.load(table.name).schema().fields if catalog.has(table.name) else ()
     earlier = (field.name for field in fields if field.name not in named)
     added = tuple(dict.fromkeys((*earlier, *arriving)))
     doc = "Delivered in a file, and not declared by the feed."
-    return replace(table, columns=(*table.columns, *(Column(name, "string", doc) for name in added))), added
+    return (
+        replace(
+            table, columns=(*table.columns, *(Column(name, "string", doc) for name in added))
+        ),
+        added,
+    )

@@ -1,4 +1,6 @@
-"""The inbox's waiting files, taken in order: each is staged to be landed, or rejected with its reason."""
+"""The inbox's waiting files, taken in order: each is staged to be landed, or rejected with its
+reason.
+"""
 
 import json
 import time
@@ -22,12 +24,15 @@ from lakehouse.tables.feed import Feed
 
 T = TypeVar("T")
 _AT_ONCE = 4
-"""Files that are read at once: one thread seldom fills a core with a file of a few megabytes."""
+"""Files that are read at once: one thread seldom fills a core with a file of a few
+megabytes.
+"""
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """What an inbox holds: the complete files by (modified time, key), and the keys of those still being written.
+    """What an inbox holds: the complete files by (modified time, key), and the keys of those
+    still being written.
 
     `passed_over` are links, pipes and the like, which nobody takes.
     `missing` is the inbox's folder where there is none.
@@ -45,9 +50,15 @@ class Waiting:
 
 
 def waiting(feed: Feed, store: ObjectStore) -> Waiting:
-    """Look into a feed's inbox; where a file was modified just now, look again once all are `settle_seconds` old."""
+    """Look into a feed's inbox; where a file was modified just now, look again once all are
+    `settle_seconds` old.
+    """
     found = _files(feed, store)
-    return replace(found, passed_over=tuple(store.passed_over(feed.inbox)), missing=store.missing(feed.inbox))
+    return replace(
+        found,
+        passed_over=tuple(store.passed_over(feed.inbox)),
+        missing=store.missing(feed.inbox),
+    )
 
 
 def _files(feed: Feed, store: ObjectStore) -> Waiting:
@@ -68,14 +79,18 @@ def plan_waiting(seen: list[StoredObject], later: list[StoredObject]) -> Waiting
     )
 
 
-def take(store: ObjectStore, ingest: Ingest, *, progress: Callable[[int], None] = lambda _: None) -> Delivery:
-    """Take what waits in the inbox of the ingest's feed: stage each file, or move it to the rejected ones.
+def take(
+    store: ObjectStore, ingest: Ingest, *, progress: Callable[[int], None] = lambda _: None
+) -> Delivery:
+    """Take what waits in the inbox of the ingest's feed: stage each file, or move it to the
+    rejected ones.
 
-    A rejected file does not stop those behind it. An error of the system does (a full disk, an unreadable folder):
-    the files stay in the inbox, and the next ingest begins with the same.
+    A rejected file does not stop those behind it. An error of the system does (a full disk, an
+    unreadable folder): the files stay in the inbox, and the next ingest begins with the same.
 
-    All files that are judged at once take less than 1.5 GB together, whatever is in them: each has a few blocks of
-    4 MB between its bytes and its rows, and no more columns than its feed and a thousand.
+    All files that are judged at once take less than 1.5 GB together, whatever is in them: each
+    has a few blocks of 4 MB between its bytes and its rows, and no more columns than its feed
+    and a thousand.
 
     :param progress: told the number of bytes read, again and again, by any of some threads.
     """
@@ -83,7 +98,10 @@ def take(store: ObjectStore, ingest: Ingest, *, progress: Callable[[int], None] 
     found = waiting(feed, store)
     batch = found.files[: feed.max_files_per_run]
     evaluated = _evaluated(store, ingest, batch, progress)
-    taken = [_taken(store, feed, item, verdict) for item, verdict in zip(batch, evaluated, strict=True)]
+    taken = [
+        _taken(store, feed, item, verdict)
+        for item, verdict in zip(batch, evaluated, strict=True)
+    ]
     changed = [item.key for item, file in zip(batch, taken, strict=True) if file is None]
     return Delivery(
         ingest,
@@ -95,7 +113,10 @@ def take(store: ObjectStore, ingest: Ingest, *, progress: Callable[[int], None] 
 
 
 def _evaluated(
-    store: ObjectStore, ingest: Ingest, batch: Sequence[StoredObject], progress: Callable[[int], None]
+    store: ObjectStore,
+    ingest: Ingest,
+    batch: Sequence[StoredObject],
+    progress: Callable[[int], None],
 ) -> list[StagedFile | FileRejected | None]:
     """Read files, some at once; an error of one, or Ctrl-C, ends the others where they are."""
     is_over = Event()
@@ -106,7 +127,10 @@ def _evaluated(
         progress(count)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        reading = [pool.submit(_evaluate, store, ingest, number, item, tell) for number, item in enumerate(batch)]
+        reading = [
+            pool.submit(_evaluate, store, ingest, number, item, tell)
+            for number, item in enumerate(batch)
+        ]
         try:
             for one in wait(reading, return_when=FIRST_EXCEPTION).done:
                 one.result()
@@ -118,14 +142,22 @@ def _evaluated(
 
 
 def _evaluate(
-    store: ObjectStore, ingest: Ingest, number: int, item: StoredObject, progress: Callable[[int], None]
+    store: ObjectStore,
+    ingest: Ingest,
+    number: int,
+    item: StoredObject,
+    progress: Callable[[int], None],
 ) -> StagedFile | FileRejected | None:
-    """Stage a file, or return why it is refused; None where it changed or went while it was read."""
+    """Stage a file, or return why it is refused; None where it changed or went while it was
+    read.
+    """
 
     def staged() -> StagedFile | FileRejected:
         try:
             evaluate_name(ingest.feed, item.key.removeprefix(ingest.feed.inbox))
-            return stage(ingest.feed, store, item, ingest.staging, number, ingest.began_at, progress)
+            return stage(
+                ingest.feed, store, item, ingest.staging, number, ingest.began_at, progress
+            )
         except FileRejected as why:
             return why
 
@@ -137,7 +169,10 @@ def _evaluate(
 
 
 def _taken(
-    store: ObjectStore, feed: Feed, item: StoredObject, verdict: StagedFile | FileRejected | None
+    store: ObjectStore,
+    feed: Feed,
+    item: StoredObject,
+    verdict: StagedFile | FileRejected | None,
 ) -> StagedFile | RejectedFile | None:
     if isinstance(verdict, FileRejected):
         return _unless_gone(store, item, lambda: _reject(store, feed, item, verdict))
@@ -153,8 +188,11 @@ def _unless_gone(store: ObjectStore, item: StoredObject, do: Callable[[], T]) ->
         return None
 
 
-def _reject(store: ObjectStore, feed: Feed, item: StoredObject, why: FileRejected) -> RejectedFile | None:
-    """Move a file to the rejected ones; its reason is written first, so that none is ever without.
+def _reject(
+    store: ObjectStore, feed: Feed, item: StoredObject, why: FileRejected
+) -> RejectedFile | None:
+    """Move a file to the rejected ones; its reason is written first, so that none is ever
+    without.
 
     None where the file changed meanwhile: it stays, and is judged anew by the next ingest.
     """

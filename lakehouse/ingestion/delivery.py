@@ -12,7 +12,9 @@ from lakehouse.tables.escaping import quoted, shown
 
 @dataclass(frozen=True)
 class RejectedFile:
-    """A file that is not what its feed declares, and where it now is; no text of it holds a value of a row."""
+    """A file that is not what its feed declares, and where it now is; no text of it holds a
+    value of a row.
+    """
 
     feed: str
     source_file: str
@@ -22,15 +24,19 @@ class RejectedFile:
     key: str
 
     def __str__(self) -> str:
-        return f"{shown(self.source_file)} was rejected: {self.why} It is kept as {shown(self.key)}."
+        return (
+            f"{shown(self.source_file)} was rejected: {self.why} It is kept as"
+            f" {shown(self.key)}."
+        )
 
 
 @dataclass(frozen=True)
 class Delivery:
     """The files that one ingest took, in their order, staged to be landed by one append.
 
-    `unsettled` are the keys that were still being written, or changed while they were read: the next ingest takes them.
-    `waiting` counts what the feed's `max_files_per_run` left for the next one.
+    `unsettled` are the keys that were still being written, or changed while they were read: the
+    next ingest takes them. `waiting` counts what the feed's `max_files_per_run` left for the
+    next one.
     """
 
     ingest: Ingest
@@ -46,7 +52,9 @@ class Delivery:
 
     @property
     def rows(self) -> int:
-        """Rows of all taken files, before any cleaning (`nr_rows`); those that bronze already has are among them."""
+        """Rows of all taken files, before any cleaning (`nr_rows`); those that bronze already
+        has are among them.
+        """
         return sum(file.rows for file in self.files)
 
     @property
@@ -56,16 +64,18 @@ class Delivery:
 
     @property
     def added_columns(self) -> tuple[str, ...]:
-        """Columns that a file brought and the feed does not declare, in the order of their coming."""
+        """Columns that a file brought and the feed does not declare, in the order of their
+        coming.
+        """
         return tuple(dict.fromkeys(name for file in self.files for name in file.added_columns))
 
     @property
     def warnings(self) -> list[str]:
         """One line for each file that brought columns which the feed does not declare."""
         return [
-            f"{shown(file.source_file)} brings {', '.join(map(quoted, file.added_columns))}, which feed "
-            f"{self.ingest.feed.name} does not declare; added to "
-            f"{self.ingest.feed.table} as a nullable string. Declare it to give it a meaning."
+            f"{shown(file.source_file)} brings {', '.join(map(quoted, file.added_columns))},"
+            f" which feed {self.ingest.feed.name} does not declare; added to"
+            f" {self.ingest.feed.table} as a nullable string. Declare it to give it a meaning."
             for file in self.files
             if file.added_columns
         ]
@@ -75,8 +85,8 @@ class Delivery:
 class Archived:
     """What became of a delivery's files after bronze had them.
 
-    `keys` are where they now are. `left` are those in the inbox that were changed meanwhile: the next ingest takes
-    them for what they are now.
+    `keys` are where they now are. `left` are those in the inbox that were changed meanwhile:
+    the next ingest takes them for what they are now.
     """
 
     keys: Sequence[str] = ()

@@ -1,4 +1,6 @@
-"""A feed's bronze table as a Dagster asset: what waits in the inbox is landed, and archived once bronze has it."""
+"""A feed's bronze table as a Dagster asset: what waits in the inbox is landed, and archived
+once bronze has it.
+"""
 
 import inspect
 from collections.abc import Callable
@@ -20,9 +22,12 @@ if TYPE_CHECKING:
 
 
 def feed_asset(
-    feed: Feed, table: IcebergTable, *, automation_condition: dg.AutomationCondition[dg.AssetKey] | None = None
+    feed: Feed,
+    table: IcebergTable,
 ) -> "Callable[[Callable[[DataFrame], DataFrame]], dg.AssetsDefinition]":
-    """Make an asset of a feed; the function is given the delivered rows, and returns them with the `extra` columns."""
+    """Make an asset of a feed; the function is given the delivered rows, and returns them with
+    the `extra` columns.
+    """
 
     def decorate(compute: "Callable[[DataFrame], DataFrame]") -> dg.AssetsDefinition:
         def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
@@ -33,7 +38,9 @@ def feed_asset(
             for said in (*landing.delivery.warnings, *map(str, landing.delivery.rejected)):
                 context.log.warning(said)
             read = {file.stored.key: file.stored.version for file in landing.delivery.files}
-            places = {name: dg.MetadataValue.path(store.uri(at)) for name, at in _places(feed).items()}
+            places = {
+                name: dg.MetadataValue.path(store.uri(at)) for name, at in _places(feed).items()
+            }
             return Written(landing.outcome, landing_metadata(landing) | places, read)
 
         return table_asset(
@@ -42,7 +49,6 @@ def feed_asset(
             description=inspect.getdoc(compute),
             kinds=frozenset({"csv"}),
             resources=frozenset({"settings"}),
-            automation_condition=automation_condition,
             freshness_policy=_freshness(feed),
         )
 
@@ -50,7 +56,11 @@ def feed_asset(
 
 
 def _freshness(feed: Feed) -> dg.FreshnessPolicy | None:
-    return dg.FreshnessPolicy.time_window(fail_window=feed.expected_within) if feed.expected_within else None
+    return (
+        dg.FreshnessPolicy.time_window(fail_window=feed.expected_within)
+        if feed.expected_within
+        else None
+    )
 
 
 def _places(feed: Feed) -> dict[str, str]:
@@ -68,13 +78,23 @@ def landing_metadata(landing: Landing) -> dict[str, Any]:
     }
     if delivery.files:
         found["landed"] = sample_table(
-            [{"file": file.source_file, "rows": file.rows, "sha256": file.sha256} for file in delivery.files]
+            [
+                {"file": file.source_file, "rows": file.rows, "sha256": file.sha256}
+                for file in delivery.files
+            ]
         )
     if delivery.rejected:
         found["rejected"] = sample_table(
-            [{"file": file.source_file, "reason": str(file.why), "kept_as": file.key} for file in delivery.rejected]
+            [
+                {"file": file.source_file, "reason": str(file.why), "kept_as": file.key}
+                for file in delivery.rejected
+            ]
         )
     if delivery.waiting:
         found["waiting_files"] = delivery.waiting
-    left = {"archived": landing.archived.keys, "unsettled": delivery.unsettled, "warnings": delivery.warnings}
+    left = {
+        "archived": landing.archived.keys,
+        "unsettled": delivery.unsettled,
+        "warnings": delivery.warnings,
+    }
     return found | {name: list(values) for name, values in left.items() if values}

@@ -1,4 +1,6 @@
-"""What runs a feed by itself: a sensor that sees files as they land, or a schedule that looks once an hour."""
+"""What runs a feed by itself: a sensor that sees files as they land, or a schedule that looks
+once an hour.
+"""
 
 import time
 from collections.abc import Callable, Mapping
@@ -25,16 +27,22 @@ if TYPE_CHECKING:
     from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
 
 WATCH_SECONDS = 4.5
-"""How long a tick looks: Dagster's daemon begins its rounds no closer than five seconds to each other."""
+"""How long a tick looks: Dagster's daemon begins its rounds no closer than five seconds to each
+other.
+"""
 _RUN_LOOK_SECONDS = 0.5
 ALL_ASSETS = "__ASSET_JOB"
-"""Dagster's own job, which commands run too; one that is made of a selection takes one partitions definition only."""
+"""Dagster's own job, which commands run too; one that is made of a selection takes one
+partitions definition only.
+"""
 ReadSettings = Callable[[], Settings]
 
 
 @dataclass(frozen=True)
 class FeedAutomation:
-    """A feed's job, and the sensor and the schedule that ask for its runs; the feed declares which of the two is on."""
+    """A feed's job, and the sensor and the schedule that ask for its runs; the feed declares
+    which of the two is on.
+    """
 
     feed: Feed
     declared: Mapping[str, IcebergTable]
@@ -47,14 +55,21 @@ class FeedAutomation:
         """
         downstream = Downstream(graph, self.feed.table)
         if not downstream.is_alike:
-            return dg.Definitions(sensors=[self._sensor(ALL_ASSETS)], schedules=[self._schedule(ALL_ASSETS)])
+            return dg.Definitions(
+                sensors=[self._sensor(ALL_ASSETS)], schedules=[self._schedule(ALL_ASSETS)]
+            )
         job = dg.define_asset_job(
             f"ingest_{self.feed.name}",
             selection=downstream.everything.selection,
-            description=f"Lands what waits in {self.feed.inbox}, and computes every table that follows from it.",
+            description=(
+                f"Lands what waits in {self.feed.inbox}, and computes every table that follows"
+                " from it."
+            ),
             tags={FEED_TAG: self.feed.name},
         )
-        return dg.Definitions(jobs=[job], sensors=[self._sensor(job.name)], schedules=[self._schedule(job.name)])
+        return dg.Definitions(
+            jobs=[job], sensors=[self._sensor(job.name)], schedules=[self._schedule(job.name)]
+        )
 
     def _sensor(self, job_name: str) -> dg.SensorDefinition:
         asking = FeedAsking(self.feed, self.declared)
@@ -64,10 +79,13 @@ class FeedAutomation:
             job_name=job_name,
             name=f"{self.feed.name}_files",
             minimum_interval_seconds=1,
-            default_status=dg.DefaultSensorStatus.RUNNING if is_on else dg.DefaultSensorStatus.STOPPED,
+            default_status=(
+                dg.DefaultSensorStatus.RUNNING if is_on else dg.DefaultSensorStatus.STOPPED
+            ),
             description=(
-                f"Sees files that land in {self.feed.inbox} and asks for the run that ingests them, then for what "
-                "follows from it; one run at a time. It asks again after a failure, and not for what would be refused."
+                f"Sees files that land in {self.feed.inbox} and asks for the run that ingests"
+                " them, then for what follows from it; one run at a time. It asks again after"
+                " a failure, and not for what would be refused."
             ),
         )
         def files(context: dg.SensorEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
@@ -84,8 +102,13 @@ class FeedAutomation:
             name=f"{self.feed.name}_batch",
             cron_schedule=self.feed.schedule,
             execution_timezone=self.feed.time_zone,
-            default_status=dg.DefaultScheduleStatus.RUNNING if is_on else dg.DefaultScheduleStatus.STOPPED,
-            description=f"Ingests what waits in {self.feed.inbox}, and what is owed, where the sensor is off.",
+            default_status=(
+                dg.DefaultScheduleStatus.RUNNING if is_on else dg.DefaultScheduleStatus.STOPPED
+            ),
+            description=(
+                f"Ingests what waits in {self.feed.inbox}, and what is owed, where the sensor"
+                " is off."
+            ),
         )
         def batch(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
             return self._tick(context, asking, 0)
@@ -98,11 +121,17 @@ class FeedAutomation:
         asking: FeedAsking,
         seconds: float,
     ) -> list[dg.RunRequest] | dg.SkipReason:
-        """Ask for runs; where nothing is to be done yet, wait some seconds for a run to end or a file to land."""
+        """Ask for runs; where nothing is to be done yet, wait some seconds for a run to end or
+        a file to land.
+        """
         until = time.monotonic() + seconds
         settings, instance = self.read_settings(), context.instance
         assert context.repository_def is not None
-        graph, engine, store = context.repository_def.asset_graph, open_engine(settings), open_store(settings)
+        graph, engine, store = (
+            context.repository_def.asset_graph,
+            open_engine(settings),
+            open_store(settings),
+        )
 
         def ask(found: Waiting) -> Asked:
             return asking.ask(instance, graph, engine, found, datetime.now(UTC))

@@ -1,4 +1,6 @@
-"""What an ingest of a feed owes, and the runs that do it: whatever waits in the inbox, and whatever lags behind it."""
+"""What an ingest of a feed owes, and the runs that do it: whatever waits in the inbox, and
+whatever lags behind it.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -8,7 +10,14 @@ from typing import Any
 
 import dagster as dg
 
-from lakehouse.ingestion.ad_hoc_files import GIVEN_TAG, NAME_IT, PATH_TAG, copied, given_store, passed_over_at
+from lakehouse.ingestion.ad_hoc_files import (
+    GIVEN_TAG,
+    NAME_IT,
+    PATH_TAG,
+    copied,
+    given_store,
+    passed_over_at,
+)
 from lakehouse.ingestion.collect import waiting
 from lakehouse.ingestion.skipped_entries import passed_over_lines
 from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key
@@ -38,10 +47,11 @@ class RejectedReason:
 class IngestResult:
     """What an ingest did; no `runs` where nothing was owed, and then no Spark was started.
 
-    The first run lands the files; tables that are computed by days follow in one for each range of neighbouring days.
-    `unsettled` are the files that are still being written; the next ingest takes them. `refused` are those rejected by
-    a run that failed before it could say so. `passed_over` says of what in the inbox is no file that nobody takes it.
-    `missing` is the inbox's folder where there is none.
+    The first run lands the files; tables that are computed by days follow in one for each range
+    of neighbouring days. `unsettled` are the files that are still being written; the next
+    ingest takes them. `refused` are those rejected by a run that failed before it could say so.
+    `passed_over` says of what in the inbox is no file that nobody takes it. `missing` is the
+    inbox's folder where there is none.
     """
 
     feed: Feed
@@ -59,7 +69,9 @@ class IngestResult:
     @property
     def files(self) -> tuple[str, ...]:
         """The files that bronze has now."""
-        return tuple(row["file"] for landing in self._landings for row in landing.get("landed", ()))
+        return tuple(
+            row["file"] for landing in self._landings for row in landing.get("landed", ())
+        )
 
     @property
     def rows(self) -> int:
@@ -69,7 +81,11 @@ class IngestResult:
     @property
     def rejected(self) -> tuple[RejectedReason, ...]:
         """The files that were refused as a whole."""
-        told = [RejectedReason(**row) for landing in self._landings for row in landing.get("rejected", ())]
+        told = [
+            RejectedReason(**row)
+            for landing in self._landings
+            for row in landing.get("rejected", ())
+        ]
         return (*told, *(one for one in self.refused if one not in told))
 
     @property
@@ -79,7 +95,9 @@ class IngestResult:
 
     @property
     def quarantined(self) -> dict[str, int]:
-        """How many rows each table refused for the first time; those that refused none are left out."""
+        """How many rows each table refused for the first time; those that refused none are left
+        out.
+        """
         found: Counter[str] = Counter()
         for asset in self.assets:
             found[asset.table] += asset.metadata.get("newly_quarantined_rows", 0)
@@ -109,7 +127,8 @@ def ingest(
     It ends with the first run that fails: what is left is owed, and the next ingest does it.
 
     :param declared: the declared tables by name.
-    :param path: files to take instead of those in the inbox; they stay where they are (see `ad_hoc_files`).
+    :param path: files to take instead of those in the inbox; they stay where they are (see
+        `ad_hoc_files`).
     :raises UsageError: when nothing is at that path.
     """
     if path is not None:
@@ -139,20 +158,41 @@ def _ingest(
         def run(stale: PendingRun) -> RunResult:
             said = {FEED_TAG: feed.name, **CATCH_UP, **tags}
             return materialize(
-                here, instance, stale.selection, partition=stale.partitions, tags=said, on_event=on_event
+                here,
+                instance,
+                stale.selection,
+                partition=stale.partitions,
+                tags=said,
+                on_event=on_event,
             )
 
         runs = tuple(_do(stages, run, lambda done: _left_waiting(done, feed)))
     landings = [run.asset(feed.table) for run in runs]
-    is_unreported = any(landing is not None and landing.status == "failed" for landing in landings)
+    is_unreported = any(
+        landing is not None and landing.status == "failed" for landing in landings
+    )
     refused = refused_since(settings, feed, began_at) if is_unreported else ()
-    return IngestResult(feed, runs, found.unsettled, refused, passed_over_lines(found.passed_over), found.missing)
+    return IngestResult(
+        feed,
+        runs,
+        found.unsettled,
+        refused,
+        passed_over_lines(found.passed_over),
+        found.missing,
+    )
 
 
-def refused_since(settings: Settings, feed: Feed, moment: datetime) -> tuple[RejectedReason, ...]:
-    """Return the files of a feed that were rejected since a moment: what an ingest did that could not say so itself."""
+def refused_since(
+    settings: Settings, feed: Feed, moment: datetime
+) -> tuple[RejectedReason, ...]:
+    """Return the files of a feed that were rejected since a moment: what an ingest did that
+    could not say so itself.
+    """
     found = rejected_since(open_store(settings), feed.rejected, moment)
-    return tuple(RejectedReason(one.source_file, f"{one.why} {one.next_step}".strip(), one.key) for one in found)
+    return tuple(
+        RejectedReason(one.source_file, f"{one.why} {one.next_step}".strip(), one.key)
+        for one in found
+    )
 
 
 def retry(
@@ -161,11 +201,12 @@ def retry(
     settings: Settings,
     table: str,
 ) -> tuple[RunResult, ...]:
-    """Compute what a table owes, and what follows from it, also where it was refused before; no run where it owes none.
+    """Compute what a table owes, and what follows from it, also where it was refused before; no
+    run where it owes none.
 
-    One without partitions that owes nothing is computed all the same where its last run failed, as one that somebody
-    asked for does whose function was wrong: until a run succeeds, that stands as broken.
-    It ends with the first run that fails.
+    One without partitions that owes nothing is computed all the same where its last run failed,
+    as one that somebody asked for does whose function was wrong: until a run succeeds, that
+    stands as broken. It ends with the first run that fails.
     """
     here, engine = project(lambda: settings), open_engine(settings)
     graph = here.resolve_asset_graph()
@@ -173,22 +214,38 @@ def retry(
         fail_dead_runs(instance)
 
         def run(stale: PendingRun) -> RunResult:
-            return materialize(here, instance, stale.selection, partition=stale.partitions, tags=CATCH_UP)
+            return materialize(
+                here, instance, stale.selection, partition=stale.partitions, tags=CATCH_UP
+            )
 
         def catch_up() -> tuple[RunResult, ...]:
-            return tuple(_do(Downstream(graph, table).stages(engine, declared, has_arrivals=False), run))
+            return tuple(
+                _do(Downstream(graph, table).stages(engine, declared, has_arrivals=False), run)
+            )
 
         done = catch_up()
-        if done or graph.get(asset_key(table)).is_partitioned or not _failed_last(instance, table):
+        if (
+            done
+            or graph.get(asset_key(table)).is_partitioned
+            or not _failed_last(instance, table)
+        ):
             return done
         again = materialize(here, instance, dg.AssetSelection.assets(asset_key(table)))
         return (again, *catch_up()) if again.success else (again,)
 
 
 def _failed_last(instance: dg.DagsterInstance, table: str) -> bool:
-    """Whether the last run that was to compute a table failed, and nothing was recorded of the table since."""
-    entry = next((record.asset_entry for record in instance.get_asset_records([asset_key(table)])), None)
-    last = instance.get_run_record_by_id(entry.last_run_id) if entry and entry.last_run_id else None
+    """Whether the last run that was to compute a table failed, and nothing was recorded of the
+    table since.
+    """
+    entry = next(
+        (record.asset_entry for record in instance.get_asset_records([asset_key(table)])), None
+    )
+    last = (
+        instance.get_run_record_by_id(entry.last_run_id)
+        if entry and entry.last_run_id
+        else None
+    )
     if entry is None or last is None or last.dagster_run.status != dg.DagsterRunStatus.FAILURE:
         return False
     recorded = entry.last_materialization_record
@@ -200,7 +257,9 @@ def _do(
     run: Callable[[PendingRun], RunResult],
     has_more: Callable[[RunResult], bool] = lambda _: False,
 ) -> Iterator[RunResult]:
-    """Run one after the other, up to the first that fails; one that left something is done again."""
+    """Run one after the other, up to the first that fails; one that left something is done
+    again.
+    """
     for stale in (stale for stage in stages for stale in stage):
         done = run(stale)
         yield done

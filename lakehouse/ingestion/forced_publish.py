@@ -10,8 +10,11 @@ from lakehouse.settings import Settings
 from lakehouse.tables.table import IcebergTable
 
 
-def publish(settings: Settings, engine: Engine, table: IcebergTable, run_id: str, *, by: str, why: str) -> Overridden:
-    """Publish the candidate of a run that its rules refused; the table and Dagster both say who wanted it, and why.
+def publish(
+    settings: Settings, engine: Engine, table: IcebergTable, run_id: str, *, by: str, why: str
+) -> Overridden:
+    """Publish the candidate of a run that its rules refused; the table and Dagster both say who
+    wanted it, and why.
 
     :raises UsageError: when there is no such candidate, or when the table was written since.
     """

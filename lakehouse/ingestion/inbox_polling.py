@@ -1,4 +1,6 @@
-"""Looking into an inbox for a while, so that a file is seen sooner than the next look of a sensor would."""
+"""Looking into an inbox for a while, so that a file is seen sooner than the next look of a
+sensor would.
+"""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,6 @@
-"""One ingest of a feed at a time on a host, each with a moment of its own and a folder that does not outlive it."""
+"""One ingest of a feed at a time on a host, each with a moment of its own and a folder that
+does not outlive it.
+"""
 
 import shutil
 from collections.abc import Iterator
@@ -17,7 +19,9 @@ _CLOCK = "last_ingest"
 
 @dataclass(frozen=True)
 class Ingest:
-    """An ingest that holds its feed: when it began, which is later than any before it, and its staging folder."""
+    """An ingest that holds its feed: when it began, which is later than any before it, and its
+    staging folder.
+    """
 
     feed: Feed
     began_at: datetime
@@ -33,11 +37,14 @@ class Ingest:
 def exclusive(
     feed: Feed, home: Path, *, wait_seconds: float = WAIT_SECONDS, after: datetime | None = None
 ) -> Iterator[Ingest]:
-    """Hold a feed while its files are taken, landed and archived; its staging folder is removed at the end.
+    """Hold a feed while its files are taken, landed and archived; its staging folder is removed
+    at the end.
 
-    The lock is the operating system's and goes with its process. What dead ingests left in staging is removed.
+    The lock is the operating system's and goes with its process. What dead ingests left in
+    staging is removed.
 
-    :param after: a moment that this ingest must be later than, such as the newest `_ingested_at` of another host.
+    :param after: a moment that this ingest must be later than, such as the newest
+        `_ingested_at` of another host.
     :raises TableBusy: when another ingest holds the feed for longer than `wait_seconds`.
     """
     with _locked(feed, home, wait_seconds):
@@ -55,7 +62,8 @@ def exclusive(
 
 def _locked(feed: Feed, home: Path, wait_seconds: float) -> AbstractContextManager[None]:
     busy = TableBusy(
-        f"Feed {feed.name} is being ingested by another process, and was not free within {wait_seconds:.0f} s.",
+        f"Feed {feed.name} is being ingested by another process, and was not free within"
+        f" {wait_seconds:.0f} s.",
         next_step="Wait for that ingest to end, or stop it, and run this again.",
     )
     return held_lock(home / "locks" / f"feed-{feed.name}.lock", wait_seconds, busy)
@@ -68,8 +76,12 @@ def _remove_dead(folder: Path) -> None:
 
 
 def _tick(clock: Path, after: datetime | None) -> datetime:
-    """Return now, or a microsecond after the last ingest where the host's clock did not go on since."""
-    earlier = [datetime.fromisoformat(clock.read_text(encoding="utf-8"))] if clock.exists() else []
+    """Return now, or a microsecond after the last ingest where the host's clock did not go on
+    since.
+    """
+    earlier = (
+        [datetime.fromisoformat(clock.read_text(encoding="utf-8"))] if clock.exists() else []
+    )
     earlier += [after] if after else []
     moment = max([datetime.now(UTC), *(last + timedelta(microseconds=1) for last in earlier)])
     replacement = clock.with_suffix(".new")

@@ -1,4 +1,6 @@
-"""The life of a delivery: taken from the inbox, published in bronze, archived; once, whatever is killed in between."""
+"""The life of a delivery: taken from the inbox, published in bronze, archived; once, whatever
+is killed in between.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Landing:
-    """What one ingest did: the files it took, what came of writing them, and where they are now.
+    """What one ingest did: the files it took, what came of writing them, and where they are
+    now.
 
     Nothing is archived where bronze refused the delivery: its files wait in the inbox.
     """
@@ -50,7 +53,8 @@ def land(
 ) -> Landing:
     """Land what waits in a feed's inbox by one append to its bronze table, and archive it.
 
-    Where nothing waits, only the table is made sure of, and no Spark is started for one that is as declared.
+    Where nothing waits, only the table is made sure of, and no Spark is started for one that is
+    as declared.
 
     :param compute: makes the `extra` columns of the table from the delivered rows.
     :param progress: told the number of bytes read, again and again.

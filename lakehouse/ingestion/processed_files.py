@@ -1,6 +1,7 @@
 """Files that stay in the inbox after bronze has them, for feeds that say so.
 
-A note tells them from what arrives. It only spares work: without it they are read again, and bronze leaves them out.
+A note tells them from what arrives. It only spares work: without it they are read again, and
+bronze leaves them out.
 """
 
 import json
@@ -21,7 +22,9 @@ def leave(feed: Feed, store: ObjectStore, files: Sequence[StoredObject]) -> None
     """Note that bronze has these files; what is gone from the inbox is forgotten."""
     there = {item.key for item in store.objects(feed.inbox)}
     noted = _left(feed, store) | {file.key: file.version for file in files}
-    text = json.dumps({key: version for key, version in sorted(noted.items()) if key in there}, indent=1)
+    text = json.dumps(
+        {key: version for key, version in sorted(noted.items()) if key in there}, indent=1
+    )
     store.write_text(_note(feed), text)
 
 

@@ -1,4 +1,6 @@
-"""What runs a feed needs now, or why none: decided by its inbox, its tables and its runs so far."""
+"""What runs a feed needs now, or why none: decided by its inbox, its tables and its runs so
+far.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
     from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
 
 _STATUS = dg.DagsterRunStatus
-# NOT_STARTED is left out: it is between its making and its queueing, and for ever where the daemon died in between.
+# NOT_STARTED is left out: it is between its making and its queueing, and for ever where the
+# daemon died in between.
 UNFINISHED = [_STATUS.QUEUED, _STATUS.STARTING, _STATUS.STARTED, _STATUS.CANCELING]
 _FAILED = (_STATUS.FAILURE, _STATUS.CANCELED)
 _LOOKED_AT = 10
@@ -40,7 +43,9 @@ _LOOKED_AT = 10
 
 @dataclass(frozen=True)
 class Asked:
-    """The runs that a feed needs now, each with the digest of what it is asked for; else `reason` says why not."""
+    """The runs that a feed needs now, each with the digest of what it is asked for; else
+    `reason` says why not.
+    """
 
     runs: tuple[tuple[PendingRun, str], ...] = ()
     reason: str = ""
@@ -48,7 +53,9 @@ class Asked:
 
 @dataclass
 class FeedAsking:
-    """Asks for the runs of one feed, again and again; what it found out for a state of the tables is remembered."""
+    """Asks for the runs of one feed, again and again; what it found out for a state of the
+    tables is remembered.
+    """
 
     feed: Feed
     declared: Mapping[str, IcebergTable]
@@ -57,9 +64,15 @@ class FeedAsking:
     _rest: Iterator[list[PendingRun]] = field(default_factory=lambda: iter(()))
 
     def ask(
-        self, instance: dg.DagsterInstance, graph: "AssetGraph", engine: Engine, found: Waiting, now: datetime
+        self,
+        instance: dg.DagsterInstance,
+        graph: "AssetGraph",
+        engine: Engine,
+        found: Waiting,
+        now: datetime,
     ) -> Asked:
-        """Return the runs that are needed now: those of the first stage in which something may be run.
+        """Return the runs that are needed now: those of the first stage in which something may
+        be run.
 
         :param found: what the inbox holds.
         """
@@ -68,10 +81,22 @@ class FeedAsking:
             return Asked(reason=reason)
         downstream = Downstream(graph, self.feed.table)
         files = {file.key: file.version for file in found.files[: self.feed.max_files_per_run]}
-        held = _Held(instance, downstream, self.declared, mains(engine, _read(downstream)), self.feed, files)
+        held = _Held(
+            instance,
+            downstream,
+            self.declared,
+            mains(engine, _read(downstream)),
+            self.feed,
+            files,
+        )
         arrivals = bool(files) and not held.run_of(self.feed.table, ())
         unchanged = _unchanged(engine, held.states)
-        state = (arrivals, tuple(held.states.items()), unchanged, now.astimezone(self.feed.zone).date())
+        state = (
+            arrivals,
+            tuple(held.states.items()),
+            unchanged,
+            now.astimezone(self.feed.zone).date(),
+        )
         for stage in self._stages(downstream, engine, state, arrivals=arrivals):
             runs = [run for stale in stage if (run := held.without_held(stale))]
             if runs:
@@ -81,7 +106,9 @@ class FeedAsking:
     def _stages(
         self, downstream: Downstream, engine: Engine, state: object, *, arrivals: bool
     ) -> Iterator[list[PendingRun]]:
-        """Yield the stages; those that were decided for this state before are not decided again."""
+        """Yield the stages; those that were decided for this state before are not decided
+        again.
+        """
         if state != self._state:
             self._state, self._done = state, []
             self._rest = downstream.stages(engine, self.declared, has_arrivals=arrivals)
@@ -97,27 +124,41 @@ class FeedAsking:
 
 def unfinished(instance: dg.DagsterInstance, feed: Feed) -> str:
     """Say which run of a feed goes on; nothing where none does."""
-    runs = instance.get_runs(dg.RunsFilter(tags={FEED_TAG: feed.name}, statuses=UNFINISHED), limit=1)
+    runs = instance.get_runs(
+        dg.RunsFilter(tags={FEED_TAG: feed.name}, statuses=UNFINISHED), limit=1
+    )
     if not runs:
         return ""
-    return f"Run {runs[0].run_id[:8]} of the feed is {runs[0].status.value.lower()}; one at a time."
+    return (
+        f"Run {runs[0].run_id[:8]} of the feed is {runs[0].status.value.lower()}; one at a"
+        " time."
+    )
 
 
 def paused(instance: dg.DagsterInstance, feed: Feed, now: datetime) -> str:
-    """Say until when a feed waits after its last runs failed for the system, longer each time; else nothing."""
-    records = instance.get_run_records(dg.RunsFilter(tags={FEED_TAG: feed.name}), limit=_LOOKED_AT)
+    """Say until when a feed waits after its last runs failed for the system, longer each time;
+    else nothing.
+    """
+    records = instance.get_run_records(
+        dg.RunsFilter(tags={FEED_TAG: feed.name}), limit=_LOOKED_AT
+    )
     failed = list(takewhile(_failed_by_system, records))
     if not failed:
         return ""
     last = failed[0]
-    ended = datetime.fromtimestamp(last.end_time, UTC) if last.end_time else last.update_timestamp.replace(tzinfo=UTC)
+    ended = (
+        datetime.fromtimestamp(last.end_time, UTC)
+        if last.end_time
+        else last.update_timestamp.replace(tzinfo=UTC)
+    )
     until = ended + timedelta(seconds=pause_seconds(len(failed)))
     if now >= until:
         return ""
     times = "The last run" if len(failed) == 1 else f"The last {len(failed)} runs"
     return (
-        f"{times} failed, the newest is {last.dagster_run.run_id[:8]}; the next try is at "
-        f"{until:%H:%M:%S} UTC. Nothing is lost: files wait in the inbox, and tables owe what they owed."
+        f"{times} failed, the newest is {last.dagster_run.run_id[:8]}; the next try is at"
+        f" {until:%H:%M:%S} UTC. Nothing is lost: files wait in the inbox, and tables owe what"
+        " they owed."
     )
 
 
@@ -130,13 +171,20 @@ def request(graph: "AssetGraph", feed: Feed, stale: PendingRun, digest: str) -> 
         asset_selection=sorted(selection.resolve(graph)),
         asset_check_keys=sorted(selection.resolve_checks(graph)),
         partition_key=bounds[0] if bounds and not is_range else None,
-        tags={FEED_TAG: feed.name, **CATCH_UP, STALE: digest, **(range_tags(*bounds) if bounds and is_range else {})},
+        tags={
+            FEED_TAG: feed.name,
+            **CATCH_UP,
+            STALE: digest,
+            **(range_tags(*bounds) if bounds and is_range else {}),
+        },
     )
 
 
 @dataclass
 class _Held:
-    """Which tables were refused on what they would be computed from now; `found` says which, and by which run."""
+    """Which tables were refused on what they would be computed from now; `found` says which,
+    and by which run.
+    """
 
     instance: dg.DagsterInstance
     downstream: Downstream
@@ -146,10 +194,14 @@ class _Held:
     files: Mapping[str, str]
     found: dict[str, str] = field(default_factory=dict)
     still_stale: dict[str, str] = field(default_factory=dict)
-    """Tables that a run computed, and that are owed as they were before it; none should be, and none is tried twice."""
+    """Tables that a run computed, and that are owed as they were before it; none should be, and
+    none is tried twice.
+    """
 
     def without_held(self, stale: PendingRun) -> PendingRun | None:
-        """Return a run without the tables that would be refused again, and those that follow from them alone."""
+        """Return a run without the tables that would be refused again, and those that follow
+        from them alone.
+        """
         kept: list[str] = []
         left_out: set[str] = set()
         for table in stale.tables:
@@ -164,7 +216,9 @@ class _Held:
         return run if run and not self._was_in_vain(run) else None
 
     def _was_in_vain(self, run: PendingRun) -> bool:
-        """Whether the same was asked for before, on what stands as it did: a check stopped it, or nothing changed."""
+        """Whether the same was asked for before, on what stands as it did: a check stopped it,
+        or nothing changed.
+        """
         before = asked_for(self.instance, self.digest(run))
         if before and was_stopped(before.tags):
             self.found |= dict.fromkeys(run.tables, before.run_id)
@@ -175,9 +229,13 @@ class _Held:
         return False
 
     def digest(self, stale: PendingRun) -> str:
-        """Return what tells a run from one that is asked for on other states of the tables, or other declarations."""
+        """Return what tells a run from one that is asked for on other states of the tables, or
+        other declarations.
+        """
         declared = [self.declared.get(table) for table in stale.tables]
-        return digest_of_run((stale, declared, sorted(self.states.items()), sorted(self.files.items())))
+        return digest_of_run(
+            (stale, declared, sorted(self.states.items()), sorted(self.files.items()))
+        )
 
     def run_of(self, table: str, partitions: Sequence[str]) -> str | None:
         """Return the run that refused a table on the input that it has now."""
@@ -194,11 +252,15 @@ class _Held:
 def _read(downstream: Downstream) -> list[str]:
     """Return the tables whose state tells what is owed."""
     tables = downstream.tables
-    return sorted({*tables, *(source for table in tables for source in downstream.sources(table))})
+    return sorted(
+        {*tables, *(source for table in tables for source in downstream.sources(table))}
+    )
 
 
 def _unchanged(engine: Engine, states: Mapping[str, int | None]) -> list[str | None]:
-    """Return what runs have noted that read a table's inputs and changed no row of it: it makes no snapshot."""
+    """Return what runs have noted that read a table's inputs and changed no row of it: it makes
+    no snapshot.
+    """
     there = [table for table, snapshot_id in states.items() if snapshot_id is not None]
     return [read_history(engine, table).properties.get(UNCHANGED_PROPERTY) for table in there]
 
@@ -209,15 +271,31 @@ def _failed_by_system(record: dg.RunRecord) -> bool:
 
 
 def _nothing(feed: Feed, found: Waiting, held: _Held) -> str:
-    said = [f"{table} is held back since run {run_id[:8]} refused it." for table, run_id in sorted(held.found.items())]
+    said = [
+        f"{table} is held back since run {run_id[:8]} refused it."
+        for table, run_id in sorted(held.found.items())
+    ]
     if held.found:
-        said.append("It is tried again once its input or its declaration changes, or by `lakehouse retry TABLE`.")
+        said.append(
+            "It is tried again once its input or its declaration changes, or by `lakehouse"
+            " retry TABLE`."
+        )
     for table, run_id in sorted(held.still_stale.items()):
-        said.append(f"{table} is owed as it was before run {run_id[:8]} computed it; it is not asked for again.")
+        said.append(
+            f"{table} is owed as it was before run {run_id[:8]} computed it; it is not asked"
+            " for again."
+        )
     if found.unsettled:
-        said.append(f"Still being written: {', '.join(map(shown, found.unsettled[:3]))}{_more(found.unsettled[3:])}.")
+        said.append(
+            "Still being written:"
+            f" {', '.join(map(shown, found.unsettled[:3]))}{_more(found.unsettled[3:])}."
+        )
     if not said:
-        waits = f"The folder {shown(found.missing)} is missing" if found.missing else f"Nothing waits in {feed.inbox}"
+        waits = (
+            f"The folder {shown(found.missing)} is missing"
+            if found.missing
+            else f"Nothing waits in {feed.inbox}"
+        )
         said.append(f"{waits}, and every table is up to date.")
     return " ".join(said)
 

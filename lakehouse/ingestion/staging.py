@@ -2,7 +2,8 @@
 
     <home>/staging/<feed>/<ingest id>/rows/_source_sha256=<hash>/<number>.parquet
 
-The hash of a file is known once it was read; so it stands in the path, which Spark reads as a column.
+The hash of a file is known once it was read; so it stands in the path, which Spark reads as a
+column.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 _DICTIONARY_BYTES = 65_536
 _WRITTEN_VALUES = 1 << 20
-"""Fields of the rows that are stamped and written at once: a file's name, 255 bytes or more, stands in each row."""
+"""Fields of the rows that are stamped and written at once: a file's name, 255 bytes or more,
+stands in each row.
+"""
 _reading_again = Lock()
 
 
@@ -51,8 +54,9 @@ def stage(
 ) -> StagedFile:
     """Read a file once: hash it, judge it and write its rows as Parquet below `folder`.
 
-    A file that is refused is read again, by one thread, for the number of the row; it is seldom and ends early.
-    So is one with a row longer than a block. One file at a time is, since the blocks are larger then.
+    A file that is refused is read again, by one thread, for the number of the row; it is seldom
+    and ends early. So is one with a row longer than a block. One file at a time is, since the
+    blocks are larger then.
 
     :raises FileRejected: it is not what the feed declares; no Parquet is left of it.
     :raises FileNotFoundError: it went away.
@@ -62,7 +66,9 @@ def stage(
         return _convert(feed, store, stored, target, ingested_at, progress, use_threads=True)
     except FileRejected:
         with _reading_again:
-            return _convert(feed, store, stored, target, ingested_at, _tell_nobody, use_threads=False)
+            return _convert(
+                feed, store, stored, target, ingested_at, _tell_nobody, use_threads=False
+            )
     finally:
         target.unlink(missing_ok=True)
 
@@ -98,8 +104,9 @@ def _write(target: Path, origin: "_Origin", batches: "Iterator[pa.RecordBatch]")
     from pyarrow import parquet
 
     rows = 0
-    # Statistics would be read by nobody: each row of a staged file is landed. It is read once and removed, so that what
-    # is fast counts more than what is small; the dictionary of a column with many values would be given up late.
+    # Statistics would be read by nobody: each row of a staged file is landed. It is read once
+    # and removed, so that what is fast counts more than what is small; the dictionary of a
+    # column with many values would be given up late.
     with parquet.ParquetWriter(
         target,
         origin.schema,
@@ -151,10 +158,18 @@ class _Origin:
         rows = batch.num_rows
         made = {
             "_source_file": pa.repeat(pa.scalar(self.source_file, pa.string()), rows),
-            "_source_modified_at": pa.repeat(pa.scalar(self.modified_at, pa.timestamp("us", tz="UTC")), rows),
-            "_source_row": pa.arange(first_row, first_row + rows),  # type: ignore[attr-defined]  # newer than the stubs
-            "_ingested_at": pa.repeat(pa.scalar(self.ingested_at, pa.timestamp("us", tz="UTC")), rows),
+            "_source_modified_at": pa.repeat(
+                pa.scalar(self.modified_at, pa.timestamp("us", tz="UTC")), rows
+            ),
+            # It is newer than the stubs.
+            "_source_row": pa.arange(first_row, first_row + rows),  # type: ignore[attr-defined]
+            "_ingested_at": pa.repeat(
+                pa.scalar(self.ingested_at, pa.timestamp("us", tz="UTC")), rows
+            ),
         }
         read = dict(zip(batch.schema.names, batch.columns, strict=True)) | made
-        columns = [read[field.name] if field.name in read else pa.nulls(rows, field.type) for field in self.schema]
+        columns = [
+            read[field.name] if field.name in read else pa.nulls(rows, field.type)
+            for field in self.schema
+        ]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)

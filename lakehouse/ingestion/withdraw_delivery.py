@@ -1,4 +1,6 @@
-"""A delivery that a person takes out again: known by its name and its content, out of bronze and of the quarantines."""
+"""A delivery that a person takes out again: known by its name and its content, out of bronze
+and of the quarantines.
+"""
 
 import json
 import re
@@ -24,13 +26,17 @@ from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.quoting import literal, with_zone
 
-_HASH = re.compile(r"\.([0-9a-f]{12}|[0-9a-f]{64})(?:\.|$)(?!.*\.(?:[0-9a-f]{12}|[0-9a-f]{64})(?:\.|$))")
+_HASH = re.compile(
+    r"\.([0-9a-f]{12}|[0-9a-f]{64})(?:\.|$)(?!.*\.(?:[0-9a-f]{12}|[0-9a-f]{64})(?:\.|$))"
+)
 """The part of the hash in an archived name: the last that looks like one."""
 
 
 @dataclass(frozen=True)
 class Came:
-    """One content that came under a name: how many rows bronze has of it, when it came, and where it is archived."""
+    """One content that came under a name: how many rows bronze has of it, when it came, and
+    where it is archived.
+    """
 
     sha256: str
     rows: int
@@ -39,7 +45,9 @@ class Came:
 
     @property
     def short_sha256(self) -> str:
-        """So much of the hash as tells it from others, which is in the names of archived files too."""
+        """So much of the hash as tells it from others, which is in the names of archived files
+        too.
+        """
         return self.sha256[:HASH_DIGITS]
 
 
@@ -49,14 +57,20 @@ class SeveralDeliveries(UsageError):
     def __init__(self, feed: Feed, source_file: str, deliveries: Sequence[Came]) -> None:
         self.deliveries = tuple(deliveries)
         super().__init__(
-            f"{source_file!r} stands for {len(deliveries)} deliveries to {feed.name}; expected one of them.",
-            next_step=f"Say which by its hash, such as --sha256 {deliveries[-1].short_sha256} for the last.",
+            f"{source_file!r} stands for {len(deliveries)} deliveries to {feed.name}; expected"
+            " one of them.",
+            next_step=(
+                f"Say which by its hash, such as --sha256 {deliveries[-1].short_sha256} for the"
+                " last."
+            ),
         )
 
 
 @dataclass(frozen=True)
 class Withdrawn:
-    """How many rows of a delivery each table had, bronze first; and where its file is, None where no archive had it."""
+    """How many rows of a delivery each table had, bronze first; and where its file is, None
+    where no archive had it.
+    """
 
     rows: Mapping[str, int]
     key: str | None
@@ -73,16 +87,20 @@ def reject(
     why: str,
     sha256: str = "",
 ) -> Withdrawn:
-    """Take a delivery's rows out of bronze and of quarantines, then move its file from the archive to the rejected.
+    """Take a delivery's rows out of bronze and of quarantines, then move its file from the
+    archive to the rejected.
 
-    What was computed of it follows with the next run of each table, see `lakehouse.iceberg.read.withdrawn_deliveries`.
-    Killed in between, it is done again: rows that are gone are no error while the file is still in the archive.
+    What was computed of it follows with the next run of each table, see
+    `lakehouse.iceberg.read.withdrawn_deliveries`. Killed in between, it is done again: rows
+    that are gone are no error while the file is still in the archive.
 
     :param quarantines: where its rows are that were refused since.
     :param source_file: its key in the feed's inbox.
-    :param sha256: how the hash of its content begins, where several contents came under that name.
+    :param sha256: how the hash of its content begins, where several contents came under that
+        name.
     :raises SeveralDeliveries: when it may be more than one.
-    :raises UsageError: when neither bronze nor the archive knows such a delivery, or no file can be called so.
+    :raises UsageError: when neither bronze nor the archive knows such a delivery, or no file
+        can be called so.
     """
     _check_name(feed, source_file)
     store = open_store(settings)
@@ -91,25 +109,37 @@ def reject(
         its = RejectedDelivery(source_file, came.sha256)
         said = its.to_summary(by=by, why=why)
         rows = {name: _take_out(engine, name, its, said) for name in (feed.table, *quarantines)}
-        keys = [_put_away(store, feed, source_file, found, came.sha256, by, why) for found in came.archived]
+        keys = [
+            _put_away(store, feed, source_file, found, came.sha256, by, why)
+            for found in came.archived
+        ]
         return Withdrawn(rows, keys[-1] if keys else None)
 
 
 def deliveries(store: ObjectStore, engine: Engine, feed: Feed, source_file: str) -> list[Came]:
-    """Return each content that came under a name, as bronze or the archive knows it, oldest first."""
+    """Return each content that came under a name, as bronze or the archive knows it, oldest
+    first.
+    """
     archived: dict[str, list[StoredObject]] = {}
     for item, sha256 in _archived(store, feed, source_file):
         archived.setdefault(sha256, []).append(item)
     landed = _landed(engine, feed, source_file)
     found = [
-        Came(sha256, *landed.get(sha256, (0, items[0].modified_at)), tuple(items)) for sha256, items in archived.items()
+        Came(sha256, *landed.get(sha256, (0, items[0].modified_at)), tuple(items))
+        for sha256, items in archived.items()
     ]
-    found += [Came(sha256, rows, at) for sha256, (rows, at) in landed.items() if sha256 not in archived]
+    found += [
+        Came(sha256, rows, at)
+        for sha256, (rows, at) in landed.items()
+        if sha256 not in archived
+    ]
     return sorted(found, key=lambda one: one.at)
 
 
 def _landed(engine: Engine, feed: Feed, source_file: str) -> dict[str, tuple[int, datetime]]:
-    """Return, by hash, how many rows bronze has of each content that came under a name, and when they were landed."""
+    """Return, by hash, how many rows bronze has of each content that came under a name, and
+    when they were landed.
+    """
     if not engine.catalog.has(feed.table):
         return {}
     rows = read_main(engine, feed.table).where(f"_source_file = {literal(source_file)}")
@@ -122,8 +152,8 @@ def _check_name(feed: Feed, source_file: str) -> None:
     parts = source_file.split("/")
     if not parts[-1] or {".", ".."} & {*parts}:
         raise UsageError(
-            f"{source_file!r} is no name of a file in {feed.inbox}; expected one as `_source_file` has it, such as "
-            "daily.csv or sub/daily.csv.",
+            f"{source_file!r} is no name of a file in {feed.inbox}; expected one as"
+            " `_source_file` has it, such as daily.csv or sub/daily.csv.",
             next_step=_names(feed),
         )
 
@@ -135,19 +165,25 @@ def _names(feed: Feed) -> str:
 def _one_of(feed: Feed, source_file: str, found: Sequence[Came], sha256: str) -> Came:
     if not found:
         raise UsageError(
-            f"{feed.table} has no row of a file {source_file!r}, and {feed.archive} no such file.",
+            f"{feed.table} has no row of a file {source_file!r}, and {feed.archive} no such"
+            " file.",
             next_step=_names(feed),
         )
     meant = [one for one in found if one.sha256.startswith(sha256.strip().lower())]
     if not meant:
         known = ", ".join(one.short_sha256 for one in found)
-        raise UsageError(f"No delivery of {source_file!r} has a hash that begins with {sha256!r}; there are {known}.")
+        raise UsageError(
+            f"No delivery of {source_file!r} has a hash that begins with {sha256!r}; there are"
+            f" {known}."
+        )
     if len(meant) > 1:
         raise SeveralDeliveries(feed, source_file, meant)
     return meant[0]
 
 
-def _take_out(engine: Engine, table: str, its: RejectedDelivery, said: Mapping[str, str]) -> int:
+def _take_out(
+    engine: Engine, table: str, its: RejectedDelivery, said: Mapping[str, str]
+) -> int:
     """Delete the rows of a delivery from a table, and return how many it had."""
     if not engine.catalog.has(table):
         return 0
@@ -155,20 +191,39 @@ def _take_out(engine: Engine, table: str, its: RejectedDelivery, said: Mapping[s
         rows = read_main(engine, table).where(its.predicate).count()
         if rows:
             with with_properties(engine.spark, said):
-                engine.sql(f"DELETE FROM {engine.catalog.sql_name(table)} WHERE {its.deleted_by}")
+                engine.sql(
+                    f"DELETE FROM {engine.catalog.sql_name(table)} WHERE {its.deleted_by}"
+                )
     return rows
 
 
-def _archived(store: ObjectStore, feed: Feed, source_file: str) -> list[tuple[StoredObject, str]]:
-    """Return what the archive has of a file, each content with its hash: a part of that is in the name."""
-    found = ((item, item.key.removeprefix(feed.archive).partition("/")[2]) for item in store.objects(feed.archive))
+def _archived(
+    store: ObjectStore, feed: Feed, source_file: str
+) -> list[tuple[StoredObject, str]]:
+    """Return what the archive has of a file, each content with its hash: a part of that is in
+    the name.
+    """
+    found = (
+        (item, item.key.removeprefix(feed.archive).partition("/")[2])
+        for item in store.objects(feed.archive)
+    )
     named = ((item, name, _HASH.search(name)) for item, name in found)
-    its = [item for item, name, part in named if part and hashed_name(feed, source_file, part[1]) == name]
+    its = [
+        item
+        for item, name, part in named
+        if part and hashed_name(feed, source_file, part[1]) == name
+    ]
     return [(item, sha256_of(store, item.key)) for item in its]
 
 
 def _put_away(
-    store: ObjectStore, feed: Feed, source_file: str, found: StoredObject, sha256: str, by: str, why: str
+    store: ObjectStore,
+    feed: Feed,
+    source_file: str,
+    found: StoredObject,
+    sha256: str,
+    by: str,
+    why: str,
 ) -> str | None:
     reason = FileRejected(
         BY_A_PERSON, found=f"{json.dumps(why)}, said by {by}", expected="a delivery that may stay",
@@ -179,7 +234,9 @@ def _put_away(
         return rejected_key(feed, source_file, sha256, digits)
 
     def explain(target: str) -> None:
-        rejected = RejectedFile(feed.name, source_file, sha256, reason, datetime.now(UTC), target)
+        rejected = RejectedFile(
+            feed.name, source_file, sha256, reason, datetime.now(UTC), target
+        )
         store.write_text(reason_key(target), reason_text(rejected))
 
     return put_away(store, found, sha256, key, before=explain)

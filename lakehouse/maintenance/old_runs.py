@@ -1,4 +1,6 @@
-"""Dagster's memory of runs, which it keeps for ever by itself: the old ones are forgotten, a day at a time."""
+"""Dagster's memory of runs, which it keeps for ever by itself: the old ones are forgotten, a
+day at a time.
+"""
 
 from datetime import UTC, datetime, timedelta
 
@@ -6,18 +8,26 @@ import dagster as dg
 
 KEPT_DAYS = 90
 _BATCH = 500
-_ENDED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
+_ENDED = [
+    dg.DagsterRunStatus.SUCCESS,
+    dg.DagsterRunStatus.FAILURE,
+    dg.DagsterRunStatus.CANCELED,
+]
 
 
 def forget_runs(instance: dg.DagsterInstance, before: datetime) -> int:
-    """Delete the ended runs that were made before a moment, with their events; return how many those were.
+    """Delete the ended runs that were made before a moment, with their events; return how many
+    those were.
 
-    The newest materialization of each table is kept, however old: it is what the catalog shows. It can be interrupted
-    and done again.
+    The newest materialization of each table is kept, however old: it is what the catalog shows.
+    It can be interrupted and done again.
     """
     newest = {record.asset_entry.last_run_id for record in instance.get_asset_records()}
     filters = dg.RunsFilter(statuses=_ENDED, created_before=before)
-    old = [record.dagster_run.run_id for record in instance.get_run_records(filters, ascending=True, limit=_BATCH)]
+    old = [
+        record.dagster_run.run_id
+        for record in instance.get_run_records(filters, ascending=True, limit=_BATCH)
+    ]
     forgotten = [run_id for run_id in old if run_id not in newest]
     for run_id in forgotten:
         instance.delete_run(run_id)
@@ -27,14 +37,19 @@ def forget_runs(instance: dg.DagsterInstance, before: datetime) -> int:
 def old_runs_definitions() -> dg.Definitions:
     """Make the job that forgets old runs, and the schedule that starts it once a day."""
 
-    @dg.op(description=f"Deletes runs that are older than `days`, {KEPT_DAYS} unless it is said.")
+    @dg.op(
+        description=f"Deletes runs that are older than `days`, {KEPT_DAYS} unless it is said."
+    )
     def forget_old(context: dg.OpExecutionContext, config: _Config) -> None:
         count = forget_runs(context.instance, datetime.now(UTC) - timedelta(days=config.days))
         context.log.info("%s runs older than %s days were forgotten.", count, config.days)
 
     @dg.job(
         name="forget_old_runs",
-        description="Forgets old runs, so that Dagster's storage does not grow for ever. Tables know nothing of it.",
+        description=(
+            "Forgets old runs, so that Dagster's storage does not grow for ever. Tables know"
+            " nothing of it."
+        ),
     )
     def forget_old_runs() -> None:
         forget_old()

@@ -1,1 +1,3 @@
-"""What people are told: what broke, once, with the way out, and when it is over; and that somebody still looks."""
+"""What people are told: what broke, once, with the way out, and when it is over; and that
+somebody still looks.
+"""

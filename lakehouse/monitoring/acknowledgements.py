@@ -1,4 +1,6 @@
-"""What a person says of a thing that is broken: that somebody looks after it, or that it is over."""
+"""What a person says of a thing that is broken: that somebody looks after it, or that it is
+over.
+"""
 
 import logging
 from collections.abc import Callable
@@ -28,18 +30,24 @@ def alert_of(settings: Settings, begin: str) -> Alert:
 
     :raises UsageError: when there is none, or more than one.
     """
-    found = {one.alert_id: one for one in read_alerts(settings) if one.alert_id.startswith(begin.lower())}
+    found = {
+        one.alert_id: one
+        for one in read_alerts(settings)
+        if one.alert_id.startswith(begin.lower())
+    }
     if len(found) == 1:
         return next(iter(found.values()))
     what = f"{len(found)} alerts begin" if found else "no alert begins"
     raise UsageError(
-        f"With {begin!r} {what}; expected the id of one, as messages and `lakehouse alerts` have it.",
+        f"With {begin!r} {what}; expected the id of one, as messages and `lakehouse alerts`"
+        " have it.",
         next_step="`lakehouse alerts` lists them.",
     )
 
 
 def close(settings: Settings, alert: Alert, *, by: str, why: str) -> Incident:
-    """Say that a thing is over, until it breaks anew; those who were told that it broke are told that too.
+    """Say that a thing is over, until it breaks anew; those who were told that it broke are
+    told that too.
 
     :raises UsageError: when it is not broken now.
     """
@@ -47,13 +55,16 @@ def close(settings: Settings, alert: Alert, *, by: str, why: str) -> Incident:
     def closed(state: AlertState, incident: Incident) -> AlertState:
         now = datetime.now(UTC)
         over = Resolved(incident.firing.key, now, f"Closed by {by}: {why}", by_person=True)
-        return take_in(state, Observed((over,)), now, read_routes(settings), silence_texts(settings))
+        return take_in(
+            state, Observed((over,)), now, read_routes(settings), silence_texts(settings)
+        )
 
     return _change(settings, alert, closed)
 
 
 def acknowledge(settings: Settings, alert: Alert, *, by: str, why: str) -> Incident:
-    """Say that somebody looks after a thing: it is not repeated, and stays open until it is over.
+    """Say that somebody looks after a thing: it is not repeated, and stays open until it is
+    over.
 
     :raises UsageError: when it is not broken now.
     """
@@ -65,14 +76,17 @@ def acknowledge(settings: Settings, alert: Alert, *, by: str, why: str) -> Incid
     return _change(settings, alert, acknowledged)
 
 
-def _change(settings: Settings, alert: Alert, change: Callable[[AlertState, Incident], AlertState]) -> Incident:
+def _change(
+    settings: Settings, alert: Alert, change: Callable[[AlertState, Incident], AlertState]
+) -> Incident:
     try:
         with state_lock(settings, _LOOK_SECONDS):
             state = read_state(settings)
             incident = state.open.get(alert.key)
             if incident is None:
                 raise UsageError(
-                    f"{alert.title!r} is not broken now, so that there is nothing to say of it.",
+                    f"{alert.title!r} is not broken now, so that there is nothing to say"
+                    " of it.",
                     next_step="`lakehouse alerts --open` lists what is.",
                 )
             state = change(state, incident)
@@ -83,5 +97,6 @@ def _change(settings: Settings, alert: Alert, change: Callable[[AlertState, Inci
             return incident
     except Timeout:
         raise TableBusy(
-            f"What is broken is being looked at for more than {_LOOK_SECONDS} seconds.", next_step="Try it again."
+            f"What is broken is being looked at for more than {_LOOK_SECONDS} seconds.",
+            next_step="Try it again.",
         ) from None

@@ -8,10 +8,16 @@ from lakehouse.settings import Settings
 
 
 def read_alerts(settings: Settings) -> list[Alert]:
-    """Return the messages of the record, oldest first; half a line, left by a process that was killed, is none."""
+    """Return the messages of the record, oldest first; half a line, left by a process that was
+    killed, is none.
+    """
     file = settings.home / FILE_NAME
     if not file.is_file():
         return []
     # A name in it may hold what Python takes for the end of a line, such as U+2028.
     lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
-    return [Alert.from_json(json.loads(line)) for line in lines if line.startswith("{") and line.endswith("}")]
+    return [
+        Alert.from_json(json.loads(line))
+        for line in lines
+        if line.startswith("{") and line.endswith("}")
+    ]

@@ -1,4 +1,6 @@
-"""What is to be said, decided from what is open and what was seen: pure, so that each case of it can be tried."""
+"""What is to be said, decided from what is open and what was seen: pure, so that each case of
+it can be tried.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +14,9 @@ SilenceOf = Callable[[str, datetime], str]
 """Says who muted a table and why; nothing where nobody did."""
 _SHOWN_PARTITIONS = 5
 _GROWTH = 0.01
-"""What grew by this share since somebody was told is told again; what grew by less only with what is still so."""
+"""What grew by this share since somebody was told is told again; what grew by less only with
+what is still so.
+"""
 _GROWTH_PAUSE = timedelta(minutes=5)
 _HEALS_WITHIN = timedelta(minutes=2)
 """What is tried again by itself is told where it lasts longer, or fails a second time."""
@@ -44,12 +48,14 @@ def plan_alerts(
     is_first: bool = False,
     closed: Mapping[str, datetime] = MappingProxyType({}),
 ) -> Planned:
-    """Decide what to say: that something broke, once; that it grew, or still is so after a while; and that it is over.
+    """Decide what to say: that something broke, once; that it grew, or still is so after a
+    while; and that it is over.
 
-    A warning is repeated only where the same breaks anew after that while; an error as long as it lasts. What a person
-    closed opens again only where it breaks anew.
+    A warning is repeated only where the same breaks anew after that while; an error as long as
+    it lasts. What a person closed opens again only where it breaks anew.
 
-    :param is_first: whether nobody looked before; what broke and was mended in the past is then not told.
+    :param is_first: whether nobody looked before; what broke and was mended in the past is then
+        not told.
     """
     plan = _Plan(dict(open_now), now, repeat_after, silence_of, dict(closed))
     for fact in sorted(observed.facts, key=lambda fact: (fact.at, isinstance(fact, Resolved))):
@@ -134,7 +140,9 @@ class _Plan:
     def _is_due(self, incident: Incident, notified_at: datetime) -> bool:
         if incident.acknowledged:
             return False
-        is_anew = incident.last_at > notified_at or incident.firing.size > incident.notified_size
+        is_anew = (
+            incident.last_at > notified_at or incident.firing.size > incident.notified_size
+        )
         lasts = incident.firing.severity == "error" and incident.firing.kind not in _TOLD_ONCE
         return self.now - notified_at >= self.repeat_after and (lasts or is_anew)
 
@@ -151,7 +159,9 @@ class _Plan:
         return self.silence_of(incident.firing.table, self.now)
 
 
-def _alert(saying: Saying, incident: Incident, now: datetime, muted: str, resolved: Resolved | None) -> Alert:
+def _alert(
+    saying: Saying, incident: Incident, now: datetime, muted: str, resolved: Resolved | None
+) -> Alert:
     firing = incident.firing
     made = alert_id(firing.key, incident.opened_at, saying, incident.alerts)
     lines = _over(incident, now, resolved) if resolved else _broken(saying, incident, made)
@@ -174,7 +184,9 @@ def _alert(saying: Saying, incident: Incident, now: datetime, muted: str, resolv
 
 def _broken(saying: Saying, incident: Incident, made: str) -> list[str]:
     firing = incident.firing
-    closes = [f"lakehouse alerts close {made} --why …"] if firing.kind in _CLOSED_BY_PEOPLE else []
+    closes = (
+        [f"lakehouse alerts close {made} --why …"] if firing.kind in _CLOSED_BY_PEOPLE else []
+    )
     nexts = [f"Next: {command}" for command in (*firing.commands, *closes)]
     more = _grown(incident) if saying == "grew" else ""
     return [more, *_since(incident), *firing.lines, *firing.links, *nexts]
@@ -198,7 +210,9 @@ def _since(incident: Incident) -> list[str]:
 
 def _over(incident: Incident, now: datetime, resolved: Resolved) -> list[str]:
     times = f", seen {incident.times} times" if incident.times > 1 else ""
-    lasted = f"It was so from {moment_text(incident.opened_at)} until {moment_text(now)}{times}."
+    lasted = (
+        f"It was so from {moment_text(incident.opened_at)} until {moment_text(now)}{times}."
+    )
     return [resolved.said, lasted, *(resolved.links or incident.firing.links)]
 
 

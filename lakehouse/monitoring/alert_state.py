@@ -1,4 +1,6 @@
-"""What is open, what is on its way and up to where was looked, in one file that is written in one step."""
+"""What is open, what is on its way and up to where was looked, in one file that is written in
+one step.
+"""
 
 import json
 from collections.abc import Mapping
@@ -29,7 +31,9 @@ _NEW_NAMES = {
 
 @dataclass(frozen=True)
 class AlertState:
-    """All that is known from one look to the next. Moving on and what is to be sent of it are one write."""
+    """All that is known from one look to the next. Moving on and what is to be sent of it are
+    one write.
+    """
 
     open: Mapping[str, Incident] = field(default_factory=dict)
     queues: Mapping[str, Queue] = field(default_factory=dict)
@@ -66,7 +70,11 @@ def state_file(settings: Settings) -> Path:
 def read_state(settings: Settings) -> AlertState:
     """Read the state; an empty one where nobody looked yet."""
     file = state_file(settings)
-    return from_json(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else AlertState()
+    return (
+        from_json(json.loads(file.read_text(encoding="utf-8")))
+        if file.is_file()
+        else AlertState()
+    )
 
 
 def write_state(settings: Settings, state: AlertState) -> None:

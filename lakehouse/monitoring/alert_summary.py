@@ -1,4 +1,6 @@
-"""Many messages as one: how many broke and where, what is alike in one line, with numbers and causes, errors first."""
+"""Many messages as one: how many broke and where, what is alike in one line, with numbers and
+causes, errors first.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,7 +10,12 @@ from lakehouse.orchestration.alert_message import Alert, Saying, alert_id
 
 _GROUPS = 10
 _NAMED = 3
-_SAYINGS: Mapping[Saying, str] = {"opened": "broke", "grew": "grew", "repeated": "still broken", "recovered": "over"}
+_SAYINGS: Mapping[Saying, str] = {
+    "opened": "broke",
+    "grew": "grew",
+    "repeated": "still broken",
+    "recovered": "over",
+}
 _BEFORE = {"recovered": "Over: ", "repeated": "Still: ", "grew": "More: "}
 _MANY = {
     ("check", "warn"): "checks warn",
@@ -44,14 +51,20 @@ def summary(alerts: Sequence[Alert], now: datetime) -> Alert:
         "recovered" if is_good else "summary",
         "error" if errors else "warn",
         now,
-        f"Good news: {len(alerts)} things are over{_where(alerts)}" if is_good else _title(alerts),
+        (
+            f"Good news: {len(alerts)} things are over{_where(alerts)}"
+            if is_good
+            else _title(alerts)
+        ),
         tuple(lines),
     )
 
 
 def _title(alerts: Sequence[Alert]) -> str:
     counts = Counter(alert.saying for alert in alerts)
-    said = ", ".join(f"{counts[saying]} {words}" for saying, words in _SAYINGS.items() if counts[saying])
+    said = ", ".join(
+        f"{counts[saying]} {words}" for saying, words in _SAYINGS.items() if counts[saying]
+    )
     return f"{len(alerts)} things at once: {said}{_where(alerts)}"
 
 
@@ -61,7 +74,9 @@ def _where(alerts: Sequence[Alert]) -> str:
 
 
 def _groups(alerts: Sequence[Alert]) -> list[list[Alert]]:
-    """Return what is alike together: errors first, what is over last, the largest before the smaller."""
+    """Return what is alike together: errors first, what is over last, the largest before the
+    smaller.
+    """
     found: dict[tuple[str, ...], list[Alert]] = {}
     for alert in alerts:
         found.setdefault(_like(alert), []).append(alert)
@@ -88,18 +103,30 @@ def _line(group: Sequence[Alert]) -> str:
     if len(group) == 1:
         is_said = not first.brief or first.brief in first.title or first.saying == "recovered"
         return first.title if is_said else f"{first.title} ({first.brief})"
-    before, many = _BEFORE.get(first.saying, ""), _MANY.get((first.kind, first.severity), "things broke")
+    before, many = (
+        _BEFORE.get(first.saying, ""),
+        _MANY.get((first.kind, first.severity), "things broke"),
+    )
     if first.kind in _OF_ONE_TABLE:
         briefs = list(dict.fromkeys(alert.brief for alert in group if alert.brief))
-        return f"{before}{first.table}: {len(group)} {many}{f', {_listed(briefs)}' if briefs else ''}"
+        return (
+            f"{before}{first.table}: {len(group)}"
+            f" {many}{f', {_listed(briefs)}' if briefs else ''}"
+        )
     if first.kind in _EACH_WITH_ITS_OWN:
-        return f"{before}{len(group)} {many}: {_listed([_with_its_own(alert) for alert in group])}"
+        return (
+            f"{before}{len(group)} {many}: {_listed([_with_its_own(alert) for alert in group])}"
+        )
     tables = list(dict.fromkeys(alert.table or alert.title for alert in group))
     return f"{before}{len(group)} {many}: {first.brief} ({_listed(tables)})"
 
 
 def _with_its_own(alert: Alert) -> str:
-    return f"{alert.table} ({alert.brief})" if alert.brief and alert.saying != "recovered" else alert.table
+    return (
+        f"{alert.table} ({alert.brief})"
+        if alert.brief and alert.saying != "recovered"
+        else alert.table
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -24,7 +24,9 @@ _PAUSE_SECONDS = 10
 
 
 def alerts_definitions(
-    declared: Mapping[str, IcebergTable], feeds: Sequence[WatchedFeed], read_settings: Callable[[], Settings]
+    declared: Mapping[str, IcebergTable],
+    feeds: Sequence[WatchedFeed],
+    read_settings: Callable[[], Settings],
 ) -> dg.Definitions:
     """Make the sensor; it is on by itself, and starts no runs."""
 
@@ -33,29 +35,41 @@ def alerts_definitions(
         minimum_interval_seconds=_PAUSE_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description=(
-            "Looks for failed checks and runs, tables that are held back or late, rejected files, and sensors and "
-            "schedules that fail; tells each once, and when it is over. `lakehouse alerts` lists what it told."
+            "Looks for failed checks and runs, tables that are held back or late, rejected"
+            " files, and sensors and schedules that fail; tells each once, and when it is over."
+            " `lakehouse alerts` lists what it told."
         ),
     )
     def alerts(context: dg.SensorEvaluationContext) -> dg.SkipReason:
         repository, settings = context.repository_def, read_settings()
         assert repository is not None
         monitor_context = MonitorContext(
-            context.instance, repository.asset_graph, declared, feeds, settings, datetime.now(UTC)
+            context.instance,
+            repository.asset_graph,
+            declared,
+            feeds,
+            settings,
+            datetime.now(UTC),
         )
         state = look_and_tell(monitor_context, names_of(repository) - {NAME}, context.log)
         if state is None:
             return dg.SkipReason("Another process looks.")
-        return dg.SkipReason(f"{len(state.open)} things are broken; {state.undelivered} messages wait for a sink.")
+        return dg.SkipReason(
+            f"{len(state.open)} things are broken; {state.undelivered} messages wait for a"
+            " sink."
+        )
 
     return dg.Definitions(sensors=[alerts])
 
 
-def look_and_tell(monitor_context: MonitorContext, names: Collection[str], logger: logging.Logger) -> AlertState | None:
-    """Look once, tell what is to be told, and leave a sign of life; None where another process does it.
+def look_and_tell(
+    monitor_context: MonitorContext, names: Collection[str], logger: logging.Logger
+) -> AlertState | None:
+    """Look once, tell what is to be told, and leave a sign of life; None where another process
+    does it.
 
-    What was seen and what is to be sent of it are kept in one write, before anything is sent: killed in between, a
-    later round delivers it.
+    What was seen and what is to be sent of it are kept in one write, before anything is sent:
+    killed in between, a later round delivers it.
 
     :param names: the sensors and schedules that there are.
     """
@@ -65,13 +79,17 @@ def look_and_tell(monitor_context: MonitorContext, names: Collection[str], logge
             state = _round(monitor_context, names, logger)
     except Timeout:
         return None
-    problem = beat(settings, monitor_context.now, len(state.open), state.undelivered, state.queues)
+    problem = beat(
+        settings, monitor_context.now, len(state.open), state.undelivered, state.queues
+    )
     if problem:
         logger.warning(problem)
     return state
 
 
-def _round(monitor_context: MonitorContext, names: Collection[str], logger: logging.Logger) -> AlertState:
+def _round(
+    monitor_context: MonitorContext, names: Collection[str], logger: logging.Logger
+) -> AlertState:
     settings, routes = monitor_context.settings, read_routes(monitor_context.settings)
     state = read_state(settings)
     seen = look(monitor_context, state, names)

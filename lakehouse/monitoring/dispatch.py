@@ -1,4 +1,6 @@
-"""One round: what was seen is planned and put on its way in one write, and then delivered, to each sink by itself."""
+"""One round: what was seen is planned and put on its way in one write, and then delivered, to
+each sink by itself.
+"""
 
 import logging
 import time
@@ -13,7 +15,15 @@ from lakehouse.errors import LakehouseError
 from lakehouse.monitoring.alert_plan import SilenceOf, plan_alerts
 from lakehouse.monitoring.alert_state import AlertState
 from lakehouse.monitoring.incidents import Observed
-from lakehouse.monitoring.outbox import Queue, delivered, is_due, kept, next_parcel, post, refused
+from lakehouse.monitoring.outbox import (
+    Queue,
+    delivered,
+    is_due,
+    kept,
+    next_parcel,
+    post,
+    refused,
+)
 from lakehouse.monitoring.routes import Routes, name_of
 from lakehouse.monitoring.sinks import FILE, LOG, Sink
 from lakehouse.orchestration.alert_message import Alert
@@ -23,23 +33,42 @@ ROUND_SECONDS = 30.0
 _TRIED_IN_VAIN = 2
 """After so many messages that a sink did not take in one round, it counts as down."""
 _AT_THE_END = (FILE, LOG)
-"""Sinks that take the same message twice without harm, so that what they took is kept once a round."""
+"""Sinks that take the same message twice without harm, so that what they took is kept once a
+round.
+"""
 _MANY = 1_000_000
 
 
-def take_in(state: AlertState, observed: Observed, now: datetime, routes: Routes, silence_of: SilenceOf) -> AlertState:
-    """Return the state after what was seen: pure, with each message in the queues of those it goes to."""
+def take_in(
+    state: AlertState, observed: Observed, now: datetime, routes: Routes, silence_of: SilenceOf
+) -> AlertState:
+    """Return the state after what was seen: pure, with each message in the queues of those it
+    goes to.
+    """
     planned = plan_alerts(
-        state.open, observed, now, routes.repeat_after, silence_of, is_first=state.is_first, closed=state.closed
+        state.open,
+        observed,
+        now,
+        routes.repeat_after,
+        silence_of,
+        is_first=state.is_first,
+        closed=state.closed,
     )
     names = [FILE, LOG, *map(name_of, routes.urls)]
     queues = kept(state.queues, names)
     for name in names:
         # The file has each message by itself, and what was muted too.
         most = _MANY if name == FILE else routes.at_once
-        queues[name] = post(queues[name], [one for one in planned.alerts if _goes_to(name, one, routes)], now, most)
+        queues[name] = post(
+            queues[name],
+            [one for one in planned.alerts if _goes_to(name, one, routes)],
+            now,
+            most,
+        )
     cursors = {**state.cursors, **observed.cursors}
-    return AlertState(planned.open, queues, cursors | {"looked_at": now.isoformat()}, planned.closed)
+    return AlertState(
+        planned.open, queues, cursors | {"looked_at": now.isoformat()}, planned.closed
+    )
 
 
 def _goes_to(name: str, alert: Alert, routes: Routes) -> bool:
@@ -50,7 +79,9 @@ def _goes_to(name: str, alert: Alert, routes: Routes) -> bool:
 
 @dataclass
 class Delivery:
-    """Delivers what the queues hold, to all sinks at once; the state is kept after each message."""
+    """Delivers what the queues hold, to all sinks at once; the state is kept after each
+    message.
+    """
 
     state: AlertState
     keep: Callable[[AlertState], None]
@@ -60,9 +91,13 @@ class Delivery:
         self._lock = Lock()
 
     def run(self, sinks: Mapping[str, Sink], seconds: float = ROUND_SECONDS) -> AlertState:
-        """Deliver what is due, for so long at most; what is left is delivered by a later round."""
+        """Deliver what is due, for so long at most; what is left is delivered by a later
+        round.
+        """
         until = time.monotonic() + seconds
-        due = [sink for name, sink in sinks.items() if is_due(self._queue(name), datetime.now(UTC))]
+        due = [
+            sink for name, sink in sinks.items() if is_due(self._queue(name), datetime.now(UTC))
+        ]
         if due:
             with ThreadPoolExecutor(len(due), thread_name_prefix="alerts") as pool:
                 for done in [pool.submit(self._send_all, sink, until) for sink in due]:
@@ -80,14 +115,18 @@ class Delivery:
                 self._move(sink.name, partial(delivered, alert=parcel.alert))
             else:
                 tried[parcel.alert.alert_id] = parcel.alert.key
-                self._move(sink.name, partial(refused, alert=parcel.alert, now=datetime.now(UTC)))
+                self._move(
+                    sink.name, partial(refused, alert=parcel.alert, now=datetime.now(UTC))
+                )
 
     def _send(self, sink: Sink, alert: Alert) -> bool:
         try:
             sink.send(alert)
         except Exception as error:
             # Whatever a service or the network raises: the message is kept, and tried again.
-            self.logger.warning("Alert %s was not delivered to %s: %s", alert.alert_id, sink.name, _said(error))
+            self.logger.warning(
+                "Alert %s was not delivered to %s: %s", alert.alert_id, sink.name, _said(error)
+            )
             return False
         return True
 

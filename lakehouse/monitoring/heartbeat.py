@@ -1,4 +1,6 @@
-"""The sign of life of what watches: a file and a call, so that something outside can miss them."""
+"""The sign of life of what watches: a file and a call, so that something outside can miss
+them.
+"""
 
 import json
 import urllib.error
@@ -20,14 +22,23 @@ def heartbeat_file(settings: Settings) -> Path:
     return settings.home / FILE
 
 
-def beat(settings: Settings, at: datetime, broken: int, undelivered: int, places: Iterable[str] = ()) -> str:
-    """Leave a sign of life, and make the call that the settings ask for; return why that failed, where it did.
+def beat(
+    settings: Settings, at: datetime, broken: int, undelivered: int, places: Iterable[str] = ()
+) -> str:
+    """Leave a sign of life, and make the call that the settings ask for; return why that
+    failed, where it did.
 
     :param broken: how many things are broken now.
     :param undelivered: how many messages wait for a sink.
-    :param places: the names of the sinks that are told; another process may be told of others by its environment.
+    :param places: the names of the sinks that are told; another process may be told of others
+        by its environment.
     """
-    said = {"at": at.isoformat(), "broken": broken, "undelivered": undelivered, "places": sorted(places)}
+    said = {
+        "at": at.isoformat(),
+        "broken": broken,
+        "undelivered": undelivered,
+        "places": sorted(places),
+    }
     replace_text(heartbeat_file(settings), json.dumps(said) + "\n")
     if not settings.heartbeat_url:
         return ""

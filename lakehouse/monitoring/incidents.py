@@ -8,7 +8,17 @@ from typing import Any, Literal
 from lakehouse.orchestration.alert_message import Severity
 from lakehouse.tables.escaping import visible
 
-Kind = Literal["check", "quarantined", "held", "failed", "late", "rejected", "automation", "looking", "reported"]
+Kind = Literal[
+    "check",
+    "quarantined",
+    "held",
+    "failed",
+    "late",
+    "rejected",
+    "automation",
+    "looking",
+    "reported",
+]
 
 
 def moment_text(at: datetime) -> str:
@@ -18,7 +28,9 @@ def moment_text(at: datetime) -> str:
 
 @dataclass(frozen=True)
 class Firing:
-    """Something was seen broken at a moment; `key` names the thing, so that it is one also where it is tried again."""
+    """Something was seen broken at a moment; `key` names the thing, so that it is one also
+    where it is tried again.
+    """
 
     key: str
     kind: Kind
@@ -37,15 +49,23 @@ class Firing:
     extent: frozenset[str] = frozenset()
     """The partitions in which it is broken; empty where it is the whole."""
     size: int = 0
-    """How much of it came so far, where it may grow: it never becomes less while the thing is broken."""
+    """How much of it came so far, where it may grow: it never becomes less while the thing is
+    broken.
+    """
     causes: tuple[str, ...] = ()
     """What it is of, where that may become more, such as the rules that rows break."""
     brief: str = ""
-    """How bad it is or of what it came, in a few words: what stands beside its like in a summary."""
+    """How bad it is or of what it came, in a few words: what stands beside its like in a
+    summary.
+    """
     heals: bool = False
-    """Whether it is tried again by itself: then the second failure is told, or that it lasts."""
+    """Whether it is tried again by itself: then the second failure is told, or that it
+    lasts.
+    """
     state: str = ""
-    """What was looked at, such as a snapshot: broken in the same state, it did not break once more."""
+    """What was looked at, such as a snapshot: broken in the same state, it did not break once
+    more.
+    """
 
     def __post_init__(self) -> None:
         # A file's name may stand in it, and would steer the terminal that lists it.
@@ -63,15 +83,18 @@ class Resolved:
     links: tuple[str, ...] = ()
     """Where it can be seen what mended it; those of the break, where it has none."""
     by_person: bool = False
-    """Whether somebody said so: what is still to be seen of the same break opens nothing then."""
+    """Whether somebody said so: what is still to be seen of the same break opens nothing
+    then.
+    """
 
 
 @dataclass(frozen=True)
 class Observed:
     """What one look at the lakehouse found.
 
-    `complete` are the kinds of which all that is broken now is among the facts, so that what is not is over.
-    `cursors` say up to where was looked; they are kept with the incidents, in one write.
+    `complete` are the kinds of which all that is broken now is among the facts, so that what is
+    not is over. `cursors` say up to where was looked; they are kept with the incidents, in one
+    write.
     """
 
     facts: tuple[Firing | Resolved, ...] = ()
@@ -79,12 +102,18 @@ class Observed:
     cursors: Mapping[str, Any] = field(default_factory=dict)
 
     def __add__(self, other: "Observed") -> "Observed":
-        return Observed((*self.facts, *other.facts), self.complete | other.complete, {**self.cursors, **other.cursors})
+        return Observed(
+            (*self.facts, *other.facts),
+            self.complete | other.complete,
+            {**self.cursors, **other.cursors},
+        )
 
 
 @dataclass(frozen=True)
 class Incident:
-    """A thing that is broken: how it was last seen, since when, how often, and when somebody was last told."""
+    """A thing that is broken: how it was last seen, since when, how often, and when somebody
+    was last told.
+    """
 
     firing: Firing
     opened_at: datetime
@@ -111,10 +140,17 @@ class Incident:
         made = replace(self, alerts=self.alerts + 1)
         if is_muted:
             return made
-        return replace(made, notified_at=now, notified_size=self.firing.size, notified_causes=self.firing.causes)
+        return replace(
+            made,
+            notified_at=now,
+            notified_size=self.firing.size,
+            notified_causes=self.firing.causes,
+        )
 
     def again(self, firing: Firing) -> "Incident":
-        """Return it after the thing was seen broken again; a look at the same break counts as none."""
+        """Return it after the thing was seen broken again; a look at the same break counts as
+        none.
+        """
         if firing.at < self.last_at:
             return self
         if firing.at == self.last_at:

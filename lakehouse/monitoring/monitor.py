@@ -1,4 +1,6 @@
-"""One look at all that may be broken; a part of it that cannot be looked at is told of too, and stops no other."""
+"""One look at all that may be broken; a part of it that cannot be looked at is told of too, and
+stops no other.
+"""
 
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -37,15 +39,20 @@ def look(context: MonitorContext, state: AlertState, names: Collection[str]) -> 
     for what, one in looks.items():
         seen += _or_blind(context, state, what, one)
     news = [fact for fact in seen.facts if isinstance(fact, Firing)]
-    mends = _or_blind(context, state, "publishes", lambda: Observed(look_for_mends(context, open_now, news)))
+    mends = _or_blind(
+        context, state, "publishes", lambda: Observed(look_for_mends(context, open_now, news))
+    )
     return seen + mends
 
 
-def _or_blind(context: MonitorContext, state: AlertState, what: str, one: Callable[[], Observed]) -> Observed:
+def _or_blind(
+    context: MonitorContext, state: AlertState, what: str, one: Callable[[], Observed]
+) -> Observed:
     try:
         return one()
     except Exception as error:
-        # Whatever the storage, the catalog or the bucket raise: somebody has to know that nobody looks there.
+        # Whatever the storage, the catalog or the bucket raise: somebody has to know that
+        # nobody looks there.
         return Observed((_blind(context, state, what, error),))
 
 
@@ -60,7 +67,10 @@ def _blind(context: MonitorContext, state: AlertState, what: str, error: Excepti
         "error",
         f"{what} cannot be looked at",
         (
-            f"{type(error).__name__}: {said_without_values(error)} ({Path(frame.filename).name}:{frame.lineno})",
+            (
+                f"{type(error).__name__}: {said_without_values(error)}"
+                f" ({Path(frame.filename).name}:{frame.lineno})"
+            ),
             "Until that ends, nobody is told of what breaks there; nothing of it is lost.",
         ),
         commands=("lakehouse doctor",),

@@ -1,4 +1,6 @@
-"""Messages on their way to the sinks: one after the other, not too many at once, each until it was taken."""
+"""Messages on their way to the sinks: one after the other, not too many at once, each until it
+was taken.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +26,9 @@ class Parcel:
 
 @dataclass(frozen=True)
 class Queue:
-    """What waits for one sink: what is to be sent now, what waits for the next summary, and how it went so far."""
+    """What waits for one sink: what is to be sent now, what waits for the next summary, and how
+    it went so far.
+    """
 
     parcels: tuple[Parcel, ...] = ()
     held: tuple[Alert, ...] = ()
@@ -40,7 +44,9 @@ class Queue:
 
 
 def post(queue: Queue, alerts: Sequence[Alert], now: datetime, at_once: int) -> Queue:
-    """Put messages into a queue: each by itself as long as there are few, else one summary of all in each window."""
+    """Put messages into a queue: each by itself as long as there are few, else one summary of
+    all in each window.
+    """
     recent = tuple(at for at in queue.posted_at if now - at < WINDOW)
     queue = replace(queue, posted_at=recent)
     news = (*queue.held, *alerts)
@@ -60,16 +66,23 @@ def is_due(queue: Queue, now: datetime) -> bool:
     return bool(queue.parcels) and (queue.retry_at is None or now >= queue.retry_at)
 
 
-def next_parcel(queue: Queue, refused: Iterable[str], passed_over: Iterable[str]) -> Parcel | None:
+def next_parcel(
+    queue: Queue, refused: Iterable[str], passed_over: Iterable[str]
+) -> Parcel | None:
     """Return what is to be sent next: the oldest that was not tried in this round.
 
-    What is said of one thing stays in order: nothing of a thing is sent while an older message of it was refused.
+    What is said of one thing stays in order: nothing of a thing is sent while an older message
+    of it was refused.
 
     :param refused: ids of the messages that were tried in vain in this round.
     :param passed_over: keys of the things that those speak of.
     """
     tried, keys = set(refused), set(passed_over)
-    free = (one for one in queue.parcels if one.alert.alert_id not in tried and one.alert.key not in keys)
+    free = (
+        one
+        for one in queue.parcels
+        if one.alert.alert_id not in tried and one.alert.key not in keys
+    )
     return next(free, None)
 
 
@@ -80,10 +93,16 @@ def delivered(queue: Queue, alert: Alert) -> Queue:
 
 
 def refused(queue: Queue, alert: Alert, now: datetime) -> Queue:
-    """Return the queue after a sink did not take a message: the next try is after a pause, longer each time."""
+    """Return the queue after a sink did not take a message: the next try is after a pause,
+    longer each time.
+    """
     failures = queue.failures + 1
     parcels = tuple(
-        replace(parcel, tries=parcel.tries + 1) if parcel.alert.alert_id == alert.alert_id else parcel
+        (
+            replace(parcel, tries=parcel.tries + 1)
+            if parcel.alert.alert_id == alert.alert_id
+            else parcel
+        )
         for parcel in queue.parcels
     )
     pause = timedelta(seconds=min(_LONGEST_PAUSE_SECONDS, pause_seconds(failures)))
@@ -93,9 +112,15 @@ def refused(queue: Queue, alert: Alert, now: datetime) -> Queue:
 def _put(queue: Queue, alerts: Sequence[Alert], now: datetime) -> Queue:
     known = {parcel.alert.alert_id for parcel in queue.parcels}
     parcels = tuple(Parcel(alert) for alert in alerts if alert.alert_id not in known)
-    return replace(queue, parcels=(*queue.parcels, *parcels), posted_at=(*queue.posted_at, *([now] * len(parcels))))
+    return replace(
+        queue,
+        parcels=(*queue.parcels, *parcels),
+        posted_at=(*queue.posted_at, *([now] * len(parcels))),
+    )
 
 
 def kept(queues: Mapping[str, Queue], names: Iterable[str]) -> dict[str, Queue]:
-    """Return the queues of the sinks that there are; what waits for one that was taken away is dropped."""
+    """Return the queues of the sinks that there are; what waits for one that was taken away is
+    dropped.
+    """
     return {name: queues.get(name, Queue()) for name in names}

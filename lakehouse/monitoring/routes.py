@@ -62,7 +62,11 @@ class Routes:
 
     def of(self, alert: Alert) -> tuple[str, ...]:
         """Return the places that an alert goes to, each once."""
-        return tuple(dict.fromkeys(url for route in self.routes if route.takes(alert) for url in route.to))
+        return tuple(
+            dict.fromkeys(
+                url for route in self.routes if route.takes(alert) for url in route.to
+            )
+        )
 
 
 def name_of(url: str) -> str:
@@ -80,12 +84,16 @@ def read_routes(settings: Settings) -> Routes:
     file = settings.alert_routes or settings.home / FILE
     if not file.is_file():
         if settings.alert_routes:
-            raise SettingsError(f"LAKEHOUSE_ALERT_ROUTES is {file}, which is not there; expected a TOML file.")
+            raise SettingsError(
+                f"LAKEHOUSE_ALERT_ROUTES is {file}, which is not there; expected a TOML file."
+            )
         return Routes(everywhere)
     try:
         found = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file} is not TOML: {error}.", next_step="Correct it there.") from error
+        raise SettingsError(
+            f"{file} is not TOML: {error}.", next_step="Correct it there."
+        ) from error
     return _parse(file, found, everywhere)
 
 
@@ -95,7 +103,10 @@ def _parse(file: Path, found: Mapping[str, Any], everywhere: tuple[Route, ...]) 
     if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
         raise _wrong(file, "route", "tables that begin with [[route]]")
     return Routes(
-        (*everywhere, *(_route(file, number, one) for number, one in enumerate(given, start=1))),
+        (
+            *everywhere,
+            *(_route(file, number, one) for number, one in enumerate(given, start=1)),
+        ),
         timedelta(hours=_number(file, found, "repeat_after_hours", 24)),
         int(_number(file, found, "at_once", 10)),
     )
@@ -105,7 +116,11 @@ def _route(file: Path, number: int, given: Mapping[str, Any]) -> Route:
     where = f"route {number}"
     _check_names(file, where, given, _PARTS)
     for name, value in given.items():
-        if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
+        if (
+            not isinstance(value, list)
+            or not value
+            or not all(isinstance(one, str) for one in value)
+        ):
             raise _wrong(file, f"{where}: {name}", 'a list of texts, such as ["…"]')
     if not all("://" in url or url.startswith("arn:") for url in given.get("to", ["nowhere"])):
         raise _wrong(file, f"{where}: to", "URLs as apprise has them, or ARNs of SNS topics")
@@ -121,10 +136,14 @@ def _number(file: Path, found: Mapping[str, Any], name: str, default: int) -> fl
     return float(value)
 
 
-def _check_names(file: Path, where: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
+def _check_names(
+    file: Path, where: str, given: Mapping[str, Any], known: Sequence[str]
+) -> None:
     unknown = sorted(set(given) - set(known))
     if unknown:
-        raise SettingsError(f"{file}: {where} has {', '.join(unknown)}; expected some of {', '.join(known)}.")
+        raise SettingsError(
+            f"{file}: {where} has {', '.join(unknown)}; expected some of {', '.join(known)}."
+        )
 
 
 def _wrong(file: Path, part: str, expected: str) -> SettingsError:

@@ -1,4 +1,6 @@
-"""Tables that are muted for a time: what breaks there is recorded and told to nobody, until then."""
+"""Tables that are muted for a time: what breaks there is recorded and told to nobody, until
+then.
+"""
 
 import json
 from collections.abc import Callable, Iterable
@@ -38,7 +40,13 @@ def read_silences(settings: Settings) -> tuple[Silence, ...]:
     if not file.is_file():
         return ()
     return tuple(
-        Silence(**{**one, "until": datetime.fromisoformat(one["until"]), "at": datetime.fromisoformat(one["at"])})
+        Silence(
+            **{
+                **one,
+                "until": datetime.fromisoformat(one["until"]),
+                "at": datetime.fromisoformat(one["at"]),
+            }
+        )
         for one in json.loads(file.read_text(encoding="utf-8"))
     )
 
@@ -50,12 +58,17 @@ def add_silence(settings: Settings, silence: Silence) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{file}.lock"):
         kept = [*read_silences(settings), silence]
-        said = [asdict(one) | {"until": one.until.isoformat(), "at": one.at.isoformat()} for one in kept]
+        said = [
+            asdict(one) | {"until": one.until.isoformat(), "at": one.at.isoformat()}
+            for one in kept
+        ]
         replace_text(file, json.dumps(said, indent=1, ensure_ascii=False) + "\n")
 
 
 def silence_of(silences: Iterable[Silence], table: str, now: datetime) -> Silence | None:
-    """Return what mutes a table now; a newer mute of the same name takes the place of an older one."""
+    """Return what mutes a table now; a newer mute of the same name takes the place of an older
+    one.
+    """
     newest = {silence.table: silence for silence in silences}
     return next((silence for silence in newest.values() if silence.covers(table, now)), None)
 
@@ -68,7 +81,11 @@ def silence_texts(settings: Settings) -> Callable[[str, datetime], str]:
 
 def holding(silences: Iterable[Silence], now: datetime) -> list[Silence]:
     """Return the mutes that hold now."""
-    return [silence for silence in {silence.table: silence for silence in silences}.values() if now < silence.until]
+    return [
+        silence
+        for silence in {silence.table: silence for silence in silences}.values()
+        if now < silence.until
+    ]
 
 
 def _file(settings: Settings) -> Path:

@@ -1,4 +1,6 @@
-"""Where alerts are delivered: the log and a file always, services that apprise knows, and SNS."""
+"""Where alerts are delivered: the log and a file always, services that apprise knows, and
+SNS.
+"""
 
 import json
 import logging
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
 
 LOG, FILE = "log", "file"
 FILE_NAME = "alerts.jsonl"
-# Such services hand on headers of a URL, and what they call can tell a message that comes twice.
+# Such services hand on headers of a URL, and what they call can tell a message that comes
+# twice.
 _WITH_HEADERS = ("json", "jsons", "form", "forms", "xml", "xmls")
 _TAGS_COME_THROUGH = ("tgram",)
 _TAG = re.compile(r"<(?=[A-Za-z/!])")
@@ -37,7 +40,9 @@ class Sink(Protocol):
         """What it is called, without any secret."""
 
     def send(self, alert: Alert) -> None:
-        """Deliver a message, or raise; the same one may come again after a process was killed."""
+        """Deliver a message, or raise; the same one may come again after a process was
+        killed.
+        """
 
 
 @dataclass(frozen=True)
@@ -57,14 +62,18 @@ class LogSink:
 
 @dataclass(frozen=True)
 class FileSink:
-    """A file of one JSON object a line, which has every message, also those that were muted or only summarised."""
+    """A file of one JSON object a line, which has every message, also those that were muted or
+    only summarised.
+    """
 
     path: Path
     lakehouse: str = ""
     name: str = FILE
 
     def send(self, alert: Alert) -> None:
-        """Add the message, unless it is there; half a line, left by a process that was killed, is ended first."""
+        """Add the message, unless it is there; half a line, left by a process that was killed,
+        is ended first.
+        """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab+") as file:
             end = file.seek(0, 2)
@@ -91,23 +100,32 @@ class AppriseSink:
         return name_of(self.url)
 
     def send(self, alert: Alert) -> None:
-        """Notify the service; a webhook is given the alert's id as the header `Idempotency-Key`."""
+        """Notify the service; a webhook is given the alert's id as the header
+        `Idempotency-Key`.
+        """
         import apprise
 
-        body, title = self._rendered(f"{alert.text}\nLakehouse {self.lakehouse}"), self._rendered(alert.title)
-        # It is text: what rows hold is no HTML and no Markdown, and apprise escapes it where a service takes these.
+        body, title = (
+            self._rendered(f"{alert.text}\nLakehouse {self.lakehouse}"),
+            self._rendered(alert.title),
+        )
+        # It is text: what rows hold is no HTML and no Markdown, and apprise escapes it where a
+        # service takes these.
         how = {"body_format": apprise.NotifyFormat.TEXT, "notify_type": _kind(apprise, alert)}
         if not self.service(alert.alert_id).notify(body, title=title, **how):
             raise LakehouseError(
                 f"{self.name} did not take alert {alert.alert_id}.",
-                next_step="`lakehouse alerts test` tries it again, and shows what apprise says.",
+                next_step=(
+                    "`lakehouse alerts test` tries it again, and shows what apprise says."
+                ),
             )
 
     def _rendered(self, text: str) -> str:
         """Return a text as its service shows it like it is."""
         kind = self.url.partition("://")[0]
         if kind in _TAGS_COME_THROUGH:
-            # Apprise restores the tags that it escaped: one that begins with an invisible sign is none.
+            # Apprise restores the tags that it escaped: one that begins with an invisible sign
+            # is none.
             return _TAG.sub("<\u2060", text)
         return text.replace("\n", "\n\n") if kind in _LINES_ARE_JOINED else text
 
@@ -124,8 +142,8 @@ class AppriseSink:
         found = apprise.Apprise.instantiate(url)
         if not found:
             raise SettingsError(
-                f"{self.name}: apprise does not understand this {self.url.partition('://')[0]} URL; expected one as "
-                "its documentation has it.",
+                f"{self.name}: apprise does not understand this {self.url.partition('://')[0]}"
+                " URL; expected one as its documentation has it.",
                 next_step="Correct it in LAKEHOUSE_ALERT_URLS or in the file of routes.",
             )
         return found
@@ -146,13 +164,17 @@ class SnsSink:
         return name_of(self.topic)
 
     def send(self, alert: Alert) -> None:
-        """Publish the message; subscribers can filter by its severity, table and what it says."""
+        """Publish the message; subscribers can filter by its severity, table and what it
+        says.
+        """
         import boto3
         from botocore.config import Config
 
         region = self.topic.split(":")[3] or self.region
         quick = Config(connect_timeout=4, read_timeout=4, retries={"total_max_attempts": 1})
-        client = boto3.client("sns", region_name=region, endpoint_url=self.endpoint_url, config=quick)
+        client = boto3.client(
+            "sns", region_name=region, endpoint_url=self.endpoint_url, config=quick
+        )
         said = {"severity": alert.severity, "saying": alert.saying, "alert_id": alert.alert_id}
         said |= {"table": alert.table} if alert.table else {}
         said |= {"lakehouse": self.lakehouse} if self.lakehouse else {}
@@ -160,16 +182,27 @@ class SnsSink:
         client.publish(
             TopicArn=self.topic,
             # A subject is one line of ASCII.
-            Subject=alert.title.encode("ascii", "replace").decode().replace("\n", " ")[:_LONGEST_SUBJECT],
+            Subject=alert.title.encode("ascii", "replace")
+            .decode()
+            .replace("\n", " ")[:_LONGEST_SUBJECT],
             Message=f"{alert.title}\n{alert.text}\nLakehouse {self.lakehouse}",
-            MessageAttributes={key: {"DataType": "String", "StringValue": value} for key, value in said.items()},
+            MessageAttributes={
+                key: {"DataType": "String", "StringValue": value} for key, value in said.items()
+            },
             **(ordered if self.topic.endswith(".fifo") else {}),
         )
 
 
-def open_sinks(settings: Settings, urls: Iterable[str], logger: logging.Logger) -> dict[str, Sink]:
-    """Return the sinks by name: the file and the log, and one for each URL; nothing is called yet."""
-    sinks: list[Sink] = [FileSink(settings.home / FILE_NAME, settings.title), LogSink(logger, settings.title)]
+def open_sinks(
+    settings: Settings, urls: Iterable[str], logger: logging.Logger
+) -> dict[str, Sink]:
+    """Return the sinks by name: the file and the log, and one for each URL; nothing is called
+    yet.
+    """
+    sinks: list[Sink] = [
+        FileSink(settings.home / FILE_NAME, settings.title),
+        LogSink(logger, settings.title),
+    ]
     sinks += [_sink(settings, url) for url in urls]
     return {sink.name: sink for sink in sinks}
 
@@ -183,7 +216,9 @@ def check_url(settings: Settings, url: str) -> None:
     if isinstance(sink, AppriseSink):
         sink.service()
     elif not _TOPIC.match(url):
-        raise SettingsError(f"{sink.name} is not the ARN of a topic; expected arn:aws:sns:REGION:ACCOUNT:NAME.")
+        raise SettingsError(
+            f"{sink.name} is not the ARN of a topic; expected arn:aws:sns:REGION:ACCOUNT:NAME."
+        )
 
 
 def _sink(settings: Settings, url: str) -> Sink:

@@ -1,1 +1,3 @@
-"""Dagster's side: asset decorator, IO manager, asset checks, runs, and what is recorded of them."""
+"""Dagster's side: asset decorator, IO manager, asset checks, runs, and what is recorded of
+them.
+"""

@@ -1,4 +1,6 @@
-"""What is said of a thing that broke, or is over: the message that goes to people, as a value."""
+"""What is said of a thing that broke, or is over: the message that goes to people, as a
+value.
+"""
 
 import hashlib
 from collections.abc import Mapping
@@ -14,7 +16,8 @@ Saying = Literal["opened", "grew", "repeated", "recovered", "summary", "test"]
 
 @dataclass(frozen=True)
 class Alert:
-    """One message. `key` names the thing that broke, and is the same when it breaks again, and when that is over.
+    """One message. `key` names the thing that broke, and is the same when it breaks again, and
+    when that is over.
 
     Title and lines are one line each, in which what cannot be seen is written as an escape.
     """
@@ -33,14 +36,19 @@ class Alert:
     muted: str = ""
     """Who muted it and why; it is recorded then, and sent to nobody."""
     kind: str = ""
-    """What it is of: a check, rows in quarantine, a run that failed. Nothing of a summary or a test."""
+    """What it is of: a check, rows in quarantine, a run that failed. Nothing of a summary or a
+    test.
+    """
     brief: str = ""
     """How bad it is or of what it came, in a few words."""
     lakehouse: str = ""
-    """Which lakehouse speaks; in the record alone, each other place is told beside the message."""
+    """Which lakehouse speaks; in the record alone, each other place is told beside the
+    message.
+    """
 
     def __post_init__(self) -> None:
-        # Names of files and values of rows are others' texts: none steers a terminal, or makes a line of its own.
+        # Names of files and values of rows are others' texts: none steers a terminal, or makes
+        # a line of its own.
         for name in ("title", "muted", "brief"):
             object.__setattr__(self, name, visible(getattr(self, name)))
         object.__setattr__(self, "lines", tuple(map(visible, self.lines)))
@@ -57,7 +65,13 @@ class Alert:
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> "Alert":
         """Read what `to_json` wrote."""
-        return cls(**{**found, "at": datetime.fromisoformat(found["at"]), "lines": tuple(found["lines"])})
+        return cls(
+            **{
+                **found,
+                "at": datetime.fromisoformat(found["at"]),
+                "lines": tuple(found["lines"]),
+            }
+        )
 
 
 def alert_id(*parts: object) -> str:

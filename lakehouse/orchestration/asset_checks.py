@@ -21,19 +21,25 @@ if TYPE_CHECKING:
 
 
 IN_CLEAR = "rows_in_clear"
-"""Metadata of a check: the command that shows the rows of its sample to who may read the home."""
+"""Metadata of a check: the command that shows the rows of its sample to who may read the
+home.
+"""
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What the results of a table's rules speak of: what readers see, or a candidate that was refused."""
+    """What the results of a table's rules speak of: what readers see, or a candidate that was
+    refused.
+    """
 
     what: Literal["main", "candidate"]
     snapshot_id: int | None
     branch: str = ""
     partitions: Sequence[str] = ()
     rows_in: str = ""
-    """The table, and the version of it, that rows can be looked at in by their source; nothing where there is none."""
+    """The table, and the version of it, that rows can be looked at in by their source; nothing
+    where there is none.
+    """
     refused_to: str = ""
     """The quarantine that has the rows which were refused."""
 
@@ -42,7 +48,14 @@ class Evaluated:
         """Return what the rules were evaluated on in a write."""
         to = outcome.quarantined.table if outcome.quarantined else ""
         if isinstance(outcome, Refused):
-            return cls("candidate", outcome.candidate_snapshot_id, outcome.branch, outcome.partitions, rows_in, to)
+            return cls(
+                "candidate",
+                outcome.candidate_snapshot_id,
+                outcome.branch,
+                outcome.partitions,
+                rows_in,
+                to,
+            )
         return cls("main", outcome.snapshot_id, "", outcome.partitions, rows_in, to)
 
     def show(self, result: RuleResult) -> str | None:
@@ -69,7 +82,9 @@ def check_specs(table: "IcebergTable", implied: Sequence[Rule] = ()) -> list[dg.
 
 
 def checked_rules(table: "IcebergTable") -> list[Rule]:
-    """Return the declared rules, the one that each write of partitions has to keep, and how much may be refused."""
+    """Return the declared rules, the one that each write of partitions has to keep, and how
+    much may be refused.
+    """
     by = table.overwritten_by
     rules = [*table.rules, *([refused_share(table)] if table.quarantining_rules else [])]
     if by is None:
@@ -78,18 +93,23 @@ def checked_rules(table: "IcebergTable") -> list[Rule]:
     return [*rules, Rule("in_partitions", said, (by,), "block", violated_by=said)]
 
 
-def results_of(table: "IcebergTable", found: Sequence[RuleResult], implied: Sequence[Rule] = ()) -> list[RuleResult]:
-    """Return what was found of each rule; where there was nothing to evaluate, that no row breaks it.
+def results_of(
+    table: "IcebergTable", found: Sequence[RuleResult], implied: Sequence[Rule] = ()
+) -> list[RuleResult]:
+    """Return what was found of each rule; where there was nothing to evaluate, that no row
+    breaks it.
 
-    Without a result, Dagster would warn that a blocking check no longer holds back what is downstream. How much of a
-    write was refused is said by none but that write.
+    Without a result, Dagster would warn that a blocking check no longer holds back what is
+    downstream. How much of a write was refused is said by none but that write.
     """
     known = {result.rule.name for result in found} | {REFUSED_SHARE}
     rules = (*checked_rules(table), *implied)
     return [*found, *(RuleResult(rule, 0, 0) for rule in rules if rule.name not in known)]
 
 
-def check_result(table: "IcebergTable", result: RuleResult, evaluated: Evaluated) -> dg.AssetCheckResult:
+def check_result(
+    table: "IcebergTable", result: RuleResult, evaluated: Evaluated
+) -> dg.AssetCheckResult:
     """Return what a rule found as the result of its check."""
     return dg.AssetCheckResult(
         check_name=result.rule.name,
@@ -102,7 +122,8 @@ def check_result(table: "IcebergTable", result: RuleResult, evaluated: Evaluated
 
 
 def severity(rule: Rule) -> dg.AssetCheckSeverity:
-    """Return ERROR for a rule that can block; a quarantined row, as one that is warned of, lets the rest go on.
+    """Return ERROR for a rule that can block; a quarantined row, as one that is warned of, lets
+    the rest go on.
 
     That most of the rows are refused is an ERROR too, and that some are in no table at all.
     """
@@ -122,15 +143,24 @@ def _is_error_by_itself(rule: Rule) -> bool:
     return is_lost or is_error_by_itself(rule)
 
 
-def is_of_quarantine(table: "IcebergTable | None", evaluation: dg.AssetCheckEvaluation, run_id: str | None) -> bool:
-    """Whether a check says only that rows of a run were quarantined, or that none were, and nothing of other rows.
+def is_of_quarantine(
+    table: "IcebergTable | None", evaluation: dg.AssetCheckEvaluation, run_id: str | None
+) -> bool:
+    """Whether a check says only that rows of a run were quarantined, or that none were, and
+    nothing of other rows.
 
     A check alone looks at what readers see, so that a row that breaks it is in no quarantine.
     """
-    if table is not None and table.quarantining_rules and evaluation.check_name == HAS_PARTITION:
+    if (
+        table is not None
+        and table.quarantining_rules
+        and evaluation.check_name == HAS_PARTITION
+    ):
         # What it finds without a run is in the quarantine too.
         return True
-    if table is None or evaluation.check_name not in {rule.name for rule in table.quarantining_rules}:
+    if table is None or evaluation.check_name not in {
+        rule.name for rule in table.quarantining_rules
+    }:
         return False
     published = evaluation.target_materialization_data
     is_error = evaluation.severity == dg.AssetCheckSeverity.ERROR and not evaluation.passed
@@ -138,8 +168,12 @@ def is_of_quarantine(table: "IcebergTable | None", evaluation: dg.AssetCheckEval
 
 
 def sample_table(sample: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:
-    """Return rows as a table that Dagster shows; what has no JSON form, and ids beyond 2^53, are text."""
-    records = [dg.TableRecord({name: _cell(value) for name, value in row.items()}) for row in sample]
+    """Return rows as a table that Dagster shows; what has no JSON form, and ids beyond 2^53,
+    are text.
+    """
+    records = [
+        dg.TableRecord({name: _cell(value) for name, value in row.items()}) for row in sample
+    ]
     columns = [dg.TableColumn(name) for name in (sample[0] if sample else {})]
     return dg.MetadataValue.table(records, schema=dg.TableSchema(columns))
 
@@ -163,7 +197,9 @@ def _metadata(result: RuleResult, evaluated: Evaluated) -> dict[str, Any]:
 
 
 def _counted(result: RuleResult) -> dict[str, Any]:
-    """Return what a rule that counts rows found; `threshold` is the share that it fails above, or warns above."""
+    """Return what a rule that counts rows found; `threshold` is the share that it fails above,
+    or warns above.
+    """
     rule = result.rule
     fails_above = rule.fails_above
     found = {
@@ -171,7 +207,11 @@ def _counted(result: RuleResult) -> dict[str, Any]:
         "total_rows": result.total_rows,
         "threshold": rule.warns_above if fails_above is None else fails_above,
     }
-    return found if fails_above in (None, rule.warns_above) else found | {"warn_above": rule.warns_above}
+    return (
+        found
+        if fails_above in (None, rule.warns_above)
+        else found | {"warn_above": rule.warns_above}
+    )
 
 
 def _measured(result: RuleResult) -> dict[str, Any]:
@@ -179,7 +219,9 @@ def _measured(result: RuleResult) -> dict[str, Any]:
     rule, value = result.rule, result.value
     found: dict[str, Any] = {"total_rows": result.total_rows, "note": result.note or None}
     if value is not None and math.isfinite(value):
-        found["value"] = value if isinstance(value, int) and abs(value) < 2**53 else float(value)
+        found["value"] = (
+            value if isinstance(value, int) and abs(value) < 2**53 else float(value)
+        )
     bounds = {"low": rule.bounds.low, "high": rule.bounds.high}
     if rule.warn_outside:
         bounds |= {"warn_low": rule.warn_outside.low, "warn_high": rule.warn_outside.high}
@@ -192,8 +234,15 @@ def _described(result: RuleResult, evaluated: Evaluated) -> str:
     if result.rule.measure is not None:
         return f"{result.rule.description}: {result.said}{where}."
     if result.failed_rows:
-        return f"{result.rule.description}: {result.failed_rows} of {result.total_rows} rows{where} break it."
-    return result.rule.description if result.total_rows else f"{result.rule.description}: no row changed."
+        return (
+            f"{result.rule.description}: {result.failed_rows} of {result.total_rows}"
+            f" rows{where} break it."
+        )
+    return (
+        result.rule.description
+        if result.total_rows
+        else f"{result.rule.description}: no row changed."
+    )
 
 
 def _cell(value: Any) -> str | int | float | bool | None:

@@ -1,4 +1,6 @@
-"""What an asset reads and how, as metadata: people see it in Dagster, and what is owed is told from it."""
+"""What an asset reads and how, as metadata: people see it in Dagster, and what is owed is told
+from it.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -8,7 +10,11 @@ from typing import Any
 from lakehouse.iceberg.read.inputs import Input
 
 READS = "lakehouse/reads"
-_TYPED: Mapping[str, Callable[[Any], Any]] = {"keys": tuple, "snapshot_id": int, "timestamp": datetime.fromisoformat}
+_TYPED: Mapping[str, Callable[[Any], Any]] = {
+    "keys": tuple,
+    "snapshot_id": int,
+    "timestamp": datetime.fromisoformat,
+}
 
 
 def reads_metadata(inputs: Mapping[str, Input]) -> dict[str, Any]:
@@ -24,9 +30,13 @@ def inputs_of(metadata: Mapping[str, Any]) -> dict[str, Input]:
 
 
 def _plain(given: Input) -> dict[str, Any]:
-    said = {name: value for name, value in asdict(given).items() if value not in (None, False, ())}
+    said = {
+        name: value for name, value in asdict(given).items() if value not in (None, False, ())
+    }
     # Snapshot ids exceed what JSON numbers hold.
-    texts: dict[str, Any] = {name: str(said[name]) for name in ("snapshot_id", "timestamp") if name in said}
+    texts: dict[str, Any] = {
+        name: str(said[name]) for name in ("snapshot_id", "timestamp") if name in said
+    }
     lists = {"keys": list(given.keys)} if given.keys else {}
     return {**said, **texts, **lists}
 

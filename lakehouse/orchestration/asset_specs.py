@@ -30,7 +30,9 @@ def table_spec(
 
 
 def quarantine_spec(table: IcebergTable) -> dg.AssetSpec | None:
-    """Return the quarantine of a table as an asset that the table's own runs fill; None where it has none."""
+    """Return the quarantine of a table as an asset that the table's own runs fill; None where
+    it has none.
+    """
     if table.quarantine is None:
         return None
     return table_spec(table.quarantine, deps=[asset_key(table.name)])

@@ -14,7 +14,9 @@ from lakehouse.orchestration.stale_runs import Downstream
 from lakehouse.settings import Settings
 
 
-def backfill(project: Project, settings: Settings, table: str, first: str, last: str) -> RunResult:
+def backfill(
+    project: Project, settings: Settings, table: str, first: str, last: str
+) -> RunResult:
     """Compute a range of a table's partitions, and what is computed from them alone.
 
     :raises UsageError: when the table has no partitions, or not these.
@@ -24,7 +26,13 @@ def backfill(project: Project, settings: Settings, table: str, first: str, last:
     tables = Downstream(here.resolve_asset_graph(), table).with_alike([table])
     selection = dg.AssetSelection.assets(*map(asset_key, tables))
     with open_instance(settings) as instance:
-        return materialize(here, instance, selection, partition=(first, last), tags={"lakehouse/backfill": table})
+        return materialize(
+            here,
+            instance,
+            selection,
+            partition=(first, last),
+            tags={"lakehouse/backfill": table},
+        )
 
 
 def _check(definitions: dg.Definitions, table: str, first: str, last: str) -> None:
@@ -33,20 +41,30 @@ def _check(definitions: dg.Definitions, table: str, first: str, last: str) -> No
     node = graph.get(key) if graph.has(key) else None
     if node is None or node.partitions_def is None:
         partitioned = sorted(
-            ".".join(found.path) for found in graph.get_all_asset_keys() if graph.get(found).partitions_def
+            ".".join(found.path)
+            for found in graph.get_all_asset_keys()
+            if graph.get(found).partitions_def
         )
-        raise UsageError(f"{table} has no partitions; those that have are {', '.join(partitioned)}.")
+        raise UsageError(
+            f"{table} has no partitions; those that have are {', '.join(partitioned)}."
+        )
     keys = node.partitions_def.get_partition_keys()
     for asked in (first, last):
         if asked not in keys:
             why = ", and there is no such day" if _is_no_day(asked) else ""
-            raise UsageError(f"{table} has no partition {asked!r}{why}; it has {keys[0]} to {keys[-1]}.")
+            raise UsageError(
+                f"{table} has no partition {asked!r}{why}; it has {keys[0]} to {keys[-1]}."
+            )
     if keys.index(first) > keys.index(last):
-        raise UsageError(f"--from {first} comes after --to {last}; expected the earlier one first.")
+        raise UsageError(
+            f"--from {first} comes after --to {last}; expected the earlier one first."
+        )
 
 
 def _is_no_day(key: str) -> bool:
-    """Whether a key is written as a day and is none, such as one that the first and the last partition lie around."""
+    """Whether a key is written as a day and is none, such as one that the first and the last
+    partition lie around.
+    """
     if not re.fullmatch(r"\d{4}-\d\d-\d\d", key):
         return False
     try:

@@ -1,7 +1,9 @@
-"""Tables that are held back: they would be refused again until what they read, or how they are declared, changes.
+"""Tables that are held back: they would be refused again until what they read, or how they are
+declared, changes.
 
-A refused run is tagged with what it was computed from; who asks for runs looks for that tag first. The tables do not
-need it: without Dagster's history a table is tried once more, and refused once more.
+A refused run is tagged with what it was computed from; who asks for runs looks for that tag
+first. The tables do not need it: without Dagster's history a table is tried once more, and
+refused once more.
 """
 
 import hashlib
@@ -14,29 +16,43 @@ from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.tables.table import IcebergTable
 
 HELD = "lakehouse/held."
-"""Begin of the tag of a run that refused a table, with its name: what the table was computed from, as a digest."""
+"""Begin of the tag of a run that refused a table, with its name: what the table was computed
+from, as a digest.
+"""
 CHECK_FAILED = "lakehouse/check-failed"
-"""Tag of a run that a check stopped, which looks further than one table: the table that it is a check of."""
+"""Tag of a run that a check stopped, which looks further than one table: the table that it is a
+check of.
+"""
 STALE = "lakehouse/owed"
-"""Tag of a run that was asked for: what it was asked for, and on which state of the tables, as a digest."""
+"""Tag of a run that was asked for: what it was asked for, and on which state of the tables, as
+a digest.
+"""
 _LONGEST_NAME = 63
 _DIGITS = 32
 
 
 def held_tag(table: str) -> str:
-    """Return the key of the tag that a refusal of a table is noted under; Dagster takes 63 characters after the `/`."""
+    """Return the key of the tag that a refusal of a table is noted under; Dagster takes 63
+    characters after the `/`.
+    """
     room = _LONGEST_NAME - len(HELD.partition("/")[2])
     return HELD + (table if len(table) <= room else f"{table[: room - 9]}-{_digest(table)[:8]}")
 
 
-def digest_of(table: IcebergTable, partitions: Sequence[str], read: Mapping[str, object]) -> str:
-    """Return what a table is computed from as a short text: equal only for the same declaration, partitions and input.
+def digest_of(
+    table: IcebergTable, partitions: Sequence[str], read: Mapping[str, object]
+) -> str:
+    """Return what a table is computed from as a short text: equal only for the same
+    declaration, partitions and input.
 
-    :param partitions: the keys of the run's partitions; of a range the first and the last count.
+    :param partitions: the keys of the run's partitions; of a range the first and the last
+        count.
     :param read: what is read, by name: the snapshots of tables, the versions of files.
     """
     bounds = (partitions[0], partitions[-1]) if partitions else ()
-    return _digest(repr((table, bounds, sorted((name, str(state)) for name, state in read.items()))))
+    return _digest(
+        repr((table, bounds, sorted((name, str(state)) for name, state in read.items())))
+    )
 
 
 def digest_of_run(parts: Sequence[object]) -> str:
@@ -45,8 +61,13 @@ def digest_of_run(parts: Sequence[object]) -> str:
 
 
 def mains(engine: Engine, tables: Sequence[str]) -> dict[str, int | None]:
-    """Return the snapshot that readers see of each table; None of one that is not there, or has none."""
-    found = {name: read_history(engine, name).main if engine.catalog.has(name) else None for name in tables}
+    """Return the snapshot that readers see of each table; None of one that is not there, or has
+    none.
+    """
+    found = {
+        name: read_history(engine, name).main if engine.catalog.has(name) else None
+        for name in tables
+    }
     return {name: main.snapshot_id if main else None for name, main in found.items()}
 
 
@@ -67,15 +88,22 @@ def note_check_failed(instance: dg.DagsterInstance, run_id: str, table: str) -> 
 
 
 def is_held(
-    instance: dg.DagsterInstance, table: IcebergTable, partitions: Sequence[str], read: Mapping[str, object]
+    instance: dg.DagsterInstance,
+    table: IcebergTable,
+    partitions: Sequence[str],
+    read: Mapping[str, object],
 ) -> str | None:
-    """Return the run that refused a table on the same input and declaration; None where none did."""
+    """Return the run that refused a table on the same input and declaration; None where none
+    did.
+    """
     found = _newest(instance, {held_tag(table.name): digest_of(table, partitions, read)})
     return found.run_id if found else None
 
 
 def asked_for(instance: dg.DagsterInstance, digest: str) -> dg.DagsterRun | None:
-    """Return the newest run that was asked for the same on the same tables; None where none was."""
+    """Return the newest run that was asked for the same on the same tables; None where none
+    was.
+    """
     return _newest(instance, {STALE: digest})
 
 

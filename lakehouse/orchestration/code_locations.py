@@ -1,4 +1,6 @@
-"""Where something stands in the code of a project, as people find it: `lakehouse/assets/silver/fruits.py:44`."""
+"""Where something stands in the code of a project, as people find it:
+`lakehouse/assets/silver/fruits.py:44`.
+"""
 
 import ast
 import inspect
@@ -9,22 +11,33 @@ from typing import Any
 
 
 def place_of_function(function: Callable[..., Any]) -> str:
-    """Return where a function is defined; nothing of one that Python did not compile from a file."""
+    """Return where a function is defined; nothing of one that Python did not compile from a
+    file.
+    """
     code = getattr(inspect.unwrap(function), "__code__", None)
-    return "" if code is None else file_place(code.co_filename, function.__module__, code.co_firstlineno)
+    return (
+        ""
+        if code is None
+        else file_place(code.co_filename, function.__module__, code.co_firstlineno)
+    )
 
 
 def place_of_error(function: Callable[..., Any], error: BaseException) -> str | None:
-    """Return the line in a function's file where an error passed last; None where it did not pass there."""
+    """Return the line in a function's file where an error passed last; None where it did not
+    pass there.
+    """
     code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None:
         return None
-    lines = [line for _, file, line in frames_of(error.__traceback__) if file == code.co_filename]
+    lines = [
+        line for _, file, line in frames_of(error.__traceback__) if file == code.co_filename
+    ]
     return file_place(code.co_filename, function.__module__, lines[-1]) if lines else None
 
 
 def place_of_value(module: ModuleType, value: object) -> str | None:
-    """Return where a module assigns a value of its own to a name; None where it only imports it.
+    """Return where a module assigns a value of its own to a name; None where it only imports
+    it.
 
     :param value: an object that the module holds under one of its names.
     """
@@ -47,11 +60,15 @@ def file_place(file: str, module: str, line: int) -> str:
 
 
 def frames_of(trace: TracebackType | None) -> list[tuple[str, str, int]]:
-    """Return the module, the file and the line of each frame of a traceback, that of the error last."""
+    """Return the module, the file and the line of each frame of a traceback, that of the error
+    last.
+    """
     found = []
     while trace is not None:
         frame = trace.tb_frame
-        found.append((frame.f_globals.get("__name__", ""), frame.f_code.co_filename, trace.tb_lineno))
+        found.append(
+            (frame.f_globals.get("__name__", ""), frame.f_code.co_filename, trace.tb_lineno)
+        )
         trace = trace.tb_next
     return found
 

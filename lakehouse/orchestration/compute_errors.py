@@ -1,4 +1,6 @@
-"""What went wrong in the function that computes a table, in one line: the table, the function, where, and the cause."""
+"""What went wrong in the function that computes a table, in one line: the table, the function,
+where, and the cause.
+"""
 
 import re
 from collections.abc import Callable
@@ -14,20 +16,30 @@ from lakehouse.tables.table import IcebergTable
 _NO_COLUMN = re.compile(r"name `(.+?)` cannot be resolved")
 
 
-def explained(table: IcebergTable, compute: Callable[..., Any], error: Exception) -> LakehouseError | None:
-    """Return the error that people are shown; None where it did not come of the function or of its rows.
+def explained(
+    table: IcebergTable, compute: Callable[..., Any], error: Exception
+) -> LakehouseError | None:
+    """Return the error that people are shown; None where it did not come of the function or of
+    its rows.
 
-    The text of an error may quote a value of a row, and is not told of a table that holds personal data.
+    The text of an error may quote a value of a row, and is not told of a table that holds
+    personal data.
     """
     if isinstance(error, FrameMismatch):
-        return FrameMismatch(f"{error} It is returned by {described(compute, place_of_function(compute))}.")
+        return FrameMismatch(
+            f"{error} It is returned by {described(compute, place_of_function(compute))}."
+        )
     if isinstance(error, LakehouseError) or spark_ended(error):
         return None
     at = place_of_error(compute, error)
     if at is None and not is_of_query(error):
         return None
     where = described(compute, at or place_of_function(compute))
-    failed = f"{table.name}: {where} failed" if at else f"{table.name}: the rows of {where} cannot be computed"
+    failed = (
+        f"{table.name}: {where} failed"
+        if at
+        else f"{table.name}: the rows of {where} cannot be computed"
+    )
     cause = _cause(table, error)
     rule = None if at else rule_naming(table, cause)
     if rule:
@@ -36,16 +48,27 @@ def explained(table: IcebergTable, compute: Callable[..., Any], error: Exception
 
 
 def rule_naming(table: IcebergTable, cause: str) -> str | None:
-    """Return the rule whose SQL names the column that Spark says there is none of; None where it says another thing."""
+    """Return the rule whose SQL names the column that Spark says there is none of; None where
+    it says another thing.
+    """
     found = _NO_COLUMN.search(cause)
     if found is None:
         return None
     word = re.compile(rf"\b{re.escape(found[1].rpartition('`.`')[2])}\b", re.IGNORECASE)
-    return next((rule.name for rule in table.rules if rule.violated_by and word.search(rule.violated_by)), None)
+    return next(
+        (
+            rule.name
+            for rule in table.rules
+            if rule.violated_by and word.search(rule.violated_by)
+        ),
+        None,
+    )
 
 
 def described(compute: Callable[..., Any], place: str) -> str:
-    """Return a function's name and where it is: `fruits (lakehouse/assets/silver/fruits.py:44)`."""
+    """Return a function's name and where it is: `fruits
+    (lakehouse/assets/silver/fruits.py:44)`.
+    """
     name = getattr(compute, "__name__", type(compute).__name__)
     return f"{name} ({place})" if place else name
 
@@ -62,4 +85,6 @@ def _cause(table: IcebergTable, error: Exception) -> str:
 
 
 def _next_step(table: IcebergTable, rule: str | None) -> str:
-    return f"Correct the {'rule' if rule else 'function'}, and run `lakehouse retry {table.name}`."
+    return (
+        f"Correct the {'rule' if rule else 'function'}, and run `lakehouse retry {table.name}`."
+    )

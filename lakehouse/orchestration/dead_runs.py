@@ -1,4 +1,6 @@
-"""Runs whose process is gone: Dagster keeps them as started for ever, and holds others back for them."""
+"""Runs whose process is gone: Dagster keeps them as started for ever, and holds others back for
+them.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -33,7 +35,9 @@ def fail_dead_runs(instance: "DagsterInstance") -> list[DeadRun]:
 
 
 def _gone(instance: "DagsterInstance", run: "DagsterRun") -> str:
-    """Say what became of the process of a run; nothing where it works, or where this host cannot know."""
+    """Say what became of the process of a run; nothing where it works, or where this host
+    cannot know.
+    """
     # A run that the UI executes again has the tags of the one before it.
     process = None if run.parent_run_id else Process.from_tags(run.tags)
     if process is not None:
@@ -43,10 +47,14 @@ def _gone(instance: "DagsterInstance", run: "DagsterRun") -> str:
 
 
 def worker_of(instance: "DagsterInstance", run_id: str) -> Process | None:
-    """Return the process that Dagster noted when it started the run for the UI, a schedule or a sensor."""
+    """Return the process that Dagster noted when it started the run for the UI, a schedule or a
+    sensor.
+    """
     from dagster import DagsterEventType
 
-    events = instance.get_records_for_run(run_id, of_type=DagsterEventType.ENGINE_EVENT, limit=20).records
+    events = instance.get_records_for_run(
+        run_id, of_type=DagsterEventType.ENGINE_EVENT, limit=20
+    ).records
     for record in events:
         event = record.event_log_entry.dagster_event
         noted = event.engine_event_data.metadata.get("pid") if event else None
@@ -58,12 +66,13 @@ def worker_of(instance: "DagsterInstance", run_id: str) -> Process | None:
 def _is_of_one_host(instance: "DagsterInstance") -> bool:
     from dagster._core.storage.event_log import SqliteEventLogStorage
 
-    # Dagster's own runs name no host; a folder of SQLite files is of one, a database server is not.
+    # Dagster's own runs name no host; a folder of SQLite files is of one, a database server is
+    # not.
     return isinstance(instance.event_log_storage, SqliteEventLogStorage)
 
 
 def _message(pid: int) -> str:
     return (
-        f"The process of this run (pid {pid}) is gone: it was killed, or its machine was restarted. "
-        "Nothing that it did not publish is visible; run it again."
+        f"The process of this run (pid {pid}) is gone: it was killed, or its machine was"
+        " restarted. Nothing that it did not publish is visible; run it again."
     )

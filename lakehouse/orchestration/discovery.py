@@ -1,4 +1,6 @@
-"""What a package of assets declares, found by importing its modules: adding a table is adding a file."""
+"""What a package of assets declares, found by importing its modules: adding a table is adding a
+file.
+"""
 
 import importlib
 import pkgutil
@@ -50,7 +52,8 @@ def _imported(name: str, package: str) -> ModuleType:
     except Exception as error:
         raise DeclarationError(
             f"{_failed_at(error, name, package)} cannot be imported: {_cause(error)}.",
-            next_step=_moved(error, package) or "Correct that file; `lakehouse plan --verbose` shows the traceback.",
+            next_step=_moved(error, package)
+            or "Correct that file; `lakehouse plan --verbose` shows the traceback.",
         ) from error
 
 
@@ -58,16 +61,28 @@ def _moved(error: Exception, package: str) -> str:
     """Say what a module's import has to say now, where it fails for one that has moved."""
     if not isinstance(error, ImportError):
         return ""
-    frames = [frame for frame in frames_of(error.__traceback__) if f"{frame[0]}.".startswith(f"{package}.")]
+    frames = [
+        frame
+        for frame in frames_of(error.__traceback__)
+        if f"{frame[0]}.".startswith(f"{package}.")
+    ]
     moved = moved_imports(frames[-1][1], frames[-1][2]) if frames else {}
     return " ".join(f"{old} has moved: import from {new}." for old, new in moved.items())
 
 
 def _failed_at(error: Exception, name: str, package: str) -> str:
-    """Return the file and line of a package where an import failed, which another file may have asked for."""
+    """Return the file and line of a package where an import failed, which another file may have
+    asked for.
+    """
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
-        return file_place(error.filename, _module_of(error.filename, package) or name, error.lineno)
-    below = [frame for frame in frames_of(error.__traceback__) if f"{frame[0]}.".startswith(f"{package}.")]
+        return file_place(
+            error.filename, _module_of(error.filename, package) or name, error.lineno
+        )
+    below = [
+        frame
+        for frame in frames_of(error.__traceback__)
+        if f"{frame[0]}.".startswith(f"{package}.")
+    ]
     if not below:
         return name
     module, file, line = below[-1]
@@ -97,19 +112,26 @@ def values_of(modules: Iterable[ModuleType], kind: type[T]) -> list[T]:
 
 
 def declared_tables(modules: Iterable[ModuleType]) -> dict[str, IcebergTable]:
-    """Return the tables that the modules declare, by name; the quarantine of each comes after it.
+    """Return the tables that the modules declare, by name; the quarantine of each comes after
+    it.
 
     :raises DeclarationError: when a table is declared twice; names both places.
     """
     modules = list(modules)
-    declared = _each_once(modules, IcebergTable, "Give one of them another name, in its TABLE and where it reads.")
-    quarantines = {table.quarantine.name: name for name, table in declared.items() if table.quarantine}
+    declared = _each_once(
+        modules, IcebergTable, "Give one of them another name, in its TABLE and where it reads."
+    )
+    quarantines = {
+        table.quarantine.name: name for name, table in declared.items() if table.quarantine
+    }
     taken = sorted(quarantines.keys() & declared.keys())
     if taken:
         raise DeclarationError(
-            f"{taken[0]} is declared in {_place(modules, declared[taken[0]])}, and is the quarantine of "
-            f"{quarantines[taken[0]]} too; expected one table of a name.",
-            next_step="Give one of them another name; quarantine_name=… is that of a quarantine.",
+            f"{taken[0]} is declared in {_place(modules, declared[taken[0]])}, and is the"
+            f" quarantine of {quarantines[taken[0]]} too; expected one table of a name.",
+            next_step=(
+                "Give one of them another name; quarantine_name=… is that of a quarantine."
+            ),
         )
     return {table.name: table for one in declared.values() for table in _with_quarantine(one)}
 
@@ -128,8 +150,8 @@ def _each_once(modules: Sequence[ModuleType], kind: type[N], next_step: str) -> 
         known = found.setdefault(value.name, value)
         if known is not value:
             raise DeclarationError(
-                f"{value.name} is declared twice, in {_place(modules, known)} and in {_place(modules, value)}; "
-                "expected one declaration.",
+                f"{value.name} is declared twice, in {_place(modules, known)} and in"
+                f" {_place(modules, value)}; expected one declaration.",
                 next_step=next_step,
             )
     return found
@@ -137,16 +159,19 @@ def _each_once(modules: Sequence[ModuleType], kind: type[N], next_step: str) -> 
 
 def _place(modules: Iterable[ModuleType], value: object) -> str:
     """Return where a value is declared; a module that only imports it holds it too."""
-    holding = [module for module in modules if any(held is value for held in vars(module).values())]
+    holding = [
+        module for module in modules if any(held is value for held in vars(module).values())
+    ]
     places = (place_of_value(module, value) for module in holding)
     return next((place for place in places if place), holding[0].__name__)
 
 
 def declared_assets(modules: Iterable[ModuleType]) -> list[dg.AssetsDefinition | dg.AssetSpec]:
-    """Return the modules' assets, those that no run makes too, and for each quarantine where refused rows go.
+    """Return the modules' assets, those that no run makes too, and for each quarantine where
+    refused rows go.
 
-    :raises DeclarationError: when an asset or a rule reads a table that nobody declares, or by a column that it has
-        not, or two compute one table.
+    :raises DeclarationError: when an asset or a rule reads a table that nobody declares, or by
+        a column that it has not, or two compute one table.
     """
     modules = list(modules)
     tables = declared_tables(modules)
@@ -162,26 +187,34 @@ def declared_assets(modules: Iterable[ModuleType]) -> list[dg.AssetsDefinition |
     return [*assets, *specs]
 
 
-def _check_computed_once(modules: Sequence[ModuleType], assets: Iterable[dg.AssetsDefinition]) -> None:
+def _check_computed_once(
+    modules: Sequence[ModuleType], assets: Iterable[dg.AssetsDefinition]
+) -> None:
     computing: dict[str, dg.AssetsDefinition] = {}
     for asset in assets:
         for name in map(table_name, asset.keys):
             known = computing.setdefault(name, asset)
             if known is not asset:
                 raise DeclarationError(
-                    f"{name} is computed twice, in {_place(modules, known)} and in {_place(modules, asset)}; "
-                    "expected one function.",
+                    f"{name} is computed twice, in {_place(modules, known)} and in"
+                    f" {_place(modules, asset)}; expected one function.",
                     next_step="Give one of them a table of its own.",
                 )
 
 
-def _check_rules(table: IcebergTable, declared: Mapping[str, IcebergTable], known: Collection[str]) -> None:
+def _check_rules(
+    table: IcebergTable, declared: Mapping[str, IcebergTable], known: Collection[str]
+) -> None:
     for rule in table.rules:
         for name, columns in _read_by(rule):
             if name not in known and name not in declared:
                 raise DeclarationError(
-                    f"{table.name}: rule {rule.name} reads {name}, which nothing declares; {meant_name(name, known)}",
-                    next_step="Correct the name; a table that is made elsewhere is declared by a `dagster.AssetSpec`.",
+                    f"{table.name}: rule {rule.name} reads {name}, which nothing declares;"
+                    f" {meant_name(name, known)}",
+                    next_step=(
+                        "Correct the name; a table that is made elsewhere is declared by a"
+                        " `dagster.AssetSpec`."
+                    ),
                 )
             there = declared[name].column_names if name in declared else columns
             unknown = [column for column in columns if column not in there]
@@ -201,15 +234,21 @@ def _read_by(rule: Rule) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 def _check_inputs(
-    computed: Iterable[dg.AssetSpec], known: Collection[str], declared: Mapping[str, IcebergTable]
+    computed: Iterable[dg.AssetSpec],
+    known: Collection[str],
+    declared: Mapping[str, IcebergTable],
 ) -> None:
     for spec in computed:
         owner = table_name(spec.key)
         for name, given in inputs_of(spec.metadata).items():
             if given.table not in known:
                 raise DeclarationError(
-                    f"{owner}: input {name} is {given.table}, which nothing declares; {meant_name(given.table, known)}",
-                    next_step="Correct the name; a table that is made elsewhere is declared by a `dagster.AssetSpec`.",
+                    f"{owner}: input {name} is {given.table}, which nothing declares;"
+                    f" {meant_name(given.table, known)}",
+                    next_step=(
+                        "Correct the name; a table that is made elsewhere is declared by a"
+                        " `dagster.AssetSpec`."
+                    ),
                 )
             if given.table in declared:
                 check_columns(declared.get(owner), owner, name, given, declared[given.table])

@@ -1,9 +1,10 @@
 """Dagster's SQLite event log, with a file's engine kept from one event to the next.
 
-Dagster's own makes an engine for each connection, and with it loses what SQLAlchemy keeps in one: the statements that
-it compiled, and the connection. It makes the tables of each run's file one by one, and notes their revision by Alembic;
-here the second file is a copy of the first as it was then. And it asks for each check whether there is a table for it,
-and which materialization it speaks of; here the checks of one are told by one answer.
+Dagster's own makes an engine for each connection, and with it loses what SQLAlchemy keeps in
+one: the statements that it compiled, and the connection. It makes the tables of each run's file
+one by one, and notes their revision by Alembic; here the second file is a copy of the first as
+it was then. And it asks for each check whether there is a table for it, and which
+materialization it speaks of; here the checks of one are told by one answer.
 """
 
 import sqlite3
@@ -15,8 +16,17 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from dagster import AssetKey, AssetRecordsFilter, DagsterEventType, EventLogEntry, EventRecordsResult
-from dagster._core.storage.event_log.sqlite.sqlite_event_log import INDEX_SHARD_NAME, SqliteEventLogStorage
+from dagster import (
+    AssetKey,
+    AssetRecordsFilter,
+    DagsterEventType,
+    EventLogEntry,
+    EventRecordsResult,
+)
+from dagster._core.storage.event_log.sqlite.sqlite_event_log import (
+    INDEX_SHARD_NAME,
+    SqliteEventLogStorage,
+)
 from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS
 from sqlalchemy import Connection, Engine, create_engine
 
@@ -30,7 +40,9 @@ _OF_CHECKS = (DagsterEventType.ASSET_CHECK_EVALUATION, DagsterEventType.STEP_OUT
 
 
 class EventLog(SqliteEventLogStorage):
-    """An event log in the same files and of the same tables, so that others read and write it beside this one."""
+    """An event log in the same files and of the same tables, so that others read and write it
+    beside this one.
+    """
 
     def __init__(self, base_dir: str, inst_data: Any = None) -> None:
         self._engines: OrderedDict[str, Engine] = OrderedDict()
@@ -55,12 +67,16 @@ class EventLog(SqliteEventLogStorage):
 
     @property
     def supports_asset_checks(self) -> bool:
-        """Whether there is a table for checks; Dagster asks for each event of one, and a table that is there stays."""
+        """Whether there is a table for checks; Dagster asks for each event of one, and a table
+        that is there stays.
+        """
         self._has_checks = self._has_checks or super().supports_asset_checks
         return self._has_checks
 
     def store_event(self, event: EventLogEntry) -> None:
-        """Store an event; after any but those of a check, a materialization may be newer than the one told last."""
+        """Store an event; after any but those of a check, a materialization may be newer than
+        the one told last.
+        """
         if event.dagster_event_type not in _OF_CHECKS:
             self._told = None
         super().store_event(event)
@@ -72,7 +88,9 @@ class EventLog(SqliteEventLogStorage):
         cursor: str | None = None,
         ascending: bool = False,
     ) -> EventRecordsResult:
-        """Return materializations; for the checks of one in a row, those that were told for the first of them."""
+        """Return materializations; for the checks of one in a row, those that were told for the
+        first of them.
+        """
         asked, now = (records_filter, limit, cursor, ascending), time.monotonic()
         if self._told and self._told[1] == asked and now - self._told[0] < _REMEMBERED_SECONDS:
             return self._told[2]
@@ -100,7 +118,10 @@ class EventLog(SqliteEventLogStorage):
             self._engines.move_to_end(file)
             return self._engines[file]
         self._make_tables(file)
-        engine = create_engine(self.conn_string_for_shard(file), connect_args={"timeout": SQLITE_BUSY_TIMEOUT_SECONDS})
+        engine = create_engine(
+            self.conn_string_for_shard(file),
+            connect_args={"timeout": SQLITE_BUSY_TIMEOUT_SECONDS},
+        )
         self._engines[file] = engine
         if len(self._engines) > _MOST:
             self._forget(next(name for name in self._engines if name != INDEX_SHARD_NAME))
@@ -116,7 +137,10 @@ class EventLog(SqliteEventLogStorage):
         if is_new and file != INDEX_SHARD_NAME:
             with closing(sqlite3.connect(path)) as connection:
                 if connection.execute("SELECT count(*) FROM event_logs").fetchone() == (0,):
-                    self._empty, self._empty_mode = connection.serialize(), path.stat().st_mode & 0o777
+                    self._empty, self._empty_mode = (
+                        connection.serialize(),
+                        path.stat().st_mode & 0o777,
+                    )
 
     def _forget(self, *files: str) -> None:
         with self._using:

@@ -1,4 +1,6 @@
-"""A declared table as a Dagster asset: one function computes it, everything else follows from the declaration."""
+"""A declared table as a Dagster asset: one function computes it, everything else follows from
+the declaration.
+"""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
@@ -34,14 +36,14 @@ def iceberg_asset(
     *,
     inputs: Mapping[str, Input] | None = None,
     partitions_def: dg.PartitionsDefinition | None = None,
-    automation_condition: dg.AutomationCondition[Any] | None = None,
 ) -> "Callable[[Callable[..., DataFrame]], dg.AssetsDefinition]":
     """Make an asset of the function that computes a table from its inputs.
 
-    :param inputs: what the function is given, by the names of its parameters: frames, pinned when the run starts.
-        Of a table that is computed by partitions, those with `by` tell which partitions are owed; the others owe none.
-    :raises DeclarationError: when the function's parameters are not the inputs, rows that stand would be lost, or
-        nothing tells which partitions are to be computed.
+    :param inputs: what the function is given, by the names of its parameters: frames, pinned
+        when the run starts. Of a table that is computed by partitions, those with `by` tell
+        which partitions are owed; the others owe none.
+    :raises DeclarationError: when the function's parameters are not the inputs, rows that stand
+        would be lost, or nothing tells which partitions are to be computed.
     """
     given = dict(inputs or {})
 
@@ -64,7 +66,6 @@ def iceberg_asset(
             metadata=reads_metadata(given),
             implied=_implied(table, given, partitions_def),
             partitions_def=partitions_def,
-            automation_condition=automation_condition,
         )
 
     return decorate
@@ -72,14 +73,17 @@ def iceberg_asset(
 
 @contextmanager
 def _in_one_line(table: IcebergTable, compute: Callable[..., Any]) -> Iterator[None]:
-    """Say what is wrong with a function in one line; the plan of Spark, and its stack, explain nothing."""
+    """Say what is wrong with a function in one line; the plan of Spark, and its stack, explain
+    nothing.
+    """
     try:
         yield
     except Exception as error:
         said = explained(table, compute, error)
         if said is None:
             raise
-        # What Python raised keeps its traceback for who reads the run, where no personal value can stand in it.
+        # What Python raised keeps its traceback for who reads the run, where no personal value
+        # can stand in it.
         is_hidden = is_of_query(error) or isinstance(error, LakehouseError)
         is_open = not (is_hidden or table.holds_personal_data)
         raise said from (error if is_open else None)
@@ -88,7 +92,9 @@ def _in_one_line(table: IcebergTable, compute: Callable[..., Any]) -> Iterator[N
 def _implied(
     table: IcebergTable, inputs: Mapping[str, Input], definition: dg.PartitionsDefinition | None
 ) -> dict[Rule, Look]:
-    """Return the rule that follows from inputs that are read by partitions, and what evaluates it without a run."""
+    """Return the rule that follows from inputs that are read by partitions, and what evaluates
+    it without a run.
+    """
     if definition is None or not left_to_none(table, inputs):
         return {}
 
@@ -100,42 +106,63 @@ def _implied(
 
 
 def _upstream(table: IcebergTable, inputs: Mapping[str, Input]) -> list[dg.AssetKey]:
-    """Return what a table is computed from, each once; what stands of its own is no such thing."""
+    """Return what a table is computed from, each once; what stands of its own is no such
+    thing.
+    """
     read = dict.fromkeys(given.table for given in inputs.values())
     return [asset_key(name) for name in read if name != table.name]
 
 
-def _read(outcome: Outcome, table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, int | None]:
+def _read(
+    outcome: Outcome, table: IcebergTable, inputs: Mapping[str, Input]
+) -> dict[str, int | None]:
     """Return the snapshots of other tables that were read as they were then, by table."""
     pins = (pin for name, pin in outcome.pins.items() if inputs[name].mode != "as_of")
     return {pin.table: pin.snapshot_id for pin in pins if pin.table != table.name}
 
 
-def _check_parameters(table: IcebergTable, compute: Callable[..., Any], inputs: Mapping[str, Input]) -> None:
+def _check_parameters(
+    table: IcebergTable, compute: Callable[..., Any], inputs: Mapping[str, Input]
+) -> None:
     found = list(inspect.signature(compute).parameters)
     if set(found) != set(inputs):
         raise DeclarationError(
-            f"{table.name}: the function {compute.__name__} takes {', '.join(found) or 'nothing'}; "
-            f"expected the inputs, {', '.join(inputs) or 'none'}.",
+            f"{table.name}: the function {compute.__name__} takes"
+            f" {', '.join(found) or 'nothing'}; expected the inputs,"
+            f" {', '.join(inputs) or 'none'}.",
             next_step="Name its parameters as the keys of inputs=….",
         )
 
 
 def _check_standing(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
-    """Refuse to overwrite partitions by what came alone, and to take the rows of another table for standing ones."""
-    foreign = sorted(name for name, given in inputs.items() if given.mode == "standing" and given.table != table.name)
+    """Refuse to overwrite partitions by what came alone, and to take the rows of another table
+    for standing ones.
+    """
+    foreign = sorted(
+        name
+        for name, given in inputs.items()
+        if given.mode == "standing" and given.table != table.name
+    )
     if foreign:
         raise DeclarationError(
-            f"{table.name}: the input {', '.join(foreign)} is standing, and of another table; expected {table.name}.",
+            f"{table.name}: the input {', '.join(foreign)} is standing, and of another table;"
+            f" expected {table.name}.",
             next_step="Read another table by latest(…).",
         )
     added = sorted(
-        name for name, given in inputs.items() if given.mode == "incremental" and given.by and not given.outside
+        name
+        for name, given in inputs.items()
+        if given.mode == "incremental" and given.by and not given.outside
     )
-    has_standing = any(given.mode == "standing" and not given.outside for given in inputs.values())
+    has_standing = any(
+        given.mode == "standing" and not given.outside for given in inputs.values()
+    )
     if added and not has_standing and table.overwritten_by:
         raise DeclarationError(
-            f"{table.name} overwrites partitions, and its input {', '.join(added)} has only what came to them; "
-            "the rows that stand there would be lost.",
-            next_step=f"Add an input standing({table.name!r}, by={table.overwritten_by!r}), or read latest(…).",
+            f"{table.name} overwrites partitions, and its input {', '.join(added)} has only"
+            " what came to them; the rows that stand there would be lost.",
+            next_step=(
+                f"Add an input standing({table.name!r}, by={table.overwritten_by!r}), or read"
+                " latest(…)."
+            ),
         )

@@ -1,7 +1,9 @@
-"""Things that broke and are no check, run or file that a look finds by itself: whoever sees one reports it here.
+"""Things that broke and are no check, run or file that a look finds by itself: whoever sees one
+reports it here.
 
-A server that died, a pipe in an inbox: `report_firing` leaves a note in the home, also where Dagster and Spark are
-gone, and `lakehouse.monitoring` tells people of it at its next look, within ten seconds while `lakehouse dev` runs.
+A server that died, a pipe in an inbox: `report_firing` leaves a note in the home, also where
+Dagster and Spark are gone, and `lakehouse.monitoring` tells people of it at its next look,
+within ten seconds while `lakehouse dev` runs.
 """
 
 import hashlib
@@ -25,7 +27,8 @@ _FORGOTTEN_AFTER = timedelta(days=7)
 
 @dataclass(frozen=True)
 class Report:
-    """What is told of a thing that broke; `key` names the thing, and is the same when it breaks again.
+    """What is told of a thing that broke; `key` names the thing, and is the same when it breaks
+    again.
 
     No text may hold a value of a row: it is sent to people and kept.
     """
@@ -40,7 +43,9 @@ class Report:
     """What a person may run, as it stands; nothing to fill in."""
     severity: Severity = "error"
     table: str = ""
-    """The table or feed's table that it is about, by which alerts are routed and muted; nothing of the whole."""
+    """The table or feed's table that it is about, by which alerts are routed and muted; nothing
+    of the whole.
+    """
 
 
 @dataclass(frozen=True)
@@ -53,15 +58,19 @@ class Note:
 
 
 def report_firing(settings: Settings, report: Report, at: datetime | None = None) -> None:
-    """Report that something broke; each call is one failure of it, and people are told of the first and the end.
+    """Report that something broke; each call is one failure of it, and people are told of the
+    first and the end.
 
-    Where the same was reported last in the same words, nothing is written: a caller may look again and again.
+    Where the same was reported last in the same words, nothing is written: a caller may look
+    again and again.
     """
     _add(settings, Note(report, at or datetime.now(UTC)))
 
 
 def report_resolved(settings: Settings, key: str, how: str, at: datetime | None = None) -> None:
-    """Report that something is over, such as 'Spark was started again.'; nothing where it was not reported broken."""
+    """Report that something is over, such as 'Spark was started again.'; nothing where it was
+    not reported broken.
+    """
     file = _file(settings, key)
     known = _read(file)
     if known and not known[-1].resolved:
@@ -95,7 +104,11 @@ def _forget(settings: Settings, now: datetime) -> None:
 
 
 def _read(file: Path) -> list[Note]:
-    return [_of_json(one) for one in json.loads(file.read_text(encoding="utf-8"))] if file.is_file() else []
+    return (
+        [_of_json(one) for one in json.loads(file.read_text(encoding="utf-8"))]
+        if file.is_file()
+        else []
+    )
 
 
 def _to_json(note: Note) -> dict[str, Any]:
@@ -104,7 +117,9 @@ def _to_json(note: Note) -> dict[str, Any]:
 
 def _of_json(found: dict[str, Any]) -> Note:
     said = found["report"]
-    report = Report(**{**said, "lines": tuple(said["lines"]), "commands": tuple(said["commands"])})
+    report = Report(
+        **{**said, "lines": tuple(said["lines"]), "commands": tuple(said["commands"])}
+    )
     return Note(report, datetime.fromisoformat(found["at"]), found["mended"])
 
 

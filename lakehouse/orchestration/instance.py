@@ -1,4 +1,6 @@
-"""Dagster's instance: what it remembers of runs, checks and ticks, in the home, beside the tables."""
+"""Dagster's instance: what it remembers of runs, checks and ticks, in the home, beside the
+tables.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,16 +15,21 @@ if TYPE_CHECKING:
     import dagster as dg
 
 _TEMPLATE = Path(__file__).with_name("dagster.yaml")
-# A command's own words go to the terminal; catching them for the UI would start two processes for each step.
+# A command's own words go to the terminal; catching them for the UI would start two processes
+# for each step.
 _OVERRIDES = {
-    "compute_logs": {"module": "dagster._core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}
+    "compute_logs": {
+        "module": "dagster._core.storage.noop_compute_log_manager",
+        "class": "NoOpComputeLogManager",
+    }
 }
 
 _STORAGES = {"storage", "event_log_storage"}
 
 
 def dagster_home(settings: Settings) -> Path:
-    """Return the folder of Dagster's instance, with its `dagster.yaml`; one that is there is left as it is.
+    """Return the folder of Dagster's instance, with its `dagster.yaml`; one that is there is
+    left as it is.
 
     `dagster dev` and `dagster-webserver` are given this as `DAGSTER_HOME`.
     """
@@ -42,12 +49,17 @@ def open_instance(settings: Settings) -> "Iterator[dg.DagsterInstance]":
 
     folder = dagster_home(settings)
     # `local_temp` is the public way to a persistent instance in a given folder.
-    with kept_open(folder), DagsterInstance.local_temp(str(folder), overrides=_overrides(folder)) as instance:
+    with (
+        kept_open(folder),
+        DagsterInstance.local_temp(str(folder), overrides=_overrides(folder)) as instance,
+    ):
         yield instance
 
 
 def _overrides(folder: Path) -> dict[str, Any]:
-    """Return what differs in commands from what the folder's `dagster.yaml` says; a storage that it names is kept."""
+    """Return what differs in commands from what the folder's `dagster.yaml` says; a storage
+    that it names is kept.
+    """
     import yaml
 
     configured = yaml.safe_load((folder / "dagster.yaml").read_text(encoding="utf-8")) or {}

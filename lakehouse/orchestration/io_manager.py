@@ -1,4 +1,6 @@
-"""The one door between Dagster and the tables: everything that an asset reads or writes goes through here."""
+"""The one door between Dagster and the tables: everything that an asset reads or writes goes
+through here.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -33,10 +35,11 @@ PARTITION_EXPR = "partition_expr"
 
 
 class IcebergIOManager(dg.ConfigurableIOManager):
-    """Writes frames to Iceberg tables and reads them back; asset key `[layer, table]` is the table `layer.table`.
+    """Writes frames to Iceberg tables and reads them back; asset key `[layer, table]` is the
+    table `layer.table`.
 
-    `declared` holds the tables that the project declares, by name. A plain asset that nobody declared gets a table of
-    its frame's columns.
+    `declared` holds the tables that the project declares, by name. A plain asset that nobody
+    declared gets a table of its frame's columns.
     """
 
     engine: dg.ResourceDependency[Engine]
@@ -51,20 +54,28 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         *,
         arriving: Sequence[tuple[Any, ...]] | None = None,
     ) -> Outcome:
-        """Compute a table and publish the result, once its rules hold, see `lakehouse.iceberg.write`."""
-        return write_audit_publish.write(self.engine, table, compute, inputs, run, arriving=arriving)
+        """Compute a table and publish the result, once its rules hold, see
+        `lakehouse.iceberg.write`.
+        """
+        return write_audit_publish.write(
+            self.engine, table, compute, inputs, run, arriving=arriving
+        )
 
     def read(self, pinned: Pin, where: str | None = None) -> "DataFrame":
         """Return the frame of a pinned input."""
         return inputs.read(self.engine, pinned, where)
 
     def evaluate(self, table: IcebergTable, run: Run) -> tuple[list[RuleResult], Evaluated]:
-        """Evaluate the rules on what readers see, in the run's partitions where it has any; writes nothing."""
+        """Evaluate the rules on what readers see, in the run's partitions where it has any;
+        writes nothing.
+        """
         main = read_history(self.engine, table.name).main
         snapshot_id = main.snapshot_id if main else None
         results = evaluation.evaluate(self.engine, table, run.partitions, snapshot_id)
         rows_in = table.name if has_source(table.column_names) else ""
-        return results, Evaluated("main", snapshot_id, partitions=run.partition_values, rows_in=rows_in)
+        return results, Evaluated(
+            "main", snapshot_id, partitions=run.partition_values, rows_in=rows_in
+        )
 
     def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
         """Write the frame that a plain asset returned, of Spark or pandas."""
@@ -77,13 +88,18 @@ class IcebergIOManager(dg.ConfigurableIOManager):
             raise refusal(outcome, context.run_id)
         context.add_output_metadata(written_metadata(self.engine.catalog, table, outcome))
         if outcome.snapshot_id:
-            context.step_context.set_data_version(context.asset_key, dg.DataVersion(str(outcome.snapshot_id)))
+            context.step_context.set_data_version(
+                context.asset_key, dg.DataVersion(str(outcome.snapshot_id))
+            )
 
     def load_input(self, context: dg.InputContext) -> Any:
-        """Return the upstream table, pinned, in the partitions asked for; as pandas where the parameter says so."""
+        """Return the upstream table, pinned, in the partitions asked for; as pandas where the
+        parameter says so.
+        """
         name = table_name(context.asset_key)
         pinned = inputs.pin(self.engine, {name: latest(name)}, name)[name]
-        # Dagster attaches an input's metadata to one partition, and has no place for that of a range.
+        # Dagster attaches an input's metadata to one partition, and has no place for that of a
+        # range.
         if not context.has_asset_partitions or len(context.asset_partition_keys) == 1:
             context.add_input_metadata(pin_metadata(pinned))
         frame = self.read(pinned, self._where(context, name))
@@ -102,12 +118,16 @@ class IcebergIOManager(dg.ConfigurableIOManager):
             next_step="Return one from the asset.",
         )
 
-    def _inferred(self, context: dg.OutputContext, name: str, frame: "DataFrame") -> IcebergTable:
+    def _inferred(
+        self, context: dg.OutputContext, name: str, frame: "DataFrame"
+    ) -> IcebergTable:
         by = context.definition_metadata.get(PARTITION_EXPR)
         if context.has_asset_partitions and by is None:
             raise _no_partition_column(name)
         comment = context.asset_spec.description or f"The asset {name}."
-        return inferred_table(name, comment, frame.schema, by=by if context.has_asset_partitions else None)
+        return inferred_table(
+            name, comment, frame.schema, by=by if context.has_asset_partitions else None
+        )
 
     def _where(self, context: dg.InputContext, name: str) -> str | None:
         if not context.has_asset_partitions:
@@ -117,7 +137,9 @@ class IcebergIOManager(dg.ConfigurableIOManager):
             return None
         column = self._partition_column(context, name)
         column_type = _spark_type(self.engine, name, column)
-        return partitions_of(definition, keys, column=column, column_type=column_type).predicate(column)
+        return partitions_of(
+            definition, keys, column=column, column_type=column_type
+        ).predicate(column)
 
     def _partition_column(self, context: dg.InputContext, name: str) -> str:
         table = self.declared.get(name)
@@ -133,11 +155,18 @@ class IcebergIOManager(dg.ConfigurableIOManager):
 def _run(context: dg.OutputContext, table: IcebergTable) -> Run:
     if not context.has_asset_partitions:
         return Run(context.run_id)
-    return Run(context.run_id, run_partitions(context.asset_partitions_def, context.asset_partition_keys, table))
+    return Run(
+        context.run_id,
+        run_partitions(context.asset_partitions_def, context.asset_partition_keys, table),
+    )
 
 
-def run_partitions(definition: dg.PartitionsDefinition, keys: Sequence[str], table: IcebergTable) -> Partitions:
-    """Return a run's partitions of a table; of one that is not overwritten by partitions, days are dates."""
+def run_partitions(
+    definition: dg.PartitionsDefinition, keys: Sequence[str], table: IcebergTable
+) -> Partitions:
+    """Return a run's partitions of a table; of one that is not overwritten by partitions, days
+    are dates.
+    """
     by = table.overwritten_by or ""
     default = "date" if isinstance(definition, dg.TimeWindowPartitionsDefinition) else "string"
     column_type = table.column(by).type if by else default
@@ -156,5 +185,7 @@ def _wants_pandas(context: dg.InputContext) -> bool:
 def _no_partition_column(name: str) -> DeclarationError:
     return DeclarationError(
         f"{name} is a partitioned asset, and nothing says which column its partitions are in.",
-        next_step=f'Give the asset metadata={{"{PARTITION_EXPR}": "<column>"}}, or declare its table.',
+        next_step=(
+            f'Give the asset metadata={{"{PARTITION_EXPR}": "<column>"}}, or declare its table.'
+        ),
     )

@@ -1,6 +1,8 @@
-"""What Dagster shows of a table and of each write to it, under the names that it and Iceberg have for these things.
+"""What Dagster shows of a table and of each write to it, under the names that it and Iceberg
+have for these things.
 
-All of it comes from the declaration, from what the write counted, and from one read of the table's metadata file.
+All of it comes from the declaration, from what the write counted, and from one read of the
+table's metadata file.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,8 +37,12 @@ def column_schema(table: "IcebergTable") -> dg.TableSchema:
     return dg.TableSchema([_column(column) for column in table.columns])
 
 
-def written_metadata(catalog: "Catalog", table: "IcebergTable", outcome: Outcome) -> dict[str, Any]:
-    """Return the standard metadata of a write that was published or found nothing to change; scans no data."""
+def written_metadata(
+    catalog: "Catalog", table: "IcebergTable", outcome: Outcome
+) -> dict[str, Any]:
+    """Return the standard metadata of a write that was published or found nothing to change;
+    scans no data.
+    """
     return {
         "nr_rows": nr_rows(outcome),
         **standing_metadata(catalog, table, outcome.snapshot_id),
@@ -49,13 +55,16 @@ def written_metadata(catalog: "Catalog", table: "IcebergTable", outcome: Outcome
     }
 
 
-def quarantined_metadata(catalog: "Catalog", quarantine: "IcebergTable", found: Quarantined) -> dict[str, Any]:
+def quarantined_metadata(
+    catalog: "Catalog", quarantine: "IcebergTable", found: Quarantined
+) -> dict[str, Any]:
     """Return the metadata of a quarantine after rows were refused to it."""
     return {"nr_rows": found.rows, **standing_metadata(catalog, quarantine, found.snapshot_id)}
 
 
 def nr_rows(outcome: Outcome) -> int:
-    """Return how many rows a write was given, before any cleaning: those of its inputs, or else of its frame.
+    """Return how many rows a write was given, before any cleaning: those of its inputs, or else
+    of its frame.
 
     Of partitions, it is what was computed for them, refused rows among it.
     """
@@ -68,7 +77,12 @@ def nr_rows(outcome: Outcome) -> int:
 
 def pin_metadata(pin: Pin) -> dict[str, Any]:
     """Return what was read of an input."""
-    found = {"table": pin.table, "snapshot_id": str(pin.snapshot_id), "rows": pin.rows, "note": pin.note}
+    found = {
+        "table": pin.table,
+        "snapshot_id": str(pin.snapshot_id),
+        "rows": pin.rows,
+        "note": pin.note,
+    }
     if pin.since_snapshot_id:
         found["since_snapshot_id"] = str(pin.since_snapshot_id)
     if pin.scanned:
@@ -77,7 +91,9 @@ def pin_metadata(pin: Pin) -> dict[str, Any]:
 
 
 def _scanned(pins: Iterable[Pin]) -> dict[str, int]:
-    """Return the files and bytes read of all that the inputs have; nothing where it is not known of each of them."""
+    """Return the files and bytes read of all that the inputs have; nothing where it is not
+    known of each of them.
+    """
     scanned = [pin.scanned for pin in pins]
     known = [found for found in scanned if found]
     if not known or len(known) < len(scanned):
@@ -90,7 +106,9 @@ def _scanned(pins: Iterable[Pin]) -> dict[str, int]:
     }
 
 
-def standing_metadata(catalog: "Catalog", table: "IcebergTable", snapshot_id: int | None) -> dict[str, Any]:
+def standing_metadata(
+    catalog: "Catalog", table: "IcebergTable", snapshot_id: int | None
+) -> dict[str, Any]:
     """Return what a table is as of a snapshot: others may have published since."""
     loaded = catalog.load(table.name)
     snapshot = history_of(table.name, loaded).snapshots[snapshot_id] if snapshot_id else None
@@ -107,7 +125,11 @@ def standing_metadata(catalog: "Catalog", table: "IcebergTable", snapshot_id: in
 
 def _counts(outcome: Outcome) -> dict[str, Any]:
     if not isinstance(outcome, Published):
-        return {"iceberg/operation": "unchanged", "iceberg/added_rows": 0, "iceberg/deleted_rows": 0}
+        return {
+            "iceberg/operation": "unchanged",
+            "iceberg/added_rows": 0,
+            "iceberg/deleted_rows": 0,
+        }
     counts = {
         "iceberg/operation": outcome.operation,
         "iceberg/added_rows": outcome.added_rows,
@@ -118,14 +140,19 @@ def _counts(outcome: Outcome) -> dict[str, Any]:
         "iceberg/removed_rows": outcome.removed_rows or None,
         "iceberg/added_files": outcome.added_files,
         "iceberg/added_bytes": outcome.added_bytes,
-        # The count is that of all partitions of the run: for a range, Dagster would show it as that of each.
-        "dagster/partition_row_count": outcome.partition_row_count if len(outcome.partitions) == 1 else None,
+        # The count is that of all partitions of the run: for a range, Dagster would show it as
+        # that of each.
+        "dagster/partition_row_count": (
+            outcome.partition_row_count if len(outcome.partitions) == 1 else None
+        ),
     }
     return {name: value for name, value in counts.items() if value is not None}
 
 
 def refused_rows(table: "IcebergTable", outcome: Outcome) -> dict[str, Any]:
-    """Return how many rows of a write were refused, of how many, and by which rules; nothing without a quarantine."""
+    """Return how many rows of a write were refused, of how many, and by which rules; nothing
+    without a quarantine.
+    """
     if table.quarantine is None:
         return {}
     found = outcome.quarantined
@@ -134,7 +161,10 @@ def refused_rows(table: "IcebergTable", outcome: Outcome) -> dict[str, Any]:
         for result in outcome.results
         if result.rule.on_failure == "quarantine" and result.failed_rows
     }
-    evaluated = next((result.total_rows for result in outcome.results if result.rule.name == REFUSED_SHARE), 0)
+    evaluated = next(
+        (result.total_rows for result in outcome.results if result.rule.name == REFUSED_SHARE),
+        0,
+    )
     return {
         "quarantined_rows": found.rows if found else 0,
         "newly_quarantined_rows": found.new_rows if found else 0,
@@ -144,7 +174,11 @@ def refused_rows(table: "IcebergTable", outcome: Outcome) -> dict[str, Any]:
 
 
 def _inputs(pins: Mapping[str, Pin]) -> dict[str, Any]:
-    return {"iceberg/inputs": {name: pin_metadata(pin) for name, pin in pins.items()}} if pins else {}
+    return (
+        {"iceberg/inputs": {name: pin_metadata(pin) for name, pin in pins.items()}}
+        if pins
+        else {}
+    )
 
 
 def _column(column: "Column") -> dg.TableColumn:

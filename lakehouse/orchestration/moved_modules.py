@@ -1,4 +1,6 @@
-"""Where the modules are that asset files imported before the layout followed the architecture."""
+"""Where the modules are that asset files imported before the layout followed the
+architecture.
+"""
 
 import ast
 from collections.abc import Iterator
@@ -31,9 +33,11 @@ MOVED = {
 
 
 def moved_imports(file: str, line: int) -> dict[str, str]:
-    """Return what a file's import on a line has to say now, by what it says; empty where nothing of it moved.
+    """Return what a file's import on a line has to say now, by what it says; empty where
+    nothing of it moved.
 
-    A package that is gone is all that Python's own error tells of a path below it, so that the line itself is read.
+    A package that is gone is all that Python's own error tells of a path below it, so that the
+    line itself is read.
     """
     named = _imported_names(ast.parse(Path(file).read_text(encoding="utf-8")), line)
     return {name: MOVED[name] for name in named if name in MOVED}
@@ -41,9 +45,13 @@ def moved_imports(file: str, line: int) -> dict[str, str]:
 
 def _imported_names(tree: ast.Module, line: int) -> Iterator[str]:
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Import | ast.ImportFrom) or not node.lineno <= line <= (node.end_lineno or 0):
+        if not isinstance(node, ast.Import | ast.ImportFrom) or not node.lineno <= line <= (
+            node.end_lineno or 0
+        ):
             continue
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
         for name in node.names:
-            yield f"{node.module}.{name.name}" if isinstance(node, ast.ImportFrom) else name.name
+            yield (
+                f"{node.module}.{name.name}" if isinstance(node, ast.ImportFrom) else name.name
+            )

@@ -1,10 +1,13 @@
-"""SQLite files that are opened for each statement, as Dagster does with its events, spared the work of a last close.
+"""SQLite files that are opened for each statement, as Dagster does with its events, spared the
+work of a last close.
 
 SQLite writes its log into the database, and removes it, whenever the last connection is closed
-(https://sqlite.org/wal.html, "Checkpointing"). One more connection that stays open leaves that to the end.
+(https://sqlite.org/wal.html, "Checkpointing"). One more connection that stays open leaves that
+to the end.
 
-Nor is the disk waited for at each commit: what a process wrote outlives it, and only where the machine loses its power
-may the last of it be missing, and nothing be damaged (https://sqlite.org/pragma.html#pragma_synchronous).
+Nor is the disk waited for at each commit: what a process wrote outlives it, and only where the
+machine loses its power may the last of it be missing, and nothing be damaged
+(https://sqlite.org/pragma.html#pragma_synchronous).
 """
 
 import sqlite3
@@ -21,7 +24,9 @@ _MOST = 8
 
 @contextmanager
 def kept_open(folder: Path) -> Iterator[None]:
-    """Keep what SQLAlchemy opens of the SQLite files below a folder open until the end of the block."""
+    """Keep what SQLAlchemy opens of the SQLite files below a folder open until the end of the
+    block.
+    """
     from sqlalchemy import event
     from sqlalchemy.engine import Engine
 

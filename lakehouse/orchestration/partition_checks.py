@@ -1,4 +1,6 @@
-"""What cannot be right about the partitions of an asset and of what it reads, said at load rather than by a run."""
+"""What cannot be right about the partitions of an asset and of what it reads, said at load
+rather than by a run.
+"""
 
 from collections.abc import Mapping
 
@@ -19,7 +21,8 @@ _TELLING = ("identity", "days")
 def check_partitions(
     table: IcebergTable, inputs: Mapping[str, Input], definition: dg.PartitionsDefinition | None
 ) -> None:
-    """Check that a table is overwritten by partitions where its asset has some, and that an input tells which.
+    """Check that a table is overwritten by partitions where its asset has some, and that an
+    input tells which.
 
     :raises DeclarationError: names the table, what was found and what was expected.
     """
@@ -28,26 +31,32 @@ def check_partitions(
         return
     if isinstance(definition, dg.DynamicPartitionsDefinition):
         raise DeclarationError(
-            f"{table.name} has dynamic partitions, which only Dagster's instance knows; expected windows of time, or "
-            "static ones.",
+            f"{table.name} has dynamic partitions, which only Dagster's instance knows;"
+            " expected windows of time, or static ones.",
             next_step="Name the partitions in a dagster.StaticPartitionsDefinition.",
         )
     all_partitions_of(table, definition)
     _check_telling(table, inputs)
 
 
-def check_columns(target: IcebergTable | None, owner: str, name: str, given: Input, source: IcebergTable) -> None:
-    """Check the columns that an input names: that the table it reads has them, and that they can tell partitions.
+def check_columns(
+    target: IcebergTable | None, owner: str, name: str, given: Input, source: IcebergTable
+) -> None:
+    """Check the columns that an input names: that the table it reads has them, and that they
+    can tell partitions.
 
     :param target: the table that is computed; None where that is not declared.
     :param owner: what that is called.
     :raises DeclarationError: names the table, the input, what was found and what was expected.
     """
-    for part, column in [*(("of", key) for key in given.keys), *([("by", given.by)] if given.by else [])]:
+    for part, column in [
+        *(("of", key) for key in given.keys),
+        *([("by", given.by)] if given.by else []),
+    ]:
         if column not in source.column_names:
             raise DeclarationError(
-                f"{owner}: input {name} has {part}={column!r}, and {source.name} has no such column; expected one of "
-                f"{', '.join(source.column_names)}.",
+                f"{owner}: input {name} has {part}={column!r}, and {source.name} has no such"
+                f" column; expected one of {', '.join(source.column_names)}.",
                 next_step="Correct the name.",
             )
     if given.by:
@@ -59,36 +68,49 @@ def _check_both(table: IcebergTable, definition: dg.PartitionsDefinition | None)
     by = table.overwritten_by
     if by and definition is None:
         raise DeclarationError(
-            f"{table.name} is written by OverwritePartitions(by={by!r}), and its asset has no partitions_def; "
-            "expected one.",
-            next_step="Give @iceberg_asset partitions_def=…, such as dagster.DailyPartitionsDefinition, or write the "
-            "table by Overwrite().",
+            f"{table.name} is written by OverwritePartitions(by={by!r}), and its asset has no"
+            " partitions_def; expected one.",
+            next_step=(
+                "Give @iceberg_asset partitions_def=…, such as"
+                " dagster.DailyPartitionsDefinition, or write the table by Overwrite()."
+            ),
         )
     if definition is not None and by is None:
         raise DeclarationError(
-            f"{table.name} has a partitions_def, and is written by {type(table.write).__name__}; expected "
-            "OverwritePartitions(by=…).",
-            next_step="Name the column of the partitions in write=OverwritePartitions(by=…), or leave out "
-            "partitions_def.",
+            f"{table.name} has a partitions_def, and is written by"
+            f" {type(table.write).__name__}; expected OverwritePartitions(by=…).",
+            next_step=(
+                "Name the column of the partitions in write=OverwritePartitions(by=…), or leave"
+                " out partitions_def."
+            ),
         )
 
 
 def _check_telling(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
-    own = {name: given for name, given in inputs.items() if given.table == table.name and given.mode == "standing"}
+    own = {
+        name: given
+        for name, given in inputs.items()
+        if given.table == table.name and given.mode == "standing"
+    }
     for name, given in own.items():
         if given.by != table.overwritten_by:
             raise DeclarationError(
-                f"{table.name}: input {name} is standing with by={given.by!r}; expected {table.overwritten_by!r}, the "
-                "column that the table is overwritten by.",
+                f"{table.name}: input {name} is standing with by={given.by!r}; expected"
+                f" {table.overwritten_by!r}, the column that the table is overwritten by.",
                 next_step="Correct the name.",
             )
     others = [given for name, given in inputs.items() if name not in own]
-    if others and not any(given.by and not given.outside and given.mode != "changed_keys" for given in others):
+    if others and not any(
+        given.by and not given.outside and given.mode != "changed_keys" for given in others
+    ):
         raise DeclarationError(
-            f"{table.name} is computed by partitions, and none of its inputs ({', '.join(inputs)}) has by=…; "
-            "nothing would tell which partitions are to be computed, and none ever would be.",
-            next_step="Name the column of the input that tells the partition, as in latest(…, by=…), or write the "
-            "table by Overwrite().",
+            f"{table.name} is computed by partitions, and none of its inputs"
+            f" ({', '.join(inputs)}) has by=…; nothing would tell which partitions are to be"
+            " computed, and none ever would be.",
+            next_step=(
+                "Name the column of the input that tells the partition, as in latest(…, by=…),"
+                " or write the table by Overwrite()."
+            ),
         )
 
 
@@ -96,9 +118,9 @@ def _check_is_telling(owner: str, name: str, by: str, source: IcebergTable) -> N
     fields = [field for field in source.partition_fields if field.column == by]
     if not any(_tells(field) for field in fields):
         raise DeclarationError(
-            f"{owner}: input {name} has by={by!r}, and {source.name} is partitioned by "
-            f"{', '.join(source.partitioning) or 'nothing'}; expected {by} or days({by}) among it, which tells what "
-            "each commit touched.",
+            f"{owner}: input {name} has by={by!r}, and {source.name} is partitioned by"
+            f" {', '.join(source.partitioning) or 'nothing'}; expected {by} or days({by}) among"
+            " it, which tells what each commit touched.",
             next_step=f"Add it to the partitioning of {source.name}.",
         )
 
@@ -107,14 +129,19 @@ def _tells(field: PartitionField) -> bool:
     return field.transform in _TELLING
 
 
-def _check_is_alike(target: IcebergTable | None, name: str, given: Input, source: IcebergTable) -> None:
+def _check_is_alike(
+    target: IcebergTable | None, name: str, given: Input, source: IcebergTable
+) -> None:
     own = target.overwritten_by if target else None
     if target is None or own is None or given.by is None:
         return
     found, expected = source.column(given.by).type, target.column(own).type
     if found != expected and not any({found, expected} <= alike for alike in _ALIKE):
         raise DeclarationError(
-            f"{target.name}: input {name} has by={given.by!r}, which is {found} in {source.name}, and the table is "
-            f"overwritten by {own}, which is {expected}; expected columns of one type.",
-            next_step=f"Let {source.name} have a column of type {expected} that tells the partition.",
+            f"{target.name}: input {name} has by={given.by!r}, which is {found} in"
+            f" {source.name}, and the table is overwritten by {own}, which is {expected};"
+            " expected columns of one type.",
+            next_step=(
+                f"Let {source.name} have a column of type {expected} that tells the partition."
+            ),
         )

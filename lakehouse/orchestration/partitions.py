@@ -1,4 +1,6 @@
-"""Partitions of a Dagster run as those of a table: bounds in the column that the table is partitioned by."""
+"""Partitions of a Dagster run as those of a table: bounds in the column that the table is
+partitioned by.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
@@ -18,7 +20,9 @@ _FIRST, _LAST = "dagster/asset_partition_range_start", "dagster/asset_partition_
 
 
 def range_tags(first: str, last: str) -> dict[str, str]:
-    """Return the tags by which Dagster knows a run of a range of partitions, both bounds included."""
+    """Return the tags by which Dagster knows a run of a range of partitions, both bounds
+    included.
+    """
     return {_FIRST: first, _LAST: last}
 
 
@@ -34,8 +38,9 @@ def partitions_of(
 ) -> Partitions:
     """Return the partitions that `keys` stand for in a column.
 
-    A window of time is a span of dates, or in a timestamp column the span of moments that it has in its time zone.
-    Static and dynamic keys are the values of a string column, or the numbers of an integer one.
+    A window of time is a span of dates, or in a timestamp column the span of moments that it
+    has in its time zone. Static and dynamic keys are the values of a string column, or the
+    numbers of an integer one.
 
     :raises DeclarationError: where the column cannot hold such partitions.
     """
@@ -44,8 +49,11 @@ def partitions_of(
     return Partitions(tuple(keys), tuple(_spans(definition, keys, column, column_type)), every)
 
 
-def all_partitions(definition: dg.PartitionsDefinition, *, column: str, column_type: str) -> AllPartitions | None:
-    """Return all partitions that a definition has by now, in a column; None where only the instance knows them.
+def all_partitions(
+    definition: dg.PartitionsDefinition, *, column: str, column_type: str
+) -> AllPartitions | None:
+    """Return all partitions that a definition has by now, in a column; None where only the
+    instance knows them.
 
     :raises DeclarationError: where the column cannot hold such partitions.
     """
@@ -57,27 +65,40 @@ def all_partitions(definition: dg.PartitionsDefinition, *, column: str, column_t
         and not definition.exclusions
         and column_type != "string"
     ):
-        first, last = definition.get_first_partition_window(), definition.get_last_partition_window()
+        first, last = (
+            definition.get_first_partition_window(),
+            definition.get_last_partition_window(),
+        )
         if not first or not last:
             return AllPartitions(())
         # Each by itself: at midnight all hours together are whole days.
-        (start, _), (_, end) = (_span(window.start, window.end, column, column_type) for window in (first, last))
+        (start, _), (_, end) = (
+            _span(window.start, window.end, column, column_type) for window in (first, last)
+        )
         return AllPartitions(((start, end),))
     keys = definition.get_partition_keys()
     spans = _spans(definition, keys, column, column_type)
     return AllPartitions(tuple(joined(spans)), frozenset(() if spans else keys))
 
 
-def all_partitions_of(table: IcebergTable, definition: dg.PartitionsDefinition) -> AllPartitions | None:
-    """Return all partitions that a table has by now; None where they are not known, or it has none."""
+def all_partitions_of(
+    table: IcebergTable, definition: dg.PartitionsDefinition
+) -> AllPartitions | None:
+    """Return all partitions that a table has by now; None where they are not known, or it has
+    none.
+    """
     by = table.overwritten_by
-    return all_partitions(definition, column=by, column_type=table.column(by).type) if by else None
+    return (
+        all_partitions(definition, column=by, column_type=table.column(by).type) if by else None
+    )
 
 
 def _spans(
     definition: dg.PartitionsDefinition, keys: Sequence[str], column: str, column_type: str
 ) -> list[tuple[Bound, Bound]]:
-    """Return the span of each partition; none where they are values of a column, and no spans."""
+    """Return the span of each partition; none where they are values of a column, and no
+    spans.
+    """
     if column_type == "string":
         return []
     if isinstance(definition, dg.TimeWindowPartitionsDefinition):
@@ -89,30 +110,43 @@ def _spans(
 def _check_fit(definition: dg.PartitionsDefinition, column: str, column_type: str) -> None:
     if isinstance(definition, dg.MultiPartitionsDefinition):
         raise DeclarationError(
-            f"partitions of several dimensions were given for column {column}; expected one dimension.",
-            next_step="Partition the asset by one dimension; the table may be partitioned by more columns.",
+            f"partitions of several dimensions were given for column {column}; expected one"
+            " dimension.",
+            next_step=(
+                "Partition the asset by one dimension; the table may be partitioned by more"
+                " columns."
+            ),
         )
     if isinstance(definition, dg.TimeWindowPartitionsDefinition):
         if column_type not in ("string", "date", "timestamp"):
             raise _unfit("windows of time", column, column_type, "date, timestamp or string")
     elif column_type not in ("string", "int", "bigint"):
-        raise _unfit(f"{type(definition).__name__}", column, column_type, "string, int or bigint")
+        raise _unfit(
+            f"{type(definition).__name__}", column, column_type, "string, int or bigint"
+        )
 
 
 def keys_holding(
-    definition: dg.PartitionsDefinition, keys: Sequence[str], values: Iterable[Any], column_type: str = "date"
+    definition: dg.PartitionsDefinition,
+    keys: Sequence[str],
+    values: Iterable[Any],
+    column_type: str = "date",
 ) -> set[str]:
     """Return the keys of the partitions that hold some values of a table's column.
 
-    The newest stands for those that are in none, such as NULL or a day before the first, where no other is found.
+    The newest stands for those that are in none, such as NULL or a day before the first, where
+    no other is found.
 
     :param keys: all keys of the definition, in order.
-    :param column_type: that of the column; the moments of a day of UTC may lie in several windows.
+    :param column_type: that of the column; the moments of a day of UTC may lie in several
+        windows.
     """
     values = set(values)
     if not keys:
         return set()
-    texts = {str(value) for value in values if value is not None and not isinstance(value, date)}
+    texts = {
+        str(value) for value in values if value is not None and not isinstance(value, date)
+    }
     found = texts & set(keys)
     if isinstance(definition, dg.TimeWindowPartitionsDefinition):
         days = [value for value in values if isinstance(value, date)]
@@ -124,7 +158,9 @@ def keys_holding(
 def _keys_of_moments(
     definition: dg.TimeWindowPartitionsDefinition, keys: Sequence[str], values: Iterable[date]
 ) -> set[str]:
-    """Return the keys of the windows that some moments, or any of those of some days of UTC, lie in."""
+    """Return the keys of the windows that some moments, or any of those of some days of UTC,
+    lie in.
+    """
     first = definition.time_window_for_partition_key(keys[0]).start
     found: set[str] = set()
     for value in values:
@@ -137,16 +173,25 @@ def _keys_of_moments(
     return found
 
 
-def _keys_of_days(definition: dg.TimeWindowPartitionsDefinition, keys: Sequence[str], days: Iterable[date]) -> set[str]:
-    """Return the keys of the windows that begin on some days, or before them and have not ended."""
+def _keys_of_days(
+    definition: dg.TimeWindowPartitionsDefinition, keys: Sequence[str], days: Iterable[date]
+) -> set[str]:
+    """Return the keys of the windows that begin on some days, or before them and have not
+    ended.
+    """
     begin, end = (definition.time_window_for_partition_key(key) for key in (keys[0], keys[-1]))
     plain = {day.date() if isinstance(day, datetime) else day for day in days}
     within = (day for day in plain if begin.start.date() <= day < end.end.date())
-    return {definition.get_partition_key_for_timestamp(_end_of(day, definition.timezone)) for day in within}
+    return {
+        definition.get_partition_key_for_timestamp(_end_of(day, definition.timezone))
+        for day in within
+    }
 
 
 def _end_of(day: date, time_zone: str) -> float:
-    """Return the moment at which a day is about to end: the window that begins on a day has the day."""
+    """Return the moment at which a day is about to end: the window that begins on a day has the
+    day.
+    """
     return datetime.combine(day, time.max, ZoneInfo(time_zone)).timestamp()
 
 
@@ -154,18 +199,28 @@ def _span(start: datetime, end: datetime, column: str, column_type: str) -> tupl
     if column_type == "timestamp":
         return start.astimezone(UTC), end.astimezone(UTC)
     if start.time() != time() or end.time() != time():
-        raise _unfit(f"the window from {start} to {end}", column, column_type, "whole days, or a timestamp column")
+        raise _unfit(
+            f"the window from {start} to {end}",
+            column,
+            column_type,
+            "whole days, or a timestamp column",
+        )
     return start.date(), end.date()
 
 
 def _number(key: str, column: str) -> tuple[int, int]:
     if not key.lstrip("-").isdigit():
-        raise DeclarationError(f"partition {key!r} is not a number, and column {column} is; expected digits.")
+        raise DeclarationError(
+            f"partition {key!r} is not a number, and column {column} is; expected digits."
+        )
     return int(key), int(key) + 1
 
 
 def _unfit(partitions: str, column: str, column_type: str, expected: str) -> DeclarationError:
     return DeclarationError(
-        f"{partitions} cannot be partitions of column {column}, which is {column_type}; expected {expected}.",
-        next_step="Change the asset's partitions_def, or the column that the table overwrites by.",
+        f"{partitions} cannot be partitions of column {column}, which is {column_type};"
+        f" expected {expected}.",
+        next_step=(
+            "Change the asset's partitions_def, or the column that the table overwrites by."
+        ),
     )

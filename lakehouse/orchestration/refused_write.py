@@ -1,4 +1,6 @@
-"""A refused write as the failure that Dagster records: which rule, how many rows, and what such a row looks like."""
+"""A refused write as the failure that Dagster records: which rule, how many rows, and what such
+a row looks like.
+"""
 
 import json
 from collections.abc import Mapping
@@ -17,17 +19,23 @@ def refusal(
     metadata: Mapping[str, Any] = MappingProxyType({}),
     evaluated: Evaluated | None = None,
 ) -> dg.Failure:
-    """Return the failure of a refused write; running the same again would be refused again, so it is not retried.
+    """Return the failure of a refused write; running the same again would be refused again, so
+    it is not retried.
 
     :param metadata: what else there is to show of the run.
-    :param evaluated: what the rules were evaluated on; it knows where the rows of samples can be looked at.
+    :param evaluated: what the rules were evaluated on; it knows where the rows of samples can
+        be looked at.
     """
     reasons = "; ".join(_reason(result, evaluated) for result in outcome.reasons)
-    main = f"is as it was, at snapshot {outcome.snapshot_id}" if outcome.snapshot_id else "is empty, as it was"
+    main = (
+        f"is as it was, at snapshot {outcome.snapshot_id}"
+        if outcome.snapshot_id
+        else "is empty, as it was"
+    )
     return dg.Failure(
-        f"{outcome.table} was not published: {reasons}. The table {main}; {_kept(outcome)}. "
-        f"Correct the rule, or these rows in {_sources(outcome)}, and run `lakehouse retry {outcome.table}`"
-        f"{_publish_all_the_same(outcome, run_id)}.",
+        f"{outcome.table} was not published: {reasons}. The table {main}; {_kept(outcome)}."
+        f" Correct the rule, or these rows in {_sources(outcome)}, and run `lakehouse retry"
+        f" {outcome.table}`{_publish_all_the_same(outcome, run_id)}.",
         metadata={
             "iceberg/refused_branch": outcome.branch,
             "iceberg/refused_snapshot_id": str(outcome.candidate_snapshot_id),
@@ -40,7 +48,8 @@ def refusal(
 
 
 def _kept(outcome: Refused) -> str:
-    # What rules say of metadata or of the rows of a merge may be known before anything is written.
+    # What rules say of metadata or of the rows of a merge may be known before anything is
+    # written.
     if not outcome.branch:
         return "nothing was written that could be looked at"
     return f"the refused rows are kept on its branch {outcome.branch} for seven days"
@@ -49,15 +58,25 @@ def _kept(outcome: Refused) -> str:
 def _publish_all_the_same(outcome: Refused, run_id: str) -> str:
     if not outcome.branch or not run_id:
         return ""
-    return f"; or publish them all the same with `lakehouse publish {outcome.table} --run {run_id[:8]} --why …`"
+    return (
+        f"; or publish them all the same with `lakehouse publish {outcome.table} --run"
+        f" {run_id[:8]} --why …`"
+    )
 
 
 def _sources(outcome: Refused) -> str:
-    return " and ".join(sorted({pin.table for pin in outcome.pins.values()})) or "what the asset computes"
+    return (
+        " and ".join(sorted({pin.table for pin in outcome.pins.values()}))
+        or "what the asset computes"
+    )
 
 
 def _reason(result: RuleResult, evaluated: Evaluated | None) -> str:
-    shown = f", such as {json.dumps(dict(result.sample[0]), default=str, ensure_ascii=False)}" if result.sample else ""
+    shown = (
+        f", such as {json.dumps(dict(result.sample[0]), default=str, ensure_ascii=False)}"
+        if result.sample
+        else ""
+    )
     in_clear = evaluated.show(result) if evaluated else None
     shown += f", shown in clear by `{in_clear}`" if in_clear else ""
     broken = "does not hold: found" if result.rule.measure else "is broken by"

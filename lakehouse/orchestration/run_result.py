@@ -16,7 +16,9 @@ INTERRUPTED = "UNEXPECTED_TERMINATION"
 
 @dataclass(frozen=True)
 class AssetResult:
-    """What became of one asset: its metadata in plain values, and why it failed where it did."""
+    """What became of one asset: its metadata in plain values, and why it failed where it
+    did.
+    """
 
     table: str
     status: Status
@@ -53,13 +55,18 @@ class RunResult:
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """Why it failed: one text for each asset that did, for each check that stopped it, or that of the run."""
+        """Why it failed: one text for each asset that did, for each check that stopped it, or
+        that of the run.
+        """
         said = tuple(found.message for found in self.assets if found.status == "failed")
         refused = {found.table for found in self.assets if found.status == "failed"}
         said += tuple(
             f"{check.table}: check {check.name} failed: {check.description}"
             for check in self.checks
-            if check.blocking and not check.passed and check.severity == "ERROR" and check.table not in refused
+            if check.blocking
+            and not check.passed
+            and check.severity == "ERROR"
+            and check.table not in refused
         )
         return said or ((self.message,) if self.message else ())
 
@@ -67,21 +74,32 @@ class RunResult:
 def read_result(ran: dg.ExecuteInProcessResult, tables: Mapping[str, str]) -> RunResult:
     """Return what became of a run.
 
-    :param tables: the selected assets' tables by the keys of their steps, in the order of execution.
+    :param tables: the selected assets' tables by the keys of their steps, in the order of
+        execution.
     """
     events = ran.all_events
     return RunResult(
         ran.run_id,
         ran.success,
         assets=tuple(_asset(table, step, events) for step, table in tables.items()),
-        checks=tuple(_check(event) for event in events if event.event_type_value == "ASSET_CHECK_EVALUATION"),
-        message="; ".join(_text(event.job_failure_data.error) for event in events if _failed_by_itself(event)),
+        checks=tuple(
+            _check(event)
+            for event in events
+            if event.event_type_value == "ASSET_CHECK_EVALUATION"
+        ),
+        message="; ".join(
+            _text(event.job_failure_data.error) for event in events if _failed_by_itself(event)
+        ),
     )
 
 
 def is_interrupted(ran: dg.ExecuteInProcessResult) -> bool:
     """Whether the run ended by Ctrl-C."""
-    last = [event.job_failure_data.failure_reason for event in ran.all_events if event.is_job_failure]
+    last = [
+        event.job_failure_data.failure_reason
+        for event in ran.all_events
+        if event.is_job_failure
+    ]
     return any(reason is not None and reason.value == INTERRUPTED for reason in last)
 
 
@@ -89,7 +107,11 @@ def _asset(table: str, step: str, events: Sequence[dg.DagsterEvent]) -> AssetRes
     for event in events:
         if event.is_step_failure and event.step_key == step:
             return _failed(table, event)
-        if event.is_step_materialization and event.asset_key and table_name(event.asset_key) == table:
+        if (
+            event.is_step_materialization
+            and event.asset_key
+            and table_name(event.asset_key) == table
+        ):
             found = event.step_materialization_data.materialization.metadata
             metadata = _plain(found)
             unchanged = metadata.get("iceberg/operation") == "unchanged"
@@ -116,7 +138,9 @@ def _failed(table: str, event: dg.DagsterEvent) -> AssetResult:
     if data.user_failure_data is None:
         return AssetResult(table, "failed", {}, _text(data.error))
     said = data.user_failure_data
-    return AssetResult(table, "failed", _plain(said.metadata), said.description or _text(data.error))
+    return AssetResult(
+        table, "failed", _plain(said.metadata), said.description or _text(data.error)
+    )
 
 
 def _failed_by_itself(event: dg.DagsterEvent) -> bool:
@@ -138,4 +162,8 @@ def _plain(metadata: Mapping[str, dg.MetadataValue]) -> dict[str, Any]:
 
 
 def _plain_value(value: dg.MetadataValue) -> Any:
-    return [dict(record.data) for record in value.records] if isinstance(value, dg.TableMetadataValue) else value.value
+    return (
+        [dict(record.data) for record in value.records]
+        if isinstance(value, dg.TableMetadataValue)
+        else value.value
+    )

@@ -15,7 +15,9 @@ from lakehouse.runtime.processes import Process
 from lakehouse.settings import Settings
 
 AFTER_RUN = "after_run"
-"""Key of the resource of a project that is told of each run that a command made, once it has ended."""
+"""Key of the resource of a project that is told of each run that a command made, once it has
+ended.
+"""
 
 OnEvent = Callable[[dg.DagsterEvent], None]
 AfterRun = Callable[[dg.DagsterInstance, str], object]
@@ -34,10 +36,12 @@ def materialize(
 ) -> RunResult:
     """Run the selected assets and checks, one after the other, and return what became of them.
 
-    :param partition: a partition's key, or the first and last of a range; assets without partitions do not mind.
+    :param partition: a partition's key, or the first and last of a range; assets without
+        partitions do not mind.
     :param on_event: told of each event of the run as it happens.
     :raises UsageError: when nothing that can be run is selected.
-    :raises KeyboardInterrupt: when the run was interrupted, which Dagster has recorded as its failure.
+    :raises KeyboardInterrupt: when the run was interrupted, which Dagster has recorded as its
+        failure.
     """
     fail_dead_runs(instance)
     partition = _one_if_one(partition)
@@ -45,12 +49,18 @@ def materialize(
     keys = selection.resolve(graph) & graph.executable_asset_keys
     checks = selection.resolve_checks(graph)
     if not keys and not checks:
-        raise UsageError(f"{selection} selects nothing to run.", next_step="`lakehouse status` lists the tables.")
+        raise UsageError(
+            f"{selection} selects nothing to run.",
+            next_step="`lakehouse status` lists the tables.",
+        )
     job = _with_logger(definitions, on_event).resolve_implicit_global_asset_job_def()
     ran = job.get_subset(asset_selection=keys, asset_check_selection=checks).execute_in_process(
         run_config={"loggers": {"events": {}}},
-        # Once more, since it is what the list of runs shows; but it would leave out the checks of other tables.
-        asset_selection=sorted(keys) if all(check.asset_key in keys for check in checks) else None,
+        # Once more, since it is what the list of runs shows; but it would leave out the checks
+        # of other tables.
+        asset_selection=(
+            sorted(keys) if all(check.asset_key in keys for check in checks) else None
+        ),
         instance=instance,
         partition_key=partition if isinstance(partition, str) else None,
         tags={
@@ -64,7 +74,9 @@ def materialize(
     if is_interrupted(ran):
         raise KeyboardInterrupt
     ordered = [key for key in graph.toposorted_asset_keys if key in keys]
-    return read_result(ran, {graph.get(key).assets_def.node_def.name: table_name(key) for key in ordered})
+    return read_result(
+        ran, {graph.get(key).assets_def.node_def.name: table_name(key) for key in ordered}
+    )
 
 
 def _tell(definitions: dg.Definitions, instance: dg.DagsterInstance, run_id: str) -> None:
@@ -74,7 +86,11 @@ def _tell(definitions: dg.Definitions, instance: dg.DagsterInstance, run_id: str
 
 
 def _one_if_one(partition: str | tuple[str, str] | None) -> str | tuple[str, str] | None:
-    return partition[0] if isinstance(partition, tuple) and partition[0] == partition[1] else partition
+    return (
+        partition[0]
+        if isinstance(partition, tuple) and partition[0] == partition[1]
+        else partition
+    )
 
 
 def _with_logger(definitions: dg.Definitions, on_event: OnEvent | None) -> dg.Definitions:

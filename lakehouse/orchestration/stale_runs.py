@@ -1,4 +1,6 @@
-"""What the assets downstream of a table owe, as the runs that do it: told by the tables alone."""
+"""What the assets downstream of a table owe, as the runs that do it: told by the tables
+alone.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,15 +22,18 @@ if TYPE_CHECKING:
     from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
 
 CATCH_UP = {"lakehouse/catch_up": "true"}
-"""Tag of a run that does what is owed: partitions are computed from what they hold and what came, and not anew."""
+"""Tag of a run that does what is owed: partitions are computed from what they hold and what
+came, and not anew.
+"""
 
 
 @dataclass(frozen=True)
 class PendingRun:
-    """What one run is to compute: tables in order, as a whole or in neighbouring partitions from `first` to `last`.
+    """What one run is to compute: tables in order, as a whole or in neighbouring partitions
+    from `first` to `last`.
 
-    `guards` are the blocking checks of what they read and nobody computes along with them. Dagster lets a check hold
-    back what comes after it within one run only.
+    `guards` are the blocking checks of what they read and nobody computes along with them.
+    Dagster lets a check hold back what comes after it within one run only.
     """
 
     tables: tuple[str, ...]
@@ -77,10 +82,11 @@ class Downstream:
     def stages(
         self, engine: Engine, declared: Mapping[str, IcebergTable], *, has_arrivals: bool
     ) -> Iterator[list[PendingRun]]:
-        """Yield what is owed, in stages; each is decided when it is asked for, once those before it are done.
+        """Yield what is owed, in stages; each is decided when it is asked for, once those
+        before it are done.
 
-        First what is computed as a whole, then ranges of partitions, then what is computed as a whole from these.
-        May start Spark, see `lakehouse.iceberg.read.stale_partitions`.
+        First what is computed as a whole, then ranges of partitions, then what is computed as a
+        whole from these. May start Spark, see `lakehouse.iceberg.read.stale_partitions`.
 
         :param has_arrivals: whether something waits to be put into the root table itself.
         """
@@ -89,30 +95,43 @@ class Downstream:
         yield self._whole(self.late_tables(engine))
 
     def with_stale_partitions(self, engine: Engine, *, has_arrivals: bool) -> list[str]:
-        """Return the tables that are owed as a whole, in order: a table that reads of one that is computed is too.
+        """Return the tables that are owed as a whole, in order: a table that reads of one that
+        is computed is too.
 
-        Those that are computed by partitions, and what follows from them, are left to `stale_ranges`.
+        Those that are computed by partitions, and what follows from them, are left to
+        `stale_ranges`.
 
         :param has_arrivals: whether something waits to be put into the root table itself.
         """
         first = {self.root} if has_arrivals else set()
-        return self._stale(engine, [table for table in self.tables if table not in self._following], first)
+        return self._stale(
+            engine, [table for table in self.tables if table not in self._following], first
+        )
 
-    def stale_ranges(self, engine: Engine, declared: Mapping[str, IcebergTable]) -> Iterator[list[PendingRun]]:
+    def stale_ranges(
+        self, engine: Engine, declared: Mapping[str, IcebergTable]
+    ) -> Iterator[list[PendingRun]]:
         """Yield the ranges of neighbouring partitions that are owed, oldest first.
 
-        Tables of different partitions have stages of their own: a key may stand for a day here, and for a month there.
+        Tables of different partitions have stages of their own: a key may stand for a day here,
+        and for a month there.
 
-        A row without a partition, such as one that cannot be dated, goes along with any run: where no partition is
-        owed for it, the newest is. May start Spark, see `lakehouse.iceberg.read.stale_partitions`.
+        A row without a partition, such as one that cannot be dated, goes along with any run:
+        where no partition is owed for it, the newest is. May start Spark, see
+        `lakehouse.iceberg.read.stale_partitions`.
         """
-        partitioned = [table for table in self.tables if table in self._partitioned and table in declared]
+        partitioned = [
+            table for table in self.tables if table in self._partitioned and table in declared
+        ]
         for definition, tables in groupby(partitioned, self._partitions_def):
             assert definition is not None
             yield self._ranges(engine, [declared[table] for table in tables], definition)
 
     def _ranges(
-        self, engine: Engine, tables: Sequence[IcebergTable], definition: dg.PartitionsDefinition
+        self,
+        engine: Engine,
+        tables: Sequence[IcebergTable],
+        definition: dg.PartitionsDefinition,
     ) -> list[PendingRun]:
         keys = definition.get_partition_keys()
         order = {key: position for position, key in enumerate(keys)}
@@ -125,23 +144,37 @@ class Downstream:
             for parent in self.sources(table.name):
                 stale[table.name] |= stale.get(parent, set())
         owing = {
-            key: frozenset(table for table in stale if key in stale[table]) for key in set().union(*stale.values())
+            key: frozenset(table for table in stale if key in stale[table])
+            for key in set().union(*stale.values())
         }
-        ranges = ((keys, self.with_alike(owing[keys[0]])) for keys in neighbouring(owing, order))
-        return [PendingRun(tables, keys[0], keys[-1], self._guards(tables)) for keys, tables in ranges]
+        ranges = (
+            (keys, self.with_alike(owing[keys[0]])) for keys in neighbouring(owing, order)
+        )
+        return [
+            PendingRun(tables, keys[0], keys[-1], self._guards(tables))
+            for keys, tables in ranges
+        ]
 
     def late_tables(self, engine: Engine) -> list[str]:
         """Return the tables computed as a whole from partitioned ones, that lag behind them."""
-        return self._stale(engine, [table for table in self.tables if table in self._following - self._partitioned])
+        return self._stale(
+            engine,
+            [table for table in self.tables if table in self._following - self._partitioned],
+        )
 
     def with_alike(self, tables: Collection[str]) -> tuple[str, ...]:
-        """Return some tables of the same partitions, and what follows from them that one run computes along with them.
+        """Return some tables of the same partitions, and what follows from them that one run
+        computes along with them.
 
         What follows from other partitions too is left to a later run, after these.
         """
         kinds = {self._partitions_def(table) for table in tables}
         reached = {found for table in tables for found in self._after(table)}
-        others = (self._after(table) for table in self._partitioned if self._partitions_def(table) not in kinds)
+        others = (
+            self._after(table)
+            for table in self._partitioned
+            if self._partitions_def(table) not in kinds
+        )
         # What the tables themselves are computed from was done before.
         later = {found for after in others if not set(after) & set(tables) for found in after}
         return tuple(table for table in self.tables if table in reached - later)
@@ -151,7 +184,9 @@ class Downstream:
         return [table_name(parent) for parent in self._graph.get(asset_key(table)).parent_keys]
 
     def read_now(self, table: str) -> list[str]:
-        """Return those of its sources whose current state a table is computed from, and not a past one."""
+        """Return those of its sources whose current state a table is computed from, and not a
+        past one.
+        """
         inputs = inputs_of(self._graph.get(asset_key(table)).metadata).values()
         past = {given.table for given in inputs if given.mode == "as_of"}
         now = {given.table for given in inputs if given.mode != "as_of"}
@@ -162,18 +197,27 @@ class Downstream:
         return [PendingRun(tables, guards=self._guards(tables))] if tables else []
 
     def _guards(self, tables: Iterable[str]) -> tuple[dg.AssetCheckKey, ...]:
-        """Return the blocking checks of what some tables read, where that is not computed along with them.
+        """Return the blocking checks of what some tables read, where that is not computed along
+        with them.
 
         Only checks that stand alone: those of a write were passed before it was published.
         """
         graph, given = self._graph, set(tables)
         read = {source for table in given for source in self.sources(table)} - given
-        checks = (check for source in sorted(read) for check in sorted(graph.get(asset_key(source)).check_keys))
+        checks = (
+            check
+            for source in sorted(read)
+            for check in sorted(graph.get(asset_key(source)).check_keys)
+        )
         return tuple(
-            check for check in checks if graph.get(check).blocking and not graph.assets_def_for_key(check).keys
+            check
+            for check in checks
+            if graph.get(check).blocking and not graph.assets_def_for_key(check).keys
         )
 
-    def _stale(self, engine: Engine, tables: Iterable[str], first: Iterable[str] = ()) -> list[str]:
+    def _stale(
+        self, engine: Engine, tables: Iterable[str], first: Iterable[str] = ()
+    ) -> list[str]:
         stale: list[str] = []
         for table in tables:
             sources = self.sources(table)
@@ -184,7 +228,11 @@ class Downstream:
     def _after(self, table: str) -> tuple[str, ...]:
         graph = self._graph
         reached = dg.AssetSelection.assets(asset_key(table)).downstream().resolve(graph)
-        ordered = [key for key in graph.toposorted_asset_keys if key in reached and graph.get(key).is_executable]
+        ordered = [
+            key
+            for key in graph.toposorted_asset_keys
+            if key in reached and graph.get(key).is_executable
+        ]
         return tuple(map(table_name, ordered))
 
     def _partitions_def(self, table: str) -> dg.PartitionsDefinition | None:
@@ -204,10 +252,13 @@ def _type_of(table: IcebergTable) -> str:
     return table.column(table.overwritten_by).type if table.overwritten_by else "date"
 
 
-def neighbouring(owing: Mapping[str, frozenset[str]], order: Mapping[str, int]) -> list[list[str]]:
+def neighbouring(
+    owing: Mapping[str, frozenset[str]], order: Mapping[str, int]
+) -> list[list[str]]:
     """Split partition keys into runs of neighbours that the same tables owe.
 
-    :param owing: by key, the tables that owe it: one that a table does not owe is not computed again with others.
+    :param owing: by key, the tables that owe it: one that a table does not owe is not computed
+        again with others.
     :param order: the positions of the keys among all.
     """
     found: list[list[str]] = []

@@ -1,4 +1,6 @@
-"""A declared table and what writes it as a Dagster asset: published, refused or unchanged, and its checks alone."""
+"""A declared table and what writes it as a Dagster asset: published, refused or unchanged, and
+its checks alone.
+"""
 
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -9,15 +11,31 @@ from typing import Any
 import dagster as dg
 
 from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import Outcome, Published, Quarantined, Refused, RuleResult
+from lakehouse.iceberg.metadata.write_result import (
+    Outcome,
+    Published,
+    Quarantined,
+    Refused,
+    RuleResult,
+)
 from lakehouse.iceberg.read.sample_rows import first_rows
-from lakehouse.orchestration.asset_checks import Evaluated, check_result, check_specs, results_of, sample_table
+from lakehouse.orchestration.asset_checks import (
+    Evaluated,
+    check_result,
+    check_specs,
+    results_of,
+    sample_table,
+)
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.asset_specs import table_spec
 from lakehouse.orchestration.blocked_tables import hold
 from lakehouse.orchestration.clear_rows import table_of_rows
 from lakehouse.orchestration.io_manager import IcebergIOManager, run_partitions
-from lakehouse.orchestration.metadata_keys import quarantined_metadata, refused_rows, written_metadata
+from lakehouse.orchestration.metadata_keys import (
+    quarantined_metadata,
+    refused_rows,
+    written_metadata,
+)
 from lakehouse.orchestration.refused_write import refusal
 from lakehouse.orchestration.stale_runs import CATCH_UP
 from lakehouse.orchestration.withheld_errors import values_withheld
@@ -29,7 +47,8 @@ from lakehouse.tables.table import IcebergTable
 class Written:
     """What an asset did: the outcome of its write, and what else there is to show.
 
-    `read` is what it was computed from, by name: a refused table is held back until that changes.
+    `read` is what it was computed from, by name: a refused table is held back until that
+    changes.
     """
 
     outcome: Outcome
@@ -53,20 +72,23 @@ def table_asset(
     metadata: Mapping[str, Any] = MappingProxyType({}),
     implied: Mapping[Rule, Look] = MappingProxyType({}),
     partitions_def: dg.PartitionsDefinition | None = None,
-    automation_condition: dg.AutomationCondition[Any] | None = None,
     freshness_policy: dg.FreshnessPolicy | None = None,
 ) -> dg.AssetsDefinition:
-    """Make an asset of a table and of what writes it; its checks can be run alone, and then nothing is written.
+    """Make an asset of a table and of what writes it; its checks can be run alone, and then
+    nothing is written.
 
     :param resources: keys of what `materialize` needs beside the IO manager.
     :param metadata: what the definition shows beside what follows from the table.
-    :param implied: rules that follow from what the table is computed from, each with what evaluates it alone.
+    :param implied: rules that follow from what the table is computed from, each with what
+        evaluates it alone.
     """
-    spec = table_spec(table, description=description, deps=deps, kinds=kinds | {"spark"}).merge_attributes(
-        metadata=metadata
-    )
+    spec = table_spec(
+        table, description=description, deps=deps, kinds=kinds | {"spark"}
+    ).merge_attributes(metadata=metadata)
 
-    def body(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult[Any]]:
+    def body(
+        context: dg.AssetExecutionContext,
+    ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult[Any]]:
         io, keys = context.resources.io_manager, _partitions(context, partitions_def)
         run = Run(context.run.run_id, anew=not CATCH_UP.items() <= context.run.tags.items())
         if partitions_def and keys:
@@ -74,7 +96,10 @@ def table_asset(
         if not context.selected_asset_keys:
             with values_withheld(table):
                 found, evaluated = io.evaluate(table, run)
-                found = [*found, *(result for look in implied.values() for result in look(io, run))]
+                found = [
+                    *found,
+                    *(result for look in implied.values() for result in look(io, run)),
+                ]
             yield from _selected(context, table, found, evaluated, implied)
         else:
             with values_withheld(table):
@@ -82,15 +107,12 @@ def table_asset(
             yield from _events(context, io, table, written, keys, implied)
 
     with warnings.catch_warnings():
-        # `backfill_policy` has been beta since it came with Dagster 1.3, and each start would say so.
+        # `backfill_policy` has been beta since it came with Dagster 1.3, and each start would
+        # say so.
         warnings.simplefilter("ignore", dg.BetaWarning)
         return dg.multi_asset(
             name=table.name.replace(".", "__"),
-            specs=[
-                spec.replace_attributes(
-                    automation_condition=automation_condition, freshness_policy=freshness_policy, skippable=True
-                )
-            ],
+            specs=[spec.replace_attributes(freshness_policy=freshness_policy, skippable=True)],
             check_specs=check_specs(table, tuple(implied)),
             partitions_def=partitions_def,
             backfill_policy=dg.BackfillPolicy.single_run() if partitions_def else None,
@@ -110,7 +132,9 @@ def _events(
 ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult[Any]]:
     outcome = written.outcome
     has_sample = any(result.sample for result in outcome.results)
-    evaluated = Evaluated.by(outcome, table_of_rows(io.engine.catalog, table, outcome) if has_sample else "")
+    evaluated = Evaluated.by(
+        outcome, table_of_rows(io.engine.catalog, table, outcome) if has_sample else ""
+    )
     checks = _selected(context, table, outcome.results, evaluated, implied)
     if outcome.quarantined and table.quarantine:
         context.log_event(_quarantine_event(io, table.quarantine, outcome.quarantined))
@@ -140,7 +164,9 @@ def _sample(io: IcebergIOManager, table: IcebergTable, outcome: Outcome) -> dict
     return {"sample": sample_table(rows)} if rows else {}
 
 
-def _quarantine_event(io: IcebergIOManager, quarantine: IcebergTable, found: Quarantined) -> dg.AssetMaterialization:
+def _quarantine_event(
+    io: IcebergIOManager, quarantine: IcebergTable, found: Quarantined
+) -> dg.AssetMaterialization:
     return dg.AssetMaterialization(
         asset_key(quarantine.name),
         description=f"{found.rows} rows of this run were refused.",
@@ -157,14 +183,22 @@ def _selected(
     implied: Collection[Rule],
 ) -> list[dg.AssetCheckResult]:
     names = {key.name for key in context.selected_asset_check_keys}
-    results = [result for result in results_of(table, found, tuple(implied)) if result.rule.name in names]
+    results = [
+        result
+        for result in results_of(table, found, tuple(implied))
+        if result.rule.name in names
+    ]
     return [check_result(table, result, evaluated) for result in results]
 
 
-def _partitions(context: dg.AssetExecutionContext, definition: dg.PartitionsDefinition | None) -> Sequence[str]:
+def _partitions(
+    context: dg.AssetExecutionContext, definition: dg.PartitionsDefinition | None
+) -> Sequence[str]:
     """Return the keys of the run's partitions; none of an asset without.
 
     The definition is given, since Dagster shows none on an asset of which only checks are run.
     """
-    has_any = definition is not None and (context.has_partition_key or context.has_partition_key_range)
+    has_any = definition is not None and (
+        context.has_partition_key or context.has_partition_key_range
+    )
     return context.partition_keys if has_any else ()

@@ -1,4 +1,6 @@
-"""The declaration of a table that nobody declared, from the frame that a plain asset returned."""
+"""The declaration of a table that nobody declared, from the frame that a plain asset
+returned.
+"""
 
 import re
 from typing import TYPE_CHECKING
@@ -9,17 +11,26 @@ from lakehouse.tables.table import Column, IcebergTable, Overwrite, OverwritePar
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-# Iceberg has no integers below 32 bits and no limited strings; Spark's Iceberg writer takes these for them.
-_WIDER = ((re.compile(r"\b(tinyint|smallint)\b"), "int"), (re.compile(r"\b(var)?char\(\d+\)"), "string"))
+# Iceberg has no integers below 32 bits and no limited strings; Spark's Iceberg writer takes
+# these for them.
+_WIDER = (
+    (re.compile(r"\b(tinyint|smallint)\b"), "int"),
+    (re.compile(r"\b(var)?char\(\d+\)"), "string"),
+)
 
 
-def inferred_table(name: str, comment: str, schema: "StructType", *, by: str | None = None) -> IcebergTable:
-    """Return a table of the frame's columns, replaced by each write; with `by`, only the run's partitions of it.
+def inferred_table(
+    name: str, comment: str, schema: "StructType", *, by: str | None = None
+) -> IcebergTable:
+    """Return a table of the frame's columns, replaced by each write; with `by`, only the run's
+    partitions of it.
 
     :param by: the column that the asset's partitions are values or spans of.
     :raises FrameMismatch: when the frame has no column `by`.
     """
-    columns = [Column(field.name, _type(field.dataType.simpleString())) for field in schema.fields]
+    columns = [
+        Column(field.name, _type(field.dataType.simpleString())) for field in schema.fields
+    ]
     if by is None:
         return IcebergTable(name, comment, columns, write=Overwrite())
     types = {column.name: column.type for column in columns}
@@ -29,7 +40,9 @@ def inferred_table(name: str, comment: str, schema: "StructType", *, by: str | N
             next_step="Name one of these in the asset's metadata as partition_expr.",
         )
     partitioning = f"days({by})" if types[by].startswith("timestamp") else by
-    return IcebergTable(name, comment, columns, write=OverwritePartitions(by), partitioning=[partitioning])
+    return IcebergTable(
+        name, comment, columns, write=OverwritePartitions(by), partitioning=[partitioning]
+    )
 
 
 def _type(text: str) -> str:

@@ -1,6 +1,8 @@
-"""Errors of what computes a table about people: told by kind and place, without a text that may quote a row.
+"""Errors of what computes a table about people: told by kind and place, without a text that may
+quote a row.
 
-Dagster keeps the text of an error, and of what it came of, in its event log, and shows it to whoever opens the UI.
+Dagster keeps the text of an error, and of what it came of, in its event log, and shows it to
+whoever opens the UI.
 """
 
 import os
@@ -29,7 +31,8 @@ def values_withheld(table: IcebergTable) -> Iterator[None]:
     """Let no error out whose text may quote a row of a table that holds personal data.
 
     :raises ComputeFailed: in place of an error that is not the lakehouse's own.
-    :raises SparkEnded: when the error came of the end of Spark, whose stacks and texts say nothing of why.
+    :raises SparkEnded: when the error came of the end of Spark, whose stacks and texts say
+        nothing of why.
     """
     try:
         yield
@@ -46,7 +49,10 @@ def values_withheld(table: IcebergTable) -> Iterator[None]:
             raise
         raise ComputeFailed(
             f"{table.name} could not be computed: {cause_without_data(error)}{_place(error)}.",
-            next_step="Its text may quote rows of people, and is kept nowhere; `lakehouse sql` shows the inputs' rows.",
+            next_step=(
+                "Its text may quote rows of people, and is kept nowhere; `lakehouse sql` shows"
+                " the inputs' rows."
+            ),
         ) from None
 
 
@@ -74,13 +80,21 @@ def _condition(error: BaseException) -> str | None:
 
 
 def _place(error: BaseException) -> str:
-    """Say where the code of the table raised; nothing where only the lakehouse's own did, or a library's."""
-    frames = [frame for frame in extract_tb(error.__traceback__) if _is_of_the_table(frame.filename)]
+    """Say where the code of the table raised; nothing where only the lakehouse's own did, or a
+    library's.
+    """
+    frames = [
+        frame for frame in extract_tb(error.__traceback__) if _is_of_the_table(frame.filename)
+    ]
     return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
 
 
 def _is_of_the_table(file: str) -> bool:
     path = Path(file)
-    if file.startswith("<") or path.is_relative_to(get_path("stdlib")) or {*_NOT_OF_A_TABLE} & {*path.parts}:
+    if (
+        file.startswith("<")
+        or path.is_relative_to(get_path("stdlib"))
+        or {*_NOT_OF_A_TABLE} & {*path.parts}
+    ):
         return False
     return path.is_relative_to(_LAKEHOUSE / "assets") or not path.is_relative_to(_LAKEHOUSE)

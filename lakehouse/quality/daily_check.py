@@ -1,4 +1,6 @@
-"""The checks of all tables alone, once a day: they find what time alone breaks, and what was written from elsewhere."""
+"""The checks of all tables alone, once a day: they find what time alone breaks, and what was
+written from elsewhere.
+"""
 
 from collections.abc import Callable
 
@@ -10,11 +12,15 @@ from lakehouse.settings import Settings
 
 
 def daily_check_definitions(read_settings: Callable[[], Settings]) -> dg.Definitions:
-    """Make the job that evaluates all checks and writes nothing, and the schedule that asks for it once a day."""
+    """Make the job that evaluates all checks and writes nothing, and the schedule that asks for
+    it once a day.
+    """
     job = dg.define_asset_job(
         "check_tables",
         selection=dg.AssetSelection.all_asset_checks(),
-        description="Evaluates the checks of all tables on what readers see, and writes nothing.",
+        description=(
+            "Evaluates the checks of all tables on what readers see, and writes nothing."
+        ),
     )
 
     @dg.schedule(
@@ -22,9 +28,13 @@ def daily_check_definitions(read_settings: Callable[[], Settings]) -> dg.Definit
         name="check_tables_daily",
         cron_schedule="43 5 * * *",
         default_status=dg.DefaultScheduleStatus.RUNNING,
-        description="Asks for the checks of the tables that are there; it reads each of them once.",
+        description=(
+            "Asks for the checks of the tables that are there; it reads each of them once."
+        ),
     )
-    def check_tables_daily(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+    def check_tables_daily(
+        context: dg.ScheduleEvaluationContext,
+    ) -> dg.RunRequest | dg.SkipReason:
         there = set(open_engine(read_settings()).catalog.tables())
         known = context.repository_def.asset_graph.asset_check_keys
         keys = [key for key in sorted(known) if table_name(key.asset_key) in there]

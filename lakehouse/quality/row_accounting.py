@@ -1,4 +1,6 @@
-"""Whether every delivered row came to something: it counts, it is refused, or a newer version of it counts."""
+"""Whether every delivered row came to something: it counts, it is refused, or a newer version
+of it counts.
+"""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 FATES = ("clean", "quarantined", "superseded", "pending", "lost")
-"""What may become of a row; of a pending one another version has arrived that is yet to be computed."""
+"""What may become of a row; of a pending one another version has arrived that is yet to be
+computed.
+"""
 _IS = "struct(xxhash64(_source_file, _source_sha256) AS file, _source_row AS row) AS __is"
 """What tells a row from all others in a few bytes: its file by a hash, and its number there."""
 _PENDING = "WHEN __waits THEN 'pending'"
@@ -41,7 +45,9 @@ class Accounted:
 
 @dataclass(frozen=True)
 class Came:
-    """What a run computed that added to what stood: the source's rows after `since`, to the target as of `stood`."""
+    """What a run computed that added to what stood: the source's rows after `since`, to the
+    target as of `stood`.
+    """
 
     since: int
     stood: int | None
@@ -58,14 +64,18 @@ def account(
     computed_id: int | None = None,
     came: Came | None = None,
 ) -> Accounted:
-    """Follow each row of a source to the target, its quarantine, or the version that displaced it.
+    """Follow each row of a source to the target, its quarantine, or the version that displaced
+    it.
 
-    :param snapshot_id: the state of the source to look at; None where the target was not yet computed from any.
+    :param snapshot_id: the state of the source to look at; None where the target was not yet
+        computed from any.
     :param where: a SQL predicate on the source's rows to look at; all where it is left out.
-    :param first: a SQL predicate on the target's rows, where most of those that are looked for stand; a second query
-        looks for the others in all of the target.
-    :param computed_id: the state of the source that the whole target is computed from; what came later may be pending.
-    :param came: where only what came was computed; then the rows that stood, and do no more, are followed beside that.
+    :param first: a SQL predicate on the target's rows, where most of those that are looked for
+        stand; a second query looks for the others in all of the target.
+    :param computed_id: the state of the source that the whole target is computed from; what
+        came later may be pending.
+    :param came: where only what came was computed; then the rows that stood, and do no more,
+        are followed beside that.
     """
     if snapshot_id is None:
         return Accounted(None, dict.fromkeys(FATES, 0))
@@ -76,34 +86,50 @@ def account(
     if came is not None and came.stood is not None:
         rows = _with_newest(target, rows).unionByName(_gone(engine, target, came.stood, first))
     pending = _arrived(engine, source, computed_id)
-    fates = _fates(engine, target, rows, within=first or "true", pending=None if first else pending)
+    fates = _fates(
+        engine, target, rows, within=first or "true", pending=None if first else pending
+    )
     counted = _count(fates)
     if first and counted["lost"]:
         rest = fates.where("fate = 'lost'").drop("fate").localCheckpoint()
         fates = _fates(engine, target, rest, pending=pending, rest=counted.pop("lost"))
         counted += _count(fates)
-    lost = sample_of(engine, source, fates.where("fate = 'lost'").select(*SOURCE_COLUMNS)) if counted["lost"] else ()
+    lost = (
+        sample_of(engine, source, fates.where("fate = 'lost'").select(*SOURCE_COLUMNS))
+        if counted["lost"]
+        else ()
+    )
     return Accounted(snapshot_id, {fate: counted[fate] for fate in FATES}, lost)
 
 
 def _gone(engine: Engine, target: IcebergTable, stood: int, within: str | None) -> "DataFrame":
-    """Return what stood in a past state of the target, and does no more, by what it is looked for by."""
+    """Return what stood in a past state of the target, and does no more, by what it is looked
+    for by.
+    """
     now = read_main(engine, target.name).where(within or "true").selectExpr(_IS)
-    return _known(target, read(engine, Pin(target.name, stood), within)).join(now, "__is", "left_anti")
+    return _known(target, read(engine, Pin(target.name, stood), within)).join(
+        now, "__is", "left_anti"
+    )
 
 
 def _with_newest(target: IcebergTable, rows: "DataFrame") -> "DataFrame":
     """Return delivered rows with what tells a newer version in the target's type."""
     typed = newest_sql(target, "__newest", dict(rows.dtypes)["__newest"])
-    return rows.selectExpr(*(f"{typed} AS __newest" if name == "__newest" else name for name in rows.columns))
+    return rows.selectExpr(
+        *(f"{typed} AS __newest" if name == "__newest" else name for name in rows.columns)
+    )
 
 
 def _count(fates: "DataFrame") -> Counter[str]:
-    return Counter({row["fate"]: row["count"] for row in fates.groupBy("fate").count().collect()})
+    return Counter(
+        {row["fate"]: row["count"] for row in fates.groupBy("fate").count().collect()}
+    )
 
 
 def _arrived(engine: Engine, source: IcebergTable, since: int | None) -> "DataFrame | None":
-    """Return the rows that came to a source since it was last computed from as a whole; None where there are none."""
+    """Return the rows that came to a source since it was last computed from as a whole; None
+    where there are none.
+    """
     history = read_history(engine, source.name)
     until = history.main.snapshot_id if history.main else None
     if until is None or until == since:
@@ -115,7 +141,9 @@ def _known(target: IcebergTable, delivered: "DataFrame") -> "DataFrame":
     """Return of delivered rows what they are looked for by."""
     assert target.versions is not None
     newest = identifier(target.versions.newest[0])
-    return delivered.selectExpr(*SOURCE_COLUMNS, *key_terms(target, delivered), f"{newest} AS __newest", _IS)
+    return delivered.selectExpr(
+        *SOURCE_COLUMNS, *key_terms(target, delivered), f"{newest} AS __newest", _IS
+    )
 
 
 def _fates(
@@ -129,7 +157,8 @@ def _fates(
 ) -> "DataFrame":
     """Return rows as they are `_known`, each with its fate, one of `FATES`.
 
-    A row is looked for by its key: what stands under that is the row itself or what displaced it.
+    A row is looked for by its key: what stands under that is the row itself or what displaced
+    it.
 
     :param within: a SQL predicate on the target's rows to look at.
     :param rest: how many rows these are where they are known not to be in the quarantine.
@@ -140,12 +169,17 @@ def _fates(
     assert target.versions is not None
     keys = [*map(identifier, target.versions.of)]
     first = identifier(target.versions.newest[0])
-    standing = read_main(engine, target.name).where(within).selectExpr(*keys, f"{first} AS __standing", _IS)
+    standing = (
+        read_main(engine, target.name)
+        .where(within)
+        .selectExpr(*keys, f"{first} AS __standing", _IS)
+    )
     held = read_main(engine, target.quarantine.name).selectExpr(_IS, "true AS __held")
     if rest:
         held = held.where("false")
     if 0 < rest < FEW:
-        # The rows that an outer join keeps cannot be sent to all processes; like this, those beside them are few too.
+        # The rows that an outer join keeps cannot be sent to all processes; like this, those
+        # beside them are few too.
         standing = having(standing, rows.selectExpr(*keys), list(target.versions.of), rest)
     same = " AND ".join(f"s.{name} = v.{name}" for name in keys)
     # Cast here, of the few rows that get so far: reading moments takes longer than all else.
@@ -160,6 +194,8 @@ def _fates(
     if pending is not None:
         waiting = pending.selectExpr(*key_terms(target, pending)).distinct()
         joined = joined.join(
-            waiting.selectExpr("*", "true AS __waits").alias("w"), expr(same.replace("v.", "w.")), "left"
+            waiting.selectExpr("*", "true AS __waits").alias("w"),
+            expr(same.replace("v.", "w.")),
+            "left",
         )
     return joined.selectExpr("s.*", fate)

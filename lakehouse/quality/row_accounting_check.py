@@ -18,11 +18,15 @@ from lakehouse.tables.table import IcebergTable
 NAME = "every_row_is_accounted_for"
 
 
-def accounted_check(source: IcebergTable, target: IcebergTable, *, by: str) -> dg.AssetChecksDefinition:
-    """Make the check that each row of a source counts in the target, is quarantined, or was superseded.
+def accounted_check(
+    source: IcebergTable, target: IcebergTable, *, by: str
+) -> dg.AssetChecksDefinition:
+    """Make the check that each row of a source counts in the target, is quarantined, or was
+    superseded.
 
-    In a run that computed partitions it looks at the source's rows of these, or where the run added to what stood, at
-    what came and at what stands no more; alone, at all that the target was computed from.
+    In a run that computed partitions it looks at the source's rows of these, or where the run
+    added to what stood, at what came and at what stands no more; alone, at all that the target
+    was computed from.
 
     :param by: the source's column that the target's partitions are values or spans of.
     :raises DeclarationError: when the target has no versions that could be followed.
@@ -30,16 +34,20 @@ def accounted_check(source: IcebergTable, target: IcebergTable, *, by: str) -> d
     target_by = target.overwritten_by
     if target_by is None or target.versions is None or target.quarantine is None:
         raise DeclarationError(
-            f"accounted_check of {target.name}: it follows the versions of a table that overwrites partitions and "
-            "quarantines; of another table the check is there without being declared, where it keeps _source_file, "
-            "_source_sha256 and _source_row.",
+            f"accounted_check of {target.name}: it follows the versions of a table that"
+            " overwrites partitions and quarantines; of another table the check is there"
+            " without being declared, where it keeps _source_file, _source_sha256 and"
+            " _source_row.",
             next_step="Leave the line out.",
         )
 
     @dg.asset_check(
         asset=asset_key(target.name),
         name=NAME,
-        description=f"Each row of {source.name} counts in {target.name}, is quarantined, or was superseded.",
+        description=(
+            f"Each row of {source.name} counts in {target.name}, is quarantined, or was"
+            " superseded."
+        ),
         blocking=True,
         required_resource_keys={"io_manager"},
     )
@@ -52,7 +60,16 @@ def accounted_check(source: IcebergTable, target: IcebergTable, *, by: str) -> d
             computed, partitions = stamp.inputs.get(source.name), partitions_of(stamp)
             where, there = partitions.predicate(by), partitions.predicate(target_by)
             read, came = stamp.read.get(source.name), _came(history, mine, source.name)
-            found = account(engine, source, target, read, where, first=there, computed_id=computed, came=came)
+            found = account(
+                engine,
+                source,
+                target,
+                read,
+                where,
+                first=there,
+                computed_id=computed,
+                came=came,
+            )
         else:
             computed = history.watermark(source.name) if history else None
             found = account(engine, source, target, computed, computed_id=computed)
@@ -76,14 +93,21 @@ def _came(history: History, mine: Snapshot, source: str) -> Came | None:
         return None
     # An overwrite may take two commits.
     before = next(
-        (found for found in history.line if found.stamp is None or found.stamp.write_id != mine.stamp.write_id), None
+        (
+            found
+            for found in history.line
+            if found.stamp is None or found.stamp.write_id != mine.stamp.write_id
+        ),
+        None,
     )
     return Came(mine.stamp.since[source], before.snapshot_id if before else None)
 
 
 def partitions_of(stamp: Stamp) -> Partitions:
     """Return the partitions of a stamp, whose bounds are text there."""
-    return Partitions(stamp.partitions, tuple((bound(low), bound(high)) for low, high in stamp.spans))
+    return Partitions(
+        stamp.partitions, tuple((bound(low), bound(high)) for low, high in stamp.spans)
+    )
 
 
 def _result(found: Accounted, partitions: tuple[str, ...]) -> dg.AssetCheckResult:
@@ -92,14 +116,18 @@ def _result(found: Accounted, partitions: tuple[str, ...]) -> dg.AssetCheckResul
         "failed_rows": lost,
         "total_rows": found.total,
         "threshold": 0.0,
-        "predicate": "a delivered row is neither in the table, nor in its quarantine, nor superseded by a newer one",
+        "predicate": (
+            "a delivered row is neither in the table, nor in its quarantine, nor superseded by"
+            " a newer one"
+        ),
         "source_snapshot_id": str(found.source_snapshot_id),
         **{f"{fate}_rows": found.rows[fate] for fate in FATES},
     }
     return dg.AssetCheckResult(
         passed=lost == 0,
         severity=dg.AssetCheckSeverity.ERROR,
-        description=", ".join(f"{found.rows[fate]} {fate}" for fate in FATES) + f" of {found.total} delivered rows.",
+        description=", ".join(f"{found.rows[fate]} {fate}" for fate in FATES)
+        + f" of {found.total} delivered rows.",
         metadata=metadata
         | ({"partitions": list(partitions)} if partitions else {})
         | ({"sample": sample_table(found.sample)} if found.sample else {}),

@@ -1,4 +1,6 @@
-"""What became of the source rows that a run read: told by their file and number, in tables that keep these."""
+"""What became of the source rows that a run read: told by their file and number, in tables that
+keep these.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -17,8 +19,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 PLACES = ("clean", "quarantined", "superseded", "left_out", "twice")
-"""Where a row may be: of a merged key another row may stand, and what the function leaves out is nowhere; `twice` is
-in the table and in its quarantine."""
+"""Where a row may be: of a merged key another row may stand, and what the function leaves out
+is nowhere; `twice` is in the table and in its quarantine.
+"""
 _FEW_FILES = 1000
 _SOURCE = list(SOURCE_COLUMNS)
 
@@ -31,7 +34,9 @@ class Read:
     where: str | None = None
 
 
-def places(engine: Engine, target: IcebergTable, read_rows: Mapping[str, Read]) -> dict[str, int]:
+def places(
+    engine: Engine, target: IcebergTable, read_rows: Mapping[str, Read]
+) -> dict[str, int]:
     """Count the rows that were read of some sources by where they are, each one of `PLACES`.
 
     :param read_rows: what was read, by source.
@@ -44,10 +49,14 @@ def places(engine: Engine, target: IcebergTable, read_rows: Mapping[str, Read]) 
 
 
 def _known(target: IcebergTable, rows: "DataFrame") -> "DataFrame":
-    """Return of delivered rows their source, and the key that they are merged by where they have it."""
+    """Return of delivered rows their source, and the key that they are merged by where they
+    have it.
+    """
     key = _key(target) if set(_key(target)) <= set(rows.columns) else ()
     types = dict(rows.dtypes)
-    terms = [f"{_typed(target, name, types[name])} AS {identifier(f'__key_{name}')}" for name in key]
+    terms = [
+        f"{_typed(target, name, types[name])} AS {identifier(f'__key_{name}')}" for name in key
+    ]
     return rows.selectExpr(*_SOURCE, *terms)
 
 
@@ -61,28 +70,42 @@ def _typed(target: IcebergTable, name: str, found: str) -> str:
     wanted, rule = target.column(name).type, target.casting_rules.get(name)
     if found == wanted:
         return identifier(name)
-    return rule.cast_sql(identifier(name)) if rule else f"try_cast({identifier(name)} AS {wanted})"
+    return (
+        rule.cast_sql(identifier(name)) if rule else f"try_cast({identifier(name)} AS {wanted})"
+    )
 
 
 def _placed(engine: Engine, target: IcebergTable, rows: "DataFrame") -> "DataFrame":
-    files = [row[0] for row in rows.select("_source_file").distinct().limit(_FEW_FILES + 1).collect()]
+    files = [
+        row[0] for row in rows.select("_source_file").distinct().limit(_FEW_FILES + 1).collect()
+    ]
     of_these = among("_source_file", files) if len(files) <= _FEW_FILES else "true"
-    standing = read_main(engine, target.name).where(of_these).select(*_SOURCE).distinct().selectExpr("*", "true AS __t")
+    standing = (
+        read_main(engine, target.name)
+        .where(of_these)
+        .select(*_SOURCE)
+        .distinct()
+        .selectExpr("*", "true AS __t")
+    )
     joined = rows.join(standing, _SOURCE, "left")
     held = "false"
     if target.quarantine is not None and engine.catalog.has(target.quarantine.name):
         refused = read_main(engine, target.quarantine.name).where(of_these)
-        joined = joined.join(refused.select(*_SOURCE).distinct().selectExpr("*", "true AS __q"), _SOURCE, "left")
+        joined = joined.join(
+            refused.select(*_SOURCE).distinct().selectExpr("*", "true AS __q"), _SOURCE, "left"
+        )
         held = "__q"
     superseded = "false"
     keys = [name for name in joined.columns if name.startswith("__key_")]
     if keys:
-        terms = [f"{identifier(name)} AS {identifier(f'__key_{name}')}" for name in _key(target)]
+        terms = [
+            f"{identifier(name)} AS {identifier(f'__key_{name}')}" for name in _key(target)
+        ]
         merged = read_main(engine, target.name).selectExpr(*terms, "true AS __k")
         joined = joined.join(merged, keys, "left")
         superseded = "__k"
     place = (
-        f"CASE WHEN __t AND {held} THEN 'twice' WHEN __t THEN 'clean' WHEN {held} THEN 'quarantined' "
-        f"WHEN {superseded} THEN 'superseded' ELSE 'left_out' END AS place"
+        f"CASE WHEN __t AND {held} THEN 'twice' WHEN __t THEN 'clean' WHEN {held} THEN"
+        f" 'quarantined' WHEN {superseded} THEN 'superseded' ELSE 'left_out' END AS place"
     )
     return joined.selectExpr(place)

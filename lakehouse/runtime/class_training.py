@@ -1,7 +1,7 @@
 """What the archive of Java's classes is made from: one small table, written as each is.
 
-Run as `python -m lakehouse.runtime.class_training HOME OPTION…`, with a folder that is dropped afterwards and the
-options of the JVM that records; prints the class path of that JVM.
+Run as `python -m lakehouse.runtime.class_training HOME OPTION…`, with a folder that is dropped
+afterwards and the options of the JVM that records; prints the class path of that JVM.
 """
 
 import sys
@@ -43,8 +43,17 @@ def train(settings: Settings, java_options: list[str]) -> str:
     engine = Engine(catalog, lambda: session, settings.lock_dir, masking_key=b"training")
     for number in range(2):
         rows = [(str(number), "a name"), ("no number", "another")]
-        write(engine, _DELIVERED, lambda rows=rows: session.createDataFrame(rows, "id string, name string"))
-        write(engine, _MERGED, lambda delivered: delivered, {"delivered": incremental(_DELIVERED.name)})
+        write(
+            engine,
+            _DELIVERED,
+            lambda rows=rows: session.createDataFrame(rows, "id string, name string"),
+        )
+        write(
+            engine,
+            _MERGED,
+            lambda delivered: delivered,
+            {"delivered": incremental(_DELIVERED.name)},
+        )
     session.table(catalog.sql_name(_MERGED.name)).orderBy("id").collect()
     assert session._jvm is not None
     class_path: str = session._jvm.java.lang.System.getProperty("java.class.path")
@@ -54,5 +63,11 @@ def train(settings: Settings, java_options: list[str]) -> str:
 
 if __name__ == "__main__":
     given = Settings.from_env()
-    small = replace(given, home=Path(sys.argv[1]), deployment="local", spark_master="local[2]", spark_memory="1g")
+    small = replace(
+        given,
+        home=Path(sys.argv[1]),
+        deployment="local",
+        spark_master="local[2]",
+        spark_memory="1g",
+    )
     print(train(small, sys.argv[2:]))  # noqa: T201

@@ -1,4 +1,6 @@
-"""The engine of a deployment: its catalog, its Spark on demand, its locks and its masking key."""
+"""The engine of a deployment: its catalog, its Spark on demand, its locks and its masking
+key.
+"""
 
 import secrets
 from collections.abc import Callable
@@ -29,8 +31,11 @@ def open_engine(settings: Settings) -> Engine:
 
 
 def engine_resource(read_settings: Callable[[], Settings]) -> "dg.ResourceDefinition":
-    """Return the engine as a Dagster resource; settings are read when a run needs it, and not at import."""
-    # Commands that only look at tables need the engine, and not the second that importing Dagster takes.
+    """Return the engine as a Dagster resource; settings are read when a run needs it, and not
+    at import.
+    """
+    # Commands that only look at tables need the engine, and not the second that importing
+    # Dagster takes.
     import dagster as dg
 
     said = "The Iceberg catalog, and the Spark that computes its tables."
@@ -38,7 +43,9 @@ def engine_resource(read_settings: Callable[[], Settings]) -> "dg.ResourceDefini
 
 
 def masking_key(settings: Settings) -> bytes:
-    """Return the key that personal values are shown by; one of the home's own, made once, where none is set."""
+    """Return the key that personal values are shown by; one of the home's own, made once, where
+    none is set.
+    """
     if settings.masking_key:
         return settings.masking_key.encode()
     file = settings.home / "masking.key"
@@ -49,7 +56,9 @@ def masking_key(settings: Settings) -> bytes:
 
 
 def _make_once(file: Path, text: str) -> None:
-    """Write a file whole, unless another process was first: two keys would give one value two masks."""
+    """Write a file whole, unless another process was first: two keys would give one value two
+    masks.
+    """
     own = file.with_name(f".{file.name}-{secrets.token_hex(4)}")
     try:
         own.touch(mode=0o600)

@@ -1,4 +1,6 @@
-"""What `lakehouse dev` leaves in its home for others to find: which process it is, and where its UI is."""
+"""What `lakehouse dev` leaves in its home for others to find: which process it is, and where
+its UI is.
+"""
 
 import json
 from dataclasses import asdict, dataclass
@@ -25,7 +27,9 @@ class DevNote:
 
 def leave_note(settings: Settings, url: str) -> None:
     """Say that this process is the home's `dev`."""
-    replace_text(_file(settings), json.dumps(asdict(DevNote(Process.current(), url))), mode=0o600)
+    replace_text(
+        _file(settings), json.dumps(asdict(DevNote(Process.current(), url))), mode=0o600
+    )
 
 
 def running_dev(settings: Settings) -> DevNote | None:

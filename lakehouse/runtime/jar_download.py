@@ -1,6 +1,7 @@
 """Fetches the pinned jars with Spark's own resolver, which knows where they are published.
 
-A jar appears in the cache whole and verified, or not at all; several set-ups at once take turns.
+A jar appears in the cache whole and verified, or not at all; several set-ups at once take
+turns.
 """
 
 import re
@@ -22,10 +23,14 @@ _LOOK_SECONDS = 0.2
 _PREFIX = ".fetching-"
 
 
-def fetch(settings: Settings, progress: Callable[[int], None], wanted: tuple[Jar, ...] = JARS) -> list[Path]:
-    """Fetch the jars that are missing or damaged, telling `progress` how many bytes of all jars are there.
+def fetch(
+    settings: Settings, progress: Callable[[int], None], wanted: tuple[Jar, ...] = JARS
+) -> list[Path]:
+    """Fetch the jars that are missing or damaged, telling `progress` how many bytes of all jars
+    are there.
 
-    :raises SetupError: when the resolver could not fetch one, with what it said, or when one is not what is pinned.
+    :raises SetupError: when the resolver could not fetch one, with what it said, or when one is
+        not what is pinned.
     """
     settings.cache_dir.mkdir(parents=True, exist_ok=True)
     with FileLock(settings.cache_dir / "jars.lock"):
@@ -35,16 +40,25 @@ def fetch(settings: Settings, progress: Callable[[int], None], wanted: tuple[Jar
         progress(present_bytes)
         if missing:
             with TemporaryDirectory(dir=settings.cache_dir, prefix=_PREFIX) as folder:
-                _resolve(settings, missing, Path(folder), lambda fetched: progress(present_bytes + fetched))
+                _resolve(
+                    settings,
+                    missing,
+                    Path(folder),
+                    lambda fetched: progress(present_bytes + fetched),
+                )
                 _move(settings, missing, Path(folder) / "jars")
     return [jars.path(settings, jar) for jar in wanted]
 
 
-def _resolve(settings: Settings, wanted: Iterable[Jar], folder: Path, progress: Callable[[int], None]) -> None:
+def _resolve(
+    settings: Settings, wanted: Iterable[Jar], folder: Path, progress: Callable[[int], None]
+) -> None:
     command = _command(settings, wanted, folder)
     log = folder / "log"
     with log.open("wb") as output:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+        )
         try:
             while process.poll() is None:
                 progress(_fetched_bytes(folder / "cache"))
@@ -52,17 +66,25 @@ def _resolve(settings: Settings, wanted: Iterable[Jar], folder: Path, progress: 
         finally:
             process.kill()
             process.wait()
-    lacking = [jar.coordinate for jar in wanted if not (folder / "jars" / jar.file_name).is_file()]
+    lacking = [
+        jar.coordinate for jar in wanted if not (folder / "jars" / jar.file_name).is_file()
+    ]
     if lacking:
         kept = log.replace(settings.cache_dir / "resolver.log")
         raise SetupError(
-            f"Spark's resolver could not fetch {', '.join(lacking)}: {_reasons(kept.read_text(errors='replace'))}.",
-            next_step=f"Check the network, and run `make setup` again; all of what it said is in {kept}.",
+            f"Spark's resolver could not fetch {', '.join(lacking)}:"
+            f" {_reasons(kept.read_text(errors='replace'))}.",
+            next_step=(
+                "Check the network, and run `make setup` again; all of what it said is in"
+                f" {kept}."
+            ),
         )
 
 
 def _reasons(said: str) -> str:
-    """Pick from the resolver's many lines those that say why; a repository that never has these jars is no reason."""
+    """Pick from the resolver's many lines those that say why; a repository that never has these
+    jars is no reason.
+    """
     wanted = r"Host \S+ not found|Server access error at url \S+ \(.+\)$|Caused by: .+"
     found = re.findall(wanted, said, re.MULTILINE)
     told = dict.fromkeys(line.partition(" (")[2].removesuffix(")") or line for line in found)
@@ -79,7 +101,14 @@ def _command(settings: Settings, wanted: Iterable[Jar], folder: Path) -> list[st
     program.touch()
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     packages = ",".join(jar.coordinate for jar in wanted)
-    return [str(submit), "--conf", f"spark.jars.ivy={folder}", "--packages", packages, str(program)]
+    return [
+        str(submit),
+        "--conf",
+        f"spark.jars.ivy={folder}",
+        "--packages",
+        packages,
+        str(program),
+    ]
 
 
 def _fetched_bytes(cache: Path) -> int:
@@ -101,7 +130,10 @@ def _move(settings: Settings, wanted: Iterable[Jar], folder: Path) -> None:
         if problem := jars.problem(jar, file):
             raise SetupError(
                 f"{problem} It was fetched just now, and is not kept.",
-                next_step="A proxy or a mirror may have answered in its place; check it, and run `make setup` again.",
+                next_step=(
+                    "A proxy or a mirror may have answered in its place; check it, and run"
+                    " `make setup` again."
+                ),
             )
         file.replace(jars.path(settings, jar))
 
@@ -109,5 +141,6 @@ def _move(settings: Settings, wanted: Iterable[Jar], folder: Path) -> None:
 def _clear_leftovers(cache_dir: Path) -> None:
     """Drop what a set-up left that was killed; under the lock, no other one is at work."""
     for folder in cache_dir.glob(f"{_PREFIX}*"):
-        # The JVM of a set-up that was killed may still write there; what it leaves is dropped the next time.
+        # The JVM of a set-up that was killed may still write there; what it leaves is dropped
+        # the next time.
         rmtree(folder, ignore_errors=True)

@@ -1,7 +1,8 @@
-"""The jars that Spark is given: pinned, fetched once by Spark's own resolver, and never resolved at a session's start.
+"""The jars that Spark is given: pinned, fetched once by Spark's own resolver, and never
+resolved at a session's start.
 
-They are shared by all clones of a user. A size is compared at each session's start, where it costs nothing;
-the hash at set-up and by `doctor`.
+They are shared by all clones of a user. A size is compared at each session's start, where it
+costs nothing; the hash at set-up and by `doctor`.
 """
 
 from dataclasses import dataclass
@@ -74,7 +75,11 @@ def size_problem(jar: Jar, file: Path) -> str:
     if not file.is_file():
         return f"The jar {file} is missing."
     found = file.stat().st_size
-    return "" if found == jar.size_bytes else f"The jar {file} has {found} bytes; expected {jar.size_bytes}."
+    return (
+        ""
+        if found == jar.size_bytes
+        else f"The jar {file} has {found} bytes; expected {jar.size_bytes}."
+    )
 
 
 def problem(jar: Jar, file: Path) -> str:
@@ -83,4 +88,8 @@ def problem(jar: Jar, file: Path) -> str:
         return wrong_size
     with file.open("rb") as content:
         found = file_digest(content, "sha256").hexdigest()
-    return "" if found == jar.sha256 else f"The jar {file} has SHA-256 {found}; expected {jar.sha256}."
+    return (
+        ""
+        if found == jar.sha256
+        else f"The jar {file} has SHA-256 {found}; expected {jar.sha256}."
+    )

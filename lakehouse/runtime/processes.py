@@ -16,7 +16,9 @@ _SAME_START_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Process:
-    """A process of a host; `started_at` (in seconds since 1970) tells it from a later one that has its number."""
+    """A process of a host; `started_at` (in seconds since 1970) tells it from a later one that
+    has its number.
+    """
 
     host: str
     pid: int
@@ -29,9 +31,15 @@ class Process:
 
     @classmethod
     def noted(cls, pid: int, at: float) -> "Process":
-        """Return a process of this host that had this number at a moment; one that started later is another."""
+        """Return a process of this host that had this number at a moment; one that started
+        later is another.
+        """
         found = started_at(pid)
-        return cls(socket.gethostname(), pid, found if found is not None and found <= at + _SAME_START_SECONDS else at)
+        return cls(
+            socket.gethostname(),
+            pid,
+            found if found is not None and found <= at + _SAME_START_SECONDS else at,
+        )
 
     @classmethod
     def from_tags(cls, tags: Mapping[str, str]) -> "Process | None":
@@ -48,7 +56,9 @@ class Process:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it still runs, as far as this host can tell: those of others are taken to be alive."""
+        """Whether it still runs, as far as this host can tell: those of others are taken to be
+        alive.
+        """
         if self.host != socket.gethostname():
             return True
         found = started_at(self.pid)
@@ -56,19 +66,30 @@ class Process:
 
 
 def started_at(pid: int) -> float | None:
-    """Return when a process of this host started, in seconds since 1970; None where there is no such process."""
+    """Return when a process of this host started, in seconds since 1970; None where there is no
+    such process.
+    """
     stat = Path(f"/proc/{pid}/stat")
     if Path("/proc/self/stat").exists():
         return _boot_time() + _ticks(stat) / os.sysconf("SC_CLK_TCK") if stat.exists() else None
     found = subprocess.run(
-        ["/bin/ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, env={"LC_ALL": "C"}, check=False
+        ["/bin/ps", "-o", "lstart=", "-p", str(pid)],
+        capture_output=True,
+        text=True,
+        env={"LC_ALL": "C"},
+        check=False,
     )
     text = " ".join(found.stdout.split())
-    return datetime.strptime(text, "%a %b %d %H:%M:%S %Y").astimezone().timestamp() if text else None
+    return (
+        datetime.strptime(text, "%a %b %d %H:%M:%S %Y").astimezone().timestamp()
+        if text
+        else None
+    )
 
 
 def _ticks(stat: Path) -> int:
-    # The name of the program is in parentheses and may hold blanks; the start is the 22nd field.
+    # The name of the program is in parentheses and may hold blanks; the start is the 22nd
+    # field.
     return int(stat.read_text().rpartition(")")[2].split()[19])
 
 

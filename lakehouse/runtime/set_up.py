@@ -1,4 +1,6 @@
-"""What `lakehouse setup` does once the Python packages are there: it sees to a JVM, Spark's jars and a quick start."""
+"""What `lakehouse setup` does once the Python packages are there: it sees to a JVM, Spark's
+jars and a quick start.
+"""
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
@@ -10,7 +12,8 @@ from lakehouse.settings import Settings
 
 
 def set_up(settings: Settings, console: Console) -> None:
-    """Choose the JVM and fetch the jars that are missing or damaged, with a bar of the bytes on disk.
+    """Choose the JVM and fetch the jars that are missing or damaged, with a bar of the bytes on
+    disk.
 
     It may be run at any time; where all is there, it says so and uses no network.
 
@@ -18,21 +21,36 @@ def set_up(settings: Settings, console: Console) -> None:
     """
     chosen = jvm.find(settings)
     total_bytes = sum(jar.size_bytes for jar in jars.JARS)
-    if not console.is_terminal and any(jars.size_problem(jar, jars.path(settings, jar)) for jar in jars.JARS):
+    if not console.is_terminal and any(
+        jars.size_problem(jar, jars.path(settings, jar)) for jar in jars.JARS
+    ):
         console.print(f"Fetching Spark's jars, {total_bytes / 1e6:.0f} MB …", highlight=False)
     columns = (TextColumn("Spark's jars"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
         task = bar.add_task("", total=total_bytes)
-        fetch(settings, lambda done_bytes: bar.update(task, completed=min(done_bytes, total_bytes)))
+        fetch(
+            settings,
+            lambda done_bytes: bar.update(task, completed=min(done_bytes, total_bytes)),
+        )
     if not settings.spark_remote and archive_problem(settings, chosen):
         _archive_classes(settings, chosen, console)
-    console.print(f"Java {chosen.version} (from {chosen.source}) and Spark's jars are there.", highlight=False)
+    console.print(
+        f"Java {chosen.version} (from {chosen.source}) and Spark's jars are there.",
+        highlight=False,
+    )
 
 
 def _archive_classes(settings: Settings, chosen: jvm.Jvm, console: Console) -> None:
     """Make the archive of Java's classes; without it all goes as well, and more slowly."""
     console.print(
-        "Reading Java's classes once, for half a minute, so that each start of Spark is quicker …", soft_wrap=True
+        "Reading Java's classes once, for half a minute, so that each start of Spark is"
+        " quicker …",
+        soft_wrap=True,
     )
     if problem := make_archive(settings, chosen):
-        console.print(f"There is no archive of them ({problem}): Spark reads them at each start.", highlight=False)
+        console.print(
+            f"There is no archive of them ({problem}): Spark reads them at each start.",
+            highlight=False,
+        )

@@ -35,8 +35,9 @@ _CONNECT_RETRIES = 5
 """After pauses of 0.05, 0.2, 0.8, 3.2 and 12.8 seconds."""
 _LOCAL = re.compile(r"local(\[.*\])?")
 _CLOSED = {
-    # The driver listens on two more ports, which answered any process of the machine. Here Spark makes the secret
-    # itself, and keeps it to itself; a cluster has settings, and a secret, of its own.
+    # The driver listens on two more ports, which answered any process of the machine. Here
+    # Spark makes the secret itself, and keeps it to itself; a cluster has settings, and a
+    # secret, of its own.
     "spark.authenticate": "true",
 }
 _LOGS_WITH_VALUES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
@@ -45,23 +46,34 @@ _sessions: dict[tuple[str, str], "SparkSession"] = {}
 
 
 def session_configuration(settings: Settings, *, is_server: bool = False) -> dict[str, str]:
-    """Return what a session is started with, whatever its catalog: on Connect no more than a client may set.
+    """Return what a session is started with, whatever its catalog: on Connect no more than a
+    client may set.
 
     :param is_server: it is for a server that this process starts.
     """
     shared = {
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
-        # It takes time that doubles with each cast column that a rule reads: seconds for twenty rules. What it would
-        # find, filters on the keys of joins, dynamic pruning finds at run time, where it matters.
+        # It takes time that doubles with each cast column that a rule reads: seconds for twenty
+        # rules. What it would find, filters on the keys of joins, dynamic pruning finds at run
+        # time, where it matters.
         "spark.sql.constraintPropagation.enabled": "false",
     }
     if settings.spark_remote:
         return {"spark.remote": settings.spark_remote, **shared}
     master = settings.spark_master
     temporary = temporary_folder(settings, is_server=is_server)
-    there = _in_this_process(settings, temporary) if master.startswith("local") else _on_a_cluster(settings)
-    return {**_embedded(settings, temporary), **there, **(_CLOSED if _LOCAL.fullmatch(master) else {}), **shared}
+    there = (
+        _in_this_process(settings, temporary)
+        if master.startswith("local")
+        else _on_a_cluster(settings)
+    )
+    return {
+        **_embedded(settings, temporary),
+        **there,
+        **(_CLOSED if _LOCAL.fullmatch(master) else {}),
+        **shared,
+    }
 
 
 def log_file(settings: Settings) -> Path:
@@ -69,15 +81,19 @@ def log_file(settings: Settings) -> Path:
     return settings.home / "logs" / "spark.log"
 
 
-def open_session(settings: Settings, catalog: Catalog, *, java_options: Sequence[str] | None = None) -> "SparkSession":
+def open_session(
+    settings: Settings, catalog: Catalog, *, java_options: Sequence[str] | None = None
+) -> "SparkSession":
     """Return this process's session for a catalog, by which names in SQL are read.
 
-    The first call starts the JVM, or connects; later ones cost nothing. Spark opens a catalog once for a session and
-    name, so another catalog (tests have two of one name) gets a session of its own on the same JVM.
+    The first call starts the JVM, or connects; later ones cost nothing. Spark opens a catalog
+    once for a session and name, so another catalog (tests have two of one name) gets a session
+    of its own on the same JVM.
 
-    :param java_options: what the JVM is started with besides, in place of its archive of classes.
-    :raises SetupError: when Java or a jar is missing or damaged, when the JVM does not start, or when nothing answers
-        where the settings say that Spark is.
+    :param java_options: what the JVM is started with besides, in place of its archive of
+        classes.
+    :raises SetupError: when Java or a jar is missing or damaged, when the JVM does not start,
+        or when nothing answers where the settings say that Spark is.
     """
     key = (settings.spark_remote or "", repr(sorted(catalog.spark_configuration.items())))
     with _opening:
@@ -93,7 +109,9 @@ def open_session(settings: Settings, catalog: Catalog, *, java_options: Sequence
 
 
 def _keep_values_out_of_logs() -> None:
-    """Silence PySpark's own log of errors: it prints the value that could not be read, and whoever asked is told."""
+    """Silence PySpark's own log of errors: it prints the value that could not be read, and
+    whoever asked is told.
+    """
     # Spark 3.5 has no such log.
     if find_spec("pyspark.logger") is None:
         return
@@ -103,14 +121,21 @@ def _keep_values_out_of_logs() -> None:
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
-def with_java_options(configuration: Mapping[str, str], options: Iterable[str]) -> dict[str, str]:
+def with_java_options(
+    configuration: Mapping[str, str], options: Iterable[str]
+) -> dict[str, str]:
     """Return the configuration of a session whose JVM is started with more options."""
     more = " ".join(map(_quoted, options))
-    return {**configuration, _JAVA_OPTIONS: f"{configuration.get(_JAVA_OPTIONS, '')} {more}".strip()}
+    return {
+        **configuration,
+        _JAVA_OPTIONS: f"{configuration.get(_JAVA_OPTIONS, '')} {more}".strip(),
+    }
 
 
 def close_jvm() -> None:
-    """End the JVM of this process, and wait until it is gone: what it does at its end is done."""
+    """End the JVM of this process, and wait until it is gone: what it does at its end is
+    done.
+    """
     from pyspark import SparkContext
 
     if SparkContext._active_spark_context:
@@ -137,11 +162,14 @@ def _embedded(settings: Settings, temporary: Path) -> dict[str, str]:
         _JAVA_OPTIONS: _java_options(temporary),
         # Hadoop opens what it writes to others by itself, whatever the process is told.
         "spark.hadoop.fs.permissions.umask-mode": "077",
-        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "spark.sql.extensions": (
+            "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+        ),
         # The default asks for a Hive metastore, which writes into the working directory.
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": f"file://{settings.home / 'spark'}",
-        # The default keeps 100 classes. A late file needs 240, so that each came anew to the compilers of Java.
+        # The default keeps 100 classes. A late file needs 240, so that each came anew to the
+        # compilers of Java.
         "spark.sql.codegen.cache.maxEntries": "2000",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -149,7 +177,10 @@ def _embedded(settings: Settings, temporary: Path) -> dict[str, str]:
 
 
 def _java_options(temporary: Path) -> str:
-    log4j, folder = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}", f"-Djava.io.tmpdir={temporary}"
+    log4j, folder = (
+        f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
+        f"-Djava.io.tmpdir={temporary}",
+    )
     return f"{_quoted(log4j)} {_quoted(folder)} -Duser.timezone=UTC"
 
 
@@ -162,10 +193,14 @@ def _in_this_process(settings: Settings, temporary: Path) -> dict[str, str]:
         "spark.local.dir": str(temporary),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        # Read where they are; `spark.jars` would copy 130 MB at each start, and take 1.5 s longer.
-        "spark.driver.extraClassPath": ":".join(str(jars.path(settings, jar)) for jar in jars.JARS),
-        # An upper bound: adaptive execution joins small ones, of less than a megabyte. By itself it joins others too,
-        # until one is left for each core or a few more: of three on two cores, the last has a core to itself.
+        # Read where they are; `spark.jars` would copy 130 MB at each start, and take 1.5 s
+        # longer.
+        "spark.driver.extraClassPath": ":".join(
+            str(jars.path(settings, jar)) for jar in jars.JARS
+        ),
+        # An upper bound: adaptive execution joins small ones, of less than a megabyte. By
+        # itself it joins others too, until one is left for each core or a few more: of three on
+        # two cores, the last has a core to itself.
         "spark.sql.shuffle.partitions": _SHUFFLE_PARTITIONS,
         "spark.sql.adaptive.coalescePartitions.minPartitionNum": _SHUFFLE_PARTITIONS,
     }
@@ -187,7 +222,9 @@ def _first(settings: Settings, java_options: Sequence[str] | None) -> "SparkSess
 
 
 def _impatient(session: "SparkSession") -> "SparkSession":
-    """Let a client give up on a server that is gone after a quarter of a minute; by itself it does after ten."""
+    """Let a client give up on a server that is gone after a quarter of a minute; by itself it
+    does after ten.
+    """
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     # Only a session of Connect has a client, and the class of both is one to mypy.
@@ -200,12 +237,18 @@ def _another(settings: Settings) -> "SparkSession":
     from pyspark.sql import SparkSession
 
     if settings.spark_remote:
-        return _impatient(SparkSession.builder.config(map={**session_configuration(settings)}).create())
+        return _impatient(
+            SparkSession.builder.config(map={**session_configuration(settings)}).create()
+        )
     return next(iter(_sessions.values())).newSession()
 
 
-def _start_jvm(settings: Settings, configuration: dict[str, str], java_options: Sequence[str] | None) -> None:
-    """Start the JVM with its own output sent to a file, and the context that the session is then built on."""
+def _start_jvm(
+    settings: Settings, configuration: dict[str, str], java_options: Sequence[str] | None
+) -> None:
+    """Start the JVM with its own output sent to a file, and the context that the session is
+    then built on.
+    """
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkRuntimeError
@@ -222,11 +265,16 @@ def _start_jvm(settings: Settings, configuration: dict[str, str], java_options: 
     started_at = log_size(settings)
     try:
         with open_log(settings) as output:
-            gateway = launch_gateway(conf, {"stdout": output, "stderr": STDOUT})  # type: ignore[no-untyped-call]  # PySpark
+            streams = {"stdout": output, "stderr": STDOUT}
+            # PySpark gives it no types.
+            gateway = launch_gateway(conf, streams)  # type: ignore[no-untyped-call]
     except PySparkRuntimeError as error:
         raise SetupError(
             f"The JVM of Spark did not start: {last_words(settings, started_at)}",
-            next_step=f"`lakehouse doctor` shows which Java is used; all of what it said is in {log_file(settings)}.",
+            next_step=(
+                "`lakehouse doctor` shows which Java is used; all of what it said is in"
+                f" {log_file(settings)}."
+            ),
         ) from error
     try:
         with _own_interrupts():
@@ -234,14 +282,20 @@ def _start_jvm(settings: Settings, configuration: dict[str, str], java_options: 
     except Py4JError as error:
         gateway.shutdown()
         raise SetupError(
-            f"Spark did not start on LAKEHOUSE_SPARK_MASTER={settings.spark_master}: {one_line(error).rstrip('.')}.",
-            next_step=f"Correct the setting, or unset it for local[*]; all that Spark said is in {log_file(settings)}.",
+            f"Spark did not start on LAKEHOUSE_SPARK_MASTER={settings.spark_master}:"
+            f" {one_line(error).rstrip('.')}.",
+            next_step=(
+                "Correct the setting, or unset it for local[*]; all that Spark said is in"
+                f" {log_file(settings)}."
+            ),
         ) from error
 
 
 @contextmanager
 def _own_interrupts() -> Iterator[None]:
-    """Keep what Ctrl-C does: PySpark's handler calls the JVM in the middle of a call to it, which ends in an error."""
+    """Keep what Ctrl-C does: PySpark's handler calls the JVM in the middle of a call to it,
+    which ends in an error.
+    """
     handler = signal.getsignal(signal.SIGINT)
     yield
     if current_thread() is main_thread():

@@ -1,4 +1,6 @@
-"""Whether something answers where the settings say that Spark is: asked before Spark's own clients, which wait long."""
+"""Whether something answers where the settings say that Spark is: asked before Spark's own
+clients, which wait long.
+"""
 
 import re
 import socket
@@ -31,27 +33,35 @@ def require_connect(remote: str) -> None:
     problem = problem_of(remote) or _handshake_problem(remote)
     if problem:
         raise SetupError(
-            f"SPARK_REMOTE is {place_of(remote)}, which does not answer: {problem}; expected a Spark Connect server.",
-            next_step="Start it, correct SPARK_REMOTE, or unset it to run Spark in this process.",
+            f"SPARK_REMOTE is {place_of(remote)}, which does not answer: {problem}; expected a"
+            " Spark Connect server.",
+            next_step=(
+                "Start it, correct SPARK_REMOTE, or unset it to run Spark in this process."
+            ),
         )
 
 
 def require_master(master: str) -> None:
-    """Make sure that one of the hosts of a standalone or Kubernetes master answers; Spark itself asks for minutes.
+    """Make sure that one of the hosts of a standalone or Kubernetes master answers; Spark
+    itself asks for minutes.
 
     :raises SetupError: when none does.
     """
     problems = [_refusal(host, port) for host, port in _hosts(master)]
     if problems and all(problems):
         raise SetupError(
-            f"LAKEHOUSE_SPARK_MASTER is {master}, which does not answer: {problems[0]}; expected a master of Spark.",
+            f"LAKEHOUSE_SPARK_MASTER is {master}, which does not answer: {problems[0]};"
+            " expected a master of Spark.",
             next_step="Start it, correct LAKEHOUSE_SPARK_MASTER, or unset it for local[*].",
         )
 
 
 def _hosts(master: str) -> list[tuple[str, int]]:
     if master.startswith("spark://"):
-        return [(host, int(port)) for host, port in re.findall(r"([^,/:]+):(\d+)", master.removeprefix("spark://"))]
+        return [
+            (host, int(port))
+            for host, port in re.findall(r"([^,/:]+):(\d+)", master.removeprefix("spark://"))
+        ]
     if master.startswith("k8s://"):
         address = master.removeprefix("k8s://")
         given = urlsplit(address if "://" in address else f"https://{address}")

@@ -1,4 +1,5 @@
-"""A warm Spark Connect server of this machine, which the UI's runs and the commands beside it share.
+"""A warm Spark Connect server of this machine, which the UI's runs and the commands beside it
+share.
 
 It listens on the loopback address and asks for a token; who may read the home may use it.
 """
@@ -37,7 +38,9 @@ START_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class SparkServer:
-    """A server of this machine: where it listens, what it asks for, and the process that it is."""
+    """A server of this machine: where it listens, what it asks for, and the process that it
+    is.
+    """
 
     port: int
     token: str
@@ -47,7 +50,9 @@ class SparkServer:
 
     @property
     def remote(self) -> str:
-        """The address that a session connects to; the name, since clients send no token in clear to a number."""
+        """The address that a session connects to; the name, since clients send no token in
+        clear to a number.
+        """
         return f"sc://localhost:{self.port}/;token={self.token}"
 
     @property
@@ -60,7 +65,8 @@ class SparkServer:
 
 @cache
 def with_server(settings: Settings) -> Settings:
-    """Return the settings, on the warm server of this home where one runs and no other Spark is asked for.
+    """Return the settings, on the warm server of this home where one runs and no other Spark is
+    asked for.
 
     Asked once: a process has either a Spark of its own or a connection.
     """
@@ -74,16 +80,22 @@ def find(settings: Settings) -> SparkServer | None:
     """Return the server that runs for this home; None where there is none, or it is gone."""
     try:
         said = json.loads(_note(settings).read_text(encoding="utf-8"))
-        server = SparkServer(said["port"], said["token"], Process(**said["process"]), said["log_at"])
+        server = SparkServer(
+            said["port"], said["token"], Process(**said["process"]), said["log_at"]
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return server if server.process.is_alive and server.answers else None
 
 
-def start(settings: Settings, like: SparkServer | None = None) -> tuple["subprocess.Popen[bytes]", SparkServer]:
-    """Start a server as a process of its own group; it answers after some seconds, see `wait_for`.
+def start(
+    settings: Settings, like: SparkServer | None = None
+) -> tuple["subprocess.Popen[bytes]", SparkServer]:
+    """Start a server as a process of its own group; it answers after some seconds, see
+    `wait_for`.
 
-    :param like: the one that was there before, whose token it asks for, and whose port it has where that is free.
+    :param like: the one that was there before, whose token it asks for, and whose port it has
+        where that is free.
     :raises SetupError: when Java or a jar is missing or damaged.
     """
     import pyspark
@@ -124,7 +136,10 @@ def wait_for(settings: Settings, child: "subprocess.Popen[bytes]", server: Spark
         if child.poll() is not None or time.monotonic() > until:
             raise SetupError(
                 f"The Spark server did not start: {last_words(settings, server.log_at)}",
-                next_step=f"`lakehouse doctor` shows which Java is used; all that it said is in {log_file(settings)}.",
+                next_step=(
+                    "`lakehouse doctor` shows which Java is used; all that it said is in"
+                    f" {log_file(settings)}."
+                ),
             )
         time.sleep(_PAUSE_SECONDS)
     publish(settings, server)
@@ -132,7 +147,12 @@ def wait_for(settings: Settings, child: "subprocess.Popen[bytes]", server: Spark
 
 def publish(settings: Settings, server: SparkServer) -> None:
     """Let the processes of this home find a server that answers."""
-    said = {"port": server.port, "token": server.token, "process": vars(server.process), "log_at": server.log_at}
+    said = {
+        "port": server.port,
+        "token": server.token,
+        "process": vars(server.process),
+        "log_at": server.log_at,
+    }
     replace_text(_note(settings), json.dumps(said), mode=0o600)
 
 

@@ -1,6 +1,7 @@
 """The certificate authorities that this machine trusts, as a file that Java reads.
 
-The JVM that pip installs brings a list of its own, which knows nothing of a company's proxy, as the machine does.
+The JVM that pip installs brings a list of its own, which knows nothing of a company's proxy, as
+the machine does.
 """
 
 import hashlib
@@ -18,10 +19,14 @@ _BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 
 
 def system_certificates() -> list[bytes]:
-    """Return the certificates that Python's TLS trusts here, each once; none where they are not in files."""
+    """Return the certificates that Python's TLS trusts here, each once; none where they are not
+    in files.
+    """
     paths = ssl.get_default_verify_paths()
     folder = sorted(Path(paths.capath).iterdir()) if paths.capath else []
-    files = [Path(paths.cafile)] if paths.cafile else [file for file in folder if file.is_file()]
+    files = (
+        [Path(paths.cafile)] if paths.cafile else [file for file in folder if file.is_file()]
+    )
     return list(dict.fromkeys(der for file in files for der in _certificates(file)))
 
 
@@ -36,7 +41,12 @@ def java_key_store(certificates: Iterable[bytes]) -> bytes:
 def _entry(number: int, der: bytes) -> bytes:
     made_at = struct.pack(">Q", 0)
     certificate = _text("X.509") + struct.pack(">I", len(der)) + der
-    return struct.pack(">I", _TRUSTED_CERTIFICATE) + _text(f"authority-{number}") + made_at + certificate
+    return (
+        struct.pack(">I", _TRUSTED_CERTIFICATE)
+        + _text(f"authority-{number}")
+        + made_at
+        + certificate
+    )
 
 
 def _text(text: str) -> bytes:
@@ -45,4 +55,8 @@ def _text(text: str) -> bytes:
 
 def _certificates(file: Path) -> list[bytes]:
     parts = file.read_text(encoding="utf-8", errors="replace").split(_BEGIN)[1:]
-    return [ssl.PEM_cert_to_DER_cert(f"{_BEGIN}{part.partition(_END)[0]}{_END}") for part in parts if _END in part]
+    return [
+        ssl.PEM_cert_to_DER_cert(f"{_BEGIN}{part.partition(_END)[0]}{_END}")
+        for part in parts
+        if _END in part
+    ]

@@ -8,12 +8,16 @@ from pathlib import Path
 
 
 def keep_private() -> None:
-    """Have this process, and those that it starts, make files and folders that nobody else may read."""
+    """Have this process, and those that it starts, make files and folders that nobody else may
+    read.
+    """
     os.umask(0o077)
 
 
 def replace_text(path: Path, text: str, *, mode: int = 0o600) -> None:
-    """Write a file in one step, so that no other process sees half of it; an equal one is left alone."""
+    """Write a file in one step, so that no other process sees half of it; an equal one is left
+    alone.
+    """
     replace_bytes(path, text.encode(), mode=mode)
 
 
@@ -27,7 +31,9 @@ def replace_bytes(path: Path, content: bytes, *, mode: int = 0o600) -> None:
 
 
 def create_bytes(path: Path, content: bytes, *, mode: int = 0o600) -> bool:
-    """Let a file appear in one step; False where there is one already, or where files cannot be linked."""
+    """Let a file appear in one step; False where there is one already, or where files cannot be
+    linked.
+    """
     try:
         with _written(path, content, mode) as part:
             path.hardlink_to(part)

@@ -1,8 +1,9 @@
-"""Where delivered files stand: objects under keys, in a folder now and in a bucket by the same calls.
+"""Where delivered files stand: objects under keys, in a folder now and in a bucket by the same
+calls.
 
-    inbox/<feed>/…              what waits to be ingested
-    archive/<feed>/<date>/…     what bronze has
-    rejected/<feed>/…           what is not what its feed declares, each with a `.reason.json` beside it
+    inbox/<feed>/…              what waits to be ingested archive/<feed>/<date>/…     what
+    bronze has rejected/<feed>/…           what is not what its feed declares, each with a
+    `.reason.json` beside it
 
 Keys are relative to the home, or to the bucket, and have `/` between their parts.
 """
@@ -20,7 +21,17 @@ from typing import BinaryIO, Protocol
 from lakehouse.errors import UsageError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_UNFINISHED = (".tmp", ".temp", ".part", ".partial", ".crdownload", ".download", ".filepart", ".swp", "~")
+_UNFINISHED = (
+    ".tmp",
+    ".temp",
+    ".part",
+    ".partial",
+    ".crdownload",
+    ".download",
+    ".filepart",
+    ".swp",
+    "~",
+)
 _PRIVATE = 0o600
 _MARKERS = ("_SUCCESS", "_temporary")
 
@@ -29,7 +40,8 @@ _MARKERS = ("_SUCCESS", "_temporary")
 class StoredObject:
     """An object as it was seen: whatever changes it changes its `version`.
 
-    `modified_at` is in UTC and whole microseconds, as tables keep it, so that order means the same in both.
+    `modified_at` is in UTC and whole microseconds, as tables keep it, so that order means the
+    same in both.
     """
 
     key: str
@@ -53,20 +65,28 @@ class ObjectStore(Protocol):
 
     @property
     def settle_seconds(self) -> float:
-        """How long an object must have stood unchanged before it counts as complete; 0 where objects appear whole."""
+        """How long an object must have stood unchanged before it counts as complete; 0 where
+        objects appear whole.
+        """
 
     @property
     def look_seconds(self) -> float:
         """How long to wait between two looks for something new: a look costs time, or money."""
 
     def objects(self, prefix: str) -> list[StoredObject]:
-        """Return the finished objects below a prefix that ends in `/`, by (modified time, key)."""
+        """Return the finished objects below a prefix that ends in `/`, by (modified time,
+        key).
+        """
 
     def passed_over(self, prefix: str) -> list[PassedOver]:
-        """Return what stands below a prefix and is no object, by key: the links and pipes of a folder."""
+        """Return what stands below a prefix and is no object, by key: the links and pipes of a
+        folder.
+        """
 
     def missing(self, prefix: str) -> str | None:
-        """Return where objects of a prefix would stand, where that is not there; None where it is."""
+        """Return where objects of a prefix would stand, where that is not there; None where it
+        is.
+        """
 
     def stat(self, key: str) -> StoredObject | None:
         """Return the object as it is now; None where there is none."""
@@ -81,16 +101,21 @@ class ObjectStore(Protocol):
         """
 
     def move(self, seen: StoredObject, key: str) -> bool:
-        """Give an object another key; False, and nothing happened, where it is no longer as it was seen.
+        """Give an object another key; False, and nothing happened, where it is no longer as it
+        was seen.
 
         :raises FileExistsError: when the key is taken.
         """
 
     def remove(self, seen: StoredObject) -> bool:
-        """Remove an object; False, and nothing happened, where it is no longer as it was seen."""
+        """Remove an object; False, and nothing happened, where it is no longer as it was
+        seen.
+        """
 
     def put(self, source: Path, key: str) -> None:
-        """Copy a local file to a key, where it appears whole, in the place of what was there."""
+        """Copy a local file to a key, where it appears whole, in the place of what was
+        there.
+        """
 
     def write_text(self, key: str, text: str) -> None:
         """Write UTF-8 text, in the place of what was there."""
@@ -100,9 +125,15 @@ class ObjectStore(Protocol):
 
 
 def is_finished(key: str) -> bool:
-    """Whether a key is a delivery, and not a hidden, half-written or marker object, or below a folder that is one."""
+    """Whether a key is a delivery, and not a hidden, half-written or marker object, or below a
+    folder that is one.
+    """
     parts = PurePosixPath(key).parts
-    return bool(parts) and not key.endswith(("/", "_$folder$")) and not any(map(_is_unfinished, parts))
+    return (
+        bool(parts)
+        and not key.endswith(("/", "_$folder$"))
+        and not any(map(_is_unfinished, parts))
+    )
 
 
 def _is_unfinished(name: str) -> bool:
@@ -110,13 +141,17 @@ def _is_unfinished(name: str) -> bool:
 
 
 def _stop(error: OSError) -> None:
-    """Stop a walk at a folder that cannot be read; one that is not there, or went away, holds nothing."""
+    """Stop a walk at a folder that cannot be read; one that is not there, or went away, holds
+    nothing.
+    """
     if not isinstance(error, FileNotFoundError):
         raise error
 
 
 def _stop_at(folder: Path) -> Callable[[OSError], None]:
-    """Stop a walk where its first folder cannot be read; others below it, which are another's, are passed over."""
+    """Stop a walk where its first folder cannot be read; others below it, which are another's,
+    are passed over.
+    """
 
     def stop(error: OSError) -> None:
         is_below = error.filename is not None and Path(error.filename) != folder
@@ -136,7 +171,9 @@ _KINDS = {
 
 
 def _kind(path: Path) -> str | None:
-    """Return what is neither a file nor a folder, or cannot be read; None where it can, or went away."""
+    """Return what is neither a file nor a folder, or cannot be read; None where it can, or went
+    away.
+    """
     try:
         form = stat.S_IFMT(path.lstat().st_mode)
     except FileNotFoundError:
@@ -149,7 +186,9 @@ def _kind(path: Path) -> str | None:
 
 @dataclass(frozen=True)
 class LocalObjectStore:
-    """A folder as an object store; sub-folders are parts of keys, and links are not followed."""
+    """A folder as an object store; sub-folders are parts of keys, and links are not
+    followed.
+    """
 
     root: Path
     settle_seconds: float = 0.5
@@ -158,11 +197,14 @@ class LocalObjectStore:
     def objects(self, prefix: str) -> list[StoredObject]:
         """Return the finished files below a folder that can be read, by (modified time, key).
 
-        None where it does not exist. What cannot be read is passed over: it would hold back all others.
+        None where it does not exist. What cannot be read is passed over: it would hold back all
+        others.
         """
         folder = self._path(prefix)
         names = (
-            Path(parent) / name for parent, _, names in os.walk(folder, onerror=_stop_at(folder)) for name in names
+            Path(parent) / name
+            for parent, _, names in os.walk(folder, onerror=_stop_at(folder))
+            for name in names
         )
         keys = (name.relative_to(folder).as_posix() for name in names)
         seen = [self.stat(f"{prefix}{key}") for key in keys if is_finished(key)]
@@ -170,10 +212,16 @@ class LocalObjectStore:
         return sorted(readable, key=lambda item: (item.modified_at, item.key))
 
     def passed_over(self, prefix: str) -> list[PassedOver]:
-        """Return the links, pipes, sockets and devices below a folder, and what cannot be read, by key."""
+        """Return the links, pipes, sockets and devices below a folder, and what cannot be read,
+        by key.
+        """
         folder = self._path(prefix)
         walked = os.walk(folder, onerror=_stop_at(folder))
-        paths = (Path(parent) / name for parent, folders, files in walked for name in (*folders, *files))
+        paths = (
+            Path(parent) / name
+            for parent, folders, files in walked
+            for name in (*folders, *files)
+        )
         found = []
         for path in paths:
             key, kind = path.relative_to(folder).as_posix(), _kind(path)
@@ -194,7 +242,8 @@ class LocalObjectStore:
             found = path.stat()
         except FileNotFoundError:
             return None
-        # ctime too: a copy that keeps the time of its source leaves mtime and size as they were.
+        # ctime too: a copy that keeps the time of its source leaves mtime and size as they
+        # were.
         version = f"{found.st_ino}-{found.st_mtime_ns}-{found.st_ctime_ns}-{found.st_size}"
         modified_at = _EPOCH + timedelta(microseconds=found.st_mtime_ns // 1000)
         return StoredObject(key, modified_at, found.st_size, version)
@@ -210,16 +259,22 @@ class LocalObjectStore:
         """
         path = self._path(key)
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            descriptor = os.open(
+                path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            )
         except OSError as error:
-            raise FileNotFoundError(f"{path} is a link") if error.errno == ELOOP else error from error
+            raise (
+                FileNotFoundError(f"{path} is a link") if error.errno == ELOOP else error
+            ) from error
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             raise FileNotFoundError(f"{path} is no file")
         return os.fdopen(descriptor, "rb", buffering=0)
 
     def move(self, seen: StoredObject, key: str) -> bool:
-        """Rename a file that is still as it was seen; copied first where the inbox is on another disk."""
+        """Rename a file that is still as it was seen; copied first where the inbox is on
+        another disk.
+        """
         source, target = self._path(seen.key), self._path(key)
         if target.exists():
             raise FileExistsError(f"{target} exists already")
@@ -235,7 +290,9 @@ class LocalObjectStore:
         return self._made_private(target)
 
     def _made_private(self, target: Path) -> bool:
-        """Close a moved file to others; one of another user, who alone could do so, is replaced by a copy."""
+        """Close a moved file to others; one of another user, who alone could do so, is replaced
+        by a copy.
+        """
         try:
             target.chmod(_PRIVATE)
         except PermissionError:
@@ -283,5 +340,7 @@ class LocalObjectStore:
     def _path(self, key: str) -> Path:
         parts = PurePosixPath(key).parts
         if not parts or key.startswith("/") or ".." in parts:
-            raise UsageError(f"{key!r} is not a key; expected a path below {self.root}, without '..'.")
+            raise UsageError(
+                f"{key!r} is not a key; expected a path below {self.root}, without '..'."
+            )
         return self.root / key

@@ -37,18 +37,24 @@ def rejected_keys(store: ObjectStore, prefix: str, since: datetime | None = None
     :param since: leave out those whose reason is older.
     """
     found = {item.key: item.modified_at for item in store.objects(prefix)}
-    reasons = {key for key, modified_at in found.items() if since is None or modified_at >= since}
+    reasons = {
+        key for key, modified_at in found.items() if since is None or modified_at >= since
+    }
     return sorted(key for key in found if reason_key(key) in reasons)
 
 
 def rejected_since(store: ObjectStore, prefix: str, moment: datetime) -> list[Rejection]:
-    """Return what was rejected below a prefix since a moment, by whatever process, but for what a person took out."""
+    """Return what was rejected below a prefix since a moment, by whatever process, but for what
+    a person took out.
+    """
     keys = rejected_keys(store, prefix, since=moment - _CLOCKS_DIFFER_BY)
     found = read_rejections(store, keys, ())
     return [one for one in found if one.rejected_at >= moment and not one.is_by_a_person]
 
 
-def read_rejections(store: ObjectStore, keys: list[str], known: Container[str]) -> Iterator[Rejection]:
+def read_rejections(
+    store: ObjectStore, keys: list[str], known: Container[str]
+) -> Iterator[Rejection]:
     """Yield the rejections of some keys, without those that are known."""
     for key in keys:
         if key not in known:

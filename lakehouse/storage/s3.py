@@ -14,6 +14,7 @@ from lakehouse.storage.object_store import PassedOver, StoredObject, is_finished
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import CopySourceTypeDef
 
 _GONE = {"404", "NoSuchKey", "NotFound"}
 _CHANGED = {"412", "PreconditionFailed", *_GONE}
@@ -35,7 +36,9 @@ class S3ObjectStore:
 
     def objects(self, prefix: str) -> list[StoredObject]:
         """Return the finished objects below a prefix, by (modified time, key)."""
-        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
+        pages = self.client.get_paginator("list_objects_v2").paginate(
+            Bucket=self.bucket, Prefix=prefix
+        )
         with self._bucket_is_there():
             found = [item for page in pages for item in page.get("Contents", ())]
         seen = [
@@ -88,10 +91,12 @@ class S3ObjectStore:
             raise FileExistsError(f"{self.uri(key)} exists already")
         if self.stat(seen.key) != seen:
             return False
-        source = {"Bucket": self.bucket, "Key": seen.key}
+        source: CopySourceTypeDef = {"Bucket": self.bucket, "Key": seen.key}
         try:
             # In parts where it is larger than one copy may be.
-            self.client.copy(source, self.bucket, key, ExtraArgs={"CopySourceIfMatch": seen.version})  # type: ignore[arg-type]
+            self.client.copy(
+                source, self.bucket, key, ExtraArgs={"CopySourceIfMatch": seen.version}
+            )
         except ClientError as error:
             if _code(error) in _CHANGED:
                 return False
@@ -102,7 +107,9 @@ class S3ObjectStore:
         return moved
 
     def remove(self, seen: StoredObject) -> bool:
-        """Remove an object that is still as it was seen; S3 itself refuses where it was overwritten meanwhile."""
+        """Remove an object that is still as it was seen; S3 itself refuses where it was
+        overwritten meanwhile.
+        """
         from botocore.exceptions import ClientError
 
         if self.stat(seen.key) != seen:
@@ -122,7 +129,12 @@ class S3ObjectStore:
 
     def write_text(self, key: str, text: str) -> None:
         """Write UTF-8 text."""
-        self.client.put_object(Bucket=self.bucket, Key=key, Body=text.encode(), ContentType="text/plain; charset=utf-8")
+        self.client.put_object(
+            Bucket=self.bucket,
+            Key=key,
+            Body=text.encode(),
+            ContentType="text/plain; charset=utf-8",
+        )
 
     def uri(self, key: str) -> str:
         """Return the `s3://` address of the object."""
@@ -138,14 +150,20 @@ class S3ObjectStore:
             if _code(error) != _NO_BUCKET:
                 raise
             raise UsageError(
-                f"There is no bucket {self.bucket!r}; expected one that LAKEHOUSE_BUCKET names.",
-                next_step=f"Create it with `aws s3 mb s3://{self.bucket}`, or set LAKEHOUSE_BUCKET to another.",
+                f"There is no bucket {self.bucket!r}; expected one that LAKEHOUSE_BUCKET"
+                " names.",
+                next_step=(
+                    f"Create it with `aws s3 mb s3://{self.bucket}`, or set LAKEHOUSE_BUCKET to"
+                    " another."
+                ),
             ) from error
 
 
 @cache
 def open_bucket(settings: Settings) -> S3ObjectStore:
-    """Return the object store of the deployment's bucket; region and credentials are those of the AWS chain."""
+    """Return the object store of the deployment's bucket; region and credentials are those of
+    the AWS chain.
+    """
     # A second of importing, which a deployment on folders does not need.
     from dagster_aws.s3 import S3Resource
 
@@ -155,7 +173,9 @@ def open_bucket(settings: Settings) -> S3ObjectStore:
 
 
 def _seen(key: str, modified_at: datetime, size_bytes: int, etag: str) -> StoredObject:
-    return StoredObject(key, modified_at.astimezone(UTC).replace(microsecond=0), size_bytes, etag)
+    return StoredObject(
+        key, modified_at.astimezone(UTC).replace(microsecond=0), size_bytes, etag
+    )
 
 
 def _code(error: Any) -> str:

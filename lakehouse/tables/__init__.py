@@ -1,1 +1,3 @@
-"""What a table and a feed are declared to be: columns, types, partitioning, rules as such; pure, without Spark."""
+"""What a table and a feed are declared to be: columns, types, partitioning, rules as such;
+pure, without Spark.
+"""

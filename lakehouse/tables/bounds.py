@@ -1,4 +1,6 @@
-"""How much of something is tolerated: bounds of a value, and what it means to lie outside of them."""
+"""How much of something is tolerated: bounds of a value, and what it means to lie outside of
+them.
+"""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -23,7 +25,9 @@ class Bounds:
 
     def hold(self, value: Number) -> bool:
         """Whether a value lies within; NaN does not."""
-        return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+        return (self.low is None or value >= self.low) and (
+            self.high is None or value <= self.high
+        )
 
     def __str__(self) -> str:
         return bounds_text(self.low, self.high)
@@ -34,15 +38,21 @@ ANYTHING = Bounds()
 
 def bounds_of(what: str, low: Number | None, high: Number | None) -> Bounds:
     """Return bounds that a value can lie in, of which at least one is closed."""
-    if (low is None and high is None) or (low is not None and high is not None and not low <= high):
-        raise DeclarationError(f"{what} is from {low} to {high}; expected low <= high, or one of them.")
+    if (low is None and high is None) or (
+        low is not None and high is not None and not low <= high
+    ):
+        raise DeclarationError(
+            f"{what} is from {low} to {high}; expected low <= high, or one of them."
+        )
     return Bounds(low, high)
 
 
 def bounds_text(low: object, high: object) -> str:
     """Say bounds in words."""
     return " and ".join(
-        f"{word} {bound}" for word, bound in (("at least", low), ("at most", high)) if bound is not None
+        f"{word} {bound}"
+        for word, bound in (("at least", low), ("at most", high))
+        if bound is not None
     )
 
 

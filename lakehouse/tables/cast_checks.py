@@ -1,4 +1,6 @@
-"""Whether a rule that says how a column is read gives what the column holds, said at load rather than in a run."""
+"""Whether a rule that says how a column is read gives what the column holds, said at load
+rather than in a run.
+"""
 
 from lakehouse.errors import DeclarationError
 from lakehouse.tables import types
@@ -8,9 +10,11 @@ _ANYTHING = types.Primitive("string")
 
 
 def check_casts(table: TableDeclaration) -> None:
-    """Check that what `castable` reads fits its column: the same type, a narrower one, or anything that stays text.
+    """Check that what `castable` reads fits its column: the same type, a narrower one, or
+    anything that stays text.
 
-    A value that can be read as what the rule says, and not kept as what the column is, would fail each run.
+    A value that can be read as what the rule says, and not kept as what the column is, would
+    fail each run.
 
     :raises DeclarationError: names the table, the rule and both types.
     """
@@ -21,7 +25,9 @@ def check_casts(table: TableDeclaration) -> None:
         read, kept = types.parse(rule.castable_as), types.parse(table.column(name).type)
         if kept != _ANYTHING and read != kept and not types.widens(read, kept):
             raise DeclarationError(
-                f"{table.name}: rule {rule.name} reads {name} as {read}, and the column is {kept}; "
-                f"expected {kept}, or a type of which each value is one.",
-                next_step=f"Say castable({name!r}, {str(kept)!r}), or declare the column as {read}.",
+                f"{table.name}: rule {rule.name} reads {name} as {read}, and the column is"
+                f" {kept}; expected {kept}, or a type of which each value is one.",
+                next_step=(
+                    f"Say castable({name!r}, {str(kept)!r}), or declare the column as {read}."
+                ),
             )

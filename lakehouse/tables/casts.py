@@ -1,4 +1,5 @@
-"""How delivered text becomes a value: strictly, so that what Spark would round or guess is refused instead.
+"""How delivered text becomes a value: strictly, so that what Spark would round or guess is
+refused instead.
 
 Spark's own cast takes `2024` for the first of January, and rounds `1.005` to fit a decimal.
 """
@@ -14,14 +15,18 @@ _DAY = r"^\s*[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
 _WHOLE_DAY = rf"{_DAY}\s*$"
 _OFFSET = r"([Zz]|UTC|GMT|[+-][0-9]{2}(:?[0-9]{2})?)\s*$"
 _MOMENT = rf"{_DAY}[T ][0-9]{{1,2}}:[0-9]{{2}}(:[0-9]{{2}}([.][0-9]+)?)?\s*({_OFFSET[:-1]})?$"
-"""A moment with or without an offset. Names of zones are not taken: what they mean changes with the law."""
+"""A moment with or without an offset. Names of zones are not taken: what they mean changes with
+the law.
+"""
 
 
 def cast_sql(raw: str, to: str, time_zone: str = "UTC") -> str:
-    """Return SQL for a delivered value as a type; NULL where it cannot be read as one without losing something.
+    """Return SQL for a delivered value as a type; NULL where it cannot be read as one without
+    losing something.
 
     :param raw: SQL of the delivered value.
-    :param time_zone: where moments without an offset were written, and whose days a moment falls on.
+    :param time_zone: where moments without an offset were written, and whose days a moment
+        falls on.
     """
     decimal = _DECIMAL.match(to)
     if decimal:
@@ -34,10 +39,12 @@ def cast_sql(raw: str, to: str, time_zone: str = "UTC") -> str:
 
 
 def _decimal(raw: str, to: str, whole_digits: int, scale: int) -> str:
-    """Refuse what has more digits after the point than the type holds: it would be rounded. Java takes any digits.
+    """Refuse what has more digits after the point than the type holds: it would be rounded.
+    Java takes any digits.
 
-    Eighteen digits fit a machine word, and comparing with more takes several times as long: short text that has no
-    exponent cannot have more. Of longer text its digits are counted, since what they are compared with is rounded too.
+    Eighteen digits fit a machine word, and comparing with more takes several times as long:
+    short text that has no exponent cannot have more. Of longer text its digits are counted,
+    since what they are compared with is rounded too.
     """
     text = f"CAST({raw} AS string)"
     cast, quick_scale = f"try_cast({raw} AS {to})", _QUICK - whole_digits
@@ -50,42 +57,54 @@ def _decimal(raw: str, to: str, whole_digits: int, scale: int) -> str:
     if quick_scale > scale:
         is_short = f"length({text}) <= {quick_scale + 1} AND NOT contains(lower({text}), 'e')"
         same = f"{cast} = try_cast({raw} AS decimal({_QUICK},{quick_scale}))"
-        others = f"WHEN {is_short} THEN CASE WHEN {is_ascii} AND {same} THEN {cast} END {others}"
+        others = (
+            f"WHEN {is_short} THEN CASE WHEN {is_ascii} AND {same} THEN {cast} END {others}"
+        )
     return f"(CASE {others} END)"
 
 
 def _exponential(raw: str, cast: str, whole_digits: int, scale: int) -> str:
-    """Return the predicate of a number with an exponent that is held as it is: compared where all its digits fit."""
+    """Return the predicate of a number with an exponent that is held as it is: compared where
+    all its digits fit.
+    """
     widest = max(_WIDEST - whole_digits, scale)
     # One digit of a negative exponent moves the point by nine places at most.
-    exponent, decimals = (r"([+]?[0-9]{1,2}|-[0-9])", widest - 9) if widest >= 9 else (r"[+]?[0-9]{1,2}", widest)
+    exponent, decimals = (
+        (r"([+]?[0-9]{1,2}|-[0-9])", widest - 9) if widest >= 9 else (r"[+]?[0-9]{1,2}", widest)
+    )
     is_bounded = rf"^\s*[+-]?[0-9]*([.][0-9]{{0,{decimals}}})?[eE]{exponent}\s*$"
     exact = f"try_cast({raw} AS decimal({_WIDEST},{widest}))"
     return f"CAST({raw} AS string) RLIKE {literal(is_bounded)} AND {cast} = {exact}"
 
 
 def _date(raw: str, time_zone: str) -> str:
-    """Take a whole date, or a moment's day where the moment was; a date in its usual form needs no closer look."""
+    """Take a whole date, or a moment's day where the moment was; a date in its usual form needs
+    no closer look.
+    """
     moment = f"try_cast({raw} AS timestamp)"
     local_day = f"CAST(from_utc_timestamp({moment}, {literal(time_zone)}) AS date)"
     return (
-        f"(CASE WHEN length(trim({raw})) = 10 AND {_starts_as_a_day(raw)} THEN try_cast({raw} AS date) "
-        f"WHEN {raw} RLIKE {literal(_WHOLE_DAY)} THEN try_cast({raw} AS date) "
-        f"WHEN NOT coalesce({raw} RLIKE {literal(_MOMENT)}, false) THEN NULL "
-        f"WHEN {raw} RLIKE {literal(_OFFSET)} THEN {local_day} "
-        f"ELSE CAST({moment} AS date) END)"
+        f"(CASE WHEN length(trim({raw})) = 10 AND {_starts_as_a_day(raw)} THEN try_cast({raw}"
+        f" AS date) WHEN {raw} RLIKE {literal(_WHOLE_DAY)} THEN try_cast({raw} AS date) WHEN"
+        f" NOT coalesce({raw} RLIKE {literal(_MOMENT)}, false) THEN NULL WHEN {raw} RLIKE"
+        f" {literal(_OFFSET)} THEN {local_day} ELSE CAST({moment} AS date) END)"
     )
 
 
 def _timestamp(raw: str, time_zone: str) -> str:
-    """Take a day or a moment, in UTC where it has an offset; Spark takes a time alone for one of today.
+    """Take a day or a moment, in UTC where it has an offset; Spark takes a time alone for one
+    of today.
 
-    A moment in its usual form is known without a regular expression, which would take most of a load's time.
+    A moment in its usual form is known without a regular expression, which would take most of a
+    load's time.
     """
     text, moment = f"trim({raw})", f"try_cast({raw} AS timestamp)"
     local = f"to_utc_timestamp({moment}, {literal(time_zone)})"
     has_offset = f"(right({text}, 1) = 'Z' OR substr({text}, -6, 1) IN ('+', '-'))"
-    is_usual = f"length({text}) > 16 AND {_starts_as_a_day(raw)} AND substr({text}, 14, 1) = ':' AND {has_offset}"
+    is_usual = (
+        f"length({text}) > 16 AND {_starts_as_a_day(raw)} AND substr({text}, 14, 1) = ':' AND"
+        f" {has_offset}"
+    )
     return (
         f"(CASE WHEN {is_usual} THEN {moment} "
         f"WHEN {raw} RLIKE {literal(_WHOLE_DAY)} THEN {local} "

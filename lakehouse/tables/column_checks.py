@@ -16,14 +16,19 @@ def check_columns(table: TableDeclaration) -> None:
     """
     if not _NAME.match(table.name):
         raise DeclarationError(
-            f"{table.name!r} is not a table name; expected layer.table in lower case letters, digits and underscores."
+            f"{table.name!r} is not a table name; expected layer.table in lower case letters,"
+            " digits and underscores."
         )
     names = [column.name for column in table.columns]
     if not names:
         raise DeclarationError(f"{table.name} declares no columns; expected at least one.")
-    twice = sorted({name for name in names if [other.lower() for other in names].count(name.lower()) > 1})
+    twice = sorted(
+        {name for name in names if [other.lower() for other in names].count(name.lower()) > 1}
+    )
     if twice:
-        raise DeclarationError(f"{table.name} declares {', '.join(twice)} more than once; names ignore case.")
+        raise DeclarationError(
+            f"{table.name} declares {', '.join(twice)} more than once; names ignore case."
+        )
     check_known(table, "partitioning", [part.column for part in table.partition_fields])
     check_known(table, "sort_order", [part.field.column for part in table.sort_fields])
     check_known(table, "bloom_filters", table.bloom_filters)
@@ -42,7 +47,8 @@ def check_known(table: TableDeclaration, part: str, columns: Sequence[str]) -> N
     unknown = [column for column in columns if column not in table.column_names]
     if unknown:
         raise DeclarationError(
-            f"{table.name}: {part} names {', '.join(unknown)}; expected columns among {', '.join(table.column_names)}."
+            f"{table.name}: {part} names {', '.join(unknown)}; expected columns among"
+            f" {', '.join(table.column_names)}."
         )
 
 
@@ -50,14 +56,14 @@ def _check_merged_versions(table: TableDeclaration, versions: Versions) -> None:
     on, of = getattr(table.write, "on", versions.of), versions.of
     if {*on} != {*of}:
         raise DeclarationError(
-            f"{table.name} merges on {', '.join(on)}, and its versions are of {', '.join(of)}; expected the same "
-            "columns: of what has one key, it holds the newest version.",
+            f"{table.name} merges on {', '.join(on)}, and its versions are of {', '.join(of)};"
+            " expected the same columns: of what has one key, it holds the newest version.",
             next_step="Name the same columns in Merge(on=…) and in Versions(of=…).",
         )
     if table.stamp in versions.newest:
         raise DeclarationError(
-            f"{table.name}: versions are ordered by {table.stamp}, which the merge fills with the time of its write; "
-            "expected columns that are delivered.",
+            f"{table.name}: versions are ordered by {table.stamp}, which the merge fills with"
+            " the time of its write; expected columns that are delivered.",
         )
 
 
@@ -76,19 +82,21 @@ def _check_partitions(table: TableDeclaration) -> None:
     for column in partitioned:
         if column in table.personal_columns:
             raise DeclarationError(
-                f"{table.name} is partitioned by {column}, which is personal: its values would stand in paths "
-                "and metadata, where erasure cannot reach them.",
+                f"{table.name} is partitioned by {column}, which is personal: its values would"
+                " stand in paths and metadata, where erasure cannot reach them.",
                 next_step="Partition by another column.",
             )
 
 
 def _check_subject_is_no_partition(table: TableDeclaration) -> None:
-    """Check that no value that stands for a person is the name of a partition; a bucket tells of none."""
+    """Check that no value that stands for a person is the name of a partition; a bucket tells
+    of none.
+    """
     plain = {part.column for part in table.partition_fields if part.transform != "bucket"}
     if table.subject is None or table.subject not in {*plain, table.overwritten_by}:
         return
     raise DeclarationError(
-        f"{table.name} is partitioned by {table.subject}, which stands for a person: its values would stand in paths, "
-        "partition keys and tags of runs.",
+        f"{table.name} is partitioned by {table.subject}, which stands for a person: its values"
+        " would stand in paths, partition keys and tags of runs.",
         next_step=f"Partition by another column, or by bucket(16, {table.subject}).",
     )

@@ -1,4 +1,6 @@
-"""What a table declares, as values: its columns, how it is written, its rules and its layout, and what follows."""
+"""What a table declares, as values: its columns, how it is written, its rules and its layout,
+and what follows.
+"""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -14,8 +16,9 @@ from lakehouse.tables.rule import Rule
 from lakehouse.tables.type_promotion import leaf_paths
 
 DIGEST_OF_ROWS = "rows:"
-"""Begin of a `declaration_hash` of what decides rows. One without it is of the whole declaration: earlier versions made
-it, and nothing can be told from it now."""
+"""Begin of a `declaration_hash` of what decides rows. One without it is of the whole
+declaration: earlier versions made it, and nothing can be told from it now.
+"""
 SOURCE_KEY = ("_source_file", "_source_sha256")
 """The columns that say which delivery a row came with."""
 
@@ -24,9 +27,10 @@ SOURCE_KEY = ("_source_file", "_source_sha256")
 class Column:
     """A column: its name, its type as Spark writes it, and what it means.
 
-    `required` is for what the machine fills, since Iceberg refuses a NULL there before any rule can speak.
-    `personal` marks what identifies a person directly. `formerly` lists the names that it had, newest last.
-    Of a `measured` one each write tells the fraction of nulls and how many distinct values it brought.
+    `required` is for what the machine fills, since Iceberg refuses a NULL there before any rule
+    can speak. `personal` marks what identifies a person directly. `formerly` lists the names
+    that it had, newest last. Of a `measured` one each write tells the fraction of nulls and how
+    many distinct values it brought.
     """
 
     name: str
@@ -39,7 +43,9 @@ class Column:
 
     def __post_init__(self) -> None:
         object.__setattr__(
-            self, "formerly", (self.formerly,) if isinstance(self.formerly, str) else tuple(self.formerly)
+            self,
+            "formerly",
+            (self.formerly,) if isinstance(self.formerly, str) else tuple(self.formerly),
         )
         try:
             object.__setattr__(self, "type", str(types.parse(self.type)))
@@ -49,10 +55,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Append:
-    """Rows are added. Rows whose `once_by` values the table already has are left out, so that a re-run adds nothing.
+    """Rows are added. Rows whose `once_by` values the table already has are left out, so that a
+    re-run adds nothing.
 
-    `once_by=None` stands for the columns of a delivery (`_source_file`, `_source_sha256`) where the table has them;
-    `once_by=()` says that each run adds its rows, and is for what is computed from no other table.
+    `once_by=None` stands for the columns of a delivery (`_source_file`, `_source_sha256`) where
+    the table has them; `once_by=()` says that each run adds its rows, and is for what is
+    computed from no other table.
     """
 
     once_by: Sequence[str] | None = None
@@ -65,9 +73,11 @@ class Overwrite:
 
 @dataclass(frozen=True)
 class OverwritePartitions:
-    """The run's partitions of `by` are replaced by the frame, also by no rows; the others stay as they are.
+    """The run's partitions of `by` are replaced by the frame, also by no rows; the others stay
+    as they are.
 
-    `by` is the column that the run's partitions are values of, and is a partition column of the table.
+    `by` is the column that the run's partitions are values of, and is a partition column of the
+    table.
     """
 
     by: str
@@ -75,10 +85,11 @@ class OverwritePartitions:
 
 @dataclass(frozen=True)
 class Merge:
-    """Rows are inserted or updated by their key `on`; `stamp` is set on each row that changes, and is not compared.
+    """Rows are inserted or updated by their key `on`; `stamp` is set on each row that changes,
+    and is not compared.
 
-    `near` are columns in which rows of one key agree for ever: files that have none of the merged rows' values there
-    are not looked into.
+    `near` are columns in which rows of one key agree for ever: files that have none of the
+    merged rows' values there are not looked into.
     """
 
     on: Sequence[str]
@@ -86,8 +97,12 @@ class Merge:
     near: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "on", (self.on,) if isinstance(self.on, str) else tuple(self.on))
-        object.__setattr__(self, "near", (self.near,) if isinstance(self.near, str) else tuple(self.near))
+        object.__setattr__(
+            self, "on", (self.on,) if isinstance(self.on, str) else tuple(self.on)
+        )
+        object.__setattr__(
+            self, "near", (self.near,) if isinstance(self.near, str) else tuple(self.near)
+        )
         if not self.on:
             raise DeclarationError("Merge(on=…) names no column; expected the key of a row.")
 
@@ -97,29 +112,37 @@ WriteMode = Append | Overwrite | OverwritePartitions | Merge
 
 @dataclass(frozen=True)
 class Versions:
-    """Rows that agree in `of` are versions of one thing, of which the table holds the newest that its rules accept.
+    """Rows that agree in `of` are versions of one thing, of which the table holds the newest
+    that its rules accept.
 
-    `newest` orders them, greatest last; by its first column alone a refused version counts as corrected by another,
-    which takes it out of the quarantine. A refused version in which that column cannot be read counts as corrected by
-    any. A merged table keeps the newest whatever comes later; what overwrites partitions asks `newest_accepted`.
+    `newest` orders them, greatest last; by its first column alone a refused version counts as
+    corrected by another, which takes it out of the quarantine. A refused version in which that
+    column cannot be read counts as corrected by any. A merged table keeps the newest whatever
+    comes later; what overwrites partitions asks `newest_accepted`.
     """
 
     of: Sequence[str]
     newest: Sequence[str]
     may_leave_out: bool = field(default=False, repr=False)
-    """The function leaves rows out on purpose: `every_row_is_accounted_for` counts them, and does not fail for them."""
+    """The function leaves rows out on purpose: `every_row_is_accounted_for` counts them, and
+    does not fail for them.
+    """
 
     def __post_init__(self) -> None:
         for name in ("of", "newest"):
             given = getattr(self, name)
             object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
             if not getattr(self, name):
-                raise DeclarationError(f"Versions({name}=…) names no column; expected at least one.")
+                raise DeclarationError(
+                    f"Versions({name}=…) names no column; expected at least one."
+                )
 
 
 @dataclass(frozen=True)
 class Upkeep:
-    """How a table is kept compact: when small files are rewritten, and how long old snapshots are kept."""
+    """How a table is kept compact: when small files are rewritten, and how long old snapshots
+    are kept.
+    """
 
     compact: bool = True
     keep_snapshots_days: int = 7
@@ -128,7 +151,9 @@ class Upkeep:
 
 @dataclass(frozen=True)
 class TableDeclaration:
-    """The parts of a table's declaration and what each implies; whether they agree is checked by `IcebergTable`."""
+    """The parts of a table's declaration and what each implies; whether they agree is checked
+    by `IcebergTable`.
+    """
 
     name: str
     """`namespace.table`, which is also the asset key."""
@@ -140,7 +165,9 @@ class TableDeclaration:
     quarantine_name: str | None = None
     """Where refused rows go; `<name>_quarantine` where it is left out."""
     max_refused_share: float | None = None
-    """Share of the rows of a write above which nothing is published; left out, half of 100 rows at the first one."""
+    """Share of the rows of a write above which nothing is published; left out, half of 100 rows
+    at the first one.
+    """
     versions: Versions | None = None
     subject: str | None = None
     """The key column that stands for a person."""
@@ -152,8 +179,8 @@ class TableDeclaration:
     fanout: bool = False
     """Whether rows are written as they come, and not sorted by partition first.
 
-    A task then keeps one file open for each partition that it has rows of, which costs a megabyte or more each: a
-    delivery of thousands of days takes gigabytes, however small it is.
+    A task then keeps one file open for each partition that it has rows of, which costs a
+    megabyte or more each: a delivery of thousands of days takes gigabytes, however small it is.
     """
     bloom_filters: Sequence[str] = ()
     file_format: Literal["parquet", "orc", "avro"] = "parquet"
@@ -167,7 +194,14 @@ class TableDeclaration:
     """How old the last write may be before the table counts as late."""
 
     def __post_init__(self) -> None:
-        for name in ("columns", "partitioning", "rules", "sort_order", "bloom_filters", "dropped"):
+        for name in (
+            "columns",
+            "partitioning",
+            "rules",
+            "sort_order",
+            "bloom_filters",
+            "dropped",
+        ):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "tags", dict(self.tags))
         object.__setattr__(self, "properties", dict(self.properties))
@@ -199,7 +233,9 @@ class TableDeclaration:
 
     def is_wall_time(self, name: str) -> bool:
         """Whether a column holds times without a zone, which are shown as they are."""
-        return any(column.name == name and column.type == "timestamp_ntz" for column in self.columns)
+        return any(
+            column.name == name and column.type == "timestamp_ntz" for column in self.columns
+        )
 
     @cached_property
     def partition_fields(self) -> tuple[PartitionField, ...]:
@@ -231,18 +267,26 @@ class TableDeclaration:
 
         None breaks one that only says how its column is read: that was done when the row came.
         """
-        if rule.castable_as and types.parse(self.column(rule.columns[0]).type) == types.parse(rule.castable_as):
+        if rule.castable_as and types.parse(self.column(rule.columns[0]).type) == types.parse(
+            rule.castable_as
+        ):
             return "false"
         return rule.predicate()
 
     @cached_property
     def measured_columns(self) -> tuple[str, ...]:
         """What each write measures; not the stamp, which no row is delivered with."""
-        return tuple(column.name for column in self.columns if column.measured and column.name != self.stamp)
+        return tuple(
+            column.name
+            for column in self.columns
+            if column.measured and column.name != self.stamp
+        )
 
     @property
     def overwritten_by(self) -> str | None:
-        """The column that it is overwritten by partitions of; None for tables that are written otherwise."""
+        """The column that it is overwritten by partitions of; None for tables that are written
+        otherwise.
+        """
         return self.write.by if isinstance(self.write, OverwritePartitions) else None
 
     @property
@@ -257,17 +301,23 @@ class TableDeclaration:
 
     @cached_property
     def masked_columns(self) -> frozenset[str]:
-        """What is masked wherever rows are shown: what identifies a person, or stands for one."""
+        """What is masked wherever rows are shown: what identifies a person, or stands for
+        one.
+        """
         return self.personal_columns | ({self.subject} if self.subject else set())
 
     @property
     def holds_personal_data(self) -> bool:
-        """Whether its rows are about people, so that not all of what stands in them may be shown."""
+        """Whether its rows are about people, so that not all of what stands in them may be
+        shown.
+        """
         return bool(self.masked_columns)
 
     @cached_property
     def once_by(self) -> tuple[str, ...]:
-        """The columns that an append is made only once by; empty where each run adds its rows."""
+        """The columns that an append is made only once by; empty where each run adds its
+        rows.
+        """
         if not isinstance(self.write, Append):
             return ()
         if self.write.once_by is not None:
@@ -276,15 +326,21 @@ class TableDeclaration:
 
     @cached_property
     def declaration_hash(self) -> str:
-        """A digest of what decides the table's rows, and of nothing else; each snapshot is stamped with it.
+        """A digest of what decides the table's rows, and of nothing else; each snapshot is
+        stamped with it.
 
-        Columns and types, write mode, rules that keep rows or a write back, versions and partitioning: what is computed
-        from partitions is computed in full when one of them changed, and not when an owner or a comment did.
+        Columns and types, write mode, rules that keep rows or a write back, versions and
+        partitioning: what is computed from partitions is computed in full when one of them
+        changed, and not when an owner or a comment did.
         """
         decisive = (
             sorted((column.name, column.type) for column in self.columns),
             _of_write(self.write),
-            sorted(_of_rule(rule) for rule in self.rules if rule.on_failure == "quarantine" or rule.can_block),
+            sorted(
+                _of_rule(rule)
+                for rule in self.rules
+                if rule.on_failure == "quarantine" or rule.can_block
+            ),
             (*self.versions.of, "newest", *self.versions.newest) if self.versions else (),
             self.partitioning,
         )
@@ -292,7 +348,9 @@ class TableDeclaration:
 
     @cached_property
     def table_properties(self) -> dict[str, str]:
-        """The Iceberg table properties that follow from the declaration, `properties` having the last word."""
+        """The Iceberg table properties that follow from the declaration, `properties` having
+        the last word.
+        """
         made = {
             "format-version": str(self.format_version),
             "write.format.default": self.file_format,
@@ -306,9 +364,12 @@ class TableDeclaration:
         }
         if self.file_format != "avro":
             made[f"write.{self.file_format}.compression-codec"] = "zstd"
-        if self.file_format == "parquet" and "write.parquet.compression-codec" not in self.properties:
-            # Of five million transactions, 4 % fewer bytes in bronze than at level 3, the default, and 0.4 % more in
-            # silver; in less time.
+        if (
+            self.file_format == "parquet"
+            and "write.parquet.compression-codec" not in self.properties
+        ):
+            # Of five million transactions, 4 % fewer bytes in bronze than at level 3, the
+            # default, and 0.4 % more in silver; in less time.
             made["write.parquet.compression-level"] = "1"
         for column in self.bloom_filters:
             made[f"write.parquet.bloom-filter-enabled.column.{column}"] = "true"
@@ -319,7 +380,9 @@ class TableDeclaration:
         return made | dict(self.properties)
 
     def metrics_properties(self, column: str) -> list[str]:
-        """Return the properties that say which metrics Iceberg keeps of a column: one for each of its leaves."""
+        """Return the properties that say which metrics Iceberg keeps of a column: one for each
+        of its leaves.
+        """
         paths = leaf_paths(types.parse(self.column(column).type), column)
         return [f"write.metadata.metrics.column.{path}" for path in paths]
 

@@ -18,11 +18,33 @@ FORMATS = ("csv", "csv.gz")
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 
 SOURCE_COLUMNS = (
-    Column("_source_file", "string", "The delivered file: its key in the feed's inbox.", required=True),
-    Column("_source_sha256", "string", "SHA-256 of the file's content as delivered, in hex.", required=True),
-    Column("_source_modified_at", "timestamp", "When the file was last modified at its source.", required=True),
-    Column("_source_row", "bigint", "Number of the row in its file, counted from 1 after the header.", required=True),
-    Column("_ingested_at", "timestamp", "When the ingest began that landed the row.", required=True),
+    Column(
+        "_source_file",
+        "string",
+        "The delivered file: its key in the feed's inbox.",
+        required=True,
+    ),
+    Column(
+        "_source_sha256",
+        "string",
+        "SHA-256 of the file's content as delivered, in hex.",
+        required=True,
+    ),
+    Column(
+        "_source_modified_at",
+        "timestamp",
+        "When the file was last modified at its source.",
+        required=True,
+    ),
+    Column(
+        "_source_row",
+        "bigint",
+        "Number of the row in its file, counted from 1 after the header.",
+        required=True,
+    ),
+    Column(
+        "_ingested_at", "timestamp", "When the ingest began that landed the row.", required=True
+    ),
 )
 """What each bronze table has beside the delivered columns."""
 
@@ -31,7 +53,8 @@ SOURCE_COLUMNS = (
 class FeedColumn:
     """A column of a feed's files, under the same name in the header and in bronze.
 
-    A file may lack an `optional` one, which then is NULL. `personal` marks what identifies a person directly.
+    A file may lack an `optional` one, which then is NULL. `personal` marks what identifies a
+    person directly.
     """
 
     name: str
@@ -44,9 +67,10 @@ class FeedColumn:
 class Feed:
     """Files of one kind that arrive in `inbox/<name>/` and land in one bronze table.
 
-    `columns` are matched by the header's names, in any order; a plain name stands for a required column.
-    `on_new_column` says what a column that is not declared does to a file: `reject` it, `ignore` the column, or `add`
-    it to bronze as a nullable string, with a warning.
+    `columns` are matched by the header's names, in any order; a plain name stands for a
+    required column. `on_new_column` says what a column that is not declared does to a file:
+    `reject` it, `ignore` the column, or `add` it to bronze as a nullable string, with a
+    warning.
 
     :raises DeclarationError: names the feed, the part and what was expected.
     """
@@ -62,13 +86,21 @@ class Feed:
     subject: str | None = None
     """The column that stands for a person."""
     max_files_per_run: int | None = None
-    """How many waiting files one run takes at most, in the order of arrival; 1 for a run for each; None for all."""
+    """How many waiting files one run takes at most, in the order of arrival; 1 for a run for
+    each; None for all.
+    """
     after: After = "archive"
-    """What becomes of a file that bronze has: it goes to the archive, is deleted, or is left in the inbox."""
+    """What becomes of a file that bronze has: it goes to the archive, is deleted, or is left in
+    the inbox.
+    """
     expected_within: timedelta | None = None
-    """How long after the last delivery the next one is late; Dagster shows the bronze table as stale then."""
+    """How long after the last delivery the next one is late; Dagster shows the bronze table as
+    stale then.
+    """
     ingest_by: IngestBy = "sensor"
-    """What is on at first: a sensor that sees files as they land, or a schedule that takes what waits."""
+    """What is on at first: a sensor that sees files as they land, or a schedule that takes what
+    waits.
+    """
     schedule: str = "0 * * * *"
     """When the schedule looks, as a cron expression in the feed's time zone."""
 
@@ -81,7 +113,9 @@ class Feed:
     @cached_property
     def declared_columns(self) -> tuple[FeedColumn, ...]:
         """The columns, those that were given as a plain name too."""
-        return tuple(FeedColumn(column) if isinstance(column, str) else column for column in self.columns)
+        return tuple(
+            FeedColumn(column) if isinstance(column, str) else column for column in self.columns
+        )
 
     @cached_property
     def column_names(self) -> tuple[str, ...]:
@@ -95,8 +129,12 @@ class Feed:
 
     @property
     def has_personal_columns(self) -> bool:
-        """Whether its files identify people, so that nothing undeclared in them may be shown."""
-        return self.subject is not None or any(column.personal for column in self.declared_columns)
+        """Whether its files identify people, so that nothing undeclared in them may be
+        shown.
+        """
+        return self.subject is not None or any(
+            column.personal for column in self.declared_columns
+        )
 
     @property
     def zone(self) -> ZoneInfo:
@@ -119,15 +157,23 @@ class Feed:
         return f"rejected/{self.name}/"
 
 
-def bronze_table(feed: Feed, comment: str, *, extra: Sequence[Column] = (), **declaration: Any) -> IcebergTable:
-    """Declare the bronze table of a feed: its columns as delivered strings, and where each row came from.
+def bronze_table(
+    feed: Feed, comment: str, *, extra: Sequence[Column] = (), **declaration: Any
+) -> IcebergTable:
+    """Declare the bronze table of a feed: its columns as delivered strings, and where each row
+    came from.
 
     Rows are appended once for each file and content, so that a re-run adds nothing.
 
-    :param extra: columns that the asset computes, between the delivered ones and those of the source.
-    :param declaration: anything else that `IcebergTable` takes, such as `partitioning`, `owner` or `upkeep`.
+    :param extra: columns that the asset computes, between the delivered ones and those of the
+        source.
+    :param declaration: anything else that `IcebergTable` takes, such as `partitioning`, `owner`
+        or `upkeep`.
     """
-    delivered = (Column(one.name, "string", one.doc, personal=one.personal) for one in feed.declared_columns)
+    delivered = (
+        Column(one.name, "string", one.doc, personal=one.personal)
+        for one in feed.declared_columns
+    )
     return IcebergTable(
         name=feed.table,
         comment=comment,
@@ -141,7 +187,8 @@ def bronze_table(feed: Feed, comment: str, *, extra: Sequence[Column] = (), **de
 def _check(feed: Feed) -> None:
     if not _NAME.match(feed.name):
         raise DeclarationError(
-            f"{feed.name!r} is not a feed name; expected lower case letters, digits and underscores."
+            f"{feed.name!r} is not a feed name; expected lower case letters, digits and"
+            " underscores."
         )
     _check_columns(feed)
     _check_among(feed, "formats", feed.formats, FORMATS)
@@ -152,25 +199,32 @@ def _check(feed: Feed) -> None:
         _check_among(feed, "subject", (feed.subject,), feed.column_names)
     if feed.max_files_per_run is not None and feed.max_files_per_run < 1:
         raise DeclarationError(
-            f"feed {feed.name}: max_files_per_run is {feed.max_files_per_run}; expected at least 1, or None."
+            f"feed {feed.name}: max_files_per_run is {feed.max_files_per_run}; expected at"
+            " least 1, or None."
         )
     try:
         ZoneInfo(feed.time_zone)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise DeclarationError(
-            f"feed {feed.name}: time_zone is {feed.time_zone!r}; expected a name such as UTC or Asia/Kuala_Lumpur."
+            f"feed {feed.name}: time_zone is {feed.time_zone!r}; expected a name such as UTC or"
+            " Asia/Kuala_Lumpur."
         ) from error
 
 
 def _check_columns(feed: Feed) -> None:
     if not feed.required_names:
-        raise DeclarationError(f"feed {feed.name} has no required column; expected one, to know its files by.")
-    lowered = [name.lower() for name in (*feed.column_names, *(column.name for column in SOURCE_COLUMNS))]
+        raise DeclarationError(
+            f"feed {feed.name} has no required column; expected one, to know its files by."
+        )
+    lowered = [
+        name.lower()
+        for name in (*feed.column_names, *(column.name for column in SOURCE_COLUMNS))
+    ]
     twice = sorted({name for name in feed.column_names if lowered.count(name.lower()) > 1})
     if twice:
         raise DeclarationError(
-            f"feed {feed.name} declares {', '.join(twice)} more than once, or as a column of the source; "
-            "expected names that differ in more than case."
+            f"feed {feed.name} declares {', '.join(twice)} more than once, or as a column of"
+            " the source; expected names that differ in more than case."
         )
 
 
@@ -178,5 +232,6 @@ def _check_among(feed: Feed, part: str, given: Sequence[str], known: Sequence[st
     unknown = [value for value in given if value not in known]
     if unknown or not given:
         raise DeclarationError(
-            f"feed {feed.name}: {part} is {', '.join(unknown) or 'empty'}; expected some of {', '.join(known)}."
+            f"feed {feed.name}: {part} is {', '.join(unknown) or 'empty'}; expected some of"
+            f" {', '.join(known)}."
         )

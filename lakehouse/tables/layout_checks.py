@@ -8,7 +8,15 @@ from lakehouse.tables.declaration import TableDeclaration
 from lakehouse.tables.partitioning import PartitionField
 
 _RESERVED_COLUMNS = frozenset(
-    {"_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"}
+    {
+        "_file",
+        "_pos",
+        "_deleted",
+        "_spec_id",
+        "_partition",
+        "_row_id",
+        "_last_updated_sequence_number",
+    }
 )
 _RESERVED_PROPERTIES = {
     "comment": "comment=…",
@@ -44,13 +52,15 @@ def _check_names(table: TableDeclaration) -> None:
     for name in table.column_names:
         if name.lower() in _RESERVED_COLUMNS:
             raise DeclarationError(
-                f"{table.name} declares the column {name}, a name that Iceberg keeps for its metadata columns.",
+                f"{table.name} declares the column {name}, a name that Iceberg keeps for its"
+                " metadata columns.",
                 next_step="Give the column another name.",
             )
         if not name.strip() or "." in name or "${" in name:
             raise DeclarationError(
-                f"{table.name} declares the column {name!r}; expected a name without dots, which stand between a "
-                "column and a field inside it, and without ${, which Spark replaces.",
+                f"{table.name} declares the column {name!r}; expected a name without dots,"
+                " which stand between a column and a field inside it, and without ${, which"
+                " Spark replaces.",
                 next_step="Give the column another name.",
             )
 
@@ -62,7 +72,8 @@ def _check_transforms(table: TableDeclaration) -> None:
         declared = types.parse(table.column(field.column).type)
         if isinstance(declared, types.Struct | types.Array | types.Map):
             raise DeclarationError(
-                f"{table.name}: {part} has {field}, and {field.column} is {declared}; expected a column without parts."
+                f"{table.name}: {part} has {field}, and {field.column} is {declared}; expected"
+                " a column without parts."
             )
         kind = "decimal" if isinstance(declared, types.Decimal) else str(declared)
         fitting = _TRANSFORMABLE.get(field.transform)
@@ -78,21 +89,25 @@ def _check_partition_names(table: TableDeclaration) -> None:
     twice = sorted({column for column in columns if columns.count(column) > 1})
     if twice:
         raise DeclarationError(
-            f"{table.name}: partitioning names {', '.join(twice)} more than once "
-            f"({', '.join(table.partitioning)}); Spark makes a table with one transform of a column at most."
+            f"{table.name}: partitioning names {', '.join(twice)} more than once"
+            f" ({', '.join(table.partitioning)}); Spark makes a table with one transform of a"
+            " column at most."
         )
     taken = {name.lower() for name in table.column_names}
     for field in table.partition_fields:
         for name in _names_in_iceberg(field):
             if name.lower() in taken:
                 raise DeclarationError(
-                    f"{table.name}: the partition field {field} is called {name} in Iceberg, as is a column.",
+                    f"{table.name}: the partition field {field} is called {name} in Iceberg, as"
+                    " is a column.",
                     next_step=f"Give the column {name} another name.",
                 )
 
 
 def _names_in_iceberg(field: PartitionField) -> Iterator[str]:
-    """Yield the names that Iceberg may give a transform; CREATE and ALTER TABLE differ on those with a width."""
+    """Yield the names that Iceberg may give a transform; CREATE and ALTER TABLE differ on those
+    with a width.
+    """
     if field.width is not None:
         short = "trunc" if field.transform == "truncate" else field.transform
         yield from (f"{field.column}_{short}", f"{field.column}_{short}_{field.width}")
@@ -108,19 +123,26 @@ def _check_properties(table: TableDeclaration) -> None:
                 next_step=f"Use {_RESERVED_PROPERTIES[name]}.",
             )
         if not isinstance(value, str):
-            raise DeclarationError(f"{table.name}: the property {name} is {value!r}; expected text.")
+            raise DeclarationError(
+                f"{table.name}: the property {name} is {value!r}; expected text."
+            )
     if table.properties.get("write.spark.accept-any-schema", "false").lower() == "true":
         raise DeclarationError(
-            f"{table.name}: properties sets write.spark.accept-any-schema, with which inserts by position fail.",
+            f"{table.name}: properties sets write.spark.accept-any-schema, with which inserts"
+            " by position fail.",
             next_step="Leave it out: columns are added by declaring them.",
         )
     version = table.table_properties["format-version"]
     if version not in ("1", "2", "3"):
-        raise DeclarationError(f"{table.name}: the format version is {version}; expected 2, or 3.")
+        raise DeclarationError(
+            f"{table.name}: the format version is {version}; expected 2, or 3."
+        )
 
 
 def _check_dropped(table: TableDeclaration) -> None:
-    still = sorted({name.lower() for name in table.dropped} & {name.lower() for name in table.column_names})
+    still = sorted(
+        {name.lower() for name in table.dropped} & {name.lower() for name in table.column_names}
+    )
     if still:
         raise DeclarationError(f"{table.name} both declares and drops {', '.join(still)}.")
 
@@ -130,6 +152,6 @@ def _check_measured(table: TableDeclaration) -> None:
         declared = types.parse(table.column(name).type)
         if types.has_map(declared):
             raise DeclarationError(
-                f"{table.name}: {name} is measured, and is {declared}; expected a type without a map, of which Spark "
-                "compares none."
+                f"{table.name}: {name} is measured, and is {declared}; expected a type without"
+                " a map, of which Spark compares none."
             )

@@ -1,11 +1,28 @@
-"""How values of people are shown: as a keyed hash, so that equal ones can be seen to be equal, or as their shape."""
+"""How values of people are shown: as a keyed hash, so that equal ones can be seen to be equal,
+or as their shape.
+"""
 
 import hashlib
 import hmac
 import unicodedata
 
-_SIGNS = {"@": "@", ".": "dot", ",": "comma", "-": "hyphen", "_": "underscore", "/": "slash", ":": "colon", "+": "plus"}
-_KINDS = {"L": "letters", "M": "letters", "N": "digits", "Z": "spaces", "C": "control characters"}
+_SIGNS = {
+    "@": "@",
+    ".": "dot",
+    ",": "comma",
+    "-": "hyphen",
+    "_": "underscore",
+    "/": "slash",
+    ":": "colon",
+    "+": "plus",
+}
+_KINDS = {
+    "L": "letters",
+    "M": "letters",
+    "N": "digits",
+    "Z": "spaces",
+    "C": "control characters",
+}
 _OTHER = "other signs"
 _ORDER = ("letters", "digits", "spaces", *_SIGNS.values(), _OTHER, "control characters")
 
@@ -18,7 +35,8 @@ def mask(key: bytes, value: object) -> str | None:
 
 
 def shape(value: object) -> str:
-    """Return the length of a value as text and the kinds of its characters: `17 characters: letters, @, dot`.
+    """Return the length of a value as text and the kinds of its characters: `17 characters:
+    letters, @, dot`.
 
     The kinds are in an order of their own, so that it tells no more than which there are.
     """

@@ -40,7 +40,9 @@ class RowCount:
 
 @dataclass(frozen=True)
 class RowCountChange:
-    """Rows that the whole table gained, as a share of those that it had some writes, or some time, earlier."""
+    """Rows that the whole table gained, as a share of those that it had some writes, or some
+    time, earlier.
+    """
 
     against: timedelta | int = 1
 
@@ -87,5 +89,7 @@ Measure = Aggregate | Difference | Metadata | RefusedShare
 def against_text(against: timedelta | int) -> str:
     """Say how far back a state of a table lies."""
     if isinstance(against, timedelta):
-        return f"{against.days} days" if against == timedelta(days=against.days) else str(against)
+        return (
+            f"{against.days} days" if against == timedelta(days=against.days) else str(against)
+        )
     return "1 write" if against == 1 else f"{against} writes"

@@ -8,7 +8,14 @@ from lakehouse.errors import DeclarationError
 from lakehouse.tables.quoting import identifier
 
 Transform = Literal["identity", "years", "months", "days", "hours", "bucket", "truncate"]
-_TIME = {"year": "years", "month": "months", "day": "days", "hour": "hours", "date": "days", "date_hour": "hours"}
+_TIME = {
+    "year": "years",
+    "month": "months",
+    "day": "days",
+    "hour": "hours",
+    "date": "days",
+    "date_hour": "hours",
+}
 _ICEBERG: dict[str, Transform] = {
     "identity": "identity",
     "year": "years",
@@ -21,13 +28,16 @@ _ICEBERG: dict[str, Transform] = {
 _IN_METADATA = re.compile(r"^(?P<name>[a-z]+)(?:\[(?P<width>\d+)])?$")
 _CALL = re.compile(r"^(\w+)\s*\(\s*([^,()]+?)\s*(?:,\s*([^,()]+?)\s*)?\)$")
 _SORT = re.compile(
-    r"^(?P<term>.+?)(?:\s+(?P<direction>asc|desc))?(?:\s+nulls\s+(?P<nulls>first|last))?$", re.IGNORECASE
+    r"^(?P<term>.+?)(?:\s+(?P<direction>asc|desc))?(?:\s+nulls\s+(?P<nulls>first|last))?$",
+    re.IGNORECASE,
 )
 
 
 @dataclass(frozen=True)
 class PartitionField:
-    """One field of a partition spec: a transform of one column; `width` is that of bucket and truncate."""
+    """One field of a partition spec: a transform of one column; `width` is that of bucket and
+    truncate.
+    """
 
     transform: Transform
     column: str
@@ -35,7 +45,8 @@ class PartitionField:
 
     @classmethod
     def parse(cls, text: str) -> "PartitionField":
-        """Parse `region`, `days(ts)`, `bucket(16, id)` or `truncate(4, zip)`; either order of arguments.
+        """Parse `region`, `days(ts)`, `bucket(16, id)` or `truncate(4, zip)`; either order of
+        arguments.
 
         :raises DeclarationError: names the text and the transforms that exist.
         """
@@ -57,29 +68,45 @@ class PartitionField:
 
     @classmethod
     def of_metadata(cls, transform: str, column: str) -> "PartitionField | None":
-        """Return the field that Iceberg's metadata writes as `day` or `bucket[16]`; None for `void` and the unknown."""
+        """Return the field that Iceberg's metadata writes as `day` or `bucket[16]`; None for
+        `void` and the unknown.
+        """
         match = _IN_METADATA.match(transform)
         if match is None or match["name"] not in _ICEBERG:
             return None
-        return cls(_ICEBERG[match["name"]], column, int(match["width"]) if match["width"] else None)
+        return cls(
+            _ICEBERG[match["name"]], column, int(match["width"]) if match["width"] else None
+        )
 
     @property
     def sql(self) -> str:
-        """The field as Spark SQL takes it in `PARTITIONED BY` and in `ALTER TABLE … PARTITION FIELD`."""
+        """The field as Spark SQL takes it in `PARTITIONED BY` and in `ALTER TABLE … PARTITION
+        FIELD`.
+        """
         column = identifier(self.column)
         if self.transform == "identity":
             return column
-        return f"{self.transform}({self.width}, {column})" if self.width else f"{self.transform}({column})"
+        return (
+            f"{self.transform}({self.width}, {column})"
+            if self.width
+            else f"{self.transform}({column})"
+        )
 
     def __str__(self) -> str:
         if self.transform == "identity":
             return self.column
-        return f"{self.transform}({self.width}, {self.column})" if self.width else f"{self.transform}({self.column})"
+        return (
+            f"{self.transform}({self.width}, {self.column})"
+            if self.width
+            else f"{self.transform}({self.column})"
+        )
 
 
 @dataclass(frozen=True)
 class SortField:
-    """One field of a sort order: a column or a transform of it, its direction and where NULLs go."""
+    """One field of a sort order: a column or a transform of it, its direction and where NULLs
+    go.
+    """
 
     field: PartitionField
     descending: bool
@@ -87,7 +114,9 @@ class SortField:
 
     @classmethod
     def parse(cls, text: str) -> "SortField":
-        """Parse `ts`, `ts desc`, `bucket(4, id) asc nulls last`; NULLs go first in ascending order by default."""
+        """Parse `ts`, `ts desc`, `bucket(4, id) asc nulls last`; NULLs go first in ascending
+        order by default.
+        """
         match = _SORT.match(text.strip())
         if match is None:
             raise _unknown(text)
@@ -108,6 +137,6 @@ class SortField:
 
 def _unknown(text: str) -> DeclarationError:
     return DeclarationError(
-        f"{text!r} is not a partition transform; expected a column, years(c), months(c), days(c), hours(c), "
-        "bucket(n, c) or truncate(w, c)."
+        f"{text!r} is not a partition transform; expected a column, years(c), months(c),"
+        " days(c), hours(c), bucket(n, c) or truncate(w, c)."
     )

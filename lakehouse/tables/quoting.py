@@ -7,7 +7,9 @@ from typing import Any
 
 
 def identifier(*parts: str) -> str:
-    """Quote the parts of a name: `identifier("silver", "fruits")` is `` `silver`.`fruits` ``."""
+    """Quote the parts of a name: `identifier("silver", "fruits")` is `` `silver`.`fruits`
+    ``.
+    """
     return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
 
@@ -38,7 +40,8 @@ def literal(value: object) -> str:
         return f"DATE '{value.isoformat()}'"
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-        # Spark replaces `${name}` in the text of a statement by a setting, or by a variable of the environment.
+        # Spark replaces `${name}` in the text of a statement by a setting, or by a variable of
+        # the environment.
         return "'" + escaped.replace("${", "\\u0024{") + "'"
     raise TypeError(f"no SQL literal for {type(value).__name__}")
 
@@ -49,12 +52,15 @@ def literals(values: Iterable[object]) -> str:
 
 
 def counts(predicate: str) -> str:
-    """Write the aggregate that counts the rows which meet a predicate; `count_if` takes a tenth longer."""
+    """Write the aggregate that counts the rows which meet a predicate; `count_if` takes a tenth
+    longer.
+    """
     return f"count(CASE WHEN {predicate} THEN 1 END)"
 
 
 def among(column: str, values: Collection[object], alias: str = "") -> str:
-    """Write the predicate of the rows whose column has one of some values, None standing for NULL.
+    """Write the predicate of the rows whose column has one of some values, None standing for
+    NULL.
 
     :param alias: what the table is called where others have such a column too.
     """
@@ -66,15 +72,18 @@ def among(column: str, values: Collection[object], alias: str = "") -> str:
 
 
 def with_zone(value: Any) -> Any:
-    """Return a moment in UTC; one without a zone is in that of this machine, as PySpark gives them to Python."""
+    """Return a moment in UTC; one without a zone is in that of this machine, as PySpark gives
+    them to Python.
+    """
     return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
 def between(column: str, low: object, high: object) -> str:
-    """Write the predicate of the rows whose column lies between the least and the greatest of some values.
+    """Write the predicate of the rows whose column lies between the least and the greatest of
+    some values.
 
-    True of all rows where the bounds are floats, whose -0.0 lies below 0.0 where Iceberg leaves files out, or have no
-    literal. None is in no bounds: they are of no value at all.
+    True of all rows where the bounds are floats, whose -0.0 lies below 0.0 where Iceberg leaves
+    files out, or have no literal. None is in no bounds: they are of no value at all.
 
     :param low: as Spark gave it to Python, see `with_zone`.
     """
@@ -83,4 +92,6 @@ def between(column: str, low: object, high: object) -> str:
     if not isinstance(low, (int, Decimal, str, date)):
         return "true"
     low, high = with_zone(low), with_zone(high)
-    return f"({identifier(column)} >= {literal(low)} AND {identifier(column)} <= {literal(high)})"
+    return (
+        f"({identifier(column)} >= {literal(low)} AND {identifier(column)} <= {literal(high)})"
+    )

@@ -1,7 +1,9 @@
-"""What is shown of rows to people: of tables that hold personal data no more than tells what is wrong with them.
+"""What is shown of rows to people: of tables that hold personal data no more than tells what is
+wrong with them.
 
-Values that stand for a person are masked. Others may be theirs too, as an e-mail in a wrong column is: they are shown
-where they are a number, a date or a boolean of their column's type, or where several persons share them.
+Values that stand for a person are masked. Others may be theirs too, as an e-mail in a wrong
+column is: they are shown where they are a number, a date or a boolean of their column's type,
+or where several persons share them.
 """
 
 from collections import defaultdict
@@ -18,7 +20,9 @@ PERSONS = 5
 COUNTED_ROWS = 1000
 """Rows that are looked at to count them."""
 READABLE = "__readable"
-"""A column of the names of those columns that hold a delivered text which can be read in their type."""
+"""A column of the names of those columns that hold a delivered text which can be read in their
+type.
+"""
 _MACHINE_FILLED = frozenset({"_source_file", "_source_sha256", "_row_key", "_reasons"})
 _TYPED = (bool, int, float, Decimal, date, datetime)
 Row = Mapping[str, Any]
@@ -32,30 +36,46 @@ def redacted(
     *,
     is_compared: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return rows of a table as people are shown them; as they are where it holds no personal data.
+    """Return rows of a table as people are shown them; as they are where it holds no personal
+    data.
 
     :param key: that of the hash which stands for a masked value.
     :param counted: rows to count persons in who share a value, those that are shown among them.
-    :param is_compared: whether rows are compared, so that two values of one shape are to be told apart.
+    :param is_compared: whether rows are compared, so that two values of one shape are to be
+        told apart.
     """
     if not table.holds_personal_data:
         return [_without_readable(row) for row in rows]
     shared = _shared(table, counted or rows)
-    return [_row(key, table.masked_columns, row, shared, is_compared=is_compared) for row in rows]
+    return [
+        _row(key, table.masked_columns, row, shared, is_compared=is_compared) for row in rows
+    ]
 
 
 def _row(
-    key: bytes, masked: Collection[str], row: Row, shared: Collection[tuple[str, str]], *, is_compared: bool
+    key: bytes,
+    masked: Collection[str],
+    row: Row,
+    shared: Collection[tuple[str, str]],
+    *,
+    is_compared: bool,
 ) -> dict[str, Any]:
     readable = row.get(READABLE) or ()
     shown = {}
     for name, value in _without_readable(row).items():
         if name in masked:
             shown[name] = mask(key, value)
-        elif value is None or name in readable or _is_open(name, value) or (name, str(value)) in shared:
+        elif (
+            value is None
+            or name in readable
+            or _is_open(name, value)
+            or (name, str(value)) in shared
+        ):
             shown[name] = value
         else:
-            shown[name] = f"{shape(value)} ({mask(key, value)})" if is_compared else shape(value)
+            shown[name] = (
+                f"{shape(value)} ({mask(key, value)})" if is_compared else shape(value)
+            )
     return shown
 
 
@@ -82,7 +102,13 @@ def _shared(table: IcebergTable, rows: Iterable[Row]) -> set[tuple[str, str]]:
 
 
 def _person(table: IcebergTable, row: Row) -> str | None:
-    """Return whom a row is about: its subject, or its first personal value where the table has no subject."""
-    names = [table.subject] if table.subject else [column.name for column in table.columns if column.personal]
+    """Return whom a row is about: its subject, or its first personal value where the table has
+    no subject.
+    """
+    names = (
+        [table.subject]
+        if table.subject
+        else [column.name for column in table.columns if column.personal]
+    )
     known = (row[name] for name in names if row.get(name) is not None)
     return next((str(value).strip().lower() for value in known), None)

@@ -1,4 +1,6 @@
-"""The check that each table with a quarantine has: how much of what a write was given was refused."""
+"""The check that each table with a quarantine has: how much of what a write was given was
+refused.
+"""
 
 from lakehouse.tables.bounds import ANYTHING, Bounds
 from lakehouse.tables.declaration import TableDeclaration
@@ -11,7 +13,9 @@ ENOUGH_ROWS = 100
 """Of fewer rows, half may be refused by chance."""
 
 
-def refused_share(table: TableDeclaration, rows: int = ENOUGH_ROWS, *, is_first: bool = False) -> Rule:
+def refused_share(
+    table: TableDeclaration, rows: int = ENOUGH_ROWS, *, is_first: bool = False
+) -> Rule:
     """Return what must hold of the share of a write's rows that is refused.
 
     :param rows: how many rows the write was given.
@@ -22,7 +26,12 @@ def refused_share(table: TableDeclaration, rows: int = ENOUGH_ROWS, *, is_first:
     limit = told if is_first and declared is None else declared
     if limit is None:
         return _rule("warn", HALF, Bounds(None, told) if told else ANYTHING)
-    return _rule("block", limit, Bounds(None, limit), Bounds(None, told) if told and told < limit else None)
+    return _rule(
+        "block",
+        limit,
+        Bounds(None, limit),
+        Bounds(None, told) if told and told < limit else None,
+    )
 
 
 def without_blocking(rule: Rule) -> Rule:
@@ -36,7 +45,9 @@ def is_error_by_itself(rule: Rule) -> bool:
     return isinstance(rule.measure, RefusedShare) and rule.on_failure == "warn"
 
 
-def _rule(on_failure: str, limit: float, bounds: Bounds, warn_outside: Bounds | None = None) -> Rule:
+def _rule(
+    on_failure: str, limit: float, bounds: Bounds, warn_outside: Bounds | None = None
+) -> Rule:
     said = "half" if limit == HALF else f"{limit * 100:g} %"
     return Rule(
         NAME,

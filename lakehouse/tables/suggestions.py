@@ -1,4 +1,6 @@
-"""The name that somebody probably meant, for errors that say that there is none of that name."""
+"""The name that somebody probably meant, for errors that say that there is none of that
+name.
+"""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -7,7 +9,8 @@ _MOST_LISTED = 20
 
 
 def near_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like a name, `silver.fruits` for `silver.fruit` or `fruits`; None if none is.
+    """Return the known name that is most like a name, `silver.fruits` for `silver.fruit` or
+    `fruits`; None if none is.
 
     A name without its layer is compared with the names of all layers without theirs.
     """
@@ -20,7 +23,9 @@ def near_name(name: str, known: Iterable[str]) -> str | None:
 
 
 def meant_name(name: str, known: Iterable[str]) -> str:
-    """Return what an error says after the name that is not there: the near one, or those that there are."""
+    """Return what an error says after the name that is not there: the near one, or those that
+    there are.
+    """
     names = sorted(known)
     near = near_name(name, names)
     if near:

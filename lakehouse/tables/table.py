@@ -36,9 +36,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class IcebergTable(TableDeclaration):
-    """A table, declared once; creation, evolution, writes, checks, lineage and masking follow from it.
+    """A table, declared once; creation, evolution, writes, checks, lineage and masking follow
+    from it.
 
-    :raises DeclarationError: when a part of the declaration contradicts another; names the table and the part.
+    :raises DeclarationError: when a part of the declaration contradicts another; names the
+        table and the part.
     """
 
     def __post_init__(self) -> None:
@@ -50,12 +52,21 @@ class IcebergTable(TableDeclaration):
 
     @cached_property
     def quarantine(self) -> "IcebergTable | None":
-        """The table of refused rows, each as it was delivered, with its reasons; None where no rule quarantines."""
+        """The table of refused rows, each as it was delivered, with its reasons; None where no
+        rule quarantines.
+        """
         if not self.quarantining_rules:
             return None
-        # The stamp too, though no row is delivered with it: another column may become the stamp, or cease to be it.
-        delivered = [_as_delivered(column) for column in self.columns if column.name not in _QUARANTINE_NAMES]
-        subject = self.subject if self.subject in {column.name for column in delivered} else None
+        # The stamp too, though no row is delivered with it: another column may become the
+        # stamp, or cease to be it.
+        delivered = [
+            _as_delivered(column)
+            for column in self.columns
+            if column.name not in _QUARANTINE_NAMES
+        ]
+        subject = (
+            self.subject if self.subject in {column.name for column in delivered} else None
+        )
         return IcebergTable(
             name=self.quarantine_name or f"{self.name}_quarantine",
             comment=f"Rows that the rules of {self.name} refused, as they were delivered.",
@@ -69,12 +80,25 @@ class IcebergTable(TableDeclaration):
 
 
 _QUARANTINE_COLUMNS = (
-    Column("_row_key", "string", "What identifies the refused row: a hash of its source file, content and row."),
+    Column(
+        "_row_key",
+        "string",
+        "What identifies the refused row: a hash of its source file, content and row.",
+    ),
     Column("_reasons", "array<string>", "Names of the rules that the row breaks."),
     Column("_source_file", "string", "The delivered file that the row came with."),
     Column("_source_sha256", "string", "SHA-256 of that file's content."),
-    Column("_source_row", "bigint", "Number of the row in its file, the first after the header being 1."),
-    Column("_quarantined_at", "timestamp", "When the row was refused or last changed.", required=True),
+    Column(
+        "_source_row",
+        "bigint",
+        "Number of the row in its file, the first after the header being 1.",
+    ),
+    Column(
+        "_quarantined_at",
+        "timestamp",
+        "When the row was refused or last changed.",
+        required=True,
+    ),
 )
 _QUARANTINE_NAMES = frozenset(column.name for column in _QUARANTINE_COLUMNS)
 

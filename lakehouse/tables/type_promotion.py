@@ -8,7 +8,9 @@ _WIDER = {"int": "bigint", "float": "double"}
 
 
 def is_wider(want: ColumnType, have: ColumnType) -> bool:
-    """Whether each value of `have` is one of `want`, and files written with `have` can be read as `want`."""
+    """Whether each value of `have` is one of `want`, and files written with `have` can be read
+    as `want`.
+    """
     if isinstance(want, Decimal) and isinstance(have, Decimal):
         return want.scale == have.scale and want.precision > have.precision
     return _WIDER.get(str(have)) == str(want)
@@ -20,7 +22,10 @@ def why_not_wider(want: ColumnType, have: ColumnType) -> str:
         return "Iceberg cannot change the scale of a decimal."
     if is_wider(have, want):
         return "narrowing would lose values."
-    return "Iceberg only widens: int to bigint, float to double, a decimal to more digits of the same scale."
+    return (
+        "Iceberg only widens: int to bigint, float to double, a decimal to more digits of the"
+        " same scale."
+    )
 
 
 def leaf_paths(column_type: ColumnType, path: str) -> Iterator[str]:

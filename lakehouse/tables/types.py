@@ -1,6 +1,7 @@
 """Column types as Spark writes them, parsed without a JVM.
 
-Aliases are resolved (`integer` is `int`, `long` is `bigint`), so that equal types compare equal.
+Aliases are resolved (`integer` is `int`, `long` is `bigint`), so that equal types compare
+equal.
 """
 
 import re
@@ -12,10 +13,23 @@ from lakehouse.tables.quoting import identifier
 
 _ALIASES = {"integer": "int", "long": "bigint", "timestamp_ltz": "timestamp", "real": "float"}
 _PRIMITIVES = frozenset(
-    {"boolean", "int", "bigint", "float", "double", "date", "timestamp", "timestamp_ntz", "string", "binary"}
+    {
+        "boolean",
+        "int",
+        "bigint",
+        "float",
+        "double",
+        "date",
+        "timestamp",
+        "timestamp_ntz",
+        "string",
+        "binary",
+    }
 )
 WHOLE_NUMBERS = frozenset({"int", "bigint"})
-_TOKEN = re.compile(r"\s*(?:(?P<word>\w+)|`(?P<quoted>(?:[^`]|``)+)`|'(?P<text>(?:[^'\\]|\\.)*)'|(?P<mark>[<>(),:]))")
+_TOKEN = re.compile(
+    r"\s*(?:(?P<word>\w+)|`(?P<quoted>(?:[^`]|``)+)`|'(?P<text>(?:[^'\\]|\\.)*)'|(?P<mark>[<>(),:]))"
+)
 
 
 @dataclass(frozen=True)
@@ -108,13 +122,19 @@ class _Tokens:
             match = _TOKEN.match(text, at)
             if not match:
                 raise self._error()
-            yield match["word"] or (match["quoted"] or "").replace("``", "`") or match["mark"] or ""
+            yield (
+                match["word"]
+                or (match["quoted"] or "").replace("``", "`")
+                or match["mark"]
+                or ""
+            )
             at = match.end()
 
     def _error(self) -> DeclarationError:
         known = ", ".join(sorted(_PRIMITIVES))
         return DeclarationError(
-            f"{self.text!r} is not a column type; expected {known}, decimal(p,s), array<…>, map<…,…> or struct<name:…>."
+            f"{self.text!r} is not a column type; expected {known}, decimal(p,s), array<…>,"
+            " map<…,…> or struct<name:…>."
         )
 
     def _take(self) -> str:
@@ -198,7 +218,9 @@ class _Tokens:
 
 
 def widens(found: ColumnType, wanted: ColumnType) -> bool:
-    """Whether each value of one type is a value of the other, by the promotions that Iceberg allows."""
+    """Whether each value of one type is a value of the other, by the promotions that Iceberg
+    allows.
+    """
     if isinstance(found, Decimal) and isinstance(wanted, Decimal):
         return found.scale == wanted.scale and found.precision < wanted.precision
     return (str(found), str(wanted)) in {("int", "bigint"), ("float", "double")}
@@ -215,4 +237,6 @@ def has_map(column_type: ColumnType) -> bool:
         return True
     if isinstance(column_type, Array):
         return has_map(column_type.element)
-    return isinstance(column_type, Struct) and any(has_map(part.type) for part in column_type.fields)
+    return isinstance(column_type, Struct) and any(
+        has_map(part.type) for part in column_type.fields
+    )

@@ -1,4 +1,6 @@
-"""What the transactions' gold tables must hold, computed from the delivered files by pandas alone."""
+"""What the transactions' gold tables must hold, computed from the delivered files by pandas
+alone.
+"""
 
 from collections.abc import Iterable
 from decimal import ROUND_HALF_UP, Decimal
@@ -9,16 +11,32 @@ import pandas as pd
 
 CURRENCIES = ["MYR", "SGD", "IDR", "THB", "PHP"]
 STATUSES = ["PENDING", "APPROVED", "DECLINED", "REFUNDED"]
-NEVER_BLANK = ["transaction_id", "customer_id", "merchant_id", "amount", "currency", "status", "created_at"]
+NEVER_BLANK = [
+    "transaction_id",
+    "customer_id",
+    "merchant_id",
+    "amount",
+    "currency",
+    "status",
+    "created_at",
+]
 
 
 def clean_rows(paths: Iterable[Path]) -> pd.DataFrame:
     """Return the newest valid version of each transaction."""
     read = [pd.read_csv(path, dtype=str).assign(file=path.name) for path in paths]
-    rows = pd.concat([frame.assign(row=range(1, len(frame) + 1)) for frame in read], ignore_index=True)
-    rows = rows[_is_valid(rows)].assign(moment=lambda found: pd.to_datetime(found.created_at, utc=True))
-    newest = rows.sort_values(["moment", "file", "row"]).drop_duplicates("transaction_id", keep="last")
-    return newest.assign(money=newest.amount.map(Decimal), customer=newest.customer_id.astype("int64"))
+    rows = pd.concat(
+        [frame.assign(row=range(1, len(frame) + 1)) for frame in read], ignore_index=True
+    )
+    rows = rows[_is_valid(rows)].assign(
+        moment=lambda found: pd.to_datetime(found.created_at, utc=True)
+    )
+    newest = rows.sort_values(["moment", "file", "row"]).drop_duplicates(
+        "transaction_id", keep="last"
+    )
+    return newest.assign(
+        money=newest.amount.map(Decimal), customer=newest.customer_id.astype("int64")
+    )
 
 
 def _is_valid(rows: pd.DataFrame) -> pd.Series:
@@ -40,7 +58,9 @@ def _is_valid(rows: pd.DataFrame) -> pd.Series:
 
 def daily_summary(clean: pd.DataFrame) -> dict[tuple[str, str], tuple]:
     """Return the figures of each day and currency, in the order of the table's columns."""
-    return {key: _figures(group) for key, group in clean.groupby(["transaction_date", "currency"])}
+    return {
+        key: _figures(group) for key, group in clean.groupby(["transaction_date", "currency"])
+    }
 
 
 def _figures(group: pd.DataFrame) -> tuple:
@@ -59,7 +79,9 @@ def _figures(group: pd.DataFrame) -> tuple:
 
 
 def profiles(clean: pd.DataFrame) -> dict[int, tuple]:
-    """Return the profile of each customer, in the order of the table's columns, the stamp left out."""
+    """Return the profile of each customer, in the order of the table's columns, the stamp left
+    out.
+    """
     return {key: _profile(group) for key, group in clean.groupby("customer")}
 
 

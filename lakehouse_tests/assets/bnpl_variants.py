@@ -1,4 +1,6 @@
-"""`silver.bnpl_transactions_clean` as it might be declared at another time, rows for it, and its readers."""
+"""`silver.bnpl_transactions_clean` as it might be declared at another time, rows for it, and
+its readers.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -44,10 +46,19 @@ def without(table: IcebergTable, name: str, **parts: Any) -> IcebergTable:
 
 
 def with_type(table: IcebergTable, name: str, type_: str) -> IcebergTable:
-    """Return the declaration with another type of a column, to which what is delivered can be cast."""
-    columns = [replace(column, type=type_) if column.name == name else column for column in table.columns]
+    """Return the declaration with another type of a column, to which what is delivered can be
+    cast.
+    """
+    columns = [
+        replace(column, type=type_) if column.name == name else column
+        for column in table.columns
+    ]
     rules = [
-        replace(rule, castable_as=type_) if rule.castable_as and rule.columns == (name,) else rule
+        (
+            replace(rule, castable_as=type_)
+            if rule.castable_as and rule.columns == (name,)
+            else rule
+        )
         for rule in table.rules
     ]
     return replace(table, columns=columns, rules=rules)
@@ -55,8 +66,13 @@ def with_type(table: IcebergTable, name: str, type_: str) -> IcebergTable:
 
 def renamed(table: IcebergTable, old: str, new: str, **parts: Any) -> IcebergTable:
     """Return the declaration with another name of a column, in its rules too."""
-    columns = [replace(column, name=new, formerly=old) if column.name == old else column for column in table.columns]
-    return replace(table, columns=columns, rules=[_about(rule, old, new) for rule in table.rules], **parts)
+    columns = [
+        replace(column, name=new, formerly=old) if column.name == old else column
+        for column in table.columns
+    ]
+    return replace(
+        table, columns=columns, rules=[_about(rule, old, new) for rule in table.rules], **parts
+    )
 
 
 def added(table: IcebergTable, column: Column) -> IcebergTable:
@@ -71,8 +87,16 @@ def moved_first(table: IcebergTable, name: str) -> IcebergTable:
 
 
 def transaction(number: int, day: date, **values: Any) -> Row:
-    """Return a delivered row; values are as in a file, and columns that are not named have some value."""
-    return {**DEFAULTS, "transaction_id": str(number), "transaction_date": str(day), "_source_row": number, **values}
+    """Return a delivered row; values are as in a file, and columns that are not named have some
+    value.
+    """
+    return {
+        **DEFAULTS,
+        "transaction_id": str(number),
+        "transaction_date": str(day),
+        "_source_row": number,
+        **values,
+    }
 
 
 def publish(engine: Engine, table: IcebergTable, days: Sequence[date], *rows: Row) -> Published:
@@ -82,11 +106,15 @@ def publish(engine: Engine, table: IcebergTable, days: Sequence[date], *rows: Ro
     return done
 
 
-def delivered(engine: Engine, table: IcebergTable, rows: Sequence[Row]) -> "Callable[..., DataFrame]":
+def delivered(
+    engine: Engine, table: IcebergTable, rows: Sequence[Row]
+) -> "Callable[..., DataFrame]":
     """Return a compute function that gives rows as text where the table casts them."""
     cast = {rule.columns[0] for rule in table.rules if rule.castable_as}
     schema = ", ".join(f"{column.name} {_type(column, cast)}" for column in table.columns)
-    return rows_of(engine, schema, [[row.get(name) for name in table.column_names] for row in rows])
+    return rows_of(
+        engine, schema, [[row.get(name) for name in table.column_names] for row in rows]
+    )
 
 
 def csv_text(rows: list[Row], lacking: str = "") -> str:
@@ -97,7 +125,9 @@ def csv_text(rows: list[Row], lacking: str = "") -> str:
 
 
 def readers(engine: Engine, table: str, snapshot_id: int | None = None) -> dict[str, list[Row]]:
-    """Return the rows that each engine reads, by transaction; of a snapshot by the names that it had."""
+    """Return the rows that each engine reads, by transaction; of a snapshot by the names that
+    it had.
+    """
     name = engine.catalog.sql_name(table)
     version = f" VERSION AS OF {snapshot_id}" if snapshot_id else ""
     scan = engine.catalog.load(table).scan(snapshot_id=snapshot_id)
@@ -105,7 +135,10 @@ def readers(engine: Engine, table: str, snapshot_id: int | None = None) -> dict[
     names = [column[0] for column in found.description]
     return {
         "Spark": _sorted(
-            [row.asDict(recursive=True) for row in engine.sql(f"SELECT * FROM {name}{version}").collect()]
+            [
+                row.asDict(recursive=True)
+                for row in engine.sql(f"SELECT * FROM {name}{version}").collect()
+            ]
         ),
         "PyIceberg": _sorted(scan.to_arrow().to_pylist()),
         "DuckDB": _sorted([dict(zip(names, row, strict=True)) for row in found.fetchall()]),

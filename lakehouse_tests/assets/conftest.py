@@ -1,4 +1,6 @@
-"""The pipelines, each on a home of its own with an empty inbox; their sessions are on the JVM of the run."""
+"""The pipelines, each on a home of its own with an empty inbox; their sessions are on the JVM
+of the run.
+"""
 
 from importlib.resources import files
 from pathlib import Path
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
 class Fruits(Pipeline):
     """The fruits pipeline."""
 
-    def put(self, name: str, *rows: str, second: int = 0, header: str = "id,fruit,berry") -> Path:
+    def put(
+        self, name: str, *rows: str, second: int = 0, header: str = "id,fruit,berry"
+    ) -> Path:
         """Put a file into the inbox; `second` orders it among others."""
         return self.write(name, "\n".join([header, *rows]), second=second)
 

@@ -16,7 +16,13 @@ DAYS = [f"2026-03-{day:02}" for day in range(1, 6)]
 
 
 def line(
-    transaction: object, day: str, *, amount: str = "10.00", customer: int = 7, at: str = "12:00", **other: str
+    transaction: object,
+    day: str,
+    *,
+    amount: str = "10.00",
+    customer: int = 7,
+    at: str = "12:00",
+    **other: str,
 ) -> str:
     """A valid transaction, unless something says otherwise."""
     created = other.get("created", f"{day}T{at}:00+08:00")

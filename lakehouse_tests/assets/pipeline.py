@@ -64,19 +64,27 @@ class Pipeline:
         """Ingest what waits."""
         return ingest(definitions, TABLES, self.settings, FEEDS[self.feed])
 
-    def materialize(self, *tables: str, partition: str | tuple[str, str] | None = None) -> RunResult:
+    def materialize(
+        self, *tables: str, partition: str | tuple[str, str] | None = None
+    ) -> RunResult:
         """Run some assets, as the UI does."""
         selection = dg.AssetSelection.assets(*map(asset_key, tables))
         with open_instance(self.settings) as instance:
-            return materialize(definitions(lambda: self.settings), instance, selection, partition=partition)
+            return materialize(
+                definitions(lambda: self.settings), instance, selection, partition=partition
+            )
 
     def rows(self, query: str) -> list[tuple]:
         """The rows of a query."""
         return [tuple(row) for row in self.engine.sql(query).collect()]
 
     def snapshots(self) -> Mapping[str, int | None]:
-        """The snapshot that readers see of each table; not of those that tell of runs, which each run adds to."""
-        names = [name for name in self.engine.catalog.tables() if not name.startswith("monitoring.")]
+        """The snapshot that readers see of each table; not of those that tell of runs, which
+        each run adds to.
+        """
+        names = [
+            name for name in self.engine.catalog.tables() if not name.startswith("monitoring.")
+        ]
         found = {name: read_history(self.engine, name).main for name in names}
         return {name: main.snapshot_id if main else None for name, main in found.items()}
 
@@ -91,11 +99,16 @@ class Pipeline:
 
     def materializations(self, table: str) -> int:
         """How often Dagster has recorded one of a table."""
-        return len(self.recorded(lambda found: found.fetch_materializations(asset_key(table), limit=100).records))
+        return len(
+            self.recorded(
+                lambda found: found.fetch_materializations(asset_key(table), limit=100).records
+            )
+        )
 
 
 class Savepoint:
-    """What a home holds at a moment, to come back to: where each table stands, and the folders that change in place.
+    """What a home holds at a moment, to come back to: where each table stands, and the folders
+    that change in place.
 
     Data files stay: none is ever changed.
     """

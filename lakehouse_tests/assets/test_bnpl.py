@@ -1,4 +1,6 @@
-"""Transactions from files to figures: equal to the truth about them, in whatever order the files come."""
+"""Transactions from files to figures: equal to the truth about them, in whatever order the
+files come.
+"""
 
 import random
 from collections import Counter
@@ -29,10 +31,14 @@ QUARANTINE = "silver.bnpl_transactions_quarantine"
 RAW = "bronze.bnpl_transactions_raw"
 # All but when it was ingested, which differs from home to home.
 COLUMNS = (
-    "transaction_id, customer_id, merchant_id, merchant_category, amount, currency, installments, payment_method, "
-    "status, transaction_date, created_at, customer_email, region, _source_file, _source_sha256, _source_row"
+    "transaction_id, customer_id, merchant_id, merchant_category, amount, currency,"
+    " installments, payment_method, status, transaction_date, created_at, customer_email,"
+    " region, _source_file, _source_sha256, _source_row"
 )
-FIGURES = "transactions, approved, declined, gross_amount, approved_amount, average_amount, approval_rate"
+FIGURES = (
+    "transactions, approved, declined, gross_amount, approved_amount, average_amount,"
+    " approval_rate"
+)
 
 
 def batches(order: str, paths: Sequence[Path]) -> list[list[Path]]:
@@ -46,11 +52,15 @@ def batches(order: str, paths: Sequence[Path]) -> list[list[Path]]:
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Generated:
     """Three days, with every kind of trouble."""
-    return generate(tmp_path_factory.mktemp("generated"), START, days=3, rows_per_day=200, seed=1)
+    return generate(
+        tmp_path_factory.mktemp("generated"), START, days=3, rows_per_day=200, seed=1
+    )
 
 
 @pytest.fixture(scope="module")
-def delivered(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory, generated: Generated) -> Pipeline:
+def delivered(
+    spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory, generated: Generated
+) -> Pipeline:
     """The pipeline with all files in it, delivered at once."""
     pipeline = Pipeline(settings_at(tmp_path_factory.mktemp("delivered") / "home"), "bnpl")
     assert pipeline.deliver(*generated.files).success
@@ -61,14 +71,22 @@ def check_truth(pipeline: Pipeline, generated: Generated) -> None:
     """See that silver, quarantine and gold are what the truth says."""
     truth = generated.truth
     for table, expected in {RAW: "bronze", CLEAN: "clean", QUARANTINE: "quarantined"}.items():
-        assert pipeline.rows(f"SELECT count(1) FROM {table}") == [(truth.totals[expected],)], table
-    reasons = Counter(reason for (found,) in pipeline.rows(f"SELECT _reasons FROM {QUARANTINE}") for reason in found)
+        assert pipeline.rows(f"SELECT count(1) FROM {table}") == [(truth.totals[expected],)], (
+            table
+        )
+    reasons = Counter(
+        reason
+        for (found,) in pipeline.rows(f"SELECT _reasons FROM {QUARANTINE}")
+        for reason in found
+    )
     assert reasons == truth.quarantined_by_reason
-    days = pipeline.rows(f"SELECT CAST(transaction_date AS STRING), count(1) FROM {CLEAN} GROUP BY 1")
+    days = pipeline.rows(
+        f"SELECT CAST(transaction_date AS STRING), count(1) FROM {CLEAN} GROUP BY 1"
+    )
     assert dict(days) == truth.clean_by_day
     found = pipeline.rows(
-        f"SELECT CAST(transaction_date AS STRING), currency, {FIGURES}, distinct_customers, distinct_merchants "
-        f"FROM {SUMMARY}"
+        f"SELECT CAST(transaction_date AS STRING), currency, {FIGURES}, distinct_customers,"
+        f" distinct_merchants FROM {SUMMARY}"
     )
     assert {tuple(map(text, row)) for row in found} == {
         tuple(map(text, vars(summary).values())) for summary in truth.daily_summary
@@ -84,16 +102,22 @@ def states(pipeline: Pipeline) -> dict[str, list[tuple]]:
     """Everything that the tables hold, but for moments of writing."""
     return {
         CLEAN: pipeline.rows(f"SELECT {COLUMNS} FROM {CLEAN} ORDER BY transaction_id"),
-        QUARANTINE: pipeline.rows(f"SELECT _row_key, _reasons FROM {QUARANTINE} ORDER BY _row_key"),
+        QUARANTINE: pipeline.rows(
+            f"SELECT _row_key, _reasons FROM {QUARANTINE} ORDER BY _row_key"
+        ),
         SUMMARY: pipeline.rows(f"SELECT * FROM {SUMMARY} ORDER BY transaction_date, currency"),
-        PROFILES: [row[:-1] for row in pipeline.rows(f"SELECT * FROM {PROFILES} ORDER BY customer_id")],
+        PROFILES: [
+            row[:-1] for row in pipeline.rows(f"SELECT * FROM {PROFILES} ORDER BY customer_id")
+        ],
     }
 
 
 def deliver_in_each_order(
     pipeline: Pipeline, generated: Generated, at_once: Pipeline, orders: Sequence[str] = ORDERS
 ) -> None:
-    """Deliver the same files to one home for each order, and see the truth in each, and the same as all at once."""
+    """Deliver the same files to one home for each order, and see the truth in each, and the
+    same as all at once.
+    """
     found = [states(at_once)]
     check_truth(at_once, generated)
     for order in orders:
@@ -106,7 +130,9 @@ def deliver_in_each_order(
     assert all(state == found[0] for state in found)
 
 
-def test_any_order_of_delivery_comes_to_the_truth(bnpl: Pipeline, generated: Generated, delivered: Pipeline) -> None:
+def test_any_order_of_delivery_comes_to_the_truth(
+    bnpl: Pipeline, generated: Generated, delivered: Pipeline
+) -> None:
     """In order they come in the tests of late files, and in `make soak`."""
     deliver_in_each_order(bnpl, generated, delivered, ORDERS[1:])
 
@@ -117,23 +143,28 @@ def test_any_order_of_delivery_comes_to_the_truth(bnpl: Pipeline, generated: Gen
 def test_a_month_in_any_order_comes_to_the_truth(
     bnpl: Pipeline, tmp_path_factory: pytest.TempPathFactory, seed: int
 ) -> None:
-    month = generate(tmp_path_factory.mktemp("month"), START, days=30, rows_per_day=5000, seed=seed)
+    month = generate(
+        tmp_path_factory.mktemp("month"), START, days=30, rows_per_day=5000, seed=seed
+    )
     at_once = Pipeline(replace(bnpl.settings, home=bnpl.settings.home / "at_once"), "bnpl")
     assert at_once.deliver(*month.files).success
     deliver_in_each_order(bnpl, month, at_once)
 
 
-def test_pandas_computes_the_same_from_the_files(delivered: Pipeline, generated: Generated) -> None:
+def test_pandas_computes_the_same_from_the_files(
+    delivered: Pipeline, generated: Generated
+) -> None:
     clean = bnpl_oracle.clean_rows(generated.files)
     summary = delivered.rows(
-        f"SELECT CAST(transaction_date AS STRING), currency, {FIGURES}, distinct_customers, distinct_merchants "
-        f"FROM {SUMMARY}"
+        f"SELECT CAST(transaction_date AS STRING), currency, {FIGURES}, distinct_customers,"
+        f" distinct_merchants FROM {SUMMARY}"
     )
     assert {row[:2]: row[2:] for row in summary} == bnpl_oracle.daily_summary(clean)
     profiles = delivered.rows(
-        "SELECT customer_id, CAST(first_transaction_date AS STRING), CAST(last_transaction_date AS STRING), "
-        "transactions, approved, declined, total_amount, average_amount, preferred_payment_method, approval_rate "
-        f"FROM {PROFILES}"
+        "SELECT customer_id, CAST(first_transaction_date AS STRING),"
+        " CAST(last_transaction_date AS STRING), transactions, approved, declined,"
+        " total_amount, average_amount, preferred_payment_method, approval_rate FROM"
+        f" {PROFILES}"
     )
     assert {row[0]: row[1:] for row in profiles} == bnpl_oracle.profiles(clean)
 
@@ -145,8 +176,12 @@ def test_the_same_files_again_change_nothing(delivered: Pipeline, generated: Gen
 
 
 @pytest.mark.parametrize("table", [RAW, CLEAN, SUMMARY, PROFILES])
-def test_a_materialization_shows_some_rows_and_no_personal_value(delivered: Pipeline, table: str) -> None:
-    recorded = delivered.recorded(lambda found: found.fetch_materializations(asset_key(table), limit=100).records)
+def test_a_materialization_shows_some_rows_and_no_personal_value(
+    delivered: Pipeline, table: str
+) -> None:
+    recorded = delivered.recorded(
+        lambda found: found.fetch_materializations(asset_key(table), limit=100).records
+    )
     metadata = [record.asset_materialization.metadata for record in recorded]
     shown = next(found["sample"] for found in metadata if "sample" in found)
     rows = [dict(record.data) for record in shown.records]

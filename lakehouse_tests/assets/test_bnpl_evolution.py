@@ -1,4 +1,6 @@
-"""The BNPL tables change under rows that are there: readers of old and new snapshots both work, and writes go on."""
+"""The BNPL tables change under rows that are there: readers of old and new snapshots both work,
+and writes go on.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -36,7 +38,9 @@ NEWER_DEVICE = Column("device", "struct<os:string,version:string>")
 
 @dataclass(frozen=True)
 class Change:
-    """A change of the declaration; `old` and `new` are what the readers of each see of the first transaction."""
+    """A change of the declaration; `old` and `new` are what the readers of each see of the
+    first transaction.
+    """
 
     before: IcebergTable
     after: IcebergTable
@@ -51,7 +55,14 @@ class Change:
 def rename(old: str, new: str) -> Change:
     before = TABLE if old in TABLE.column_names else renamed(TABLE, "amount", old)
     shown = {old: "-1", new: "-1"}
-    return Change(before, renamed(before, old, new), {old: "10.00"}, {new: "10.00"}, {new: "20.00"}, {new: shown[new]})
+    return Change(
+        before,
+        renamed(before, old, new),
+        {old: "10.00"},
+        {new: "10.00"},
+        {new: "20.00"},
+        {new: shown[new]},
+    )
 
 
 CHANGES = {
@@ -74,7 +85,12 @@ CHANGES = {
         {"customer_id": "1"},
     ),
     "region dropped": Change(
-        TABLE, without(TABLE, "region", dropped=["region"]), {"region": "north"}, {}, {}, {"amount": "-1"}
+        TABLE,
+        without(TABLE, "region", dropped=["region"]),
+        {"region": "north"},
+        {},
+        {},
+        {"amount": "-1"},
     ),
     "field added inside a struct": Change(
         added(TABLE, DEVICE),
@@ -84,15 +100,23 @@ CHANGES = {
         {"device": ("ios", "17")},
         {"device": '{"os":"ios"}'},
     ),
-    "columns reordered": Change(TABLE, moved_first(TABLE, "region"), {}, {}, {}, {"amount": "-1"}),
-    "sort order declared": Change(TABLE, replace(TABLE, sort_order=["customer_id"]), {}, {}, {}, {"amount": "-1"}),
+    "columns reordered": Change(
+        TABLE, moved_first(TABLE, "region"), {}, {}, {}, {"amount": "-1"}
+    ),
+    "sort order declared": Change(
+        TABLE, replace(TABLE, sort_order=["customer_id"]), {}, {}, {}, {"amount": "-1"}
+    ),
 }
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
-def test_readers_of_old_and_new_snapshots_both_work_and_writes_go_on(embedded_engine: Engine, change: Change) -> None:
+def test_readers_of_old_and_new_snapshots_both_work_and_writes_go_on(
+    embedded_engine: Engine, change: Change
+) -> None:
     before = land(embedded_engine, change)
-    (monday,) = [path for path in data_files(embedded_engine, TABLE.name) if str(MONDAY) in path]
+    (monday,) = [
+        path for path in data_files(embedded_engine, TABLE.name) if str(MONDAY) in path
+    ]
 
     bring_to(embedded_engine, change.after)
     now = snapshot_id(embedded_engine, TABLE.name)
@@ -110,7 +134,11 @@ def test_readers_of_old_and_new_snapshots_both_work_and_writes_go_on(embedded_en
     ):
         for found in readers(embedded_engine, TABLE.name, snapshot).values():
             assert len(found) == 2
-            assert [*found[0]] == [name for name in table.column_names if name not in ("created_at", "_ingested_at")]
+            assert [*found[0]] == [
+                name
+                for name in table.column_names
+                if name not in ("created_at", "_ingested_at")
+            ]
             assert shown(found[0], seen) == seen
     the_quarantine_goes_on(embedded_engine, change)
     assert plan_now(embedded_engine, change.after).is_empty
@@ -131,19 +159,30 @@ def the_quarantine_goes_on(engine: Engine, change: Change) -> None:
 def test_a_new_column_comes_by_itself_with_the_next_write(embedded_engine: Engine) -> None:
     land(embedded_engine, CHANGES["payment_method added"])
     publish(embedded_engine, TABLE, [TUESDAY], transaction(2, TUESDAY, payment_method="CARD"))
-    assert content(embedded_engine, TABLE.name, "transaction_id", "payment_method") == [(1, None), (2, "CARD")]
+    assert content(embedded_engine, TABLE.name, "transaction_id", "payment_method") == [
+        (1, None),
+        (2, "CARD"),
+    ]
     assert TABLE.quarantine is not None
-    assert content(embedded_engine, TABLE.quarantine.name, "transaction_id", "payment_method") == [("8", None)]
+    assert content(
+        embedded_engine, TABLE.quarantine.name, "transaction_id", "payment_method"
+    ) == [("8", None)]
 
 
 @pytest.mark.parametrize("name", ["amount renamed", "region dropped"])
-def test_what_takes_a_name_away_waits_for_apply_on_both_tables(embedded_engine: Engine, name: str) -> None:
+def test_what_takes_a_name_away_waits_for_apply_on_both_tables(
+    embedded_engine: Engine, name: str
+) -> None:
     change = CHANGES[name]
     land(embedded_engine, change)
-    with pytest.raises(PendingChanges, match=r"silver\.bnpl_transactions_clean .* `lakehouse apply`"):
+    with pytest.raises(
+        PendingChanges, match=r"silver\.bnpl_transactions_clean .* `lakehouse apply`"
+    ):
         publish(embedded_engine, change.after, [TUESDAY])
     apply(embedded_engine, change.after)
-    with pytest.raises(PendingChanges, match=r"silver\.bnpl_transactions_quarantine .* `lakehouse apply`"):
+    with pytest.raises(
+        PendingChanges, match=r"silver\.bnpl_transactions_quarantine .* `lakehouse apply`"
+    ):
         publish(embedded_engine, change.after, [TUESDAY])
     bring_to(embedded_engine, change.after)
     publish(embedded_engine, change.after, [TUESDAY])
@@ -162,7 +201,9 @@ def test_amount_renamed_and_back_is_one_column_all_along(engine: Engine) -> None
         assert [str(one["transaction_amount"]) for one in found] == ["1.00", "2.00"]
 
 
-def test_files_written_after_a_sort_order_was_declared_are_sorted(embedded_engine: Engine) -> None:
+def test_files_written_after_a_sort_order_was_declared_are_sorted(
+    embedded_engine: Engine,
+) -> None:
     after = replace(TABLE, sort_order=["customer_id desc"])
     rows = [transaction(number, TUESDAY, customer_id=str(number)) for number in (2, 4, 3, 1)]
     publish(embedded_engine, TABLE, [MONDAY, TUESDAY], transaction(7, MONDAY), *rows)
@@ -173,7 +214,10 @@ def test_files_written_after_a_sort_order_was_declared_are_sorted(embedded_engin
     orders = embedded_engine.sql(f"SELECT file_path, sort_order_id FROM {name}.files").collect()
     assert {str(MONDAY) in path: order for path, order in orders} == {True: 0, False: 1}
     (path,) = [path for path, order in orders if order == 1]
-    assert [found[0] for found in embedded_engine.spark.read.parquet(path).select("customer_id").collect()] == [
+    assert [
+        found[0]
+        for found in embedded_engine.spark.read.parquet(path).select("customer_id").collect()
+    ] == [
         4,
         3,
         2,
@@ -182,7 +226,9 @@ def test_files_written_after_a_sort_order_was_declared_are_sorted(embedded_engin
 
 
 def test_files_lack_payment_method_until_they_have_it(bnpl: Pipeline) -> None:
-    """A silver table that was made without the column gains it, and it is NULL for what came without."""
+    """A silver table that was made without the column gains it, and it is NULL for what came
+    without.
+    """
     ensure(bnpl.engine, without(TABLE, "payment_method"))
     bnpl.write("lacks.csv", csv_text([transaction(3, WEDNESDAY)], lacking="payment_method"))
     assert bnpl.ingest().success
@@ -190,7 +236,10 @@ def test_files_lack_payment_method_until_they_have_it(bnpl: Pipeline) -> None:
     assert bnpl.ingest().success
 
     found = "transaction_id, payment_method"
-    assert bnpl.rows(f"SELECT {found} FROM bronze.bnpl_transactions_raw ORDER BY 1") == [("3", None), ("4", "CARD")]
+    assert bnpl.rows(f"SELECT {found} FROM bronze.bnpl_transactions_raw ORDER BY 1") == [
+        ("3", None),
+        ("4", "CARD"),
+    ]
     assert bnpl.rows(f"SELECT {found} FROM {TABLE.name} ORDER BY 1") == [(3, None), (4, "CARD")]
     profile = "SELECT transactions, preferred_payment_method FROM gold.customer_profiles"
     assert bnpl.rows(profile) == [(2, "CARD")]
@@ -198,7 +247,9 @@ def test_files_lack_payment_method_until_they_have_it(bnpl: Pipeline) -> None:
 
 def land(engine: Engine, change: Change) -> int:
     """Write two days, of which one row is refused."""
-    values: dict[str, Any] = {"device": ("ios",)} if "device" in change.before.column_names else {}
+    values: dict[str, Any] = (
+        {"device": ("ios",)} if "device" in change.before.column_names else {}
+    )
     amount = next(name for name in change.before.column_names if name.endswith("amount"))
     done = publish(
         engine,
@@ -227,4 +278,7 @@ def bring_to(engine: Engine, table: IcebergTable) -> None:
 
 def shown(found: Row, wanted: Row) -> Row:
     """Return those values of a row that are asked for; numbers as text."""
-    return {name: str(found[name]) if isinstance(wanted[name], str) else found[name] for name in wanted}
+    return {
+        name: str(found[name]) if isinstance(wanted[name], str) else found[name]
+        for name in wanted
+    }

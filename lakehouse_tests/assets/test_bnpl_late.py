@@ -1,4 +1,6 @@
-"""Late, corrected and moved transactions: exactly the days that they touch are computed anew."""
+"""Late, corrected and moved transactions: exactly the days that they touch are computed
+anew.
+"""
 
 import shutil
 from datetime import UTC, datetime
@@ -9,7 +11,16 @@ import pytest
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.feed_runs import IngestResult
-from lakehouse_tests.assets.deliveries import CLEAN, DAYS, HEADER, PROFILES, QUARANTINE, SUMMARY, line, put
+from lakehouse_tests.assets.deliveries import (
+    CLEAN,
+    DAYS,
+    HEADER,
+    PROFILES,
+    QUARANTINE,
+    SUMMARY,
+    line,
+    put,
+)
 from lakehouse_tests.assets.pipeline import Pipeline, Savepoint
 from lakehouse_tests.conftest import settings_at
 
@@ -18,7 +29,9 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def landed(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> tuple[Pipeline, Savepoint]:
+def landed(
+    spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Pipeline, Savepoint]:
     """Two transactions on each of five days, each day's of customers of its own."""
     folder = tmp_path_factory.mktemp("five_days")
     pipeline = Pipeline(settings_at(folder / "home"), "bnpl")
@@ -37,7 +50,11 @@ def five_days(landed: tuple[Pipeline, Savepoint]) -> Pipeline:
 
 def days_of(result: IngestResult, table: str) -> list[list[str]]:
     """The partitions of each run that computed a table."""
-    return [list(asset.metadata.get("partitions", ())) for asset in result.assets if asset.table == table]
+    return [
+        list(asset.metadata.get("partitions", ()))
+        for asset in result.assets
+        if asset.table == table
+    ]
 
 
 def clean(pipeline: Pipeline) -> dict[int, tuple[str, str]]:
@@ -61,8 +78,13 @@ def test_only_the_late_day_is_written(five_days: Pipeline) -> None:
         after = files_by_day(five_days, table)
         assert after.pop(DAYS[2]) != files.pop(DAYS[2])
         assert after == files
-    assert five_days.rows(f"SELECT * FROM {PROFILES} WHERE customer_id <> 2 ORDER BY 1") == profiles
-    assert five_days.rows(f"SELECT transactions FROM {PROFILES} WHERE customer_id = 2") == [(3,)]
+    assert (
+        five_days.rows(f"SELECT * FROM {PROFILES} WHERE customer_id <> 2 ORDER BY 1")
+        == profiles
+    )
+    assert five_days.rows(f"SELECT transactions FROM {PROFILES} WHERE customer_id = 2") == [
+        (3,)
+    ]
 
 
 def test_of_bronze_only_what_arrived_is_read(five_days: Pipeline) -> None:
@@ -80,11 +102,15 @@ def test_computed_by_hand_a_day_reads_the_bronze_files_of_that_day(five_days: Pi
 
 
 def test_a_row_that_was_taken_by_hand_and_comes_again_counts_once(five_days: Pipeline) -> None:
-    five_days.write("late.csv", "\n".join([HEADER, line(99, DAYS[2]), line(98, DAYS[4])]), second=1)
+    five_days.write(
+        "late.csv", "\n".join([HEADER, line(99, DAYS[2]), line(98, DAYS[4])]), second=1
+    )
     assert five_days.materialize(RAW.name).success
     assert five_days.materialize(CLEAN, partition=DAYS[2]).success
     put(five_days, "later.csv", line(97, DAYS[2]), second=2)
-    assert five_days.rows(f"SELECT count(1), count(DISTINCT transaction_id) FROM {CLEAN}") == [(13, 13)]
+    assert five_days.rows(f"SELECT count(1), count(DISTINCT transaction_id) FROM {CLEAN}") == [
+        (13, 13)
+    ]
 
 
 def test_neighbouring_days_are_one_run_and_others_their_own(five_days: Pipeline) -> None:
@@ -95,15 +121,23 @@ def test_neighbouring_days_are_one_run_and_others_their_own(five_days: Pipeline)
 
 def test_a_version_with_another_day_moves_the_row(five_days: Pipeline) -> None:
     moved = line(10, DAYS[4], customer=1, created=f"{DAYS[4]}T23:00:00+08:00")
-    assert days_of(put(five_days, "moved.csv", moved, second=1), CLEAN) == [[DAYS[1]], [DAYS[4]]]
-    assert clean(five_days)[10] == (DAYS[4], "10.00")
-    assert five_days.rows(f"SELECT CAST(last_transaction_date AS STRING) FROM {PROFILES} WHERE customer_id = 1") == [
-        (DAYS[4],)
+    assert days_of(put(five_days, "moved.csv", moved, second=1), CLEAN) == [
+        [DAYS[1]],
+        [DAYS[4]],
     ]
+    assert clean(five_days)[10] == (DAYS[4], "10.00")
+    assert five_days.rows(
+        f"SELECT CAST(last_transaction_date AS STRING) FROM {PROFILES} WHERE customer_id = 1"
+    ) == [(DAYS[4],)]
 
 
 def test_an_older_version_that_comes_late_displaces_nothing(five_days: Pipeline) -> None:
-    put(five_days, "older.csv", line(10, DAYS[0], amount="99.00", created=f"{DAYS[0]}T00:00:00+08:00"), second=1)
+    put(
+        five_days,
+        "older.csv",
+        line(10, DAYS[0], amount="99.00", created=f"{DAYS[0]}T00:00:00+08:00"),
+        second=1,
+    )
     assert clean(five_days)[10] == (DAYS[1], "10.00")
     assert len(clean(five_days)) == 10
 
@@ -112,7 +146,9 @@ def test_an_invalid_version_displaces_nothing_and_is_quarantined(five_days: Pipe
     bad = put(five_days, "bad.csv", line(10, DAYS[1], amount="-1", at="13:00"), second=1)
     assert bad.quarantined == {CLEAN: 1}
     assert clean(five_days)[10] == (DAYS[1], "10.00")
-    assert five_days.rows(f"SELECT transaction_id, _reasons FROM {QUARANTINE}") == [("10", ["positive_amount"])]
+    assert five_days.rows(f"SELECT transaction_id, _reasons FROM {QUARANTINE}") == [
+        ("10", ["positive_amount"])
+    ]
     assert put(five_days, "late.csv", line(99, DAYS[1]), second=2).quarantined == {}
 
 
@@ -134,13 +170,21 @@ def test_a_corrected_row_leaves_the_quarantine(five_days: Pipeline) -> None:
     assert five_days.rows(f"SELECT count(1) FROM {QUARANTINE}") == [(3,)]
     good = [line(50, DAYS[3]), line(51, DAYS[0], amount="1.01")]
     assert put(five_days, "good.csv", *good, second=2).success
-    assert five_days.rows(f"SELECT _source_file, _source_row FROM {QUARANTINE}") == [("bad.csv", 3)]
+    assert five_days.rows(f"SELECT _source_file, _source_row FROM {QUARANTINE}") == [
+        ("bad.csv", 3)
+    ]
     assert {50, 51} <= clean(five_days).keys()
 
 
 def test_rows_without_a_day_are_quarantined_and_touch_no_day(five_days: Pipeline) -> None:
     before = five_days.paths(CLEAN)
-    assert put(five_days, "undated.csv", line(60, "soon", created=DAYS[0]), line(61, "1999-12-31"), second=1).success
+    assert put(
+        five_days,
+        "undated.csv",
+        line(60, "soon", created=DAYS[0]),
+        line(61, "1999-12-31"),
+        second=1,
+    ).success
     assert five_days.rows(f"SELECT transaction_id, _reasons FROM {QUARANTINE} ORDER BY 1") == [
         ("60", ["castable_transaction_date", "not_null_transaction_date"]),
         ("61", ["date_in_range"]),
@@ -152,11 +196,15 @@ def test_rows_without_a_day_are_quarantined_and_touch_no_day(five_days: Pipeline
 def test_a_customer_without_transactions_disappears(five_days: Pipeline) -> None:
     given_away = [line(20 + k, DAYS[2], customer=1, at="13:00") for k in range(2)]
     put(five_days, "other_customer.csv", *given_away, second=1)
-    assert five_days.rows(f"SELECT customer_id, transactions FROM {PROFILES} WHERE customer_id IN (1, 2)") == [(1, 4)]
+    assert five_days.rows(
+        f"SELECT customer_id, transactions FROM {PROFILES} WHERE customer_id IN (1, 2)"
+    ) == [(1, 4)]
 
 
 def test_what_is_owed_is_told_by_the_tables(five_days: Pipeline) -> None:
-    five_days.write("late.csv", "\n".join([HEADER, line(99, DAYS[2]), line(98, DAYS[4])]), second=1)
+    five_days.write(
+        "late.csv", "\n".join([HEADER, line(99, DAYS[2]), line(98, DAYS[4])]), second=1
+    )
     assert five_days.materialize(RAW.name).success
     shutil.rmtree(five_days.settings.home / "dagster")
     assert days_of(five_days.ingest(), CLEAN) == [[DAYS[2]], [DAYS[4]]]
@@ -164,8 +212,12 @@ def test_what_is_owed_is_told_by_the_tables(five_days: Pipeline) -> None:
     assert five_days.ingest().runs == ()
 
 
-def test_a_day_computed_by_hand_is_the_same_and_leaves_what_is_owed(five_days: Pipeline) -> None:
-    five_days.write("late.csv", "\n".join([HEADER, line(99, DAYS[2]), line(98, DAYS[4])]), second=1)
+def test_a_day_computed_by_hand_is_the_same_and_leaves_what_is_owed(
+    five_days: Pipeline,
+) -> None:
+    five_days.write(
+        "late.csv", "\n".join([HEADER, line(99, DAYS[2]), line(98, DAYS[4])]), second=1
+    )
     assert five_days.materialize(RAW.name).success
     before = five_days.rows(f"SELECT * FROM {CLEAN} ORDER BY transaction_id")
     assert five_days.materialize(CLEAN, SUMMARY, partition=DAYS[0]).success
@@ -180,22 +232,35 @@ def test_days_that_bronze_lost_by_a_rollback_are_emptied(five_days: Pipeline) ->
     before = five_days.snapshots()[RAW.name]
     put(five_days, "another.csv", line(99, "2026-03-20"), second=1)
     assert 99 in clean(five_days)
-    five_days.engine.sql(f"CALL lakehouse.system.rollback_to_snapshot('{RAW.name}', {before})").collect()
+    five_days.engine.sql(
+        f"CALL lakehouse.system.rollback_to_snapshot('{RAW.name}', {before})"
+    ).collect()
     assert five_days.ingest().success
     assert 99 not in clean(five_days)
-    assert five_days.rows(f"SELECT count(1) FROM {SUMMARY} WHERE transaction_date = DATE'2026-03-20'") == [(0,)]
+    assert five_days.rows(
+        f"SELECT count(1) FROM {SUMMARY} WHERE transaction_date = DATE'2026-03-20'"
+    ) == [(0,)]
 
 
 def test_an_older_version_counts_again_once_the_newer_is_deleted(five_days: Pipeline) -> None:
-    put(five_days, "moved.csv", line(10, DAYS[4], customer=1, created=f"{DAYS[4]}T23:00:00+08:00"), second=1)
+    put(
+        five_days,
+        "moved.csv",
+        line(10, DAYS[4], customer=1, created=f"{DAYS[4]}T23:00:00+08:00"),
+        second=1,
+    )
     five_days.engine.sql(f"DELETE FROM {RAW.name} WHERE _source_file = 'moved.csv'")
     assert five_days.ingest().success
     assert clean(five_days)[10] == (DAYS[1], "10.00")
 
 
 @pytest.mark.parametrize(("ingested", "accepted"), [("15:30", []), ("16:30", [70])])
-def test_today_begins_at_midnight_in_kuala_lumpur(bnpl: Pipeline, ingested: str, accepted: list[int]) -> None:
-    """At 15:30 UTC it is 23:30 there, and tomorrow's date is refused; at 16:30 UTC it is tomorrow."""
+def test_today_begins_at_midnight_in_kuala_lumpur(
+    bnpl: Pipeline, ingested: str, accepted: list[int]
+) -> None:
+    """At 15:30 UTC it is 23:30 there, and tomorrow's date is refused; at 16:30 UTC it is
+    tomorrow.
+    """
     moment = datetime.fromisoformat(f"2026-03-09T{ingested}").replace(tzinfo=UTC)
     values = dict(zip(HEADER.split(","), line(70, "2026-03-10").split(","), strict=True)) | {
         "payment_method": None,
@@ -216,6 +281,18 @@ def test_today_begins_at_midnight_in_kuala_lumpur(bnpl: Pipeline, ingested: str,
 
 
 def test_moments_of_the_transaction_fall_on_the_days_they_have_there(bnpl: Pipeline) -> None:
-    moments = ["2026-03-02T15:30:00Z", "2026-03-02T16:30:00Z", "2026-03-02 23:30:00", "2026-03-03 00:30:00"]
-    put(bnpl, "moments.csv", *(line(n, moment, created="2026-03-09T00:00:00Z") for n, moment in enumerate(moments)))
-    assert [day for day, _ in (clean(bnpl)[n] for n in range(4))] == ["2026-03-02", "2026-03-03"] * 2
+    moments = [
+        "2026-03-02T15:30:00Z",
+        "2026-03-02T16:30:00Z",
+        "2026-03-02 23:30:00",
+        "2026-03-03 00:30:00",
+    ]
+    put(
+        bnpl,
+        "moments.csv",
+        *(line(n, moment, created="2026-03-09T00:00:00Z") for n, moment in enumerate(moments)),
+    )
+    assert [day for day, _ in (clean(bnpl)[n] for n in range(4))] == [
+        "2026-03-02",
+        "2026-03-03",
+    ] * 2

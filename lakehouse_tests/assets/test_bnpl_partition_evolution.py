@@ -1,4 +1,6 @@
-"""Silver is partitioned by day, and later by customer too: files of both specs are read, overwritten and planned by."""
+"""Silver is partitioned by day, and later by customer too: files of both specs are read,
+overwritten and planned by.
+"""
 
 from dataclasses import replace
 from datetime import date
@@ -53,7 +55,8 @@ QUESTIONS = {
 def of_day(day: date, amount: str = "10.00") -> list[Row]:
     """One transaction of each customer."""
     return [
-        transaction(100 * day.day + customer, day, customer_id=str(customer), amount=amount) for customer in CUSTOMERS
+        transaction(100 * day.day + customer, day, customer_id=str(customer), amount=amount)
+        for customer in CUSTOMERS
     ]
 
 
@@ -81,7 +84,9 @@ def specs(engine: Engine) -> dict[str, set[int]]:
 
 def planned_files(engine: Engine, where: str) -> set[str]:
     """The files that PyIceberg would read; it takes a date as text."""
-    tasks = engine.catalog.load(TABLE.name).scan(row_filter=where.replace("DATE", "")).plan_files()
+    tasks = (
+        engine.catalog.load(TABLE.name).scan(row_filter=where.replace("DATE", "")).plan_files()
+    )
     return {task.file.file_path for task in tasks}
 
 
@@ -109,19 +114,36 @@ def test_old_files_stay_and_new_files_follow_the_new_spec(engine: Engine) -> Non
 
 def test_the_same_query_gives_the_same_rows_under_either_spec(evolved: Engine) -> None:
     always_by_day = replace(TABLE, name="silver.always_by_day", quarantine_name=None)
-    publish(evolved, always_by_day, [MONDAY, TUESDAY, WEDNESDAY], *of_days(MONDAY, TUESDAY, WEDNESDAY))
+    publish(
+        evolved,
+        always_by_day,
+        [MONDAY, TUESDAY, WEDNESDAY],
+        *of_days(MONDAY, TUESDAY, WEDNESDAY),
+    )
 
     name, other = (evolved.catalog.sql_name(table.name) for table in (TABLE, always_by_day))
     for question, where in QUESTIONS.items():
-        rows = evolved.sql(f"SELECT * FROM {name} WHERE {where} ORDER BY transaction_id").collect()
-        assert rows == evolved.sql(f"SELECT * FROM {other} WHERE {where} ORDER BY transaction_id").collect(), question
+        rows = evolved.sql(
+            f"SELECT * FROM {name} WHERE {where} ORDER BY transaction_id"
+        ).collect()
+        assert (
+            rows
+            == evolved.sql(
+                f"SELECT * FROM {other} WHERE {where} ORDER BY transaction_id"
+            ).collect()
+        ), question
         assert rows, question
 
 
 def test_only_the_files_that_a_query_needs_are_read(evolved: Engine) -> None:
-    found = {file.path: str(file.partition["transaction_date_day"]) for file in files(evolved, TABLE.name)}
+    found = {
+        file.path: str(file.partition["transaction_date_day"])
+        for file in files(evolved, TABLE.name)
+    }
     # A file by day alone may hold any customer; one by customer too holds those of its bucket.
-    customers = {path for path, day in found.items() if day == str(MONDAY)} | holding(evolved, "customer_id = 7")
+    customers = {path for path, day in found.items() if day == str(MONDAY)} | holding(
+        evolved, "customer_id = 7"
+    )
     expected = {
         "a day": {path for path, day in found.items() if day == str(TUESDAY)},
         "a customer": customers,
@@ -134,12 +156,16 @@ def test_only_the_files_that_a_query_needs_are_read(evolved: Engine) -> None:
         needed = expected[question]
         assert 0 < len(needed) < len(found), question
         assert planned_files(evolved, where) == needed, question
-        assert scanned_files(evolved.sql(f"SELECT * FROM {name} WHERE {where}")) == len(needed), question
+        assert scanned_files(evolved.sql(f"SELECT * FROM {name} WHERE {where}")) == len(
+            needed
+        ), question
 
 
 def holding(engine: Engine, where: str) -> set[str]:
     """The files that hold rows like these."""
-    found = engine.sql(f"SELECT DISTINCT _file FROM {engine.catalog.sql_name(TABLE.name)} WHERE {where}").collect()
+    found = engine.sql(
+        f"SELECT DISTINCT _file FROM {engine.catalog.sql_name(TABLE.name)} WHERE {where}"
+    ).collect()
     return {row[0] for row in found}
 
 
@@ -155,17 +181,27 @@ def test_a_day_is_overwritten_whatever_spec_its_files_follow(
     apply(embedded_engine, BUCKETED)
     publish(embedded_engine, BUCKETED, [TUESDAY], *of_day(TUESDAY))
     name = embedded_engine.catalog.sql_name(TABLE.name)
-    embedded_engine.sql(f"INSERT INTO {name} SELECT * FROM {name} WHERE transaction_date = DATE'{WEDNESDAY}'")
+    embedded_engine.sql(
+        f"INSERT INTO {name} SELECT * FROM {name} WHERE transaction_date = DATE'{WEDNESDAY}'"
+    )
     assert specs(embedded_engine)[str(day)] == specs_before
-    others = {path for path in data_files(embedded_engine, TABLE.name) if f"transaction_date_day={day}" not in path}
+    others = {
+        path
+        for path in data_files(embedded_engine, TABLE.name)
+        if f"transaction_date_day={day}" not in path
+    }
 
     publish(embedded_engine, BUCKETED, [day], *of_day(day, amount="77.00"))
 
     assert specs(embedded_engine)[str(day)] == {1}
     assert {
-        path for path in data_files(embedded_engine, TABLE.name) if f"transaction_date_day={day}" not in path
+        path
+        for path in data_files(embedded_engine, TABLE.name)
+        if f"transaction_date_day={day}" not in path
     } == others
-    amounts = content(embedded_engine, TABLE.name, "transaction_date", "CAST(amount AS string)", "customer_id")
+    amounts = content(
+        embedded_engine, TABLE.name, "transaction_date", "CAST(amount AS string)", "customer_id"
+    )
     assert sorted(found[2] for found in amounts if found[0] == day) == [*CUSTOMERS]
     assert {found[1] for found in amounts if found[0] == day} == {"77.00"}
     assert {found[1] for found in amounts if found[0] != day} == {"10.00"}
@@ -173,7 +209,9 @@ def test_a_day_is_overwritten_whatever_spec_its_files_follow(
 
 def test_a_day_of_both_specs_is_emptied(evolved: Engine) -> None:
     name = evolved.catalog.sql_name(TABLE.name)
-    evolved.sql(f"INSERT INTO {name} SELECT * FROM {name} WHERE transaction_date = DATE'{MONDAY}'")
+    evolved.sql(
+        f"INSERT INTO {name} SELECT * FROM {name} WHERE transaction_date = DATE'{MONDAY}'"
+    )
     publish(evolved, BUCKETED, [MONDAY])
     assert set(specs(evolved)) == {str(TUESDAY), str(WEDNESDAY)}
 
@@ -182,7 +220,9 @@ def test_the_days_that_changed_are_told_from_the_files_of_either_spec(evolved: E
     def changed(since: int | None) -> set:
         history = read_history(evolved, TABLE.name)
         table = evolved.catalog.load(TABLE.name)
-        return changed_values(table, history, since, history.main.snapshot_id, "transaction_date")
+        return changed_values(
+            table, history, since, history.main.snapshot_id, "transaction_date"
+        )
 
     before = snapshot_id(evolved, TABLE.name)
     assert changed(None) == {MONDAY, TUESDAY, WEDNESDAY}
@@ -190,7 +230,9 @@ def test_the_days_that_changed_are_told_from_the_files_of_either_spec(evolved: E
     assert changed(before) == {MONDAY}
 
 
-def test_sums_by_day_owe_the_days_that_changed_under_either_spec(embedded_engine: Engine) -> None:
+def test_sums_by_day_owe_the_days_that_changed_under_either_spec(
+    embedded_engine: Engine,
+) -> None:
     def stale() -> set:
         return stale_values(embedded_engine, SUMS, BY_DAY)
 
@@ -206,7 +248,9 @@ def test_sums_by_day_owe_the_days_that_changed_under_either_spec(embedded_engine
     assert stale() == {MONDAY}
     add_up(embedded_engine, MONDAY)
     assert stale() == set()
-    assert content(embedded_engine, SUMS.name, "transaction_date", "CAST(amount AS string)") == [
+    assert content(
+        embedded_engine, SUMS.name, "transaction_date", "CAST(amount AS string)"
+    ) == [
         (MONDAY, "1540.00"),
         (TUESDAY, "200.00"),
     ]
@@ -217,13 +261,17 @@ def add_up(engine: Engine, day: date) -> None:
 
     def compute(transactions: DataFrame) -> DataFrame:
         sums = transactions.groupBy("transaction_date").agg({"amount": "sum"})
-        return sums.selectExpr("transaction_date", "CAST(`sum(amount)` AS decimal(20,2)) AS amount")
+        return sums.selectExpr(
+            "transaction_date", "CAST(`sum(amount)` AS decimal(20,2)) AS amount"
+        )
 
     write(engine, SUMS, compute, BY_DAY, run_of(day))
 
 
 @pytest.mark.parametrize("row_level", ["copy-on-write", "merge-on-read"])
-def test_a_day_is_overwritten_in_files_of_a_month(embedded_engine: Engine, row_level: str) -> None:
+def test_a_day_is_overwritten_in_files_of_a_month(
+    embedded_engine: Engine, row_level: str
+) -> None:
     daily = replace(TABLE, row_level=row_level)
     monthly = replace(daily, partitioning=["months(transaction_date)"])
     publish(embedded_engine, monthly, [MONDAY, TUESDAY], *of_days(MONDAY, TUESDAY))
@@ -236,15 +284,25 @@ def test_a_day_is_overwritten_in_files_of_a_month(embedded_engine: Engine, row_l
 def test_the_column_that_days_are_told_by_is_renamed(embedded_engine: Engine) -> None:
     publish(embedded_engine, TABLE, [MONDAY, TUESDAY], *of_days(MONDAY, TUESDAY))
     before = read_history(embedded_engine, TABLE.name).main.snapshot_id
-    by_new_name = {"partitioning": ["days(booked_on)"], "write": OverwritePartitions(by="booked_on")}
+    by_new_name = {
+        "partitioning": ["days(booked_on)"],
+        "write": OverwritePartitions(by="booked_on"),
+    }
     after = renamed(TABLE, "transaction_date", "booked_on", **by_new_name)
     for table in (after, after.quarantine):
         apply(embedded_engine, table)
-    rows = [{**row, "booked_on": row["transaction_date"]} for row in of_day(TUESDAY, amount="77.00")]
+    rows = [
+        {**row, "booked_on": row["transaction_date"]} for row in of_day(TUESDAY, amount="77.00")
+    ]
     publish(embedded_engine, after, [TUESDAY], *rows)
 
-    history, table = read_history(embedded_engine, TABLE.name), embedded_engine.catalog.load(TABLE.name)
-    assert changed_values(table, history, before, history.main.snapshot_id, "booked_on") == {TUESDAY}
+    history, table = (
+        read_history(embedded_engine, TABLE.name),
+        embedded_engine.catalog.load(TABLE.name),
+    )
+    assert changed_values(table, history, before, history.main.snapshot_id, "booked_on") == {
+        TUESDAY
+    }
     found = content(embedded_engine, TABLE.name, "booked_on", "CAST(amount AS string)")
     assert found == [(MONDAY, "10.00")] * len(CUSTOMERS) + [(TUESDAY, "77.00")] * len(CUSTOMERS)
 
@@ -284,13 +342,21 @@ def test_a_late_file_is_followed_to_gold_across_both_specs(bnpl: Pipeline) -> No
     apply(bnpl.engine, BUCKETED)
     bnpl.write("wednesday.csv", csv_text(of_day(WEDNESDAY)), second=1)
     assert bnpl.ingest().success
-    untouched = {path for path in bnpl.paths(TABLE.name) if f"transaction_date_day={MONDAY}" not in path}
-    bnpl.write("late.csv", csv_text([transaction(999, MONDAY, customer_id="7", amount="5.00")]), second=2)
+    untouched = {
+        path for path in bnpl.paths(TABLE.name) if f"transaction_date_day={MONDAY}" not in path
+    }
+    bnpl.write(
+        "late.csv",
+        csv_text([transaction(999, MONDAY, customer_id="7", amount="5.00")]),
+        second=2,
+    )
     assert bnpl.ingest().success
 
     assert specs(bnpl.engine) == {str(MONDAY): {1}, str(TUESDAY): {0}, str(WEDNESDAY): {1}}
     assert untouched < bnpl.paths(TABLE.name)
-    assert bnpl.rows(f"SELECT transaction_date, transactions, gross_amount FROM {SUMMARY} ORDER BY 1") == [
+    assert bnpl.rows(
+        f"SELECT transaction_date, transactions, gross_amount FROM {SUMMARY} ORDER BY 1"
+    ) == [
         (MONDAY, 21, Decimal("205.00")),
         (TUESDAY, 20, Decimal("200.00")),
         (WEDNESDAY, 20, Decimal("200.00")),

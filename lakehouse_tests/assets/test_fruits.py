@@ -18,7 +18,9 @@ def test_the_sample_files_give_180_rows_and_155_fruits_of_which_57_are_berries(f
     assert result.success
     assert (len(result.files), result.rows) == (4, 180)
     assert fruits.rows("SELECT count(*) FROM bronze.raw_fruits") == [(180,)]
-    assert fruits.rows("SELECT count(*), count_if(berry), count(DISTINCT fruit) FROM silver.fruits") == [(155, 57, 155)]
+    assert fruits.rows(
+        "SELECT count(*), count_if(berry), count(DISTINCT fruit) FROM silver.fruits"
+    ) == [(155, 57, 155)]
     assert not {"Banana", "Blueberry"} & fruits.silver().keys()
 
 
@@ -35,7 +37,9 @@ def test_files_are_archived_once_bronze_has_them(fruits):
 
     home = fruits.settings.home
     assert not [file for file in (home / "inbox").rglob("*") if file.is_file()]
-    archived = [file.name.split(".")[0] for file in (home / "archive").rglob("*") if file.is_file()]
+    archived = [
+        file.name.split(".")[0] for file in (home / "archive").rglob("*") if file.is_file()
+    ]
     assert sorted(archived) == ["fruit", "fruit_1", "fruit_2", "fruit_3"]
 
 
@@ -90,7 +94,9 @@ def test_a_later_ingest_wins_whatever_the_age_of_its_file(fruits):
     assert fruits.silver() == {"Apple": (2, True)}
 
 
-def test_many_files_at_once_come_to_the_same_as_one_by_one_with_one_commit_each(fruits, tmp_path):
+def test_many_files_at_once_come_to_the_same_as_one_by_one_with_one_commit_each(
+    fruits, tmp_path
+):
     deliveries = [
         ("a.csv", ("1,Apple,false", "2,Kiwi,false")),
         ("b.csv", ("3,Apple,true", "x,Kiwi,true")),
@@ -105,11 +111,24 @@ def test_many_files_at_once_come_to_the_same_as_one_by_one_with_one_commit_each(
         one_by_one.put(name, *rows, second=second)
         one_by_one.ingest()
 
-    assert at_once == one_by_one.silver() == {"Apple": (3, True), "Kiwi": (2, False), "Pear": (4, False)}
+    assert (
+        at_once
+        == one_by_one.silver()
+        == {
+            "Apple": (3, True),
+            "Kiwi": (2, False),
+            "Pear": (4, False),
+        }
+    )
     assert refused == _quarantined(one_by_one)
     assert result.quarantined == {"silver.fruits": 3}
-    assert [asset.metadata["iceberg/operation"] for asset in result.assets] == ["append", "append"]
-    assert fruits.rows("SELECT count(*) FROM silver.fruits.snapshots WHERE summary['added-records'] > 0") == [(1,)]
+    assert [asset.metadata["iceberg/operation"] for asset in result.assets] == [
+        "append",
+        "append",
+    ]
+    assert fruits.rows(
+        "SELECT count(*) FROM silver.fruits.snapshots WHERE summary['added-records'] > 0"
+    ) == [(1,)]
 
 
 def test_a_full_read_gives_what_incremental_reads_gave(fruits):
@@ -118,11 +137,14 @@ def test_a_full_read_gives_what_incremental_reads_gave(fruits):
     fruits.put("b.csv", "3,Apple,true", "x,Kiwi,true", second=1)
     fruits.ingest()
     before, snapshot_id = _all(fruits), fruits.snapshots()["silver.fruits"]
-    # A row that silver leaves out anyway: what was appended since can no longer be told from what was taken away.
+    # A row that silver leaves out anyway: what was appended since can no longer be told from
+    # what was taken away.
     fruits.rows("DELETE FROM bronze.raw_fruits WHERE fruit = 'Banana'")
     (asset,) = fruits.ingest().assets
 
-    assert asset.metadata["iceberg/inputs"]["raw_fruits"]["note"].startswith("read in full: snapshot ")
+    assert asset.metadata["iceberg/inputs"]["raw_fruits"]["note"].startswith(
+        "read in full: snapshot "
+    )
     assert (asset.status, asset.metadata["nr_rows"]) == ("unchanged", 4)
     assert _all(fruits) == before
     assert fruits.snapshots()["silver.fruits"] == snapshot_id
@@ -154,8 +176,12 @@ def test_a_file_that_is_not_what_the_feed_declares_is_rejected_and_the_others_go
 
     assert result.runs[0].success
     assert not result.success
-    assert [(file.file, "expected" in file.reason) for file in result.rejected] == [("bad.csv", True)]
-    assert (fruits.settings.home / result.rejected[0].kept_as).read_text(encoding="utf-8") == "id,name\n1,Apple"
+    assert [(file.file, "expected" in file.reason) for file in result.rejected] == [
+        ("bad.csv", True)
+    ]
+    assert (fruits.settings.home / result.rejected[0].kept_as).read_text(
+        encoding="utf-8"
+    ) == "id,name\n1,Apple"
     assert fruits.silver() == {"Kiwi": (2, False)}
 
 
@@ -171,7 +197,10 @@ def test_only_rejected_files_leave_the_tables_alone(fruits):
 def test_a_delivery_that_breaks_a_blocking_rule_is_refused(fruits):
     fruits.put("good.csv", "1,Apple,false")
     fruits.ingest()
-    before, recorded = fruits.snapshots()["silver.fruits"], fruits.materializations("silver.fruits")
+    before, recorded = (
+        fruits.snapshots()["silver.fruits"],
+        fruits.materializations("silver.fruits"),
+    )
     fruits.put("bad.csv", "2,Kiwi,false", "3,BANANA ,false", second=1)
     result = fruits.ingest()
 
@@ -185,8 +214,10 @@ def test_a_delivery_that_breaks_a_blocking_rule_is_refused(fruits):
     assert fruits.snapshots()["silver.fruits"] == before
     assert fruits.materializations("silver.fruits") == recorded
     key = dg.AssetCheckKey(dg.AssetKey(["silver", "fruits"]), "excluded_fruit_in_any_spelling")
-    (newest, _) = fruits.recorded(
-        lambda instance: instance.event_log_storage.get_asset_check_execution_history(key, limit=5)
+    newest, _ = fruits.recorded(
+        lambda instance: instance.event_log_storage.get_asset_check_execution_history(
+            key, limit=5
+        )
     )
     assert newest.event.dagster_event.asset_check_evaluation_data.passed is False
 
@@ -226,7 +257,13 @@ def test_the_tables_are_read_without_a_jvm(fruits):
     fruits.put("a.csv", "1,Apple,false")
     fruits.ingest()
 
-    found = Catalog.of(fruits.settings).load("silver.fruits").scan().to_arrow().select(["id", "fruit", "berry"])
+    found = (
+        Catalog.of(fruits.settings)
+        .load("silver.fruits")
+        .scan()
+        .to_arrow()
+        .select(["id", "fruit", "berry"])
+    )
     assert found.to_pylist() == [{"id": 1, "fruit": "Apple", "berry": False}]
 
 
@@ -235,10 +272,16 @@ def _all(fruits):
 
 
 def _quarantined(fruits):
-    return sorted(fruits.rows("SELECT id, fruit, berry, _reasons, _source_file FROM silver.fruits_quarantine"))
+    return sorted(
+        fruits.rows(
+            "SELECT id, fruit, berry, _reasons, _source_file FROM silver.fruits_quarantine"
+        )
+    )
 
 
 def _land_bronze_alone(fruits):
     only = dg.AssetSelection.assets(["bronze", "raw_fruits"])
-    result = fruits.recorded(lambda instance: materialize(definitions(lambda: fruits.settings), instance, only))
+    result = fruits.recorded(
+        lambda instance: materialize(definitions(lambda: fruits.settings), instance, only)
+    )
     assert result.success, result.messages

@@ -9,20 +9,33 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 COLUMNS = {
-    "bronze.raw_fruits": ["id", "fruit", "berry", "_source_file", "_source_sha256", "_source_row"],
+    "bronze.raw_fruits": [
+        "id",
+        "fruit",
+        "berry",
+        "_source_file",
+        "_source_sha256",
+        "_source_row",
+    ],
     "silver.fruits": ["id", "fruit", "berry"],
 }
 
 
 def by_pyiceberg(table: Table, columns: list[str]) -> Iterable[tuple]:
-    return [tuple(row.values()) for row in table.scan(selected_fields=tuple(columns)).to_arrow().to_pylist()]
+    return [
+        tuple(row.values())
+        for row in table.scan(selected_fields=tuple(columns)).to_arrow().to_pylist()
+    ]
 
 
 def by_duckdb(table: Table, columns: list[str]) -> Iterable[tuple]:
     import duckdb
     from duckdb_extensions import import_extension
 
-    with TemporaryDirectory() as extensions, duckdb.connect(config={"extension_directory": extensions}) as duck:
+    with (
+        TemporaryDirectory() as extensions,
+        duckdb.connect(config={"extension_directory": extensions}) as duck,
+    ):
         for extension in ("avro", "iceberg"):
             import_extension(extension, con=duck)
             duck.load_extension(extension)
@@ -31,14 +44,23 @@ def by_duckdb(table: Table, columns: list[str]) -> Iterable[tuple]:
 
 
 def by_polars(table: Table, columns: list[str]) -> Iterable[tuple]:
-    """PyIceberg lists the files, of which Polars reads the rows: a package of its own that lists them is not there."""
+    """PyIceberg lists the files, of which Polars reads the rows: a package of its own that
+    lists them is not there.
+    """
     import polars as pl
 
-    return pl.scan_iceberg(table.metadata_location, reader_override="native").select(columns).collect().rows()
+    return (
+        pl.scan_iceberg(table.metadata_location, reader_override="native")
+        .select(columns)
+        .collect()
+        .rows()
+    )
 
 
 def checksum(rows: Iterable[tuple]) -> str:
-    return hashlib.sha256("\n".join(sorted(repr(tuple(row)) for row in rows)).encode()).hexdigest()
+    return hashlib.sha256(
+        "\n".join(sorted(repr(tuple(row)) for row in rows)).encode()
+    ).hexdigest()
 
 
 @pytest.fixture
@@ -51,13 +73,17 @@ def catalog(fruits):
 
 def test_read_what_spark_reads(catalog, fruits, monkeypatch):
     monkeypatch.setenv("POLARS_ICEBERG_PLANNER", "pyiceberg")
-    engines: dict[str, Callable] = {"PyIceberg": by_pyiceberg, "DuckDB": by_duckdb, "Polars": by_polars}
+    engines: dict[str, Callable] = {
+        "PyIceberg": by_pyiceberg,
+        "DuckDB": by_duckdb,
+        "Polars": by_polars,
+    }
     for name, columns in COLUMNS.items():
         spark = checksum(fruits.rows(f"SELECT {', '.join(columns)} FROM {name}"))
         table = catalog.load_table(name)
-        assert {engine: checksum(read(table, columns)) for engine, read in engines.items()} == dict.fromkeys(
-            engines, spark
-        )
+        assert {
+            engine: checksum(read(table, columns)) for engine, read in engines.items()
+        } == dict.fromkeys(engines, spark)
 
 
 def test_see_the_empty_quarantine(catalog):

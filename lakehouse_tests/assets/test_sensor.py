@@ -1,4 +1,6 @@
-"""What the sensor of a feed asks for once there are tables: what is owed, and nothing that would be refused again."""
+"""What the sensor of a feed asks for once there are tables: what is owed, and nothing that
+would be refused again.
+"""
 
 from collections.abc import Callable
 
@@ -9,21 +11,34 @@ from lakehouse.definitions import definitions
 from lakehouse.ingestion import feed_automation
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.runs import materialize
-from lakehouse_tests.assets.deliveries import CLEAN, DAYS, HEADER, PROFILES, RAW, SUMMARY, line, put
+from lakehouse_tests.assets.deliveries import (
+    CLEAN,
+    DAYS,
+    HEADER,
+    PROFILES,
+    RAW,
+    SUMMARY,
+    line,
+    put,
+)
 from lakehouse_tests.assets.pipeline import Pipeline
 
 Ask = Callable[[Pipeline], list["Shown"] | str]
 
 
 class Shown(dict):
-    """What a request is for; two are equal that ask for the same, whatever they were asked on."""
+    """What a request is for; two are equal that ask for the same, whatever they were asked
+    on.
+    """
 
     request: dg.RunRequest
 
 
 @pytest.fixture
 def ask(monkeypatch: pytest.MonkeyPatch) -> Ask:
-    """Evaluates the feed's sensor as the daemon does: what it asks for, or the reason why it does not."""
+    """Evaluates the feed's sensor as the daemon does: what it asks for, or the reason why it
+    does not.
+    """
     monkeypatch.setattr(feed_automation, "WATCH_SECONDS", 0)
     repositories: dict[str, dg.RepositoryDefinition] = {}
 
@@ -35,13 +50,17 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Ask:
         with open_instance(pipeline.settings) as instance:
             context = dg.build_sensor_context(instance=instance, repository_def=repository)
             found = repository.get_sensor_def(f"{pipeline.feed}_files").evaluate_tick(context)
-        return [_shown(request) for request in found.run_requests or []] or str(found.skip_message)
+        return [_shown(request) for request in found.run_requests or []] or str(
+            found.skip_message
+        )
 
     return once
 
 
 def _shown(request: dg.RunRequest) -> Shown:
-    bounds = [request.tags.get(f"dagster/asset_partition_range_{end}") for end in ("start", "end")]
+    bounds = [
+        request.tags.get(f"dagster/asset_partition_range_{end}") for end in ("start", "end")
+    ]
     partitions = tuple(bounds) if any(bounds) else request.partition_key
     tables = [".".join(key.path) for key in request.asset_selection or ()]
     shown = Shown(tables=tables, partitions=partitions)
@@ -52,10 +71,14 @@ def _shown(request: dg.RunRequest) -> Shown:
 def run(pipeline: Pipeline, asked: Shown) -> bool:
     """Do what was asked for."""
     request = asked.request
-    selection = dg.AssetSelection.assets(*request.asset_selection) | dg.AssetSelection.checks(*request.asset_check_keys)
+    selection = dg.AssetSelection.assets(*request.asset_selection) | dg.AssetSelection.checks(
+        *request.asset_check_keys
+    )
     with open_instance(pipeline.settings) as instance:
         project = definitions(lambda: pipeline.settings)
-        return materialize(project, instance, selection, partition=asked["partitions"], tags=request.tags).success
+        return materialize(
+            project, instance, selection, partition=asked["partitions"], tags=request.tags
+        ).success
 
 
 def test_a_refused_table_is_held_back_until_its_input_changes(fruits, ask: Ask) -> None:
@@ -66,9 +89,11 @@ def test_a_refused_table_is_held_back_until_its_input_changes(fruits, ask: Ask) 
     assert not refused.success
 
     said = ask(fruits)
-    assert said == (
-        f"silver.fruits is held back since run {refused.runs[-1].run_id[:8]} refused it. It is tried again once its "
-        "input or its declaration changes, or by `lakehouse retry TABLE`."
+    assert (
+        said
+        == f"silver.fruits is held back since run {refused.runs[-1].run_id[:8]} refused it. It"
+        " is tried again once its input or its declaration changes, or by `lakehouse retry"
+        " TABLE`."
     )
     assert ask(fruits) == said
 
@@ -107,7 +132,8 @@ def test_neighbouring_days_are_asked_for_as_one_run(bnpl: Pipeline, ask: Ask) ->
     asked = ask(bnpl)
     assert [sorted(found["tables"]) for found in asked] == [computed] * 2
     assert [found["partitions"] for found in asked] == [(DAYS[0], DAYS[1]), DAYS[3]]
-    # Asked again before either was done, it does not look into the tables again, and says the same.
+    # Asked again before either was done, it does not look into the tables again, and says the
+    # same.
     assert ask(bnpl) == asked
     assert all(run(bnpl, found) for found in asked)
     assert str(ask(bnpl)).startswith("Nothing waits")

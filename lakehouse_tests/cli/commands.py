@@ -28,20 +28,28 @@ def answers(port: int, child: Child) -> bool:
 
 
 def java_below(pid: int) -> list[int]:
-    return [found for found in processes_below(pid) if "java" in command_of(found).split(" ")[0]]
+    return [
+        found for found in processes_below(pid) if "java" in command_of(found).split(" ")[0]
+    ]
 
 
 def processes_below(pid: int) -> list[int]:
-    lines = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout.splitlines()
+    lines = subprocess.run(
+        ["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     parents = {int(child): int(parent) for child, parent in map(str.split, lines)}
     below = [child for child, parent in parents.items() if parent == pid]
     return [*below, *(deeper for child in below for deeper in processes_below(child))]
 
 
 def command_of(pid: int) -> str:
-    return subprocess.run(["ps", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    return subprocess.run(
+        ["ps", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False
+    ).stdout
 
 
 def is_alive(pid: int) -> bool:
-    state = subprocess.run(["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    state = subprocess.run(
+        ["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True, check=False
+    ).stdout
     return bool(state.strip()) and not state.startswith("Z")

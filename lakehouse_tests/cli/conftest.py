@@ -1,4 +1,6 @@
-"""The command line in this process, on a home of the test's own and the session that is there."""
+"""The command line in this process, on a home of the test's own and the session that is
+there.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,7 +18,9 @@ from lakehouse_tests.processes import Child, start_command
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command printed, line by line, and its exit code; what it said of its progress is left out."""
+    """What a command printed, line by line, and its exit code; what it said of its progress is
+    left out.
+    """
 
     code: int
     out: list[str]
@@ -27,7 +31,9 @@ Lakehouse = Callable[..., Ran]
 
 
 @pytest.fixture
-def lakehouse(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Lakehouse:
+def lakehouse(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Lakehouse:
     """Call the command line as its user would."""
     monkeypatch.setenv("LAKEHOUSE_HOME", str(home))
 

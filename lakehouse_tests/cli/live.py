@@ -1,4 +1,6 @@
-"""A lakehouse that runs as its users let it: `lakehouse dev` as a process, and files that land in its inbox."""
+"""A lakehouse that runs as its users let it: `lakehouse dev` as a process, and files that land
+in its inbox.
+"""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,17 +14,27 @@ from lakehouse.orchestration.dead_runs import worker_of
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store
-from lakehouse_tests.cli.commands import LAKEHOUSE, answers, free_port, is_alive, processes_below
+from lakehouse_tests.cli.commands import (
+    LAKEHOUSE,
+    answers,
+    free_port,
+    is_alive,
+    processes_below,
+)
 from lakehouse_tests.processes import Child, start_command, wait_for
 
 SECONDS = 180
 """How long anything is waited for."""
 _BY_A_SCRIPT = ["sh", "-c", 'trap "" INT; exec "$0" "$@"']
-"""What is started in the background of a script ignores Ctrl-C, and so does all that it starts."""
+"""What is started in the background of a script ignores Ctrl-C, and so does all that it
+starts.
+"""
 
 
 class Live:
-    """A lakehouse that runs, and the inbox of its feed fruits; with its end all that it started ends."""
+    """A lakehouse that runs, and the inbox of its feed fruits; with its end all that it started
+    ends.
+    """
 
     dev: Child
     port: int
@@ -48,7 +60,9 @@ class Live:
         return self.dev
 
     def end(self, sent: int, *, seconds: float = 60) -> int:
-        """Send a signal to `lakehouse dev`, and return its exit status; no process that it started is left."""
+        """Send a signal to `lakehouse dev`, and return its exit status; no process that it
+        started is left.
+        """
         below = processes_below(self.dev.process.pid)
         self.dev.process.send_signal(sent)
         status = self.dev.status(seconds)
@@ -80,7 +94,11 @@ class Live:
     def wait_for_fruits(self, *names: str) -> None:
         """Wait until silver knows some fruits, whatever else it knows."""
         expected = {(name,) for name in names}
-        wait_for(lambda: expected <= set(self.rows("silver.fruits", "fruit")), f"the fruits {names}", SECONDS)
+        wait_for(
+            lambda: expected <= set(self.rows("silver.fruits", "fruit")),
+            f"the fruits {names}",
+            SECONDS,
+        )
 
     def wait_for_an_empty_inbox(self) -> None:
         """Wait until each file is archived, or refused."""
@@ -88,16 +106,24 @@ class Live:
 
     def launch(self, job: str) -> None:
         """Launch a job as the button of the UI does."""
-        where = {"repositoryLocationName": "lakehouse.definitions", "repositoryName": "__repository__"}
+        where = {
+            "repositoryLocationName": "lakehouse.definitions",
+            "repositoryName": "__repository__",
+        }
         asked = {"selector": where | {"pipelineName": job}, "runConfigData": {}}
-        query = "mutation($asked: ExecutionParams!) { launchRun(executionParams: $asked) { __typename } }"
+        query = (
+            "mutation($asked: ExecutionParams!) { launchRun(executionParams: $asked) {"
+            " __typename } }"
+        )
         said = self.ask(query, asked=asked)
         assert said["launchRun"]["__typename"] == "LaunchRunSuccess", said
 
     def ask(self, query: str, **variables: Any) -> dict[str, Any]:
         """Ask the UI's server."""
         asked = {"query": query, "variables": variables}
-        said = requests.post(f"http://127.0.0.1:{self.port}/graphql", json=asked, timeout=60).json()
+        said = requests.post(
+            f"http://127.0.0.1:{self.port}/graphql", json=asked, timeout=60
+        ).json()
         assert "errors" not in said, said
         return said["data"]
 
@@ -112,7 +138,11 @@ class Live:
 
     def wait_for_runs(self) -> None:
         """Wait until no run goes on."""
-        wait_for(lambda: not {"QUEUED", "STARTING", "STARTED"} & set(self.statuses()), "the end of all runs", SECONDS)
+        wait_for(
+            lambda: not {"QUEUED", "STARTING", "STARTED"} & set(self.statuses()),
+            "the end of all runs",
+            SECONDS,
+        )
 
     def statuses(self) -> list[str]:
         """What became of the runs, the first one first."""

@@ -20,7 +20,9 @@ def look(home: Path, settings: Settings | None = None) -> list[Alert]:
     before = len(read_alerts(settings))
     graph = defs.resolve_asset_graph()
     with open_instance(settings) as instance:
-        context = MonitorContext(instance, graph, TABLES, tuple(FEEDS.values()), settings, datetime.now(UTC))
+        context = MonitorContext(
+            instance, graph, TABLES, tuple(FEEDS.values()), settings, datetime.now(UTC)
+        )
         look_and_tell(context, (), logging.getLogger("lakehouse.alerts"))
     return read_alerts(settings)[before:]
 

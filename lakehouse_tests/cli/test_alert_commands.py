@@ -1,4 +1,6 @@
-"""What was told as commands list and show it, whole where a program reads it, and what a person says of it."""
+"""What was told as commands list and show it, whole where a program reads it, and what a person
+says of it.
+"""
 
 import logging
 from datetime import UTC, datetime
@@ -24,11 +26,21 @@ LOGGER = logging.getLogger("lakehouse.alerts")
 @pytest.fixture
 def told(settings: Settings) -> list[Alert]:
     """Checks of a table that failed, one message each."""
-    now, titles = datetime.now(UTC), [f"silver.fruits: check c{number:02} failed" for number in range(MANY)]
-    facts = tuple(Firing(title, "check", now, "error", title, ("1 of 2 rows break it.",)) for title in titles)
-    state = take_in(read_state(settings), Observed(facts), now, read_routes(settings), lambda *_: "")
+    now, titles = (
+        datetime.now(UTC),
+        [f"silver.fruits: check c{number:02} failed" for number in range(MANY)],
+    )
+    facts = tuple(
+        Firing(title, "check", now, "error", title, ("1 of 2 rows break it.",))
+        for title in titles
+    )
+    state = take_in(
+        read_state(settings), Observed(facts), now, read_routes(settings), lambda *_: ""
+    )
     write_state(settings, state)
-    Delivery(state, lambda known: write_state(settings, known), LOGGER).run(open_sinks(settings, (), LOGGER))
+    Delivery(state, lambda known: write_state(settings, known), LOGGER).run(
+        open_sinks(settings, (), LOGGER)
+    )
     return [parcel.alert for parcel in state.queues["file"].parcels]
 
 
@@ -50,17 +62,29 @@ def test_one_alert_is_shown_to_a_program_as_a_whole(
 def test_what_is_acknowledged_stays_open_and_has_a_reason(
     lakehouse: Lakehouse, told: list[Alert], settings: Settings
 ) -> None:
-    ran = lakehouse("alerts", "ack", told[0].alert_id, "--why", "the source is asked", "--by", "somebody")
+    ran = lakehouse(
+        "alerts", "ack", told[0].alert_id, "--why", "the source is asked", "--by", "somebody"
+    )
     assert (ran.code, ran.out) == (
         0,
-        [f"{told[0].title}: acknowledged by somebody; it is not repeated, and told when it is over."],
+        [
+            f"{told[0].title}: acknowledged by somebody; it is not repeated, and told when it"
+            " is over."
+        ],
     )
-    assert read_state(settings).open[told[0].key].acknowledged == "somebody: the source is asked"
+    assert (
+        read_state(settings).open[told[0].key].acknowledged == "somebody: the source is asked"
+    )
 
 
 @pytest.mark.parametrize("command", ["ack", "close"])
-def test_a_placeholder_is_no_reason(lakehouse: Lakehouse, told: list[Alert], settings: Settings, command: str) -> None:
+def test_a_placeholder_is_no_reason(
+    lakehouse: Lakehouse, told: list[Alert], settings: Settings, command: str
+) -> None:
     ran = lakehouse("alerts", command, told[0].alert_id, "--why", "…")
-    assert (ran.code, "which only stands for a text; expected some words." in ran.err[0]) == (2, True)
+    assert (ran.code, "which only stands for a text; expected some words." in ran.err[0]) == (
+        2,
+        True,
+    )
     incident = read_state(settings).open[told[0].key]
     assert incident.acknowledged == ""

@@ -1,4 +1,6 @@
-"""What people are told of a delivery that a rule warns of or refuses, and what they can do about it."""
+"""What people are told of a delivery that a rule warns of or refuses, and what they can do
+about it.
+"""
 
 import json
 import shlex
@@ -41,7 +43,9 @@ def held(lakehouse, home: Path):
     return lakehouse
 
 
-def test_rows_in_quarantine_are_told_until_none_is_left_and_status_says_the_same(lakehouse, home: Path) -> None:
+def test_rows_in_quarantine_are_told_until_none_is_left_and_status_says_the_same(
+    lakehouse, home: Path
+) -> None:
     look(home)
     assert deliver(lakehouse, home, "1.csv", "x,Apple,false", "2,Pear,false") == 0
     (alert,) = look(home)
@@ -52,7 +56,8 @@ def test_rows_in_quarantine_are_told_until_none_is_left_and_status_says_the_same
     assert "WHERE _source_file = '1.csv' AND _source_row = 1" in in_clear
     for command in (in_clear, newest):
         assert any("Apple" in line for line in lakehouse(*shlex.split(command)).out)
-    # Neither a check of what readers see, nor a good delivery, nor that another file is taken out.
+    # Neither a check of what readers see, nor a good delivery, nor that another file is taken
+    # out.
     assert lakehouse("check", "silver.fruits").code == 0
     assert deliver(lakehouse, home, "2.csv", "3,Plum,false") == 0
     assert lakehouse("reject", "2.csv", "--feed", "fruits", "--why", "by mistake").code == 0
@@ -63,7 +68,9 @@ def test_rows_in_quarantine_are_told_until_none_is_left_and_status_says_the_same
     assert status[-1].startswith("1 thing broken now")
     assert lakehouse("reject", "1.csv", "--feed", "fruits", "--why", "by mistake").code == 0
     assert titles(look(home)) == [f"Over: {QUARANTINED}"]
-    assert not any("in quarantine" in line or "broken now" in line for line in lakehouse("status").out)
+    assert not any(
+        "in quarantine" in line or "broken now" in line for line in lakehouse("status").out
+    )
 
 
 def test_a_person_closes_what_stays_in_quarantine(lakehouse, home: Path) -> None:
@@ -92,7 +99,10 @@ def test_a_table_that_is_held_back_is_one_message_with_the_ways_out(held, home: 
     (main,) = json.loads("".join(held("sql", query, "--format", "json").out))
     assert f"silver.fruits is as it was, at snapshot {main['snapshot_id']} of 20" in good
     assert any(line.startswith("Row: ") and "fruit=banana" in line for line in alert.lines)
-    shown = ["\n".join(held(*shlex.split(command)).out) for command in commands(alert, "lakehouse sql")]
+    shown = [
+        "\n".join(held(*shlex.split(command)).out)
+        for command in commands(alert, "lakehouse sql")
+    ]
     assert "banana" in shown[0] and not any("(0 rows)" in text for text in shown)
     (reject,) = commands(alert, "lakehouse reject")
     assert reject.startswith("reject banana.csv --feed fruits --sha256 ")
@@ -100,7 +110,9 @@ def test_a_table_that_is_held_back_is_one_message_with_the_ways_out(held, home: 
     assert look(home) == []
 
 
-def test_trying_again_is_not_told_again_and_a_check_of_main_does_not_end_it(held, home: Path) -> None:
+def test_trying_again_is_not_told_again_and_a_check_of_main_does_not_end_it(
+    held, home: Path
+) -> None:
     assert titles(look(home)) == [HELD]
     assert held("retry", "silver.fruits").code == 1
     assert held("check", "silver.fruits").code == 0
@@ -124,7 +136,9 @@ def test_publishing_it_all_the_same_ends_it(held, home: Path) -> None:
 
 def test_a_muted_table_is_recorded_and_told_to_nobody(held, home: Path) -> None:
     until = "2999-12-01T08:00+08:00"
-    ran = held("mute", "silver.fruits", "--until", until, "--why", "it is known", "--by", "somebody")
+    ran = held(
+        "mute", "silver.fruits", "--until", until, "--why", "it is known", "--by", "somebody"
+    )
     assert ran.out == ["silver.fruits is muted until 2999-12-01 00:00:00Z; it ends by itself."]
     with receiving() as receiver:
         settings = replace(settings_at(home), alert_urls=(receiver.url,))
@@ -133,7 +147,9 @@ def test_a_muted_table_is_recorded_and_told_to_nobody(held, home: Path) -> None:
         assert receiver.taken == []
         listed = held("alerts")
         assert "opened, muted" in listed.out[2]
-        assert listed.out[-1].startswith("silver.fruits is muted until 2999-12-01 00:00:00Z by somebody, since 20")
+        assert listed.out[-1].startswith(
+            "silver.fruits is muted until 2999-12-01 00:00:00Z by somebody, since 20"
+        )
         assert held("mute", "silver.fruits", "--off").code == 0
         assert titles(look(home, settings)) == [HELD]
         assert receiver.titles == [HELD]
@@ -146,11 +162,18 @@ def test_what_was_told_is_listed(held, home: Path) -> None:
     assert HELD in listed.out[2]
     assert listed.out[-1] == "(1 alert; 1 thing broken now)"
     (record,) = json.loads("".join(held("alerts", "--open", "--format", "json").out))
-    assert (record["title"], record["is_open"], record["table"]) == (HELD, True, "silver.fruits")
+    assert (record["title"], record["is_open"], record["table"]) == (
+        HELD,
+        True,
+        "silver.fruits",
+    )
 
 
 def test_where_nobody_looked_nothing_is_said_to_be_whole(lakehouse) -> None:
-    assert lakehouse("alerts").out[-1] == "Nobody looked yet for what is broken; `lakehouse dev` does."
+    assert (
+        lakehouse("alerts").out[-1]
+        == "Nobody looked yet for what is broken; `lakehouse dev` does."
+    )
 
 
 def test_a_file_that_is_rejected_is_told(lakehouse, home: Path) -> None:
@@ -161,12 +184,16 @@ def test_a_file_that_is_rejected_is_told(lakehouse, home: Path) -> None:
     assert lakehouse("ingest", "fruits").code == 1
     (alert,) = look(home)
     assert alert.title == "feed fruits: file short.csv was rejected"
-    assert alert.lines[0].startswith("missing column 'berry': found a header with 'id', 'fruit';")
+    assert alert.lines[0].startswith(
+        "missing column 'berry': found a header with 'id', 'fruit';"
+    )
     assert deliver(lakehouse, home, "short.csv", "1,Damson,false") == 0
     assert titles(look(home)) == ["Over: feed fruits: file short.csv was rejected"]
 
 
-def test_personal_data_is_in_no_message_log_reason_sample_or_event(lakehouse, home: Path, caplog) -> None:
+def test_personal_data_is_in_no_message_log_reason_sample_or_event(
+    lakehouse, home: Path, caplog
+) -> None:
     planted = ("zoe.planted@example", "zoe.planted")
     look(home)
     inbox = home / "inbox" / "bnpl"
@@ -176,14 +203,22 @@ def test_personal_data_is_in_no_message_log_reason_sample_or_event(lakehouse, ho
         "transaction_date,created_at,customer_email,region"
     )
     row = "{},1,M00001,food,{},MYR,3,card,APPROVED,2026-03-04,2026-03-04T09:00:00+08:00,zoe.planted@example,Penang"
-    (inbox / "a.csv").write_text("\n".join([header, row.format(1, "12.50"), row.format(2, "12.505"), ""]))
-    (inbox / "b.csv").write_text("\n".join([header, f"{row.format(3, '1.00')},zoe.planted", ""]))
+    (inbox / "a.csv").write_text(
+        "\n".join([header, row.format(1, "12.50"), row.format(2, "12.505"), ""])
+    )
+    (inbox / "b.csv").write_text(
+        "\n".join([header, f"{row.format(3, '1.00')},zoe.planted", ""])
+    )
     assert lakehouse("ingest", "bnpl").code == 1
     alerts = look(home)
     assert "silver.bnpl_transactions_clean: 1 row in quarantine" in titles(alerts)
     assert any("masked:" in line for alert in alerts for line in alert.lines)
     with open_instance(settings_at(home)) as instance:
-        events = [str(record) for run in instance.get_runs() for record in instance.all_logs(run.run_id)]
+        events = [
+            str(record)
+            for run in instance.get_runs()
+            for record in instance.all_logs(run.run_id)
+        ]
     texts = [
         *events,
         caplog.text,
@@ -195,7 +230,9 @@ def test_personal_data_is_in_no_message_log_reason_sample_or_event(lakehouse, ho
     assert [text[:200] for text in texts for value in planted if value in text] == []
 
 
-def test_a_test_message_says_for_each_sink_whether_it_arrived(lakehouse, home: Path, monkeypatch) -> None:
+def test_a_test_message_says_for_each_sink_whether_it_arrived(
+    lakehouse, home: Path, monkeypatch
+) -> None:
     with receiving() as receiver:
         monkeypatch.setenv("LAKEHOUSE_ALERT_URLS", f"{receiver.url} json://127.0.0.1:1/")
         ran = lakehouse("alerts", "test")
@@ -208,7 +245,10 @@ def test_a_test_message_says_for_each_sink_whether_it_arrived(lakehouse, home: P
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("silver.fruits", "--until", "2020-01-01T00:00Z"), "which is past; expected a moment to come"),
+        (
+            ("silver.fruits", "--until", "2020-01-01T00:00Z"),
+            "which is past; expected a moment to come",
+        ),
         (("silver.fruits", "--until", "2999-01-01T00:00"), "without its offset from UTC"),
         (("silver.fruits", "--until", "tomorrow"), "expected such as 2h, 30m or 3d"),
         (("silver.fruits",), "Expected --until with a moment, or --off"),

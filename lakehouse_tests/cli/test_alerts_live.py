@@ -1,4 +1,6 @@
-"""Alerts of a lakehouse that runs: at a webhook that is down for a while, from a daemon that is killed meanwhile."""
+"""Alerts of a lakehouse that runs: at a webhook that is down for a while, from a daemon that is
+killed meanwhile.
+"""
 
 import re
 import signal
@@ -18,15 +20,24 @@ from lakehouse_tests.processes import KILLED, wait_for
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 IN_SECONDS = 25
-"""Less than it takes to wait in vain for Dagster, and then for Spark, to end when they are asked to."""
+"""Less than it takes to wait in vain for Dagster, and then for Spark, to end when they are
+asked to.
+"""
 WARNS = "silver.fruits: 1 row in quarantine"
 HELD = "silver.fruits is held back: rule excluded_fruit_in_any_spelling refused it"
 
 
-def test_what_breaks_is_told_once_whatever_is_down_and_when_it_is_over(settings: Settings) -> None:
-    """The first `dev` is killed, with which all that it started ends; a script starts the second, and ends it."""
+def test_what_breaks_is_told_once_whatever_is_down_and_when_it_is_over(
+    settings: Settings,
+) -> None:
+    """The first `dev` is killed, with which all that it started ends; a script starts the
+    second, and ends it.
+    """
     with Live(settings) as live, receiving() as receiver, receiving() as watcher:
-        env = {"LAKEHOUSE_ALERT_URLS": receiver.url, "LAKEHOUSE_HEARTBEAT_URL": f"http://127.0.0.1:{watcher.port}/ping"}
+        env = {
+            "LAKEHOUSE_ALERT_URLS": receiver.url,
+            "LAKEHOUSE_HEARTBEAT_URL": f"http://127.0.0.1:{watcher.port}/ping",
+        }
         live.start(**env)
         live.drop("1.csv", "1,Apple,false", "2,Pear,false")
         live.wait_for_fruits("Apple", "Pear")
@@ -38,7 +49,8 @@ def test_what_breaks_is_told_once_whatever_is_down_and_when_it_is_over(settings:
         receiver.is_down = True
         live.drop("3.csv", "4,banana,false")
         wait_for(lambda: receiver.refused > 0, "a message that is not taken", SECONDS)
-        # A table is held while its run still goes on: killed now, that run would be told as failed too.
+        # A table is held while its run still goes on: killed now, that run would be told as
+        # failed too.
         live.wait_for_runs()
         assert live.end(signal.SIGKILL) == KILLED
         receiver.is_down = False
@@ -49,11 +61,14 @@ def test_what_breaks_is_told_once_whatever_is_down_and_when_it_is_over(settings:
         every_link_answers(live, receiver)
         command = live.command("reject", "3.csv", "--feed", "fruits", "--why", "by mistake")
         assert command.status() == 0, command.said
-        # Rows went from bronze, and all of it is read anew: the Fig of the second file is known.
+        # Rows went from bronze, and all of it is read anew: the Fig of the second file is
+        # known.
         wait_for_titles(receiver, WARNS, HELD, f"Over: {HELD}")
         live.drop("4.csv", "5,Kiwi,true")
         live.wait_for_fruits("Kiwi")
-        command = live.command("reject", "2.csv", "--feed", "fruits", "--why", "nobody corrects it")
+        command = live.command(
+            "reject", "2.csv", "--feed", "fruits", "--why", "nobody corrects it"
+        )
         assert command.status() == 0, command.said
         wait_for_titles(receiver, WARNS, HELD, f"Over: {HELD}", f"Over: {WARNS}")
         beats = len(watcher.taken)
@@ -73,7 +88,11 @@ def wait_for_titles(receiver: Receiver, *titles: str) -> None:
 
 def every_link_answers(live: Live, receiver: Receiver) -> None:
     """Each page is there, and what it is to show too: the UI answers any path with a page."""
-    links = {link for taken in receiver.taken for link in re.findall(r"https?://\S+", taken.body["message"])}
+    links = {
+        link
+        for taken in receiver.taken
+        for link in re.findall(r"https?://\S+", taken.body["message"])
+    }
     assert {urlsplit(link).port for link in links} == {live.port}
     paths = {urlsplit(link).path for link in links}
     assert len(paths) == 4
@@ -82,9 +101,14 @@ def every_link_answers(live: Live, receiver: Receiver) -> None:
     for path in paths:
         _, kind, *rest = path.split("/")
         if kind == "runs":
-            found = live.ask("query($id: ID!) { runOrError(runId: $id) { __typename } }", id=rest[0])
+            found = live.ask(
+                "query($id: ID!) { runOrError(runId: $id) { __typename } }", id=rest[0]
+            )
             assert found == {"runOrError": {"__typename": "Run"}}
         else:
             asked = {"path": rest}
-            found = live.ask("query($key: AssetKeyInput!) { assetOrError(assetKey: $key) { __typename } }", key=asked)
+            found = live.ask(
+                "query($key: AssetKeyInput!) { assetOrError(assetKey: $key) { __typename } }",
+                key=asked,
+            )
             assert (kind, found) == ("assets", {"assetOrError": {"__typename": "Asset"}})

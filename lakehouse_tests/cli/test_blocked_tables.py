@@ -1,4 +1,6 @@
-"""The ways out where a rule holds a table back: compute it anew, publish it all the same, or take a file out."""
+"""The ways out where a rule holds a table back: compute it anew, publish it all the same, or
+take a file out.
+"""
 
 import json
 import os
@@ -23,7 +25,9 @@ def held(lakehouse, home: Path):
     """A lakehouse where `silver.fruits` was refused for one of two files."""
     inbox = home / "inbox" / "fruits"
     inbox.mkdir(parents=True)
-    for second, (name, row) in enumerate({"apple.csv": "1,Apple,false", "banana.csv": "2,banana,false"}.items()):
+    for second, (name, row) in enumerate(
+        {"apple.csv": "1,Apple,false", "banana.csv": "2,banana,false"}.items()
+    ):
         (inbox / name).write_text(f"id,fruit,berry\n{row}\n")
         os.utime(inbox / name, (1_700_000_000 + second,) * 2)
     assert lakehouse("ingest", "fruits").code == 1
@@ -42,7 +46,16 @@ def refused_run(home: Path) -> str:
 
 def test_a_refused_run_is_published_by_a_person_who_says_why(held, home: Path) -> None:
     run_id = refused_run(home)
-    ran = held("publish", "silver.fruits", "--run", run_id[:8], "--why", "it is one", "--by", "somebody")
+    ran = held(
+        "publish",
+        "silver.fruits",
+        "--run",
+        run_id[:8],
+        "--why",
+        "it is one",
+        "--by",
+        "somebody",
+    )
     assert ran.out == [
         f"silver.fruits: published against its rules as of run {run_id[:8]}, 2 rows in all. "
         "The next ingest computes what follows."
@@ -61,7 +74,9 @@ def test_a_refused_run_is_published_by_a_person_who_says_why(held, home: Path) -
 
 
 def test_a_run_that_was_not_refused_is_not_published(held) -> None:
-    ran = held("publish", "silver.fruits", "--run", "nothing", "--why", "it was sent by mistake")
+    ran = held(
+        "publish", "silver.fruits", "--run", "nothing", "--why", "it was sent by mistake"
+    )
     assert ran.code == 2
     assert "keeps no refused candidate of run 'nothing'" in ran.err[0]
 
@@ -89,21 +104,37 @@ def test_a_run_that_failed_by_hand_and_owes_nothing_is_done_again_until_one_succ
     with monkeypatch.context() as wrong, open_instance(settings_at(home)) as instance:
         wrong.setattr(IcebergIOManager, "write", fail)
         selection = dg.AssetSelection.assets(asset_key("silver.fruits"))
-        assert not materialize(definitions(lambda: settings_at(home)), instance, selection).success
+        assert not materialize(
+            definitions(lambda: settings_at(home)), instance, selection
+        ).success
     assert held("retry", "silver.fruits").out == ["silver.fruits: unchanged, 1 row"]
     assert held("retry", "silver.fruits").out == owes_nothing
 
 
 def test_a_file_is_taken_out_of_bronze_and_kept_with_the_rejected(held, home: Path) -> None:
     assert held("retry", "silver.fruits").code == 1
-    ran = held("reject", "banana.csv", "--feed", "fruits", "--why", "sent by mistake", "--by", "somebody")
-    (kept,) = (path for path in (home / "rejected" / "fruits").iterdir() if path.name.endswith(".csv"))
+    ran = held(
+        "reject",
+        "banana.csv",
+        "--feed",
+        "fruits",
+        "--why",
+        "sent by mistake",
+        "--by",
+        "somebody",
+    )
+    (kept,) = (
+        path for path in (home / "rejected" / "fruits").iterdir() if path.name.endswith(".csv")
+    )
     assert ran.out == [
-        f"bronze.raw_fruits: 1 row of banana.csv taken out. The file is kept as rejected/fruits/{kept.name}. "
-        "The next ingest computes what follows."
+        "bronze.raw_fruits: 1 row of banana.csv taken out. The file is kept as"
+        f" rejected/fruits/{kept.name}. The next ingest computes what follows."
     ]
     reason = json.loads(kept.with_name(f"{kept.name}.reason.json").read_text())
-    assert (reason["file"], reason["found"]) == ("banana.csv", '"sent by mistake", said by somebody')
+    assert (reason["file"], reason["found"]) == (
+        "banana.csv",
+        '"sent by mistake", said by somebody',
+    )
     assert [path.name[:5] for path in (home / "archive" / "fruits").rglob("*.csv")] == ["apple"]
     assert held("ingest", "fruits").code == 0
     assert fruits(held) == ["Apple"]
@@ -117,11 +148,17 @@ def test_refused_rows_of_a_file_leave_the_quarantine_with_it(held, home: Path) -
     assert held("ingest", "fruits").code == 0
     ran = held("reject", "mixed.csv", "--feed", "fruits", "--why", "sent by mistake")
     assert ran.out[0] == "silver.fruits_quarantine: 1 row of mixed.csv taken out."
-    assert ran.out[1].startswith("bronze.raw_fruits: 2 rows of mixed.csv taken out. The file is kept as rejected/")
-    held_back = held("sql", "SELECT id, _source_file FROM silver.fruits_quarantine", "--format", "csv").out
+    assert ran.out[1].startswith(
+        "bronze.raw_fruits: 2 rows of mixed.csv taken out. The file is kept as rejected/"
+    )
+    held_back = held(
+        "sql", "SELECT id, _source_file FROM silver.fruits_quarantine", "--format", "csv"
+    ).out
     assert held_back == ["id,_source_file", "y,other.csv"]
     assert held("ingest", "fruits").code == 0
-    assert held("sql", "SELECT count(1) AS n FROM silver.fruits_quarantine", "--format", "csv").out == ["n", "1"]
+    assert held(
+        "sql", "SELECT count(1) AS n FROM silver.fruits_quarantine", "--format", "csv"
+    ).out == ["n", "1"]
 
 
 @pytest.fixture
@@ -129,7 +166,9 @@ def twice(lakehouse, home: Path):
     """A lakehouse to which two contents came under one name: a good one, and then another."""
     inbox = home / "inbox" / "fruits"
     inbox.mkdir(parents=True)
-    for second, rows in enumerate(["1,Apple,false\n2,Pear,false", "9,Apple,true\n3,Plum,false\nx,Fig,false"]):
+    for second, rows in enumerate(
+        ["1,Apple,false\n2,Pear,false", "9,Apple,true\n3,Plum,false\nx,Fig,false"]
+    ):
         (inbox / "daily.csv").write_text(f"id,fruit,berry\n{rows}\n")
         os.utime(inbox / "daily.csv", (1_700_000_000 + second,) * 2)
         assert lakehouse("ingest", "fruits").code == 0
@@ -137,13 +176,17 @@ def twice(lakehouse, home: Path):
 
 
 def fruits_whole(lakehouse) -> list[str]:
-    return lakehouse("sql", "SELECT id, fruit, berry FROM silver.fruits ORDER BY id", "--format", "csv").out[1:]
+    return lakehouse(
+        "sql", "SELECT id, fruit, berry FROM silver.fruits ORDER BY id", "--format", "csv"
+    ).out[1:]
 
 
 def test_the_deliveries_that_a_name_stands_for_are_listed(twice) -> None:
     ran = twice("reject", "daily.csv", "--feed", "fruits", "--why", "sent by mistake")
     assert ran.code == 2
-    heading, _, *listed, footer = ([cell.strip() for cell in line.split("|")] for line in ran.out)
+    heading, _, *listed, footer = (
+        [cell.strip() for cell in line.split("|")] for line in ran.out
+    )
     assert (heading, [row[1] for row in listed], footer) == (
         ["ingested_at", "rows", "sha256"],
         ["2", "3"],
@@ -157,30 +200,60 @@ def test_the_deliveries_that_a_name_stands_for_are_listed(twice) -> None:
 
 
 def test_a_delivery_is_rejected_by_its_content(twice, home: Path) -> None:
-    """What it alone gave goes, and where another delivery gave the same before, its values come back."""
+    """What it alone gave goes, and where another delivery gave the same before, its values come
+    back.
+    """
     last = (
         twice("reject", "daily.csv", "--feed", "fruits", "--why", "it was sent by mistake")
         .out[-2]
         .split("|")[-1]
         .strip()
     )
-    ran = twice("reject", "daily.csv", "--feed", "fruits", "--why", "it was sent by mistake", "--sha256", last)
+    ran = twice(
+        "reject",
+        "daily.csv",
+        "--feed",
+        "fruits",
+        "--why",
+        "it was sent by mistake",
+        "--sha256",
+        last,
+    )
     assert ran.out[0] == "silver.fruits_quarantine: 1 row of daily.csv taken out."
-    assert ran.out[1].startswith("bronze.raw_fruits: 3 rows of daily.csv taken out. The file is kept as rejected/")
+    assert ran.out[1].startswith(
+        "bronze.raw_fruits: 3 rows of daily.csv taken out. The file is kept as rejected/"
+    )
     assert twice("ingest", "fruits").code == 0
     assert fruits_whole(twice) == ["1,Apple,false", "2,Pear,false"]
-    assert twice("sql", "SELECT count(1) FROM bronze.raw_fruits", "--format", "csv").out[1:] == ["2"]
-    (kept,) = (path for path in (home / "rejected" / "fruits").iterdir() if path.name.endswith(".csv"))
+    assert twice("sql", "SELECT count(1) FROM bronze.raw_fruits", "--format", "csv").out[
+        1:
+    ] == ["2"]
+    (kept,) = (
+        path for path in (home / "rejected" / "fruits").iterdir() if path.name.endswith(".csv")
+    )
     assert last in kept.name
 
 
 def test_a_hash_that_no_delivery_has_is_named(twice) -> None:
-    ran = twice("reject", "daily.csv", "--feed", "fruits", "--why", "it was sent by mistake", "--sha256", "zz")
+    ran = twice(
+        "reject",
+        "daily.csv",
+        "--feed",
+        "fruits",
+        "--why",
+        "it was sent by mistake",
+        "--sha256",
+        "zz",
+    )
     assert ran.code == 2
-    assert "No delivery of 'daily.csv' has a hash that begins with 'zz'; there are" in ran.err[0]
+    assert (
+        "No delivery of 'daily.csv' has a hash that begins with 'zz'; there are" in ran.err[0]
+    )
 
 
-def test_a_file_that_was_published_against_the_rules_is_taken_out_again(held, home: Path) -> None:
+def test_a_file_that_was_published_against_the_rules_is_taken_out_again(
+    held, home: Path
+) -> None:
     held("publish", "silver.fruits", "--run", refused_run(home), "--why", "it is one")
     assert fruits(held) == ["Apple", "banana"]
     held("reject", "banana.csv", "--feed", "fruits", "--why", "it is none")
@@ -195,4 +268,7 @@ def test_a_file_that_nobody_delivered_is_named(held) -> None:
 
 
 def test_the_feed_of_a_file_is_asked_for(lakehouse) -> None:
-    assert "Which feed? Expected --feed with one of bnpl, fruits." in lakehouse("reject", "a", "--why", "b").err[0]
+    assert (
+        "Which feed? Expected --feed with one of bnpl, fruits."
+        in lakehouse("reject", "a", "--why", "b").err[0]
+    )

@@ -11,7 +11,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 
 def snapshots(lakehouse) -> list[str]:
-    return lakehouse("sql", "SELECT snapshot_id FROM silver.fruits.snapshots", "--format", "csv").out
+    return lakehouse(
+        "sql", "SELECT snapshot_id FROM silver.fruits.snapshots", "--format", "csv"
+    ).out
 
 
 @pytest.mark.usefixtures("sample_fruits")
@@ -28,7 +30,10 @@ def test_all_checks_are_evaluated_and_nothing_is_written(lakehouse, home: Path) 
 
 @pytest.mark.usefixtures("sample_fruits")
 def test_a_check_that_fails_is_shown_and_named(lakehouse) -> None:
-    row = "(1, 'Apple', true, TIMESTAMP '2026-01-01 00:00:00'), (2, 'Banana', true, NULL), (3, NULL, true, NULL)"
+    row = (
+        "(1, 'Apple', true, TIMESTAMP '2026-01-01 00:00:00'), (2, 'Banana', true, NULL), (3,"
+        " NULL, true, NULL)"
+    )
     assert lakehouse("sql", "--write", f"INSERT INTO silver.fruits VALUES {row}").code == 0
     ran = lakehouse("check", "lakehouse.silver.fruits")
     assert ran.code == 1
@@ -36,7 +41,10 @@ def test_a_check_that_fails_is_shown_and_named(lakehouse) -> None:
     assert table == "silver.fruits: 4 of 8 checks hold"
     assert "  WARN not_null_fruit: fruit is not null: 1 of 158 rows break it." in failed
     assert len(ran.err) == 3
-    assert "lakehouse: silver.fruits: check unique_fruit failed: fruit is unique: 1 of 158 rows break it." in ran.err
+    assert (
+        "lakehouse: silver.fruits: check unique_fruit failed: fruit is unique: 1 of 158 rows"
+        " break it." in ran.err
+    )
 
 
 def test_a_table_that_is_not_there_is_named(lakehouse) -> None:

@@ -1,4 +1,6 @@
-"""A reason is given in words, and a mute for a while; what only stands for a text is refused, and nothing is done."""
+"""A reason is given in words, and a mute for a while; what only stands for a text is refused,
+and nothing is done.
+"""
 
 import json
 
@@ -16,10 +18,15 @@ from lakehouse_tests.cli.conftest import Lakehouse
         ("mute", "silver.fruits", "--until", "2h"),
     ],
 )
-def test_a_placeholder_is_no_reason(lakehouse: Lakehouse, command: tuple[str, ...], why: str) -> None:
+def test_a_placeholder_is_no_reason(
+    lakehouse: Lakehouse, command: tuple[str, ...], why: str
+) -> None:
     ran = lakehouse(*command, "--why", why)
     assert ran.code == 2
-    assert f"--why is {' '.join(repr(why).split())}, which only stands for a text; expected some words." in ran.err[0]
+    assert (
+        f"--why is {' '.join(repr(why).split())}, which only stands for a text; expected some"
+        " words." in ran.err[0]
+    )
 
 
 def test_a_placeholder_is_nobody(lakehouse: Lakehouse) -> None:
@@ -33,7 +40,9 @@ def test_a_table_is_muted_for_a_while(lakehouse: Lakehouse, settings) -> None:
     assert mute["until"][11:13] == f"{(int(mute['at'][11:13]) + 2) % 24:02}"
 
 
-def test_what_mutes_a_table_all_the_same_is_named_with_the_command_that_ends_it(lakehouse: Lakehouse) -> None:
+def test_what_mutes_a_table_all_the_same_is_named_with_the_command_that_ends_it(
+    lakehouse: Lakehouse,
+) -> None:
     assert lakehouse("mute", "silver.*", "--until", "3d").code == 0
     assert lakehouse("mute", "silver.fruits", "--until", "2h").code == 0
     (said,) = lakehouse("mute", "silver.fruits", "--off").out

@@ -1,7 +1,8 @@
-"""One `lakehouse dev` for all that may be asked of it one after the other, since each start takes half a minute.
+"""One `lakehouse dev` for all that may be asked of it one after the other, since each start
+takes half a minute.
 
-Commands beside it, files that land, a run and a Spark that are killed, and the UI in a real browser. Each test has
-fruits and files of its own, and can be run alone.
+Commands beside it, files that land, a run and a Spark that are killed, and the UI in a real
+browser. Each test has fruits and files of its own, and can be run alone.
 """
 
 import json
@@ -15,7 +16,13 @@ import pytest
 
 from lakehouse.cli.machine_checks import findings
 from lakehouse.monitoring.alert_log import read_alerts
-from lakehouse_tests.cli.commands import answers, command_of, free_port, java_below, processes_below
+from lakehouse_tests.cli.commands import (
+    answers,
+    command_of,
+    free_port,
+    java_below,
+    processes_below,
+)
 from lakehouse_tests.cli.live import SECONDS, Live
 from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.processes import wait_for
@@ -29,7 +36,11 @@ FILES = 50
 THREE_TAKERS = 3
 SERVERS = 4
 """Spark, the webserver, the daemon and the code server."""
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+BROWSER = (
+    shutil.which("chromium")
+    or shutil.which("chromium-browser")
+    or shutil.which("google-chrome")
+)
 IS_REQUIRED = bool(os.environ.get("REQUIRE_BROWSER"))
 EXPANDED = ",".join(f"global@global:{layer}" for layer in ("bronze", "silver", "gold"))
 FAILING = "excluded_fruit_in_any_spelling"
@@ -60,7 +71,11 @@ def page() -> "Iterator[Page]":
 
 def test_it_says_where_it_is_and_commands_beside_it_start_no_jvm(live: Live) -> None:
     home = live.settings.home
-    wait_for(lambda: f"is open at http://127.0.0.1:{live.port}, on {home}" in live.dev.said, "the address", 60)
+    wait_for(
+        lambda: f"is open at http://127.0.0.1:{live.port}, on {home}" in live.dev.said,
+        "the address",
+        60,
+    )
     known = home / "spark-server.json"
     assert known.stat().st_mode & 0o777 == 0o600
     below = [live.dev.process.pid, *processes_below(live.dev.process.pid)]
@@ -72,7 +87,10 @@ def test_it_says_where_it_is_and_commands_beside_it_start_no_jvm(live: Live) -> 
     assert next(finding for finding in findings(live.settings) if finding.name == "alerts").ok
 
     asked = live.command("sql", "SELECT count(*) AS n FROM range(3)")
-    wait_for(lambda: not asked.is_alive or java_below(asked.process.pid), "the end of the command, or a JVM of its own")
+    wait_for(
+        lambda: not asked.is_alive or java_below(asked.process.pid),
+        "the end of the command, or a JVM of its own",
+    )
     assert not java_below(asked.process.pid)
     assert asked.status(60) == 0, asked.said
 
@@ -84,10 +102,14 @@ def test_a_second_one_on_the_same_home_is_refused(live: Live) -> None:
 
 
 def test_each_row_is_there_once_whoever_ingests(live: Live) -> None:
-    """The sensor, two runs launched in the UI and a command go for the same fifty files at once."""
+    """The sensor, two runs launched in the UI and a command go for the same fifty files at
+    once.
+    """
     before = len(live.statuses())
     for number in range(FILES):
-        live.drop(f"whoever-{number}.csv", f"{number},Fruit {number},false", f"{number},Common,false")
+        live.drop(
+            f"whoever-{number}.csv", f"{number},Fruit {number},false", f"{number},Common,false"
+        )
     for _ in range(2):
         live.launch("ingest_fruits")
     command = live.command("ingest", "fruits")
@@ -98,8 +120,14 @@ def test_each_row_is_there_once_whoever_ingests(live: Live) -> None:
     runs = live.statuses()[before:]
     assert set(runs) == {"SUCCESS"}
     assert len(runs) >= THREE_TAKERS
-    landed = [row for row in live.rows("bronze.raw_fruits", "_source_file", "_source_row") if "whoever" in row[0]]
-    assert landed == sorted((f"whoever-{number}.csv", row) for number in range(FILES) for row in (1, 2))
+    landed = [
+        row
+        for row in live.rows("bronze.raw_fruits", "_source_file", "_source_row")
+        if "whoever" in row[0]
+    ]
+    assert landed == sorted(
+        (f"whoever-{number}.csv", row) for number in range(FILES) for row in (1, 2)
+    )
     found = dict(live.rows("silver.fruits", "fruit", "id"))
     assert found["Common"] == FILES - 1, "the last file wins"
     assert all(found[f"Fruit {number}"] == number for number in range(FILES))
@@ -115,22 +143,28 @@ def test_a_killed_run_and_a_killed_spark_lose_nothing_and_people_are_told(live: 
     live.wait_for_fruits("Plum")
 
     live.drop("killed-3.csv", "5,Fig,false")
-    (spark, *_) = java_below(live.dev.process.pid)
+    spark, *_ = java_below(live.dev.process.pid)
     os.kill(spark, signal.SIGKILL)
     # Where Spark is back before the sensor looks, both are told at once.
     wait_for(lambda: titles(live)[:1] == ["Spark died"], "that people are told", SECONDS)
     assert answers(live.port, live.dev)
     live.drop("killed-4.csv", "6,Kiwi,true")
     live.wait_for_fruits("Fig", "Kiwi")
-    wait_for(lambda: titles(live) == ["Spark died", "Over: Spark died"], "that it is over", SECONDS)
+    wait_for(
+        lambda: titles(live) == ["Spark died", "Over: Spark died"], "that it is over", SECONDS
+    )
     told = next(alert for alert in read_alerts(live.settings) if alert.title == "Spark died")
     assert "killed, as by lack of memory" in told.text
     assert "It is started again at" in live.dev.said
     assert "The Spark server is back" in live.dev.said
-    (another, *_) = java_below(live.dev.process.pid)
+    another, *_ = java_below(live.dev.process.pid)
     assert another != spark
 
-    landed = [row for row in live.rows("bronze.raw_fruits", "id", "_source_file") if "killed" in row[1]]
+    landed = [
+        row
+        for row in live.rows("bronze.raw_fruits", "id", "_source_file")
+        if "killed" in row[1]
+    ]
     assert [number for number, _ in landed] == [f"{number}" for number in range(1, 7)]
     fruits = {"Apple": 1, "Fig": 5, "Kiwi": 6, "Pear": 4, "Plum": 3}
     assert fruits.items() <= dict(live.rows("silver.fruits", "fruit", "id")).items()
@@ -152,9 +186,13 @@ def test_people_see_lineage_materializations_and_checks(live: Live, page: "Page"
     url = f"http://127.0.0.1:{live.port}"
     page.set_default_timeout(SECONDS * 1000)
 
-    # The layers, then the tables in them: an edge for each table that is computed from another, or filled by it.
+    # The layers, then the tables in them: an edge for each table that is computed from another,
+    # or filled by it.
     edges = page.locator("svg path[marker-end]")
-    for address, count in ((url + "/asset-groups", 2), (f"{url}/asset-groups?expanded={EXPANDED}", 6)):
+    for address, count in (
+        (url + "/asset-groups", 2),
+        (f"{url}/asset-groups?expanded={EXPANDED}", 6),
+    ):
         page.goto(address)
         edges.nth(count - 1).wait_for(state="attached")
         assert edges.count() == count
@@ -169,7 +207,9 @@ def test_people_see_lineage_materializations_and_checks(live: Live, page: "Page"
 
     page.goto(f"{url}/assets/silver/fruits?view=checks")
     page.get_by_text(FAILING).first.click()
-    page.get_by_text("no spelling of a fruit that is left out remains: 1 of 1 rows").first.wait_for()
+    page.get_by_text(
+        "no spelling of a fruit that is left out remains: 1 of 1 rows"
+    ).first.wait_for()
     page.get_by_text("failed_rows").first.wait_for()
     assert page.get_by_text("banana").count()
     assert page.get_by_text("refused_").count()

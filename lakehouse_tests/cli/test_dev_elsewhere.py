@@ -1,4 +1,6 @@
-"""`lakehouse dev` on a bucket, and for hours on end with kills at random: each starts one of its own."""
+"""`lakehouse dev` on a bucket, and for hours on end with kills at random: each starts one of
+its own.
+"""
 
 import contextlib
 import os
@@ -22,11 +24,17 @@ MANY, A_RUN, THE_SPARK = 200, 0.05, 0.01
 def test_files_that_land_in_a_bucket_are_ingested(aws_settings: Settings) -> None:
     with Live(aws_settings) as live:
         address = aws_settings.endpoint_url or ""
-        live.start(LAKEHOUSE_DEPLOYMENT="aws", LAKEHOUSE_BUCKET="lake", AWS_ENDPOINT_URL=address)
+        live.start(
+            LAKEHOUSE_DEPLOYMENT="aws", LAKEHOUSE_BUCKET="lake", AWS_ENDPOINT_URL=address
+        )
         live.drop("1.csv", "1,Apple,false", "2,Pear,false")
         live.drop("2.csv", "3,Plum,false")
         live.wait_for_fruits("Apple", "Pear", "Plum")
-        assert live.rows("bronze.raw_fruits", "id", "_source_file") == [("1", "1.csv"), ("2", "1.csv"), ("3", "2.csv")]
+        assert live.rows("bronze.raw_fruits", "id", "_source_file") == [
+            ("1", "1.csv"),
+            ("2", "1.csv"),
+            ("3", "2.csv"),
+        ]
         live.wait_for_an_empty_inbox()
         assert len(open_store(aws_settings).objects("archive/fruits/")) == 2
 
@@ -56,6 +64,12 @@ def test_two_hundred_files_and_kills_at_random(settings: Settings, seed: int) ->
                 time.sleep(1)
             assert child.is_alive
         live.wait_for_an_empty_inbox()
-        wait_for(lambda: dict(live.rows("silver.fruits", "fruit", "id")) == last, "the last value of each name", 600)
-        assert live.rows("bronze.raw_fruits", "_source_file") == [(f"{number:03}.csv",) for number in range(MANY)]
+        wait_for(
+            lambda: dict(live.rows("silver.fruits", "fruit", "id")) == last,
+            "the last value of each name",
+            600,
+        )
+        assert live.rows("bronze.raw_fruits", "_source_file") == [
+            (f"{number:03}.csv",) for number in range(MANY)
+        ]
     assert kills

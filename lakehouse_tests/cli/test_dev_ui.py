@@ -1,4 +1,6 @@
-"""The port that `lakehouse dev` prints is the one that it has, also where another was quicker."""
+"""The port that `lakehouse dev` prints is the one that it has, also where another was
+quicker.
+"""
 
 import json
 import socket
@@ -32,7 +34,9 @@ LASTING = f"try:\n exec({UI!r})\nexcept OSError:\n import time; time.sleep(60)"
 
 
 def says(home: object) -> str:
-    return json.dumps({"data": {"instance": {"info": f"run_storage: x\nbase_dir: {json.dumps(str(home))}"}}})
+    return json.dumps(
+        {"data": {"instance": {"info": f"run_storage: x\nbase_dir: {json.dumps(str(home))}"}}}
+    )
 
 
 @pytest.fixture
@@ -45,14 +49,25 @@ def children(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Iterator[Ch
         yield started
 
 
-def opened(settings: Settings, children: Children, port: int, program: str = LASTING, *, is_fixed: bool = True) -> str:
+def opened(
+    settings: Settings,
+    children: Children,
+    port: int,
+    program: str = LASTING,
+    *,
+    is_fixed: bool = True,
+) -> str:
     def command(at: int) -> list[str]:
         return [sys.executable, "-c", program, str(at), says(settings.dagster_home)]
 
-    return open_ui(settings, children, Address("127.0.0.1", port, is_fixed), command, lambda: None)
+    return open_ui(
+        settings, children, Address("127.0.0.1", port, is_fixed), command, lambda: None
+    )
 
 
-def test_the_address_is_the_one_where_this_home_answers(settings: Settings, children: Children) -> None:
+def test_the_address_is_the_one_where_this_home_answers(
+    settings: Settings, children: Children
+) -> None:
     port = any_port()
     assert opened(settings, children, port, is_fixed=True) == f"http://127.0.0.1:{port}"
     note = running_dev(settings)
@@ -61,7 +76,8 @@ def test_the_address_is_the_one_where_this_home_answers(settings: Settings, chil
 
 
 @pytest.mark.parametrize(
-    ("host", "url"), [("::1", "http://[::1]:3000"), ("lake.example.org", "http://lake.example.org:3000")]
+    ("host", "url"),
+    [("::1", "http://[::1]:3000"), ("lake.example.org", "http://lake.example.org:3000")],
 )
 def test_the_address_is_one_that_a_browser_opens(host: str, url: str) -> None:
     assert Address(host, 3000, is_fixed=True).url == url
@@ -70,7 +86,9 @@ def test_the_address_is_one_that_a_browser_opens(host: str, url: str) -> None:
     assert f"on {url.removeprefix('http://')} already" in str(PortTaken(host, 3000))
 
 
-def test_a_port_that_another_took_meanwhile_is_not_said_to_be_ours(settings: Settings, children: Children) -> None:
+def test_a_port_that_another_took_meanwhile_is_not_said_to_be_ours(
+    settings: Settings, children: Children
+) -> None:
     port = any_port()
     children.start("another", [sys.executable, "-c", UI, str(port), says("/another/home")])
     wait_for(lambda: dev_ui._is_taken("127.0.0.1", port), "the other")
@@ -82,7 +100,9 @@ def test_a_port_that_another_took_meanwhile_is_not_said_to_be_ours(settings: Set
         opened(settings, children, port, is_fixed=True)
 
 
-def test_dagster_that_ends_before_it_answers_is_said(settings: Settings, children: Children) -> None:
+def test_dagster_that_ends_before_it_answers_is_said(
+    settings: Settings, children: Children
+) -> None:
     with pytest.raises(LakehouseError, match=r"Dagster ended by itself \(exit status 3\)"):
         opened(settings, children, any_port(), "raise SystemExit(3)")
 

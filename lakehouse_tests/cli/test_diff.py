@@ -1,4 +1,6 @@
-"""`lakehouse diff`: counts first, then the rows, and what is said where there is nothing to compare."""
+"""`lakehouse diff`: counts first, then the rows, and what is said where there is nothing to
+compare.
+"""
 
 import pytest
 
@@ -12,10 +14,10 @@ def sold(lakehouse):
     """A table that nobody declared, in which a row was changed, one removed, and one added."""
     ran = lakehouse(
         "sql",
-        "CREATE NAMESPACE t; CREATE TABLE t.sold (id bigint, v int, note string);"
-        "INSERT INTO t.sold VALUES (1, 10, NULL), (2, 20, NULL), (3, 30, NULL); ALTER TABLE t.sold CREATE TAG monthly;"
-        "UPDATE t.sold SET v = 11 WHERE id = 1; DELETE FROM t.sold WHERE id = 2;"
-        "INSERT INTO t.sold VALUES (4, 40, 'x')",
+        "CREATE NAMESPACE t; CREATE TABLE t.sold (id bigint, v int, note string);INSERT INTO"
+        " t.sold VALUES (1, 10, NULL), (2, 20, NULL), (3, 30, NULL); ALTER TABLE t.sold CREATE"
+        " TAG monthly;UPDATE t.sold SET v = 11 WHERE id = 1; DELETE FROM t.sold WHERE id ="
+        " 2;INSERT INTO t.sold VALUES (4, 40, 'x')",
     )
     assert ran.code == 0, ran.err
 
@@ -40,13 +42,17 @@ def test_a_key_that_is_not_unique_is_said_to_be_none(lakehouse, sold):
     lakehouse("sql", "INSERT INTO t.sold VALUES (5, 40, NULL), (6, 40, 'y')")
     ran = lakehouse("diff", "t.sold", "--key", "v")
     assert (ran.code, ran.out, len(ran.err)) == (2, [], 1)
-    assert ran.err[0].startswith("lakehouse: The key v does not tell the rows of t.sold apart: in snapshot ")
+    assert ran.err[0].startswith(
+        "lakehouse: The key v does not tell the rows of t.sold apart: in snapshot "
+    )
     assert "1 value stands for several rows, one of them for 3." in ran.err[0]
 
 
 def test_diff_without_a_key_adds_and_removes(lakehouse, sold):
     assert (
-        lakehouse("diff", "t.sold", "--from", "monthly", "--summary").out[0].endswith(": 2 added, 2 removed, 0 changed")
+        lakehouse("diff", "t.sold", "--from", "monthly", "--summary")
+        .out[0]
+        .endswith(": 2 added, 2 removed, 0 changed")
     )
 
 
@@ -69,8 +75,23 @@ def test_diff_says_how_much_it_leaves_out(lakehouse, sold):
 
 
 def test_the_summary_is_one_row_for_programs(lakehouse, sold):
-    (found,) = records(lakehouse("diff", "t.sold", "--from", "monthly", "--summary", "--key", "id", "--format", "json"))
-    ids = [one["snapshot_id"] for one in records(lakehouse("history", "t.sold", "--format", "json"))]
+    (found,) = records(
+        lakehouse(
+            "diff",
+            "t.sold",
+            "--from",
+            "monthly",
+            "--summary",
+            "--key",
+            "id",
+            "--format",
+            "json",
+        )
+    )
+    ids = [
+        one["snapshot_id"]
+        for one in records(lakehouse("history", "t.sold", "--format", "json"))
+    ]
     assert found == {"from": ids[0], "to": ids[-1], "added": 1, "removed": 1, "changed": 1}
 
 
@@ -84,10 +105,14 @@ def test_diff_of_a_point_with_itself_is_nothing(lakehouse, sold):
 @pytest.mark.usefixtures("sample_fruits")
 def test_a_declared_table_is_compared_by_its_key(lakehouse, home):
     inbox = home / "inbox" / "fruits"
-    (inbox / "more.csv").write_text("id,fruit,berry\n900,Zwetschge,false\n901,Apple,true\n", encoding="utf-8")
+    (inbox / "more.csv").write_text(
+        "id,fruit,berry\n900,Zwetschge,false\n901,Apple,true\n", encoding="utf-8"
+    )
     assert lakehouse("ingest").code == 0
     found = records(lakehouse("diff", "silver.fruits", "--format", "json"))
-    assert [(one["change"], one["fruit"], one["id"]) for one in found if one["change"] != "before"] == [
+    assert [
+        (one["change"], one["fruit"], one["id"]) for one in found if one["change"] != "before"
+    ] == [
         ("after", "Apple", 901),
         ("added", "Zwetschge", 900),
     ]
@@ -98,11 +123,20 @@ def test_personal_values_are_masked(lakehouse, monkeypatch):
     from lakehouse.tables.table import Append, Column, IcebergTable
 
     table = IcebergTable(
-        "t.people", "", [Column("id", "bigint"), Column("email", "string", personal=True)], write=Append(once_by=())
+        "t.people",
+        "",
+        [Column("id", "bigint"), Column("email", "string", personal=True)],
+        write=Append(once_by=()),
     )
     monkeypatch.setattr(State, "declared", {"t.people": table})
-    lakehouse("sql", "CREATE NAMESPACE t; CREATE TABLE t.people (id bigint, email string, phone string)", "--write")
-    lakehouse("sql", "--write", "INSERT INTO t.people VALUES (1, 'ann@example.org', '555 0100')")
+    lakehouse(
+        "sql",
+        "CREATE NAMESPACE t; CREATE TABLE t.people (id bigint, email string, phone string)",
+        "--write",
+    )
+    lakehouse(
+        "sql", "--write", "INSERT INTO t.people VALUES (1, 'ann@example.org', '555 0100')"
+    )
     (found,) = records(lakehouse("diff", "t.people", "--format", "json"))
     assert found["id"] == 1
     assert found["email"].startswith("masked:")
@@ -110,27 +144,51 @@ def test_personal_values_are_masked(lakehouse, monkeypatch):
     assert found["phone"].startswith("masked:")
 
 
-def test_an_email_in_a_wrong_column_is_not_shown_and_what_five_persons_share_is(lakehouse, monkeypatch):
+def test_an_email_in_a_wrong_column_is_not_shown_and_what_five_persons_share_is(
+    lakehouse, monkeypatch
+):
     from lakehouse.cli.call_context import State
     from lakehouse.tables.table import Append, Column, IcebergTable
 
-    columns = [Column("id", "bigint"), Column("email", "string", personal=True), Column("category", "string")]
+    columns = [
+        Column("id", "bigint"),
+        Column("email", "string", personal=True),
+        Column("category", "string"),
+    ]
     table = IcebergTable("t.people", "", columns, write=Append(once_by=()))
     monkeypatch.setattr(State, "declared", {"t.people": table})
-    lakehouse("sql", "CREATE NAMESPACE t; CREATE TABLE t.people (id bigint, email string, category string)", "--write")
+    lakehouse(
+        "sql",
+        "CREATE NAMESPACE t; CREATE TABLE t.people (id bigint, email string, category string)",
+        "--write",
+    )
     rows = ", ".join(f"({number}, '{number}@example.org', 'food')" for number in range(5))
     lakehouse("sql", "--write", f"INSERT INTO t.people VALUES {rows}")
     changes = (
-        "UPDATE t.people SET category = 'ann@example.org' WHERE id = 1;"
-        "INSERT INTO t.people VALUES (6, '6@example.org', 'bob@example.org'), (7, '7@example.org', NULL)"
+        "UPDATE t.people SET category = 'ann@example.org' WHERE id = 1;INSERT INTO t.people"
+        " VALUES (6, '6@example.org', 'bob@example.org'), (7, '7@example.org', NULL)"
     )
     lakehouse("sql", "--write", changes)
     (start,) = records(lakehouse("history", "t.people", "--format", "json"))[:1]
-    found = records(lakehouse("diff", "t.people", "--from", start["snapshot_id"], "--key", "id", "--format", "json"))
+    found = records(
+        lakehouse(
+            "diff",
+            "t.people",
+            "--from",
+            start["snapshot_id"],
+            "--key",
+            "id",
+            "--format",
+            "json",
+        )
+    )
     said = {(one["change"], one["id"]): one["category"] for one in found}
     assert said["before", 1] == "food"
     assert said["added", 7] is None
-    masks = [said[row].removeprefix("15 characters: letters, @, dot ") for row in (("after", 1), ("added", 6))]
+    masks = [
+        said[row].removeprefix("15 characters: letters, @, dot ")
+        for row in (("after", 1), ("added", 6))
+    ]
     assert all(one.startswith("(masked:") for one in masks)
     assert masks[0] != masks[1]
 
@@ -140,7 +198,11 @@ def test_an_email_in_a_wrong_column_is_not_shown_and_what_five_persons_share_is(
     [
         (["--from", "gone"], 1, "t.sold has no tag or branch 'gone'"),
         (["--from", "12"], 1, "t.sold has no snapshot 12; it keeps 4 snapshots"),
-        (["--from", "2024-01-01T00:00:00"], 2, "has no time zone; expected one, such as 2024-01-01T00:00:00Z"),
+        (
+            ["--from", "2024-01-01T00:00:00"],
+            2,
+            "has no time zone; expected one, such as 2024-01-01T00:00:00Z",
+        ),
         (["--from", "2024-01-01T00:00:00Z"], 1, "its history starts at"),
         (["--key", ""], 2, "The key of t.sold names ''; expected columns among"),
         (["--key", "id,nope"], 2, "names 'nope'; expected columns among id, v, note"),

@@ -20,20 +20,36 @@ def test_it_writes_the_files_and_says_what_they_come_to(lakehouse, tmp_path):
     ran = lakehouse("generate", "bnpl", "--out", str(tmp_path / "out"), *START, *options)
 
     truth = json.loads((tmp_path / "out" / "truth.json").read_text())
-    assert truth["arguments"] == {"start": "2026-01-05", "days": 3, "rows_per_day": 400, "seed": 2, "gzip": False}
+    assert truth["arguments"] == {
+        "start": "2026-01-05",
+        "days": 3,
+        "rows_per_day": 400,
+        "seed": 2,
+        "gzip": False,
+    }
     totals = truth["totals"]
     assert (ran.code, ran.err) == (0, [])
     assert ran.out == [
         f"3 files with 1,200 rows in {tmp_path}/out/",
-        f"{tmp_path}/out/truth.json: {totals['clean']:,} clean, {totals['superseded']} superseded, "
-        f"{totals['quarantined']} quarantined, {truth['customers']} customers",
+        (
+            f"{tmp_path}/out/truth.json: {totals['clean']:,} clean, {totals['superseded']}"
+            f" superseded, {totals['quarantined']} quarantined, {truth['customers']} customers"
+        ),
     ]
 
 
 def test_compressed_files_are_named_so(lakehouse, tmp_path):
-    assert lakehouse("generate", "bnpl", "--out", str(tmp_path), *START, "--days", "1", "--gzip").code == 0
+    assert (
+        lakehouse(
+            "generate", "bnpl", "--out", str(tmp_path), *START, "--days", "1", "--gzip"
+        ).code
+        == 0
+    )
 
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bnpl_2026-01-05.csv.gz", "truth.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "bnpl_2026-01-05.csv.gz",
+        "truth.json",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +72,8 @@ def test_an_argument_that_cannot_be_is_wrong_usage(lakehouse, tmp_path, argument
 
 
 @pytest.mark.parametrize(
-    "arguments", [["generate"], ["generate", "bnpl"], ["generate", "fruits", "--out", "x", *START]]
+    "arguments",
+    [["generate"], ["generate", "bnpl"], ["generate", "fruits", "--out", "x", *START]],
 )
 def test_what_is_missing_or_unknown_is_wrong_usage(lakehouse, arguments):
     ran = lakehouse(*arguments)
@@ -72,8 +89,9 @@ def test_a_folder_with_other_files_is_refused(lakehouse, tmp_path):
 
     assert ran.code == 2
     assert ran.err == [
-        f"lakehouse: {tmp_path} holds bnpl_2026-01-05.csv and 2 more, generated with other arguments; "
-        "expected none, or what the same arguments made. Give another --out, or empty it."
+        f"lakehouse: {tmp_path} holds bnpl_2026-01-05.csv and 2 more, generated with other"
+        " arguments; expected none, or what the same arguments made. Give another --out, or"
+        " empty it."
     ]
 
 
@@ -88,8 +106,18 @@ def test_a_folder_that_cannot_be_written_to_is_named(lakehouse, tmp_path):
 
 def test_ctrl_c_leaves_no_file(tmp_path):
     out = tmp_path / "out"
-    command = [sys.executable, "-c", "from lakehouse.cli import main; main()", "generate", "bnpl", "--out", str(out)]
-    child = subprocess.Popen([*command, *START, "--rows-per-day", "20000"], stderr=subprocess.PIPE, text=True)
+    command = [
+        sys.executable,
+        "-c",
+        "from lakehouse.cli import main; main()",
+        "generate",
+        "bnpl",
+        "--out",
+        str(out),
+    ]
+    child = subprocess.Popen(
+        [*command, *START, "--rows-per-day", "20000"], stderr=subprocess.PIPE, text=True
+    )
     wait_for_a_file(out, child)
     os.kill(child.pid, signal.SIGINT)
     _, said = child.communicate(timeout=60)

@@ -14,15 +14,17 @@ def sold(lakehouse):
     """A table that nobody declared: two commits, of two and of one row."""
     lakehouse(
         "sql",
-        "CREATE NAMESPACE t; CREATE TABLE t.sold (id bigint, v int); INSERT INTO t.sold VALUES (1, 10), (2, 20);"
-        "INSERT INTO t.sold VALUES (3, 30)",
+        "CREATE NAMESPACE t; CREATE TABLE t.sold (id bigint, v int); INSERT INTO t.sold VALUES"
+        " (1, 10), (2, 20);INSERT INTO t.sold VALUES (3, 30)",
     )
 
 
 def test_history_lists_snapshots_with_their_rows_and_refs(lakehouse, sold):
     lakehouse("sql", "ALTER TABLE t.sold CREATE TAG monthly; DELETE FROM t.sold WHERE id = 3")
     found = records(lakehouse("history", "t.sold", "--format", "json"))
-    assert [(one["operation"], one["added_rows"], one["deleted_rows"], one["rows"]) for one in found] == [
+    assert [
+        (one["operation"], one["added_rows"], one["deleted_rows"], one["rows"]) for one in found
+    ] == [
         ("append", 2, 0, 2),
         ("append", 1, 0, 3),
         ("delete", 0, 1, 2),
@@ -56,8 +58,9 @@ def test_history_lists_a_snapshot_once_that_a_rollback_made_current_again(lakeho
 def test_history_shows_the_steps_of_a_publish_without_a_moment(lakehouse, sold):
     lakehouse(
         "sql",
-        "ALTER TABLE t.sold CREATE BRANCH audit; INSERT INTO t.sold.branch_audit VALUES (4, 40);"
-        "INSERT INTO t.sold.branch_audit VALUES (5, 50); CALL lakehouse.system.fast_forward('t.sold', 'main', 'audit')",
+        "ALTER TABLE t.sold CREATE BRANCH audit; INSERT INTO t.sold.branch_audit VALUES (4,"
+        " 40);INSERT INTO t.sold.branch_audit VALUES (5, 50); CALL"
+        " lakehouse.system.fast_forward('t.sold', 'main', 'audit')",
     )
     found = records(lakehouse("history", "t.sold", "--format", "json"))
     assert [one["rows"] for one in found] == [2, 3, 4, 5]
@@ -67,8 +70,8 @@ def test_history_shows_the_steps_of_a_publish_without_a_moment(lakehouse, sold):
 def test_history_of_the_schema(lakehouse, sold):
     lakehouse(
         "sql",
-        "ALTER TABLE t.sold RENAME COLUMN v TO price; ALTER TABLE t.sold ADD COLUMN note string;"
-        "INSERT INTO t.sold VALUES (4, 40, 'x')",
+        "ALTER TABLE t.sold RENAME COLUMN v TO price; ALTER TABLE t.sold ADD COLUMN note"
+        " string;INSERT INTO t.sold VALUES (4, 40, 'x')",
     )
     lines = lakehouse("history", "t.sold", "--schema", "--format", "csv").out
     assert lines[0] == "at,snapshot_id,run_id,change,name,before,after"

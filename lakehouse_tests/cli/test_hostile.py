@@ -1,4 +1,6 @@
-"""Commands as nobody should call them: one exit code, one clear line, and nothing done. No JVM."""
+"""Commands as nobody should call them: one exit code, one clear line, and nothing done. No
+JVM.
+"""
 
 import io
 import os
@@ -15,38 +17,70 @@ DAYS = "silver.bnpl_transactions_clean"
 WHY = ("--why", "it is wrong")
 WRONG = [
     (["backfill", DAYS, "--from", ""], "has no partition ''; it has 2020-01-01 to"),
-    (["backfill", DAYS, "--from", "2026-13-45"], "has no partition '2026-13-45', and there is no such day; it has"),
-    (["backfill", DAYS, "--from", "2021-02-29"], "has no partition '2021-02-29', and there is no such day; it has"),
+    (
+        ["backfill", DAYS, "--from", "2026-13-45"],
+        "has no partition '2026-13-45', and there is no such day; it has",
+    ),
+    (
+        ["backfill", DAYS, "--from", "2021-02-29"],
+        "has no partition '2021-02-29', and there is no such day; it has",
+    ),
     (["backfill", DAYS, "--from", "2999-01-01"], "has no partition '2999-01-01'; it has"),
     (["backfill", DAYS, "--from", "2026-03-05", "--to", "2026-03-01"], "comes after --to"),
-    (["backfill", "silver.fruits", "--from", "2026-03-01"], "has no partitions; those that have are"),
-    (["backfill", "silver.fruits_quarantine", "--from", "2026-03-01"], "is the quarantine of silver.fruits"),
+    (
+        ["backfill", "silver.fruits", "--from", "2026-03-01"],
+        "has no partitions; those that have are",
+    ),
+    (
+        ["backfill", "silver.fruits_quarantine", "--from", "2026-03-01"],
+        "is the quarantine of silver.fruits",
+    ),
     (["retry", "silver.fruits_quarantine"], "is the quarantine of silver.fruits"),
     (["retry", ""], "'' is not a declared table"),
     (["publish", "silver.fruits", "--run", " ", *WHY], "--run is empty"),
     (["reject", "a.csv", "--feed", "", *WHY], "There is no feed ''"),
-    (["reject", "../../etc/passwd", "--feed", "fruits", *WHY], "'../../etc/passwd' is no name of a file in inbox/"),
+    (
+        ["reject", "../../etc/passwd", "--feed", "fruits", *WHY],
+        "'../../etc/passwd' is no name of a file in inbox/",
+    ),
     (["ingest", ""], "There is no feed ''"),
     (["ingest", "fruits", "--path", ""], "--path is ''"),
-    (["ingest", "fruits", "--path", "/there/is/nothing"], "There is no file at '/there/is/nothing'"),
+    (
+        ["ingest", "fruits", "--path", "/there/is/nothing"],
+        "There is no file at '/there/is/nothing'",
+    ),
     (["ingest", "--path", "/tmp"], "--path is of one feed"),
     (["generate", "bnpl", "--out", "", "--start", "2026-01-01"], "--out is empty"),
-    (["generate", "bnpl", "--out", __file__, "--start", "2026-01-01"], "is a file; expected a folder"),
-    (["generate", "bnpl", "--out", "/tmp/x", "--start", "2026-01-01", "--days", "0"], "--days is 0; expected 1 to"),
+    (
+        ["generate", "bnpl", "--out", __file__, "--start", "2026-01-01"],
+        "is a file; expected a folder",
+    ),
+    (
+        ["generate", "bnpl", "--out", "/tmp/x", "--start", "2026-01-01", "--days", "0"],
+        "--days is 0; expected 1 to",
+    ),
     (["generate", "bnpl", "--out", "/tmp/x", "--start", "9999-12-31"], "expected a day from"),
     (["mute", "silver.fruits"], "Expected --until with a moment, or --off"),
     (["mute", "silver.fruits", "--until", ""], "--until is ''"),
     (["history", ""], "'' is not the name of a table"),
     (["history", "a\udcff.b"], "There is no table a\\udcff.b"),
-    (["history", "'; DROP TABLE silver.fruits"], "There is no table '; DROP TABLE silver.fruits"),
+    (
+        ["history", "'; DROP TABLE silver.fruits"],
+        "There is no table '; DROP TABLE silver.fruits",
+    ),
     (["files", "."], "'.' is not the name of a table"),
-    (["diff", "silver/fruits"], "'silver/fruits' is not the name of a table; did you mean silver.fruits?"),
+    (
+        ["diff", "silver/fruits"],
+        "'silver/fruits' is not the name of a table; did you mean silver.fruits?",
+    ),
     (["sql", " ; "], "There is no statement to run"),
     (["dev", "--host", ""], "--host is empty"),
 ]
 
 
-@pytest.mark.parametrize(("arguments", "said"), WRONG, ids=[" ".join(arguments) for arguments, _ in WRONG])
+@pytest.mark.parametrize(
+    ("arguments", "said"), WRONG, ids=[" ".join(arguments) for arguments, _ in WRONG]
+)
 def test_what_is_wrong_is_one_line_and_2(lakehouse, arguments, said):
     ran = lakehouse(*arguments)
     assert (ran.code, ran.out, len(ran.err)) == (2, [], 1)
@@ -56,7 +90,14 @@ def test_what_is_wrong_is_one_line_and_2(lakehouse, arguments, said):
 
 NEED_A_HOME = [
     *(["alerts"], ["alerts", "test"]),
-    *(["status"], ["plan"], ["check"], ["ingest"], ["history", "silver.fruits"], ["retry", "silver.fruits"]),
+    *(
+        ["status"],
+        ["plan"],
+        ["check"],
+        ["ingest"],
+        ["history", "silver.fruits"],
+        ["retry", "silver.fruits"],
+    ),
     ["mute", "silver.fruits", "--until", "2h"],
     *(["sql", "SELECT 1"], ["dev"], ["demo"]),
 ]
@@ -67,10 +108,14 @@ def test_a_home_that_cannot_be_is_named(lakehouse, home: Path, arguments):
     home.write_text("a file")
     ran = lakehouse(*arguments)
     assert (ran.code, ran.out, len(ran.err)) == (2, [], 1)
-    assert ran.err[0].startswith(f"lakehouse: LAKEHOUSE_HOME is '{home}' (File exists); expected a folder")
+    assert ran.err[0].startswith(
+        f"lakehouse: LAKEHOUSE_HOME is '{home}' (File exists); expected a folder"
+    )
 
 
-@pytest.mark.parametrize("arguments", [["status"], ["plan"], ["check"], ["alerts"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["status"], ["plan"], ["check"], ["alerts"]], ids=" ".join
+)
 def test_looking_needs_no_home_yet(lakehouse, arguments):
     ran = lakehouse(*arguments)
     assert (ran.code, ran.err) == (0, [])
@@ -86,9 +131,14 @@ def test_closed_streams_are_no_error(lakehouse, monkeypatch):
 
 
 def test_statements_that_are_no_text_are_refused(lakehouse, monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"SELECT '\xff'"), encoding="utf-8"))
+    monkeypatch.setattr(
+        "sys.stdin", io.TextIOWrapper(io.BytesIO(b"SELECT '\xff'"), encoding="utf-8")
+    )
     ran = lakehouse("sql", "-")
-    assert (ran.code, ran.err) == (2, ["lakehouse: Standard input is not utf-8; expected statements in it."])
+    assert (ran.code, ran.err) == (
+        2,
+        ["lakehouse: Standard input is not utf-8; expected statements in it."],
+    )
 
 
 def test_who_stops_reading_gets_no_traceback(lakehouse, monkeypatch, capsys):

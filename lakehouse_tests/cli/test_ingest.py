@@ -22,7 +22,9 @@ def deliver(home: Path):
     return put
 
 
-def test_the_demo_says_what_it_did_and_what_to_try_next_and_again_leaves_the_same_snapshots(lakehouse, home):
+def test_the_demo_says_what_it_did_and_what_to_try_next_and_again_leaves_the_same_snapshots(
+    lakehouse, home
+):
     ran = lakehouse("demo")
     assert (ran.code, ran.err) == (0, [])
     assert ran.out[:4] == [
@@ -47,7 +49,9 @@ def test_quarantined_rows_are_counted_and_shown_the_way_to(lakehouse, deliver):
     ran = lakehouse("ingest", "fruits")
     assert (ran.code, ran.err) == (0, [])
     (said,) = [line for line in ran.out if "quarantined" in line]
-    assert said.startswith("silver.fruits: 2 of 3 rows were refused and quarantined (66.7 %): castable_id 2; ")
+    assert said.startswith(
+        "silver.fruits: 2 of 3 rows were refused and quarantined (66.7 %): castable_id 2; "
+    )
     statement = re.search(r'lakehouse sql "(.+)"', said)[1]
     assert lakehouse("sql", statement).out[-1] == "(2 rows)"
 
@@ -58,13 +62,19 @@ def test_a_rejected_file_is_one_line_and_the_others_go_on(lakehouse, deliver):
     deliver("good.csv", "id,fruit,berry\n1,Apple,false\n")
     ran = lakehouse("ingest")
     assert ran.code == 1
-    assert [line.split(" was rejected")[0] for line in ran.err] == ["lakehouse: bad.csv", "lakehouse: worse.csv"]
+    assert [line.split(" was rejected")[0] for line in ran.err] == [
+        "lakehouse: bad.csv",
+        "lakehouse: worse.csv",
+    ]
     assert "silver.fruits: 1 inserted, 0 updated, 1 row in all" in ran.out
 
 
 @pytest.mark.parametrize(
     ("error", "code", "last"),
-    [(KeyboardInterrupt(), 130, "stopped."), (OSError("No space left on device"), 1, "The disk is full.")],
+    [
+        (KeyboardInterrupt(), 130, "stopped."),
+        (OSError("No space left on device"), 1, "The disk is full."),
+    ],
 )
 def test_a_rejected_file_is_named_by_an_ingest_that_ends_before_it_landed_the_others(
     lakehouse, deliver, monkeypatch, error, code, last
@@ -98,7 +108,9 @@ def test_a_blocked_table_names_the_rule_the_rows_and_a_sample(lakehouse, deliver
 def test_nothing_waiting_is_said_and_is_no_failure(lakehouse, home):
     (home / "inbox" / "fruits").mkdir(parents=True)
     ran = lakehouse("ingest")
-    missing = f"Feed bnpl: no inbox, the folder {home}/inbox/bnpl is missing; files are put there"
+    missing = (
+        f"Feed bnpl: no inbox, the folder {home}/inbox/bnpl is missing; files are put there"
+    )
     assert (ran.code, ran.out) == (0, [missing, "Feed fruits: no new file in inbox/fruits/"])
 
 
@@ -106,7 +118,9 @@ def test_nothing_waiting_is_said_and_is_no_failure(lakehouse, home):
 def test_an_unknown_feed_is_wrong_usage_with_the_list(lakehouse):
     ran = lakehouse("ingest", "vegetables")
     assert ran.code == 2
-    assert ran.err == ["lakehouse: There is no feed 'vegetables'; expected one of bnpl, fruits."]
+    assert ran.err == [
+        "lakehouse: There is no feed 'vegetables'; expected one of bnpl, fruits."
+    ]
 
 
 def test_files_that_a_path_names_are_ingested_and_stay(lakehouse, home, tmp_path):
@@ -114,7 +128,9 @@ def test_files_that_a_path_names_are_ingested_and_stay(lakehouse, home, tmp_path
     given.mkdir()
     (given / "a.csv").write_text("id,fruit,berry\n1,Apple,false\n")
     (given / "b.csv").write_text("id,fruit\n1,Apple\n")
-    (given / "notes.txt").write_text("of another kind, and of no concern while only its folder is named")
+    (given / "notes.txt").write_text(
+        "of another kind, and of no concern while only its folder is named"
+    )
     ran = lakehouse("ingest", "fruits", "--path", str(given))
     assert ran.code == 1
     assert ran.out[0] == "Feed fruits: 1 file (a.csv), nr_rows 1"
@@ -126,6 +142,9 @@ def test_files_that_a_path_names_are_ingested_and_stay(lakehouse, home, tmp_path
     again = lakehouse("ingest", "fruits", "--path", str(given / "a.csv"))
     assert again.code == 0
     assert "all of it ingested before" in again.out[0]
-    assert "notes.txt was rejected" in lakehouse("ingest", "fruits", "--path", str(given / "notes.txt")).err[0]
+    assert (
+        "notes.txt was rejected"
+        in lakehouse("ingest", "fruits", "--path", str(given / "notes.txt")).err[0]
+    )
     assert lakehouse("ingest", "fruits", "--path", str(given / "none")).code == 2
     assert "--path is of one feed" in lakehouse("ingest", "--path", str(given)).err[0]

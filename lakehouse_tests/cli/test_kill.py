@@ -1,4 +1,6 @@
-"""An ingest is killed: the next one ends as if nothing had happened, and is not held back by the dead one."""
+"""An ingest is killed: the next one ends as if nothing had happened, and is not held back by
+the dead one.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +21,9 @@ FAILED, SUCCEEDED = dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS
 
 
 def fruits_on(home: Path) -> Fruits:
-    """Return the pipeline on a home, with two ingests before it and three files in its inbox."""
+    """Return the pipeline on a home, with two ingests before it and three files in its
+    inbox.
+    """
     fruits = Fruits(replace(Settings.from_env(), home=home), "fruits")
     fruits.put("a.csv", "1,Apple,false", "2,Kiwi,true")
     fruits.ingest()
@@ -33,7 +37,10 @@ def fruits_on(home: Path) -> Fruits:
 def killed(spark, tmp_path_factory) -> Iterator[dict[str, Fruits]]:
     """Homes on which an ingest was killed."""
     all_fruits = {at: fruits_on(tmp_path_factory.mktemp("killed") / "home") for at in DEATHS}
-    children = {at: start(fruits.settings.home, ingest_and_die, at=at) for at, fruits in all_fruits.items()}
+    children = {
+        at: start(fruits.settings.home, ingest_and_die, at=at)
+        for at, fruits in all_fruits.items()
+    }
     try:
         for at, child in children.items():
             assert child.status() == KILLED, f"{at}: {child.said[-3000:]}"
@@ -63,12 +70,16 @@ def test_the_next_ingest_ends_as_if_nobody_had_died(killed, undisturbed, at: str
 
 
 def state(fruits: Fruits) -> dict[str, Any]:
-    """Return what a user can see: rows, what main of each table went through, branches, and where the files are."""
+    """Return what a user can see: rows, what main of each table went through, branches, and
+    where the files are.
+    """
     home = fruits.settings.home
     archived = [path.name for path in (home / "archive").rglob("*") if path.is_file()]
     waiting = [path.name for path in (home / "inbox").rglob("*") if path.is_file()]
     # A killed run has metrics too.
-    tables = [name for name in fruits.engine.catalog.tables() if not name.startswith("monitoring.")]
+    tables = [
+        name for name in fruits.engine.catalog.tables() if not name.startswith("monitoring.")
+    ]
     return {name: table_state(fruits, name) for name in tables} | {
         "archived": sorted(archived),
         "waiting": waiting,
@@ -79,10 +90,17 @@ def table_state(fruits: Fruits, name: str) -> dict[str, Any]:
     """Return what a user can see of a table, but for the moments at which things happened."""
     history = read_history(fruits.engine, name)
     frame = fruits.engine.spark.table(name)
-    moments = [field.name for field in frame.schema.fields if field.dataType.simpleString() == "timestamp"]
+    moments = [
+        field.name
+        for field in frame.schema.fields
+        if field.dataType.simpleString() == "timestamp"
+    ]
     commits = [found for found in history.line if found.stamp]
     return {
         "rows": sorted(map(repr, frame.drop(*moments).collect())),
-        "commits": [(found.stamp.kind, found.operation, found.count("added-records")) for found in commits],
+        "commits": [
+            (found.stamp.kind, found.operation, found.count("added-records"))
+            for found in commits
+        ],
         "refs": set(history.refs),
     }

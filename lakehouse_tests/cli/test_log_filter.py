@@ -1,4 +1,6 @@
-"""What `lakehouse dev` prints of Dagster's log: what happened, and not each look of a sensor."""
+"""What `lakehouse dev` prints of Dagster's log: what happened, and not each look of a
+sensor.
+"""
 
 import signal
 import subprocess
@@ -17,12 +19,26 @@ AT = "2026-11-23 13:47:31 +0000"
 @pytest.mark.parametrize(
     "line",
     [
-        f"{AT} - dagster.daemon.SensorDaemon - INFO - Checking for new runs for sensor: fruits_files",
-        f"\x1b[32m{AT}\x1b[0m - dagster.daemon.SensorDaemon - \x1b[34mINFO\x1b[0m - Sensor alerts skipped: 0 things.",
-        f"{AT} - dagster - DEBUG - ingest_fruits - 0a1b - 77 - bronze__raw_fruits - STEP_INPUT - Got input.",
-        f"{AT} - dagster - INFO - ingest_x - 0a1b - no_anomaly - op 'no_anomaly' did not yield or return expected"
-        " outputs {'silver__x_no_anomaly'}.",
-        f"{AT} - dagster.daemon - INFO - Instance is configured with the following daemons: ['AssetDaemon']",
+        (
+            f"{AT} - dagster.daemon.SensorDaemon - INFO - Checking for new runs for sensor:"
+            " fruits_files"
+        ),
+        (
+            f"\x1b[32m{AT}\x1b[0m - dagster.daemon.SensorDaemon - \x1b[34mINFO\x1b[0m - Sensor"
+            " alerts skipped: 0 things."
+        ),
+        (
+            f"{AT} - dagster - DEBUG - ingest_fruits - 0a1b - 77 - bronze__raw_fruits -"
+            " STEP_INPUT - Got input."
+        ),
+        (
+            f"{AT} - dagster - INFO - ingest_x - 0a1b - no_anomaly - op 'no_anomaly' did not"
+            " yield or return expected outputs {'silver__x_no_anomaly'}."
+        ),
+        (
+            f"{AT} - dagster.daemon - INFO - Instance is configured with the following daemons:"
+            " ['AssetDaemon']"
+        ),
     ],
 )
 def test_a_look_is_not_told(line: str) -> None:
@@ -32,12 +48,27 @@ def test_a_look_is_not_told(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        f"{AT} - dagster.daemon.SensorDaemon - INFO - Completed launch of run 0a1b for fruits_files",
-        f"{AT} - dagster - DEBUG - ingest_fruits - 0a1b - 77 - RUN_START - Started execution of run.",
-        f"{AT} - dagster - DEBUG - ingest_fruits - 0a1b - 77 - x - ASSET_MATERIALIZATION - Materialized silver fruits.",
-        f"{AT} - dagster - ERROR - ingest_fruits - 0a1b - 77 - x - STEP_FAILURE - Execution of step failed.",
+        (
+            f"{AT} - dagster.daemon.SensorDaemon - INFO - Completed launch of run 0a1b for"
+            " fruits_files"
+        ),
+        (
+            f"{AT} - dagster - DEBUG - ingest_fruits - 0a1b - 77 - RUN_START - Started"
+            " execution of run."
+        ),
+        (
+            f"{AT} - dagster - DEBUG - ingest_fruits - 0a1b - 77 - x - ASSET_MATERIALIZATION -"
+            " Materialized silver fruits."
+        ),
+        (
+            f"{AT} - dagster - ERROR - ingest_fruits - 0a1b - 77 - x - STEP_FAILURE - Execution"
+            " of step failed."
+        ),
         f"{AT} - dagster.daemon - WARNING - Sensor fruits_files skipped: not so.",
-        "ERROR:    [Errno 98] error while attempting to bind on address ('127.0.0.1', 3000): address already in use",
+        (
+            "ERROR:    [Errno 98] error while attempting to bind on address ('127.0.0.1',"
+            " 3000): address already in use"
+        ),
         "Traceback (most recent call last):",
     ],
 )

@@ -1,4 +1,6 @@
-"""What `lakehouse doctor` says: a line for each thing that is needed, and what to do about one that fails."""
+"""What `lakehouse doctor` says: a line for each thing that is needed, and what to do about one
+that fails.
+"""
 
 import shutil
 from dataclasses import replace
@@ -83,9 +85,14 @@ def test_aws_without_a_region_says_so(aws_settings):
 
 
 def test_a_catalog_in_glue_is_looked_into(aws_settings, glue_engine):
-    """Under its own name the engine has tables that PyIceberg finds under any: Glue knows of no catalog's name."""
+    """Under its own name the engine has tables that PyIceberg finds under any: Glue knows of no
+    catalog's name.
+    """
     glue_engine.sql(f"CREATE NAMESPACE {glue_engine.catalog.sql_name('silver')}")
-    glue_engine.sql(f"CREATE TABLE {glue_engine.catalog.sql_name('silver.fruits')} (id BIGINT) USING iceberg")
+    glue_engine.sql(
+        f"CREATE TABLE {glue_engine.catalog.sql_name('silver.fruits')} (id BIGINT) USING"
+        " iceberg"
+    )
 
     assert line(aws_settings, "catalog").found == "1 table (Glue)"
 
@@ -101,7 +108,10 @@ def test_a_home_that_was_moved_is_told_from_one_that_was_not(spark, settings, tm
     session = open_session(settings, Catalog.of(settings))
     session.sql("CREATE NAMESPACE silver")
     session.sql("CREATE TABLE silver.fruits (id BIGINT) USING iceberg")
-    session.sql(f"CREATE TABLE silver.elsewhere (id BIGINT) USING iceberg LOCATION '{tmp_path / 'declared'}'")
+    session.sql(
+        "CREATE TABLE silver.elsewhere (id BIGINT) USING iceberg LOCATION"
+        f" '{tmp_path / 'declared'}'"
+    )
     assert line(settings, "home").ok
     assert line(settings, "catalog").found.startswith("2 tables")
 
@@ -109,13 +119,18 @@ def test_a_home_that_was_moved_is_told_from_one_that_was_not(spark, settings, tm
     settings.home.rename(moved.home)
     found = line(moved, "home")
     assert not found.ok
-    assert f"{moved.home} was moved or copied: 1 table, such as silver.fruits, stand in {settings.home}" in found.found
+    assert (
+        f"{moved.home} was moved or copied: 1 table, such as silver.fruits, stand in"
+        f" {settings.home}" in found.found
+    )
     assert str(settings.home) in found.next_step
 
 
 def test_a_catalog_that_cannot_be_opened_does_not_hide_the_other_lines(settings):
     settings.home.mkdir()
-    (settings.home / "catalog.db").write_text("this is no database, and long enough to be told from one" * 100)
+    (settings.home / "catalog.db").write_text(
+        "this is no database, and long enough to be told from one" * 100
+    )
 
     found = {finding.name: finding for finding in findings(settings)}
     assert not found["catalog"].ok
@@ -126,7 +141,13 @@ def test_a_catalog_that_cannot_be_opened_does_not_hide_the_other_lines(settings)
 
 
 def test_a_catalog_that_is_gone_beside_its_tables_fails_and_none_is_made(settings):
-    metadata = settings.home / "warehouse" / "silver" / "fruits-2e00ebe171564d1ca6add1552b2df56a" / "metadata"
+    metadata = (
+        settings.home
+        / "warehouse"
+        / "silver"
+        / "fruits-2e00ebe171564d1ca6add1552b2df56a"
+        / "metadata"
+    )
     metadata.mkdir(parents=True)
     (metadata / "00000-a.metadata.json").touch()
 
@@ -164,7 +185,9 @@ def ago(**how_long: float) -> datetime:
 
 
 def test_without_dev_nobody_is_said_to_look(settings):
-    assert line(settings, "alerts").found.startswith("nobody looked yet; `lakehouse dev` does; told are: ")
+    assert line(settings, "alerts").found.startswith(
+        "nobody looked yet; `lakehouse dev` does; told are: "
+    )
     beat(settings, ago(hours=3), 0, 0)
     found = line(settings, "alerts")
     assert found.ok
@@ -201,4 +224,7 @@ def test_the_places_are_those_that_dev_tells_and_not_those_of_this_command(setti
     leave_note(settings, "http://127.0.0.1:3000")
     beat(settings, ago(), 0, 0, ["log", "file", "slack-1a2b3c4d"])
     found = line(settings, "alerts").found
-    assert "by `lakehouse dev` at http://127.0.0.1:3000; told are: alerts.jsonl, the log, slack-1a2b3c4d" in found
+    assert (
+        "by `lakehouse dev` at http://127.0.0.1:3000; told are: alerts.jsonl, the log,"
+        " slack-1a2b3c4d" in found
+    )

@@ -1,4 +1,6 @@
-"""A name of a table or feed that there is not: one exit code for every command, and the near name."""
+"""A name of a table or feed that there is not: one exit code for every command, and the near
+name.
+"""
 
 import pytest
 
@@ -38,7 +40,8 @@ def test_a_declared_table_that_no_run_made_is_said_to_be_that(lakehouse, argumen
     ran = lakehouse(command, "silver.fruits", *options)
     assert ran.code == 1
     assert ran.err == [
-        "lakehouse: silver.fruits is declared, and not there yet. `lakehouse ingest` makes the tables of a feed."
+        "lakehouse: silver.fruits is declared, and not there yet. `lakehouse ingest` makes the"
+        " tables of a feed."
     ]
 
 
@@ -47,7 +50,12 @@ def test_a_table_that_nobody_declared_is_near_too(lakehouse, table_there):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["ingest", "fruit"], ["ingest", "Fruits"], ["reject", "a.csv", "--feed", "fruit", "--why", "no"]]
+    "arguments",
+    [
+        ["ingest", "fruit"],
+        ["ingest", "Fruits"],
+        ["reject", "a.csv", "--feed", "fruit", "--why", "no"],
+    ],
 )
 def test_an_unknown_feed_is_wrong_usage_and_the_near_name_is_said(lakehouse, arguments):
     ran = lakehouse(*arguments)
@@ -59,4 +67,7 @@ def test_an_unknown_feed_is_wrong_usage_and_the_near_name_is_said(lakehouse, arg
 def test_what_is_no_name_of_a_file_is_wrong_usage(lakehouse, typed):
     ran = lakehouse("reject", typed, "--feed", "fruits", "--why", "sent by mistake")
     assert (ran.code, ran.out, len(ran.err)) == (2, [], 1)
-    assert f"{typed!r} is no name of a file in inbox/fruits/; expected one as `_source_file` has it" in ran.err[0]
+    assert (
+        f"{typed!r} is no name of a file in inbox/fruits/; expected one as `_source_file`"
+        " has it" in ran.err[0]
+    )

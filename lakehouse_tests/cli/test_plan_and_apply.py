@@ -24,7 +24,9 @@ def declare(monkeypatch):
     """Let the lakehouse declare these tables and no others."""
 
     def these(*tables: IcebergTable) -> None:
-        monkeypatch.setattr("lakehouse.definitions.TABLES", {table.name: table for table in tables})
+        monkeypatch.setattr(
+            "lakehouse.definitions.TABLES", {table.name: table for table in tables}
+        )
 
     return these
 
@@ -37,7 +39,9 @@ def made(lakehouse, declare):
 
 
 def renamed(table: IcebergTable) -> IcebergTable:
-    return replace(table, columns=[Column("name", "string", formerly=["fruit"]), *table.columns[1:]])
+    return replace(
+        table, columns=[Column("name", "string", formerly=["fruit"]), *table.columns[1:]]
+    )
 
 
 def narrowed(table: IcebergTable) -> IcebergTable:
@@ -48,14 +52,20 @@ def narrowed(table: IcebergTable) -> IcebergTable:
 def test_a_table_that_is_not_there_is_planned_and_not_made(lakehouse, declare):
     declare(FRUITS)
     ran = lakehouse("plan")
-    assert (ran.code, ran.out) == (0, ["silver.fruit_colours:", "  create the table with 3 columns"])
+    assert (ran.code, ran.out) == (
+        0,
+        ["silver.fruit_colours:", "  create the table with 3 columns"],
+    )
     assert lakehouse("plan").out == ran.out
 
 
 def test_apply_says_what_it_did_and_then_nothing_is_left(lakehouse, declare):
     declare(FRUITS)
     ran = lakehouse("apply")
-    assert (ran.code, ran.out) == (0, ["silver.fruit_colours:", "  done: create the table with 3 columns"])
+    assert (ran.code, ran.out) == (
+        0,
+        ["silver.fruit_colours:", "  done: create the table with 3 columns"],
+    )
     assert lakehouse("plan").out == ["silver.fruit_colours: as declared"]
     assert lakehouse("apply").out == ["silver.fruit_colours: as declared"]
 
@@ -68,7 +78,10 @@ def test_a_change_that_waits_for_apply_is_marked(lakehouse, made, declare):
 
 
 def test_what_came_with_an_upgrade_is_said_once_for_all_tables(lakehouse, made, monkeypatch):
-    monkeypatch.setattr("lakehouse.iceberg.evolve.planning.declared_by_earlier_version", lambda engine, table: True)
+    monkeypatch.setattr(
+        "lakehouse.iceberg.evolve.planning.declared_by_earlier_version",
+        lambda engine, table: True,
+    )
     ran = lakehouse("plan", "--check")
     assert ran.code == 0
     (said,) = [line for line in ran.err if line.startswith("Not seen")]
@@ -81,13 +94,16 @@ def test_check_fails_where_something_is_pending(lakehouse, made, declare):
     ran = lakehouse("plan", "--check")
     assert ran.code == 1
     assert ran.err == [
-        "lakehouse: 1 of 2 tables are not as declared: silver.fruit_colours. `lakehouse apply` makes the changes."
+        "lakehouse: 1 of 2 tables are not as declared: silver.fruit_colours. `lakehouse apply`"
+        " makes the changes."
     ]
 
 
 def test_a_refused_change_is_said_and_the_others_are_made(lakehouse, made, declare):
     declare(narrowed(FRUITS), renamed(OTHER))
-    assert any(line.startswith("  refused: ") and "bigint" in line for line in lakehouse("plan").out)
+    assert any(
+        line.startswith("  refused: ") and "bigint" in line for line in lakehouse("plan").out
+    )
     ran = lakehouse("apply")
     assert ran.code == 1
     assert len(ran.err) == 1

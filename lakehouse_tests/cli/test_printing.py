@@ -51,7 +51,12 @@ def test_csv_reads_back_as_it_was() -> None:
 
 
 def test_lines_of_csv_end_alike_and_those_within_a_value_stay() -> None:
-    text = csv_text(COLUMNS, [[1, "two\r\nlines", True], [2, "old\rmac", None], [3, "unix\n", False]]) + "\n"
+    text = (
+        csv_text(
+            COLUMNS, [[1, "two\r\nlines", True], [2, "old\rmac", None], [3, "unix\n", False]]
+        )
+        + "\n"
+    )
     assert text == 'id,fruit,berry\n1,"two\r\nlines",true\n2,"old\rmac",\n3,"unix\n",false\n'
 
 
@@ -91,11 +96,16 @@ def test_a_value_in_json_loses_nothing(value: object, shown: object) -> None:
     assert plain_json(value) == shown
 
 
-@pytest.mark.parametrize(("number", "text"), [(0, "0 rows"), (1, "1 row"), (1200, "1,200 rows")])
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 rows"), (1, "1 row"), (1200, "1,200 rows")]
+)
 def test_a_count_is_readable(number: int, text: str) -> None:
     assert count(number, "row") == text
 
 
-@pytest.mark.parametrize(("number", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (5 * 2**40, "5.0 TiB")])
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (5 * 2**40, "5.0 TiB")],
+)
 def test_a_size_is_readable(number: int, text: str) -> None:
     assert size(number) == text

@@ -1,4 +1,6 @@
-"""Procedures that a person calls: what a table was computed from outlives them, and a rollback goes back with it."""
+"""Procedures that a person calls: what a table was computed from outlives them, and a rollback
+goes back with it.
+"""
 
 import pytest
 
@@ -7,8 +9,14 @@ from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.history import History, history_of
 
-COMPACT = "CALL system.rewrite_data_files(table => 'silver.fruits', options => map('rewrite-all', 'true'))"
-EXPIRE = "CALL system.expire_snapshots(table => 'silver.fruits', older_than => now(), retain_last => 1)"
+COMPACT = (
+    "CALL system.rewrite_data_files(table => 'silver.fruits', options => map('rewrite-all',"
+    " 'true'))"
+)
+EXPIRE = (
+    "CALL system.expire_snapshots(table => 'silver.fruits', older_than => now(), retain_last"
+    " => 1)"
+)
 RAW = "bronze.raw_fruits"
 
 
@@ -25,13 +33,20 @@ RAW = "bronze.raw_fruits"
     ],
 )
 def test_a_call_whose_table_cannot_be_told_is_refused_by_name(call: str) -> None:
-    with pytest.raises(UsageError, match=r"CALL expire_snapshots.*cannot be told.*table => 'namespace.table'"):
+    with pytest.raises(
+        UsageError, match=r"CALL expire_snapshots.*cannot be told.*table => 'namespace.table'"
+    ):
         check_calls([call])
 
 
 @pytest.mark.unit
 def test_calls_that_tell_their_table_may_run() -> None:
-    statements = [COMPACT, "CALL system.ancestors_of(x)", "CALL other.system.migrate('other.a.b')", "SELECT 1"]
+    statements = [
+        COMPACT,
+        "CALL system.ancestors_of(x)",
+        "CALL other.system.migrate('other.a.b')",
+        "SELECT 1",
+    ]
     check_calls(statements)
     assert called_tables(statements) == ["silver.fruits"]
 

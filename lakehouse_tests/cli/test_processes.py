@@ -1,4 +1,6 @@
-"""Whole commands as processes of their own: how many JVMs they start, what a terminal sees, and how they end."""
+"""Whole commands as processes of their own: how many JVMs they start, what a terminal sees, and
+how they end.
+"""
 
 import json
 import os
@@ -26,7 +28,9 @@ def counting_java(tmp_path, settings) -> Path:
     (home / "bin").mkdir(parents=True)
     shutil.copy(real.home / "release", home)
     starter = home / "bin" / "java"
-    starter.write_text(f'#!/bin/sh\necho "$*" >> "{home}/starts"\nexec "{real.java}" "$@"\n', encoding="utf-8")
+    starter.write_text(
+        f'#!/bin/sh\necho "$*" >> "{home}/starts"\nexec "{real.java}" "$@"\n', encoding="utf-8"
+    )
     starter.chmod(0o755)
     return home
 
@@ -34,8 +38,19 @@ def counting_java(tmp_path, settings) -> Path:
 @pytest.fixture
 def without_network() -> list[str]:
     """What a command is put behind to be without a network, where this machine lets us."""
-    lone = ["unshare", "--map-root-user", "--net", "sh", "-c", 'ip link set lo up && exec "$0" "$@"']
-    allowed = shutil.which("unshare") and shutil.which("ip") and subprocess.run([*lone, "true"], check=False)
+    lone = [
+        "unshare",
+        "--map-root-user",
+        "--net",
+        "sh",
+        "-c",
+        'ip link set lo up && exec "$0" "$@"',
+    ]
+    allowed = (
+        shutil.which("unshare")
+        and shutil.which("ip")
+        and subprocess.run([*lone, "true"], check=False)
+    )
     return lone if allowed and allowed.returncode == 0 else []
 
 
@@ -44,7 +59,10 @@ def snapshots(home: Path) -> dict[str, list[int]]:
 
     catalog = SqlCatalog("lakehouse", uri=f"sqlite:///{home}/catalog.db")
     names = ("bronze.raw_fruits", "silver.fruits")
-    return {name: [found.snapshot_id for found in catalog.load_table(name).snapshots()] for name in names}
+    return {
+        name: [found.snapshot_id for found in catalog.load_table(name).snapshots()]
+        for name in names
+    }
 
 
 def status(home: Path) -> dict[str, dict]:
@@ -70,7 +88,8 @@ def test_what_spark_says_is_not_shown(home):
     assert done.stdout == "one\n---\n  1\n(1 row)\n"
     said = [line for line in done.stderr.splitlines() if not line.endswith(" …")]
     assert said == [
-        "lakehouse: statement 2 of 2: [PARSE_SYNTAX_ERROR] Syntax error at or near 'SELEC'. (line 1, pos 0)"
+        "lakehouse: statement 2 of 2: [PARSE_SYNTAX_ERROR] Syntax error at or near 'SELEC'."
+        " (line 1, pos 0)"
     ]
 
 
@@ -90,14 +109,19 @@ def test_a_command_whose_spark_is_nowhere_ends_and_names_the_setting(home):
 
 
 def test_ctrl_c_ends_a_query_with_one_line_and_leaves_no_process(home, started):
-    child = started("sql", "SELECT count(*) FROM range(1000000) AS a CROSS JOIN range(1000000) AS b")
+    child = started(
+        "sql", "SELECT count(*) FROM range(1000000) AS a CROSS JOIN range(1000000) AS b"
+    )
     wait_for(lambda: "Running SQL" in child.said, "the query")
     java = java_below(child.process.pid)
     assert java
     child.process.send_signal(signal.SIGINT)
     assert child.status(60) == 130
     said = [line for line in child.said.splitlines() if line and not line.endswith(" …")]
-    assert said == ["lakehouse: stopped. What was published stays; the same command again does what is left."]
+    assert said == [
+        "lakehouse: stopped. What was published stays; the same command again does what is"
+        " left."
+    ]
     wait_for(lambda: not any(is_alive(pid) for pid in java), "the end of the JVM")
 
 
@@ -110,7 +134,11 @@ def test_the_demo_is_stopped_then_takes_one_jvm_and_again_no_network_and_changes
     child.process.send_signal(signal.SIGINT)
     assert child.status(60) == 130, child.said
     said = [line for line in child.said.splitlines() if line and not line.endswith(" …")]
-    assert said[-1] == "lakehouse: stopped. What was published stays; the same command again does what is left."
+    assert (
+        said[-1]
+        == "lakehouse: stopped. What was published stays; the same command again does what is"
+        " left."
+    )
     assert "Traceback" not in child.said
 
     env = {"JAVA_HOME": str(counting_java)}
@@ -118,7 +146,9 @@ def test_the_demo_is_stopped_then_takes_one_jvm_and_again_no_network_and_changes
     assert first.status() == 0, first.said
     # Spark's own launcher asks a small JVM for a moment how to start the real one.
     starts = (counting_java / "starts").read_text().splitlines()
-    assert len([start for start in starts if "org.apache.spark.launcher.Main" not in start]) == 1
+    assert (
+        len([start for start in starts if "org.apache.spark.launcher.Main" not in start]) == 1
+    )
     before = snapshots(home)
 
     second = start_command([*without_network, LAKEHOUSE, "demo"], home, env=env)

@@ -1,4 +1,6 @@
-"""The boundary: exit codes, one line an error, and nothing imported that a command does not need."""
+"""The boundary: exit codes, one line an error, and nothing imported that a command does not
+need.
+"""
 
 import pytest
 
@@ -9,17 +11,23 @@ from lakehouse_tests.cli.outcomes import imported_by
 pytestmark = pytest.mark.unit
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["sql", "--help"], ["nonsense"], ["--version"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["sql", "--help"], ["nonsense"], ["--version"]]
+)
 def test_help_is_quick_since_it_imports_nothing_heavy(arguments, home):
     assert imported_by(*arguments, env={"LAKEHOUSE_HOME": str(home)}) == set()
 
 
 @pytest.mark.parametrize("command", ["files", "history"])
 def test_looking_imports_neither_spark_nor_dagster(table_there, home, command):
-    assert imported_by(command, table_there, env={"LAKEHOUSE_HOME": str(home)}).isdisjoint({"pyspark", "dagster"})
+    assert imported_by(command, table_there, env={"LAKEHOUSE_HOME": str(home)}).isdisjoint(
+        {"pyspark", "dagster"}
+    )
 
 
-@pytest.mark.parametrize("arguments", [["nonsense"], ["sql"], ["sql", "--format", "xml", "SELECT 1"], ["files"]])
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["sql"], ["sql", "--format", "xml", "SELECT 1"], ["files"]]
+)
 def test_wrong_usage_exits_with_2_and_names_what_is_wrong(lakehouse, arguments):
     ran = lakehouse(*arguments)
     assert ran.code == 2
@@ -69,12 +77,17 @@ def test_who_sees_the_traceback_is_not_told_how_to(lakehouse, failing):
 def test_a_name_without_its_layer_is_said_to_be_none(lakehouse, command):
     ran = lakehouse(command, "nothing")
     assert ran.code == 2
-    assert ran.err[-1].startswith("lakehouse: 'nothing' is not the name of a table; expected its layer too, such as")
+    assert ran.err[-1].startswith(
+        "lakehouse: 'nothing' is not the name of a table; expected its layer too, such as"
+    )
 
 
 @pytest.mark.parametrize(
     ("option", "given", "said"),
-    [("--port", "99999", "not in the range 1<=x<=65535"), ("--host", "nowhere.invalid", "cannot look up")],
+    [
+        ("--port", "99999", "not in the range 1<=x<=65535"),
+        ("--host", "nowhere.invalid", "cannot look up"),
+    ],
 )
 def test_dev_names_an_address_that_cannot_be(lakehouse, option, given, said):
     ran = lakehouse("dev", option, given)
@@ -87,7 +100,8 @@ def test_ctrl_c_is_one_line_and_130(lakehouse, failing):
     ran = lakehouse("status")
     assert (ran.code, ran.out) == (130, [])
     assert [line for line in ran.err if line] == [
-        "lakehouse: stopped. What was published stays; the same command again does what is left."
+        "lakehouse: stopped. What was published stays; the same command again does what is"
+        " left."
     ]
 
 
@@ -100,7 +114,9 @@ def test_every_command_says_in_a_line_what_it_does(lakehouse):
 
 
 def test_an_error_that_came_of_ctrl_c_is_no_error(monkeypatch, capsys) -> None:
-    """PySpark calls the JVM on the way out of an interrupted call, and its error hides the interrupt."""
+    """PySpark calls the JVM on the way out of an interrupted call, and its error hides the
+    interrupt.
+    """
 
     def interrupted(*_: object, **__: object) -> None:
         try:

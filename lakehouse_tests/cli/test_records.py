@@ -39,21 +39,27 @@ def test_checks_of_nothing_are_an_empty_document(lakehouse):
 def test_an_ingest_of_nothing_is_a_document_too(lakehouse):
     ran = lakehouse("ingest", "--format", "json")
     assert (ran.code, ran.err) == (0, [])
-    assert [(one["feed"], one["success"], one["files"], one["runs"]) for one in printed(ran)] == [
-        (name, True, [], []) for name in FEEDS
-    ]
+    assert [
+        (one["feed"], one["success"], one["files"], one["runs"]) for one in printed(ran)
+    ] == [(name, True, [], []) for name in FEEDS]
 
 
 def test_a_check_has_its_figures():
     figures = {"failed_rows": 2, "total_rows": 10, "threshold": 0.0, "sample": [{"id": 1}]}
-    found = check_record(CheckResult("silver.t", "not_null_id", False, "WARN", figures, "2 of 10 rows break it."))
+    found = check_record(
+        CheckResult("silver.t", "not_null_id", False, "WARN", figures, "2 of 10 rows break it.")
+    )
     assert (found["table"], found["check"], found["passed"], found["severity"]) == (
         "silver.t",
         "not_null_id",
         False,
         "WARN",
     )
-    assert (found["failed_rows"], found["total_rows"], found["description"]) == (2, 10, "2 of 10 rows break it.")
+    assert (found["failed_rows"], found["total_rows"], found["description"]) == (
+        2,
+        10,
+        "2 of 10 rows break it.",
+    )
     assert "sample" not in found
 
 
@@ -61,12 +67,23 @@ def test_an_ingest_has_its_files_tables_and_what_was_refused():
     feed = FEEDS["fruits"]
     landed = AssetResult(feed.table, "published", {"nr_rows": 3, "landed": [{"file": "a.csv"}]})
     merged = AssetResult(
-        "silver.fruits", "published", {"dagster/row_count": 2, "iceberg/inserted_rows": 2, "newly_quarantined_rows": 1}
+        "silver.fruits",
+        "published",
+        {"dagster/row_count": 2, "iceberg/inserted_rows": 2, "newly_quarantined_rows": 1},
     )
     refused = RejectedReason("b.csv", "It has no header.", "rejected/fruits/b.csv")
-    found = ingest_record(IngestResult(feed, (RunResult("r1", True, (landed, merged)),), refused=(refused,)))
-    assert (found["feed"], found["success"], found["files"], found["rows"]) == ("fruits", False, ["a.csv"], 3)
-    assert found["rejected"] == [{"file": "b.csv", "reason": "It has no header.", "kept_as": "rejected/fruits/b.csv"}]
+    found = ingest_record(
+        IngestResult(feed, (RunResult("r1", True, (landed, merged)),), refused=(refused,))
+    )
+    assert (found["feed"], found["success"], found["files"], found["rows"]) == (
+        "fruits",
+        False,
+        ["a.csv"],
+        3,
+    )
+    assert found["rejected"] == [
+        {"file": "b.csv", "reason": "It has no header.", "kept_as": "rejected/fruits/b.csv"}
+    ]
     assert [(one["table"], one["rows"], one["inserted_rows"]) for one in found["tables"]] == [
         (feed.table, None, None),
         ("silver.fruits", 2, 2),

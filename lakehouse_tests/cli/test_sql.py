@@ -33,7 +33,12 @@ def fruits(lakehouse):
 def test_a_question_prints_an_aligned_table(lakehouse):
     ran = lakehouse("sql", ONE_ROW)
     assert (ran.code, ran.err) == (0, [])
-    assert ran.out == ["id | fruit | berry", "---+-------+------", " 1 | NULL  | true", "(1 row)"]
+    assert ran.out == [
+        "id | fruit | berry",
+        "---+-------+------",
+        " 1 | NULL  | true",
+        "(1 row)",
+    ]
 
 
 def test_csv_is_what_programs_read(lakehouse):
@@ -52,10 +57,10 @@ def test_json_keeps_what_its_numbers_would_lose(lakehouse, monkeypatch):
         "sql",
         "--format",
         "json",
-        "SELECT 9007199254740993 AS big, 10.50BD AS amount, TIMESTAMP '2026-01-31 08:00:00.5Z' AS at,"
-        " array(TIMESTAMP '2026-01-31 08:00:00Z') AS moments, map('a', 1.0BD) AS rates,"
-        " named_struct('day', DATE '2026-01-31', 'wall', TIMESTAMP_NTZ '2026-01-31 08:00:00') AS parts,"
-        " double('NaN') AS nothing",
+        "SELECT 9007199254740993 AS big, 10.50BD AS amount, TIMESTAMP '2026-01-31 08:00:00.5Z'"
+        " AS at, array(TIMESTAMP '2026-01-31 08:00:00Z') AS moments, map('a', 1.0BD) AS rates,"
+        " named_struct('day', DATE '2026-01-31', 'wall', TIMESTAMP_NTZ '2026-01-31 08:00:00')"
+        " AS parts, double('NaN') AS nothing",
     )
     monkeypatch.undo()
     time.tzset()
@@ -73,7 +78,12 @@ def test_json_keeps_what_its_numbers_would_lose(lakehouse, monkeypatch):
 
 
 def test_a_name_is_understood_with_the_catalog_and_without(lakehouse, fruits):
-    ran = lakehouse("sql", "--format", "csv", "SELECT count(*) AS n FROM t.fruits; TABLE lakehouse.t.fruits LIMIT 1")
+    ran = lakehouse(
+        "sql",
+        "--format",
+        "csv",
+        "SELECT count(*) AS n FROM t.fruits; TABLE lakehouse.t.fruits LIMIT 1",
+    )
     assert ran.out == ["n", "3", "id,fruit", "1,Apple"]
 
 
@@ -90,14 +100,18 @@ def test_a_name_is_understood_with_the_catalog_and_without(lakehouse, fruits):
         ("ALTER TABLE t.fruits ADD COLUMN colour string", "ok"),
         ("DROP TABLE t.fruits", "ok"),
         (
-            "MERGE INTO t.fruits t USING (SELECT * FROM VALUES (1, 'Plum'), (9, 'Kiwi') AS s(id, fruit)) s "
-            "ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT * "
-            "WHEN NOT MATCHED BY SOURCE AND t.id = 3 THEN DELETE",
+            (
+                "MERGE INTO t.fruits t USING (SELECT * FROM VALUES (1, 'Plum'), (9, 'Kiwi') AS"
+                " s(id, fruit)) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT"
+                " MATCHED THEN INSERT * WHEN NOT MATCHED BY SOURCE AND t.id = 3 THEN DELETE"
+            ),
             "ok, 1 row inserted, 1 row updated, 1 row deleted",
         ),
         (
-            "MERGE INTO t.fruits t USING (SELECT 9 AS id, 'Kiwi' AS fruit) s ON t.id = s.id "
-            "WHEN NOT MATCHED THEN INSERT *",
+            (
+                "MERGE INTO t.fruits t USING (SELECT 9 AS id, 'Kiwi' AS fruit) s ON t.id = s.id"
+                " WHEN NOT MATCHED THEN INSERT *"
+            ),
             "ok, 1 row inserted",
         ),
     ],
@@ -117,12 +131,19 @@ def test_a_write_by_merge_on_read_says_how_many_rows_it_changed(lakehouse, fruit
 
 
 def test_what_is_no_row_stays_out_of_csv(lakehouse, fruits):
-    ran = lakehouse("sql", "--format", "csv", "DELETE FROM t.fruits WHERE id = 1; SELECT count(*) AS n FROM t.fruits")
+    ran = lakehouse(
+        "sql",
+        "--format",
+        "csv",
+        "DELETE FROM t.fruits WHERE id = 1; SELECT count(*) AS n FROM t.fruits",
+    )
     assert (ran.out, ran.err) == (["n", "2"], ["ok, 1 row deleted"])
 
 
 def test_results_of_several_statements_are_one_json_document(lakehouse, fruits):
-    script = "SELECT 1 AS one; DELETE FROM t.fruits WHERE id = 1; SELECT count(*) AS n FROM t.fruits"
+    script = (
+        "SELECT 1 AS one; DELETE FROM t.fruits WHERE id = 1; SELECT count(*) AS n FROM t.fruits"
+    )
     ran = lakehouse("sql", "--format", "json", script)
     assert json.loads("\n".join(ran.out)) == [[{"one": 1}], [{"n": 2}]]
     assert ran.err == ["ok, 1 row deleted"]
@@ -143,14 +164,20 @@ def test_a_write_to_a_declared_table_needs_leave_before_anything_runs(lakehouse)
 
 
 def test_a_write_to_a_declared_table_is_said_to_be_recomputed(lakehouse):
-    lakehouse("sql", "CREATE NAMESPACE silver; CREATE TABLE silver.fruits (id bigint)", "--write")
+    lakehouse(
+        "sql", "CREATE NAMESPACE silver; CREATE TABLE silver.fruits (id bigint)", "--write"
+    )
     ran = lakehouse("sql", "--write", "INSERT INTO silver.fruits VALUES (1)")
     assert ran.out == ["ok, 1 row inserted"]
-    assert ran.err == ["silver.fruits is computed from its declaration: the next run may recompute these rows."]
+    assert ran.err == [
+        "silver.fruits is computed from its declaration: the next run may recompute these rows."
+    ]
 
 
 def test_a_write_to_a_declared_table_takes_turns_with_runs(lakehouse, home: Path):
-    lakehouse("sql", "CREATE NAMESPACE silver; CREATE TABLE silver.fruits (id bigint)", "--write")
+    lakehouse(
+        "sql", "CREATE NAMESPACE silver; CREATE TABLE silver.fruits (id bigint)", "--write"
+    )
     lock = FileLock(home / "locks" / "silver.fruits.lock", thread_local=False)
     lock.acquire()
     released_at = []
@@ -190,8 +217,14 @@ def test_statements_are_read_from_standard_input(lakehouse, monkeypatch):
         ("SELECT 1 / 0", "Division by zero."),
         ("SELECT CAST('12a' AS int)", "cannot be cast to"),
         ("INSERT INTO t.fruits VALUES (1)", "the reason is not enough data columns"),
-        ("SELECT * FROM t.fruits VERSION AS OF 'gone'", "Cannot find matching snapshot ID or reference name"),
-        ("INSERT INTO t.fruits.branch_gone VALUES (1, 'x')", "Cannot use branch (does not exist): gone"),
+        (
+            "SELECT * FROM t.fruits VERSION AS OF 'gone'",
+            "Cannot find matching snapshot ID or reference name",
+        ),
+        (
+            "INSERT INTO t.fruits.branch_gone VALUES (1, 'x')",
+            "Cannot use branch (does not exist): gone",
+        ),
         ("DROP NAMESPACE t", "Namespace t is not empty"),
     ],
 )
@@ -222,10 +255,16 @@ def test_an_error_of_spark_is_one_readable_line(lakehouse, fruits, statement, sa
             2,
             "statement 2 of 2: There is no table or view x.nothing (line 1, position 10); `",
         ),
-        ("SELECT * FROM silver.fruits", 1, "silver.fruits (line 1, position 15) is declared, and not there yet."),
+        (
+            "SELECT * FROM silver.fruits",
+            1,
+            "silver.fruits (line 1, position 15) is declared, and not there yet.",
+        ),
     ],
 )
-def test_a_table_that_is_not_there_has_the_exit_code_that_it_has_everywhere(lakehouse, fruits, statement, code, said):
+def test_a_table_that_is_not_there_has_the_exit_code_that_it_has_everywhere(
+    lakehouse, fruits, statement, code, said
+):
     ran = lakehouse("sql", statement)
     assert (ran.code, len(ran.err)) == (code, 1)
     assert said in ran.err[0]
@@ -259,7 +298,10 @@ def test_nothing_to_run_is_wrong_usage(lakehouse, statements):
 def test_what_a_statement_does_is_told_by_its_text(lakehouse, fruits, script):
     ran = lakehouse("sql", script)
     assert ran.code != 0
-    assert lakehouse("sql", "--format", "csv", "SELECT count(*) AS n FROM t.fruits").out == ["n", "3"]
+    assert lakehouse("sql", "--format", "csv", "SELECT count(*) AS n FROM t.fruits").out == [
+        "n",
+        "3",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -278,7 +320,10 @@ def test_what_a_statement_does_is_told_by_its_text(lakehouse, fruits, script):
         "SELECT 1; DELETE\u00a0FROM silver.fruits",
         "SELECT 1; DELETE FROM SILVER.FRUITS",
         "CALL system.rewrite_data_files(table => concat('silver', '.fruits'))",
-        "SET spark.sql.catalog.second = org.apache.iceberg.spark.SparkCatalog; DELETE FROM second.silver.fruits",
+        (
+            "SET spark.sql.catalog.second = org.apache.iceberg.spark.SparkCatalog; DELETE FROM"
+            " second.silver.fruits"
+        ),
         "BEGIN DELETE FROM silver.fruits; END",
         "DROP NAMESPACE silver CASCADE",
         "ALTER TABLE silver.fruits RENAME TO silver.other",
@@ -286,18 +331,31 @@ def test_what_a_statement_does_is_told_by_its_text(lakehouse, fruits, script):
     ],
 )
 def test_no_statement_changes_a_declared_table_without_leave(lakehouse, write):
-    made = "CREATE NAMESPACE t; CREATE NAMESPACE silver; CREATE TABLE silver.fruits AS SELECT 1 AS id;"
+    made = (
+        "CREATE NAMESPACE t; CREATE NAMESPACE silver; CREATE TABLE silver.fruits AS SELECT 1"
+        " AS id;"
+    )
     kept = "CREATE VIEW t.kept AS SELECT * FROM lakehouse.silver.fruits"
     assert lakehouse("sql", f"{made} {kept}", "--write").code == 0
     ran = lakehouse("sql", write)
     assert ran.code != 0
-    assert lakehouse("sql", "--format", "csv", "TABLE lakehouse.silver.fruits").out == ["id", "1"]
+    assert lakehouse("sql", "--format", "csv", "TABLE lakehouse.silver.fruits").out == [
+        "id",
+        "1",
+    ]
 
 
 def test_personal_values_that_are_shown_are_said_once(lakehouse):
     table = "silver.bnpl_transactions_clean"
-    made = f"CREATE NAMESPACE silver; CREATE TABLE {table} AS SELECT 1 AS customer_id, 'a@b.c' AS customer_email"
+    made = (
+        f"CREATE NAMESPACE silver; CREATE TABLE {table} AS SELECT 1 AS customer_id, 'a@b.c' AS"
+        " customer_email"
+    )
     assert lakehouse("sql", "--write", made).code == 0
-    ran = lakehouse("sql", f"SELECT customer_id AS x FROM {table}; SELECT customer_email FROM {table}")
-    assert ran.err == [f"This shows personal values in clear: customer_email, customer_id of {table}."]
+    ran = lakehouse(
+        "sql", f"SELECT customer_id AS x FROM {table}; SELECT customer_email FROM {table}"
+    )
+    assert ran.err == [
+        f"This shows personal values in clear: customer_email, customer_id of {table}."
+    ]
     assert lakehouse("sql", f"SELECT count(*) AS n FROM {table}").err == []

@@ -23,7 +23,10 @@ DECLARED = ["bronze.raw_fruits", "silver.fruits", "silver.fruits_quarantine"]
         (r"SELECT 'a\';b'; SELECT 2", [r"SELECT 'a\';b'", "SELECT 2"]),
         (r"SELECT r'a\'; SELECT 2", [r"SELECT r'a\'", "SELECT 2"]),
         ("SELECT 1 -- one; two\n; SELECT 2", ["SELECT 1", "SELECT 2"]),
-        ("SELECT /* a; /* b; */ c; */ 1; SELECT 2", ["SELECT /* a; /* b; */ c; */ 1", "SELECT 2"]),
+        (
+            "SELECT /* a; /* b; */ c; */ 1; SELECT 2",
+            ["SELECT /* a; /* b; */ c; */ 1", "SELECT 2"],
+        ),
         ("-- first\nSELECT 1", ["SELECT 1"]),
         ("SELECT $$a;b$$; SELECT $x$;$$;$x$", ["SELECT $$a;b$$", "SELECT $x$;$$;$x$"]),
         ("SELECT 'open; SELECT 2", ["SELECT 'open; SELECT 2"]),
@@ -31,7 +34,9 @@ DECLARED = ["bronze.raw_fruits", "silver.fruits", "silver.fruits_quarantine"]
         ("SELECT 1 -- one\rFROM x; SELECT 2", ["SELECT 1 -- one\rFROM x", "SELECT 2"]),
     ],
 )
-def test_a_script_is_split_at_the_semicolons_that_end_statements(script: str, statements: list[str]) -> None:
+def test_a_script_is_split_at_the_semicolons_that_end_statements(
+    script: str, statements: list[str]
+) -> None:
     assert split(script) == statements
 
 
@@ -49,14 +54,29 @@ def test_a_script_is_split_at_the_semicolons_that_end_statements(script: str, st
         "INSERT INTO SILVER.Fruits VALUES (1)",
         "INSERT /* into other.t */ INTO -- really\n silver . fruits VALUES (1)",
         "INSERT INTO IDENTIFIER('silver.fruits') VALUES (1)",
-        "WITH a AS (SELECT 1), b (x, y) AS (SELECT (2), 3) INSERT INTO silver.fruits SELECT * FROM a",
-        "FROM bronze.raw_fruits INSERT INTO silver.fruits SELECT * INSERT INTO silver.other SELECT *",
+        (
+            "WITH a AS (SELECT 1), b (x, y) AS (SELECT (2), 3) INSERT INTO silver.fruits SELECT"
+            " * FROM a"
+        ),
+        (
+            "FROM bronze.raw_fruits INSERT INTO silver.fruits SELECT * INSERT INTO silver.other"
+            " SELECT *"
+        ),
         "UPDATE silver.fruits SET fruit = 'Bilberry'",
         "UPDATE silver.fruits AS t SET fruit = 'x'",
         "DELETE FROM silver.fruits WHERE fruit = 'Banana'",
-        "MERGE INTO silver.fruits t USING bronze.raw_fruits s ON t.id = s.id WHEN MATCHED THEN DELETE",
-        "MERGE WITH SCHEMA EVOLUTION INTO silver.fruits USING s ON true WHEN MATCHED THEN DELETE",
-        "WITH s AS (SELECT 1 AS id) MERGE INTO silver.fruits t USING s ON t.id = s.id WHEN MATCHED THEN DELETE",
+        (
+            "MERGE INTO silver.fruits t USING bronze.raw_fruits s ON t.id = s.id WHEN MATCHED"
+            " THEN DELETE"
+        ),
+        (
+            "MERGE WITH SCHEMA EVOLUTION INTO silver.fruits USING s ON true WHEN MATCHED THEN"
+            " DELETE"
+        ),
+        (
+            "WITH s AS (SELECT 1 AS id) MERGE INTO silver.fruits t USING s ON t.id = s.id WHEN"
+            " MATCHED THEN DELETE"
+        ),
         "ALTER TABLE silver.fruits ADD COLUMN colour string",
         "ALTER TABLE other.t RENAME TO silver.fruits",
         "ALTER TABLE silver.fruits RENAME TO silver.gone",
@@ -114,9 +134,15 @@ def test_a_write_is_seen_however_it_is_written(statement: str) -> None:
         "FROM silver.fruits |> WHERE id > 1 |> SELECT fruit",
         "SELECT /*+ BROADCAST(f) */ * FROM silver.fruits f /* a /* b */ c */",
         "WITH a AS (SELECT 1) (SELECT * FROM a)",
-        "WITH RECURSIVE a(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM a WHERE n < 3) SELECT * FROM a",
+        (
+            "WITH RECURSIVE a(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM a WHERE n < 3) SELECT"
+            " * FROM a"
+        ),
         "EXECUTE IMMEDIATE 'SELECT * FROM silver.fruits WHERE fruit = ?' USING 'Apple'",
-        "SELECT '${x}', transform(array(1), x -> x) FROM silver.fruits JOIN silver.fruits_quarantine USING (fruit)",
+        (
+            "SELECT '${x}', transform(array(1), x -> x) FROM silver.fruits JOIN"
+            " silver.fruits_quarantine USING (fruit)"
+        ),
         "CACHE TABLE kept AS SELECT * FROM silver.fruits",
         "DECLARE VARIABLE x INT DEFAULT 1",
         "SET VAR x = (SELECT max(id) FROM silver.fruits)",
@@ -177,7 +203,10 @@ def test_where_the_text_does_not_tell_it_may_be_any_table(statement: str) -> Non
 
 
 def test_dropping_a_namespace_concerns_all_its_tables() -> None:
-    assert declared_targets("DROP SCHEMA IF EXISTS lakehouse.silver CASCADE", DECLARED) == DECLARED[1:]
+    assert (
+        declared_targets("DROP SCHEMA IF EXISTS lakehouse.silver CASCADE", DECLARED)
+        == DECLARED[1:]
+    )
 
 
 def test_a_bare_name_may_be_in_any_namespace() -> None:
@@ -185,7 +214,10 @@ def test_a_bare_name_may_be_in_any_namespace() -> None:
 
 
 def test_a_multiple_insert_has_several_targets() -> None:
-    assert targets("FROM x.t INSERT INTO a.b SELECT 1 INSERT INTO c.d SELECT 2") == ["a.b", "c.d"]
+    assert targets("FROM x.t INSERT INTO a.b SELECT 1 INSERT INTO c.d SELECT 2") == [
+        "a.b",
+        "c.d",
+    ]
 
 
 @pytest.mark.parametrize(

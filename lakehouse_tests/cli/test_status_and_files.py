@@ -20,9 +20,9 @@ def fruits(lakehouse):
     """A table that nobody declared: two partitions, two commits."""
     lakehouse(
         "sql",
-        "CREATE NAMESPACE t; CREATE TABLE t.fruits (id bigint, fruit string, berry boolean) PARTITIONED BY (berry);"
-        "INSERT INTO t.fruits VALUES (1, 'Apple', false), (2, 'Fig', false);"
-        "INSERT INTO t.fruits VALUES (3, 'Grape', true)",
+        "CREATE NAMESPACE t; CREATE TABLE t.fruits (id bigint, fruit string, berry boolean)"
+        " PARTITIONED BY (berry);INSERT INTO t.fruits VALUES (1, 'Apple', false), (2, 'Fig',"
+        " false);INSERT INTO t.fruits VALUES (3, 'Grape', true)",
     )
 
 
@@ -34,8 +34,17 @@ def test_status_of_an_empty_home_lists_what_is_declared(lakehouse):
 
 
 def test_status_tells_a_table_that_nobody_declared(lakehouse, fruits):
-    (found,) = [one for one in records(lakehouse("status", "--format", "json")) if one["table"] == "t.fruits"]
-    assert (found["declared"], found["rows"], found["snapshots"], found["files"]) == (False, 3, 2, 2)
+    (found,) = [
+        one
+        for one in records(lakehouse("status", "--format", "json"))
+        if one["table"] == "t.fruits"
+    ]
+    assert (found["declared"], found["rows"], found["snapshots"], found["files"]) == (
+        False,
+        3,
+        2,
+        2,
+    )
     assert found["bytes"] > 0
     assert found["last_write"].endswith("Z")
     assert found["last_write_kind"] == "append"
@@ -44,7 +53,11 @@ def test_status_tells_a_table_that_nobody_declared(lakehouse, fruits):
 
 @pytest.mark.usefixtures("sample_fruits")
 def test_status_tells_the_last_write_and_the_last_checks(lakehouse):
-    (found,) = [one for one in records(lakehouse("status", "--format", "json")) if one["table"] == "silver.fruits"]
+    (found,) = [
+        one
+        for one in records(lakehouse("status", "--format", "json"))
+        if one["table"] == "silver.fruits"
+    ]
     assert (found["declared"], found["rows"], found["last_write_kind"]) == (True, 155, "write")
     assert found["checks_failed"] == []
     # Each rule, and the share of refused rows, which is watched wherever rows may be refused.
@@ -57,7 +70,9 @@ def test_status_names_a_check_that_failed(lakehouse, home):
     inbox.mkdir(parents=True)
     (inbox / "a.csv").write_text("id,fruit,berry\n1,banana,false\n", encoding="utf-8")
     lakehouse("ingest")
-    assert any("excluded_fruit_in_any_spelling failed" in line for line in lakehouse("status").out)
+    assert any(
+        "excluded_fruit_in_any_spelling failed" in line for line in lakehouse("status").out
+    )
 
 
 def test_status_prints_an_aligned_table(lakehouse, fruits):
@@ -105,4 +120,6 @@ def test_a_damaged_table_does_not_hide_the_others(lakehouse, home):
     assert found["silver.others"]["damage"] is None
     assert str(metadata) in found["silver.fruits"]["damage"]
     assert ran.err == [f"lakehouse: {found['silver.fruits']['damage']}"]
-    assert any("silver.fruits" in line and "damaged" in line for line in lakehouse("status").out)
+    assert any(
+        "silver.fruits" in line and "damaged" in line for line in lakehouse("status").out
+    )

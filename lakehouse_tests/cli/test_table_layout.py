@@ -42,14 +42,18 @@ def test_where_no_table_fits_each_row_is_a_list() -> None:
 @pytest.mark.parametrize("width", range(8, 60))
 def test_no_line_is_wider_than_the_terminal_and_no_letter_is_lost(width: int) -> None:
     text = "a_path/that/has/no/space/in/it and some words"
-    lines = table([Column("p"), Column("q")], [[text, "0123456789"]], width=width).splitlines()[:-1]
+    lines = table([Column("p"), Column("q")], [[text, "0123456789"]], width=width).splitlines()[
+        :-1
+    ]
     assert max(map(table_layout.cell_width, lines)) <= width
     kept = "".join("".join(lines).split())
     assert all(kept.count(letter) >= text.count(letter) for letter in set(text) - {" "})
 
 
 @pytest.mark.parametrize(("is_terminal", "width"), [(True, 40), (False, None)])
-def test_a_pipe_has_no_width_and_a_terminal_that_of_columns(monkeypatch, is_terminal: bool, width: int | None) -> None:
+def test_a_pipe_has_no_width_and_a_terminal_that_of_columns(
+    monkeypatch, is_terminal: bool, width: int | None
+) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal)
     assert table_layout.terminal_width() == width

@@ -1,4 +1,6 @@
-"""When a Spark that died is started again, and what is said of it; with processes that are no Spark."""
+"""When a Spark that died is started again, and what is said of it; with processes that are no
+Spark.
+"""
 
 import subprocess
 import time
@@ -25,7 +27,9 @@ pytestmark = pytest.mark.unit
 def warm(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[WarmSpark]:
     """One that has started a process; each ends at once, and nothing answers."""
 
-    def start(_settings: Settings, like: SparkServer | None = None) -> tuple["subprocess.Popen[bytes]", SparkServer]:
+    def start(
+        _settings: Settings, like: SparkServer | None = None
+    ) -> tuple["subprocess.Popen[bytes]", SparkServer]:
         child = subprocess.Popen(["sh", "-c", "kill -9 $$"], start_new_session=True)
         child.wait()
         return child, like or SparkServer(1, "T0ken", Process("here", child.pid, 0.0))
@@ -62,7 +66,9 @@ def test_a_spark_that_dies_is_started_again_after_pauses_that_grow(
     assert {note.report.title for note in broken} == {"Spark died"}
 
 
-def test_one_that_cannot_be_started_is_tried_again_too(warm: WarmSpark, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_cannot_be_started_is_tried_again_too(
+    warm: WarmSpark, monkeypatch: pytest.MonkeyPatch
+) -> None:
     warm.start(_no_progress)
     warm.look()
     monkeypatch.setattr(spark_server, "start", _cannot)
@@ -72,16 +78,22 @@ def test_one_that_cannot_be_started_is_tried_again_too(warm: WarmSpark, monkeypa
     assert warm._retry_at is not None
 
 
-def test_it_is_over_when_it_answers(warm: WarmSpark, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_over_when_it_answers(
+    warm: WarmSpark, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     warm.start(_no_progress)
     warm.look()
     monkeypatch.setattr(SparkServer, "answers", True)
-    monkeypatch.setattr(spark_server, "start", lambda _, like: (subprocess.Popen(["sleep", "60"]), like))
+    monkeypatch.setattr(
+        spark_server, "start", lambda _, like: (subprocess.Popen(["sleep", "60"]), like)
+    )
     warm._retry_at = 0.0
     warm.look()
     warm.look()
     assert said[-1] == "The Spark server is back."
-    assert [note.resolved for note in read_reports(settings)][-1] == "Spark was started again, and answers."
+    assert [note.resolved for note in read_reports(settings)][
+        -1
+    ] == "Spark was started again, and answers."
 
 
 def test_one_that_starts_and_never_answers_is_ended_and_tried_again(
@@ -110,10 +122,17 @@ def test_how_a_process_ended_is_said_in_words(code: int, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("status", "advice"),
-    [("exit 52", "LAKEHOUSE_SPARK_MEMORY to more than 2g"), ("kill -9 $$", "LAKEHOUSE_SPARK_MEMORY to less than 2g")],
+    [
+        ("exit 52", "LAKEHOUSE_SPARK_MEMORY to more than 2g"),
+        ("kill -9 $$", "LAKEHOUSE_SPARK_MEMORY to less than 2g"),
+    ],
 )
 def test_which_way_memory_is_to_be_changed_is_said_by_how_it_died(
-    warm: WarmSpark, settings: Settings, monkeypatch: pytest.MonkeyPatch, status: str, advice: str
+    warm: WarmSpark,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    status: str,
+    advice: str,
 ) -> None:
     warm.settings = replace(settings, spark_memory="2g")
     child = subprocess.Popen(["sh", "-c", status], start_new_session=True)

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with the files that the pages touch; tables are declared by its `lakehouse/assets`."""
+    """A working directory with the files that the pages touch; tables are declared by its
+    `lakehouse/assets`.
+    """
     for folder in ("assets", "sample_data"):
         shutil.copytree(ROOT / "lakehouse" / folder, tmp_path / "lakehouse" / folder)
     monkeypatch.setattr(lakehouse.assets, "__path__", [str(tmp_path / "lakehouse" / "assets")])
@@ -29,7 +31,14 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def page(
-    clone: Path, spark: "SparkSession", capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    clone: Path,
+    spark: "SparkSession",
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Callable[[str], Page]:
-    """Open a page in the working directory; its commands run in this process, on the session that is there."""
-    return lambda path: Page(ROOT / path, lambda command: execute(command, capsys, monkeypatch), monkeypatch)
+    """Open a page in the working directory; its commands run in this process, on the session
+    that is there.
+    """
+    return lambda path: Page(
+        ROOT / path, lambda command: execute(command, capsys, monkeypatch), monkeypatch
+    )

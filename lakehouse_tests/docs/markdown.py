@@ -11,7 +11,9 @@ _HEADING = re.compile(r"^(?P<marks>#{1,6}) (?P<title>.+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: its language, the words after it, and its text; `line` is where it begins in the page."""
+    """A fenced block: its language, the words after it, and its text; `line` is where it begins
+    in the page.
+    """
 
     language: str
     words: tuple[str, ...]
@@ -31,15 +33,22 @@ class Section:
 
 def blocks(text: str, first_line: int = 1) -> tuple[Block, ...]:
     """Return the fenced blocks of a text, in order."""
-    return tuple(_block(match, first_line + text[: match.start()].count("\n")) for match in _FENCE.finditer(text))
+    return tuple(
+        _block(match, first_line + text[: match.start()].count("\n"))
+        for match in _FENCE.finditer(text)
+    )
 
 
 def sections(page: Path) -> list[Section]:
-    """Return the sections of a page, in order; what looks like a heading inside a block is none."""
+    """Return the sections of a page, in order; what looks like a heading inside a block is
+    none.
+    """
     text = page.read_text(encoding="utf-8")
     fenced = [match.span() for match in _FENCE.finditer(text)]
     headings = [
-        match for match in _HEADING.finditer(text) if not any(start < match.start() < end for start, end in fenced)
+        match
+        for match in _HEADING.finditer(text)
+        if not any(start < match.start() < end for start, end in fenced)
     ]
     ends = [*(match.start() for match in headings[1:]), len(text)]
     return [_section(text, match, end) for match, end in zip(headings, ends, strict=True)]

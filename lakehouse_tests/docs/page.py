@@ -2,9 +2,11 @@
 
 The words after a block's language say what is done with it:
 
-- `bash` is run; it must succeed, or fail where it is marked `fails`. A `text` block right after it is what is printed.
+- `bash` is run; it must succeed, or fail where it is marked `fails`. A `text` block right after
+  it is what is printed.
 - `bash elsewhere` holds commands that other tests run, and `ELSEWHERE` says which.
-- `python` is run; all Python blocks of a page share their names. A `text` block right after it is what is printed.
+- `python` is run; all Python blocks of a page share their names. A `text` block right after it
+  is what is printed.
 - `python file=…` is the new content of a file.
 """
 
@@ -26,7 +28,9 @@ from lakehouse_tests.docs.transcript import Transcript
 ELSEWHERE = {
     "make setup": "every `make` target begins with it",
     "source .venv/bin/activate": "the tests run in that environment",
-    "make demo": "`lakehouse demo`, which it calls, is run in lakehouse_tests/cli/test_processes.py",
+    "make demo": (
+        "`lakehouse demo`, which it calls, is run in lakehouse_tests/cli/test_processes.py"
+    ),
     "make test": "is what runs this",
     "make test-unit": "runs a part of what `make test` runs",
     "make test-spark": "runs a part of what `make test` runs",
@@ -64,7 +68,9 @@ class Page:
             return self._run_shell(block)
         if block.language == "python":
             return self._run_python(block)
-        assert block.language == "text", f"{self.path.name}:{block.line} is of no language that is run"
+        assert block.language == "text", (
+            f"{self.path.name}:{block.line} is of no language that is run"
+        )
         return None
 
     def _run_shell(self, block: Block) -> str | None:
@@ -90,9 +96,14 @@ class Page:
 
     def _forget_assets(self) -> None:
         """Let a command find what is declared by now, as a process of its own would."""
-        for name in [name for name in sys.modules if name.startswith(("lakehouse.assets.", "lakehouse.definitions"))]:
+        for name in [
+            name
+            for name in sys.modules
+            if name.startswith(("lakehouse.assets.", "lakehouse.definitions"))
+        ]:
             self.monkeypatch.delitem(sys.modules, name)
-            # Its package holds it as well, and would keep the new one for the tests that follow.
+            # Its package holds it as well, and would keep the new one for the tests that
+            # follow.
             package, _, module = name.rpartition(".")
             if package in sys.modules:
                 self.monkeypatch.delattr(sys.modules[package], module, raising=False)

@@ -1,4 +1,6 @@
-"""Running the shell blocks of a page: `lakehouse` in this process, on the session that is there, others by bash."""
+"""Running the shell blocks of a page: `lakehouse` in this process, on the session that is
+there, others by bash.
+"""
 
 import os
 import shlex
@@ -22,7 +24,9 @@ class Ran:
 
 
 def commands(text: str) -> Iterator[str]:
-    """Yield the commands of a block; one goes on over lines while a quote is open, or after a backslash."""
+    """Yield the commands of a block; one goes on over lines while a quote is open, or after a
+    backslash.
+    """
     pending = ""
     for line in text.splitlines():
         pending += line + "\n"
@@ -33,7 +37,9 @@ def commands(text: str) -> Iterator[str]:
     assert not pending, f"a quote is not closed: {pending}"
 
 
-def execute(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Ran:
+def execute(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Ran:
     """Run one command of a page in the working directory."""
     words = shlex.split(command, comments=True)
     if words[0] == "export":
@@ -45,7 +51,9 @@ def execute(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
         code = run(words[1:])
         printed = capsys.readouterr()
         return Ran(code, printed.out, _without_progress(printed.err))
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, cwd=Path.cwd())
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, check=False, cwd=Path.cwd()
+    )
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
@@ -58,4 +66,6 @@ def _is_whole(text: str) -> bool:
 
 
 def _without_progress(text: str) -> str:
-    return "".join(line for line in text.splitlines(keepends=True) if not line.rstrip().endswith("…"))
+    return "".join(
+        line for line in text.splitlines(keepends=True) if not line.rstrip().endswith("…")
+    )

@@ -1,4 +1,6 @@
-"""The pages that are done from top to bottom: every command and every Python block, and what they print."""
+"""The pages that are done from top to bottom: every command and every Python block, and what
+they print.
+"""
 
 import re
 
@@ -9,7 +11,9 @@ from lakehouse.iceberg.rules import metadata, rows, tables
 from lakehouse.tables.table import IcebergTable
 from lakehouse_tests.docs.markdown import ROOT, blocks
 
-PAGES = sorted(path.relative_to(ROOT) for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted(
+    path.relative_to(ROOT) for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+)
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RULES = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
 
@@ -57,15 +61,23 @@ def test_the_declaration_of_the_rules_is_one():
 @pytest.mark.parametrize("module", [rows, tables, metadata], ids=lambda module: module.__name__)
 def test_every_rule_is_told_of_where_it_is_imported_from(module):
     (part,) = (part for part in RULES.split("\n## ") if f"`{module.__name__}`" in part)
-    made = {name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__}
-    assert set(re.findall(r"^\| `(\w+)\(", part, re.MULTILINE)) == {name for name in made if not name.startswith("_")}
+    made = {
+        name
+        for name, value in vars(module).items()
+        if getattr(value, "__module__", "") == module.__name__
+    }
+    assert set(re.findall(r"^\| `(\w+)\(", part, re.MULTILINE)) == {
+        name for name in made if not name.startswith("_")
+    }
 
 
 @pytest.mark.unit
 def test_the_readme_lists_every_command():
     from lakehouse.cli.program import lakehouse
 
-    assert set(re.findall(r"^\| `lakehouse (\w+)", README, re.MULTILINE)) == set(lakehouse.commands)
+    assert set(re.findall(r"^\| `lakehouse (\w+)", README, re.MULTILINE)) == set(
+        lakehouse.commands
+    )
 
 
 @pytest.mark.unit
@@ -79,7 +91,9 @@ def test_the_readme_lists_every_setting():
 
 @pytest.mark.unit
 def test_the_map_of_the_readme_names_what_is_there():
-    named = re.findall(r"^\| `(\w[\w/]+(?:\.py)?)/?` \|", README.split("## The house")[1], re.MULTILINE)
+    named = re.findall(
+        r"^\| `(\w[\w/]+(?:\.py)?)/?` \|", README.split("## The house")[1], re.MULTILINE
+    )
     assert named
     assert [path for path in named if not (ROOT / path).exists()] == []
 
@@ -89,11 +103,15 @@ def test_the_map_of_the_readme_names_what_is_there():
 def test_links_between_pages_lead_somewhere(path):
     text = (ROOT / path).read_text(encoding="utf-8")
     targets = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]
-    assert [target for target in targets if not (ROOT / path).parent.joinpath(target).exists()] == []
+    assert [
+        target for target in targets if not (ROOT / path).parent.joinpath(target).exists()
+    ] == []
 
 
 @pytest.mark.unit
 @pytest.mark.parametrize("path", PAGES, ids=str)
 def test_every_block_of_a_page_is_run_or_says_why_not(path):
     known = {"bash", "python", "text", "sql"}
-    assert {block.language for block in blocks((ROOT / path).read_text(encoding="utf-8"))} <= known
+    assert {
+        block.language for block in blocks((ROOT / path).read_text(encoding="utf-8"))
+    } <= known

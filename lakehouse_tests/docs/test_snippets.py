@@ -63,7 +63,9 @@ def _make_table(session: "SparkSession") -> None:
     _run(made, session, {})
 
 
-def _attempt(block: Block, session: "SparkSession", names: dict[str, Any]) -> BaseException | None:
+def _attempt(
+    block: Block, session: "SparkSession", names: dict[str, Any]
+) -> BaseException | None:
     try:
         _run(block, session, names)
     except Exception as error:

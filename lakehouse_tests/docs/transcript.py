@@ -1,8 +1,9 @@
 """Comparing what a command printed with what a page shows.
 
-Runs of blanks and of dashes count as one, since the width of a column follows from its values. `…` stands for any text
-within a line. A snapshot id or a moment in the page stands for the one that was printed in its place: it is remembered,
-and later commands of the page are run with the real one.
+Runs of blanks and of dashes count as one, since the width of a column follows from its values.
+`…` stands for any text within a line. A snapshot id or a moment in the page stands for the one
+that was printed in its place: it is remembered, and later commands of the page are run with the
+real one.
 """
 
 import re
@@ -34,7 +35,9 @@ class Transcript:
         match = re.fullmatch("".join(map(_pattern, _PIECE.split(expected))), printed)
         assert match, f"\nthe page shows: {expected}\nprinted was:    {printed}"
         for one, real in zip(shown, match.groups(), strict=True):
-            assert self._real.setdefault(one, real) == real, f"{one} stood for {self._real[one]}, and is now {real}"
+            assert self._real.setdefault(one, real) == real, (
+                f"{one} stood for {self._real[one]}, and is now {real}"
+            )
 
 
 def _pattern(piece: str) -> str:
@@ -44,5 +47,7 @@ def _pattern(piece: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    lines = (re.sub(r"-{2,}", "--", re.sub(r" +", " ", line)).strip() for line in text.splitlines())
+    lines = (
+        re.sub(r"-{2,}", "--", re.sub(r" +", " ", line)).strip() for line in text.splitlines()
+    )
     return [line for line in lines if line]

@@ -1,4 +1,6 @@
-"""What the tests of the engine share: counting Spark's jobs, and reading a table as others do."""
+"""What the tests of the engine share: counting Spark's jobs, and reading a table as others
+do.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager

@@ -1,4 +1,5 @@
-"""What several processes write at once, one table for each write mode, so that a lost or doubled row shows.
+"""What several processes write at once, one table for each write mode, so that a lost or
+doubled row shows.
 
 Each write puts a batch of `BATCH_ROWS` rows, of which readers must see all or none.
 """
@@ -17,7 +18,14 @@ from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.rules.rows import accepted, between
 from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite, OverwritePartitions
+from lakehouse.tables.table import (
+    Append,
+    Column,
+    IcebergTable,
+    Merge,
+    Overwrite,
+    OverwritePartitions,
+)
 from lakehouse_tests.processes import engine_of_process, meet
 
 BATCH_ROWS = 5
@@ -32,7 +40,10 @@ APPENDED = IcebergTable(
 )
 OVERWRITTEN = IcebergTable(
     name="gold.overwritten",
-    comment="Each write replaces all by what it read of this table and a batch: a stale read would lose another's.",
+    comment=(
+        "Each write replaces all by what it read of this table and a batch: a stale read would"
+        " lose another's."
+    ),
     columns=_BATCH,
     write=Overwrite(),
     rules=[unique("writer", "batch", "n")],
@@ -48,7 +59,11 @@ PARTITIONED = IcebergTable(
 COUNTED = IcebergTable(
     name="silver.counted",
     comment="Each write inserts a batch of keys, and adds one to a count that all share.",
-    columns=[Column("key", "string"), Column("count", "bigint"), Column("changed_at", "timestamp")],
+    columns=[
+        Column("key", "string"),
+        Column("count", "bigint"),
+        Column("changed_at", "timestamp"),
+    ],
     write=Merge(on=["key"], stamp="changed_at"),
     rules=[accepted("count", range(1, 10_000), on_failure="block"), unique("key")],
 )
@@ -58,13 +73,21 @@ REFUSED_AT = 1
 """The round in which each writer also tries a batch that a blocking rule refuses."""
 
 
-def write_contests(writer: int, writers: int, rounds: int, contests: list[dict[str, Any]]) -> list[dict[str, int]]:
-    """Take part in several contests, one after the other, each on a home of its own; return the tries by table."""
+def write_contests(
+    writer: int, writers: int, rounds: int, contests: list[dict[str, Any]]
+) -> list[dict[str, int]]:
+    """Take part in several contests, one after the other, each on a home of its own; return the
+    tries by table.
+    """
     return [_write_rounds(writer, writers, rounds, **contest) for contest in contests]
 
 
-def _write_rounds(writer: int, writers: int, rounds: int, home: str, shares_locks: bool) -> dict[str, int]:
-    """Write a batch to each table in each round; in the first, all writers begin each write at the same moment."""
+def _write_rounds(
+    writer: int, writers: int, rounds: int, home: str, shares_locks: bool
+) -> dict[str, int]:
+    """Write a batch to each table in each round; in the first, all writers begin each write at
+    the same moment.
+    """
     engine = engine_of_process(home, None if shares_locks else f"{home}/locks-{writer}")
     engine.spark.conf.set("spark.sql.shuffle.partitions", "1")
     tries: Counter[str] = Counter()
@@ -77,7 +100,11 @@ def _write_rounds(writer: int, writers: int, rounds: int, home: str, shares_lock
             tries[table] += done.attempts
         if batch == REFUSED_AT:
             refused = write(
-                engine, APPENDED, lambda: _batch(engine, writer, -1)().selectExpr("writer", "batch", "n + 1 AS n")
+                engine,
+                APPENDED,
+                lambda: _batch(engine, writer, -1)().selectExpr(
+                    "writer", "batch", "n + 1 AS n"
+                ),
             )
             assert isinstance(refused, Refused), refused
     return tries
@@ -88,7 +115,12 @@ def _append(engine: Engine, writer: int, batch: int) -> Outcome:
 
 
 def _overwrite(engine: Engine, writer: int, batch: int) -> Outcome:
-    return write(engine, OVERWRITTEN, _all_and(engine, writer, batch), {"standing": latest(OVERWRITTEN.name)})
+    return write(
+        engine,
+        OVERWRITTEN,
+        _all_and(engine, writer, batch),
+        {"standing": latest(OVERWRITTEN.name)},
+    )
 
 
 def _overwrite_partition(engine: Engine, writer: int, batch: int) -> Outcome:
@@ -97,7 +129,9 @@ def _overwrite_partition(engine: Engine, writer: int, batch: int) -> Outcome:
 
 
 def _merge(engine: Engine, writer: int, batch: int) -> Outcome:
-    return write(engine, COUNTED, _count(engine, writer, batch), {"standing": latest(COUNTED.name)})
+    return write(
+        engine, COUNTED, _count(engine, writer, batch), {"standing": latest(COUNTED.name)}
+    )
 
 
 _WRITES = {
@@ -109,7 +143,11 @@ _WRITES = {
 
 
 def _batch(engine: Engine, writer: int, batch: int) -> Callable[[], DataFrame]:
-    rows = [f"CAST({writer} AS INT) AS writer", f"CAST({batch} AS INT) AS batch", "CAST(id AS INT) AS n"]
+    rows = [
+        f"CAST({writer} AS INT) AS writer",
+        f"CAST({batch} AS INT) AS batch",
+        "CAST(id AS INT) AS n",
+    ]
     return lambda: engine.spark.range(0, BATCH_ROWS, 1, 1).selectExpr(*rows)
 
 
@@ -122,7 +160,9 @@ def _count(engine: Engine, writer: int, batch: int) -> Callable[..., DataFrame]:
         keys = _batch(engine, writer, batch)().selectExpr(
             "concat_ws('-', writer, batch, n) AS key", "CAST(1 AS BIGINT) AS count"
         )
-        shared = standing.where(f"key = '{SHARED_KEY}'").selectExpr("coalesce(max(count), 0) + 1 AS count")
+        shared = standing.where(f"key = '{SHARED_KEY}'").selectExpr(
+            "coalesce(max(count), 0) + 1 AS count"
+        )
         return keys.unionByName(shared.selectExpr(f"'{SHARED_KEY}' AS key", "count"))
 
     return compute

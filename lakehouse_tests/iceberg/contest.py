@@ -1,4 +1,6 @@
-"""Several processes, each with its own JVM, that write one table of each mode at once, while a reader looks on."""
+"""Several processes, each with its own JVM, that write one table of each mode at once, while a
+reader looks on.
+"""
 
 import time
 from collections import Counter
@@ -45,21 +47,40 @@ class Contest:
     @property
     def conflicts(self) -> dict[str, int]:
         """How often a writer of each table had to begin again."""
-        return {table.name: self.tries[table.name] - self.writers * self.rounds for table in TABLES}
+        return {
+            table.name: self.tries[table.name] - self.writers * self.rounds for table in TABLES
+        }
 
     @property
     def all_batches(self) -> Batches:
         """Every batch that was written, whole."""
-        return Counter({(writer, batch): BATCH_ROWS for writer in range(self.writers) for batch in range(self.rounds)})
+        return Counter(
+            {
+                (writer, batch): BATCH_ROWS
+                for writer in range(self.writers)
+                for batch in range(self.rounds)
+            }
+        )
 
 
 def hold(folder: Path, *, writers: int, rounds: int) -> dict[str, Contest]:
-    """Let the writers write, on one host and then each on its own, and look on until they are through."""
+    """Let the writers write, on one host and then each on its own, and look on until they are
+    through.
+    """
     homes = {name: folder / name.replace(" ", "_") for name in CONTESTS}
-    contests = [{"home": str(homes[name]), "shares_locks": shares} for name, shares in CONTESTS.items()]
+    contests = [
+        {"home": str(homes[name]), "shares_locks": shares} for name, shares in CONTESTS.items()
+    ]
     catalogs = {name: Catalog.of(Settings(home=home)) for name, home in homes.items()}
     children = [
-        start(folder / "home", write_contests, writer=writer, writers=writers, rounds=rounds, contests=contests)
+        start(
+            folder / "home",
+            write_contests,
+            writer=writer,
+            writers=writers,
+            rounds=rounds,
+            contests=contests,
+        )
         for writer in range(writers)
     ]
     looks: Counter[str] = Counter()
@@ -71,8 +92,14 @@ def hold(folder: Path, *, writers: int, rounds: int) -> dict[str, Contest]:
     finally:
         for child in children:
             child.kill()
-    tries = [sum((Counter(result[at]) for result in results), Counter()) for at in range(len(CONTESTS))]
-    return {name: Contest(catalogs[name], writers, rounds, tries[at], looks[name]) for at, name in enumerate(CONTESTS)}
+    tries = [
+        sum((Counter(result[at]) for result in results), Counter())
+        for at in range(len(CONTESTS))
+    ]
+    return {
+        name: Contest(catalogs[name], writers, rounds, tries[at], looks[name])
+        for at, name in enumerate(CONTESTS)
+    }
 
 
 def _look(catalog: Catalog) -> bool:
@@ -90,13 +117,17 @@ def _look_at(catalog: Catalog, name: str, check: Callable[[list[dict]], None]) -
 
 def _see_whole_batches(rows: list[dict]) -> None:
     assert set(_batches(rows).values()) <= {BATCH_ROWS}, "a batch was seen in part, or twice"
-    assert {row["n"] for row in rows} <= set(range(BATCH_ROWS)), "rows were seen that the rules refuse"
+    assert {row["n"] for row in rows} <= set(range(BATCH_ROWS)), (
+        "rows were seen that the rules refuse"
+    )
 
 
 def _see_whole_partitions(rows: list[dict]) -> None:
     batches = _batches(rows)
     assert set(batches.values()) <= {BATCH_ROWS}, "a partition was seen in part"
-    assert len({writer for writer, _ in batches}) == len(batches), "a partition was seen with two batches"
+    assert len({writer for writer, _ in batches}) == len(batches), (
+        "a partition was seen with two batches"
+    )
 
 
 def _see_a_right_count(rows: list[dict]) -> None:
@@ -128,19 +159,29 @@ def check_rows(contest: Contest) -> None:
     assert _batches(rows[OVERWRITTEN.name]) == contest.all_batches
     last = {(writer, contest.rounds - 1): BATCH_ROWS for writer in range(contest.writers)}
     assert _batches(rows[PARTITIONED.name]) == last
-    keys = {f"{writer}-{batch}-{n}": 1 for writer, batch in contest.all_batches for n in range(BATCH_ROWS)}
+    keys = {
+        f"{writer}-{batch}-{n}": 1
+        for writer, batch in contest.all_batches
+        for n in range(BATCH_ROWS)
+    }
     assert len(rows[COUNTED.name]) == len(keys) + 1
     shared = contest.writers * contest.rounds
-    assert {row["key"]: row["count"] for row in rows[COUNTED.name]} == keys | {SHARED_KEY: shared}
+    assert {row["key"]: row["count"] for row in rows[COUNTED.name]} == keys | {
+        SHARED_KEY: shared
+    }
 
 
 def check_history(contest: Contest) -> None:
-    """See that main went from each snapshot to its child, once for each write, and that no branch is left."""
+    """See that main went from each snapshot to its child, once for each write, and that no
+    branch is left.
+    """
     for table in TABLES:
         metadata = contest.catalog.load(table.name).metadata
         shown = [entry.snapshot_id for entry in metadata.snapshot_log]
         steps = [(_written_on(metadata, child), main) for main, child in pairwise(shown)]
-        assert all(parent == main for parent, main in steps), f"{table.name}: parent and main before it: {steps}"
+        assert all(parent == main for parent, main in steps), (
+            f"{table.name}: parent and main before it: {steps}"
+        )
         assert len(shown) == contest.writers * contest.rounds
         assert not [ref for ref in metadata.refs if ref.startswith("audit_")]
 
@@ -148,8 +189,8 @@ def check_history(contest: Contest) -> None:
 def _written_on(metadata: TableMetadata, snapshot_id: int) -> int | None:
     """Return the state of main that a snapshot was written on.
 
-    CREATE BRANCH commits an empty snapshot for the branch where it saw a table without any, and main may have got its
-    first one in between.
+    CREATE BRANCH commits an empty snapshot for the branch where it saw a table without any, and
+    main may have got its first one in between.
     """
     snapshots = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
     parent = snapshots[snapshot_id].parent_snapshot_id

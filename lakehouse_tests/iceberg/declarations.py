@@ -12,7 +12,14 @@ from lakehouse.iceberg.metadata.metadata_tables import files
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.rules.rows import between, castable, excluded, not_null
 from lakehouse.iceberg.rules.tables import unique
-from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite, OverwritePartitions
+from lakehouse.tables.table import (
+    Append,
+    Column,
+    IcebergTable,
+    Merge,
+    Overwrite,
+    OverwritePartitions,
+)
 
 EVENTS = IcebergTable(
     name="bronze.events",
@@ -58,29 +65,41 @@ DAYS = IcebergTable(
     rules=[between("v", 0, 100), unique("id")],
 )
 TOTALS = IcebergTable(
-    name="gold.totals", comment="Replaced as a whole.", columns=[Column("v", "int")], write=Overwrite()
+    name="gold.totals",
+    comment="Replaced as a whole.",
+    columns=[Column("v", "int")],
+    write=Overwrite(),
 )
 
 MONDAY, TUESDAY, WEDNESDAY = date(2024, 1, 1), date(2024, 1, 2), date(2024, 1, 3)
 
 
-def rows_of(engine: Engine, schema: str, rows: Iterable[Sequence[Any]]) -> Callable[..., DataFrame]:
+def rows_of(
+    engine: Engine, schema: str, rows: Iterable[Sequence[Any]]
+) -> Callable[..., DataFrame]:
     """Return a compute function that gives these rows."""
     given = list(rows)
     return lambda **_: engine.spark.createDataFrame(given, schema)
 
 
-def delivery(engine: Engine, file: str, rows: Sequence[tuple[str | None, str | None]]) -> Callable[..., DataFrame]:
+def delivery(
+    engine: Engine, file: str, rows: Sequence[tuple[str | None, str | None]]
+) -> Callable[..., DataFrame]:
     """Return a compute function that gives the rows of one delivered file."""
     stamped = [(id_, name, file, f"sha-{file}", at) for at, (id_, name) in enumerate(rows, 1)]
     return rows_of(
-        engine, "id string, name string, _source_file string, _source_sha256 string, _source_row bigint", stamped
+        engine,
+        "id string, name string, _source_file string, _source_sha256 string, _source_row"
+        " bigint",
+        stamped,
     )
 
 
 def people(delivered: DataFrame) -> DataFrame:
     """Compute `silver.people` from what was delivered."""
-    return delivered.selectExpr("id", "name", "map('a', 1) AS marks", "_source_file", "_source_sha256", "_source_row")
+    return delivered.selectExpr(
+        "id", "name", "map('a', 1) AS marks", "_source_file", "_source_sha256", "_source_row"
+    )
 
 
 def days(engine: Engine, *rows: tuple[date, int, int]) -> Callable[..., DataFrame]:
@@ -90,7 +109,13 @@ def days(engine: Engine, *rows: tuple[date, int, int]) -> Callable[..., DataFram
 
 def run_of(*partition_days: date) -> Run:
     """Return a run of some days."""
-    return Run("run", Partitions(tuple(map(str, partition_days)), tuple((d, d + timedelta(1)) for d in partition_days)))
+    return Run(
+        "run",
+        Partitions(
+            tuple(map(str, partition_days)),
+            tuple((d, d + timedelta(1)) for d in partition_days),
+        ),
+    )
 
 
 def content(engine: Engine, table: str, *columns: str) -> list[tuple[Any, ...]]:

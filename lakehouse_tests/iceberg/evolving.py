@@ -1,9 +1,15 @@
-"""What the tests of evolution share: declarations that differ in some parts, and the state of a table like one."""
+"""What the tests of evolution share: declarations that differ in some parts, and the state of a
+table like one.
+"""
 
 from dataclasses import replace
 from typing import Any
 
-from lakehouse.iceberg.evolve.ddl import MANAGED_PROPERTY, declared_properties, managed_properties
+from lakehouse.iceberg.evolve.ddl import (
+    MANAGED_PROPERTY,
+    declared_properties,
+    managed_properties,
+)
 from lakehouse.iceberg.metadata.table_state import ColumnState, TableState
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse.tables.types import parse
@@ -13,11 +19,16 @@ NAME = "silver.orders"
 
 def columns(**types: str | Column) -> list[Column]:
     """Return columns by name and type; a `Column` is taken as it is."""
-    return [given if isinstance(given, Column) else Column(name, given) for name, given in types.items()]
+    return [
+        given if isinstance(given, Column) else Column(name, given)
+        for name, given in types.items()
+    ]
 
 
 def declared(**parts: Any) -> IcebergTable:
-    """Return a declaration of `silver.orders`: an id and a note, unless `columns` says otherwise."""
+    """Return a declaration of `silver.orders`: an id and a note, unless `columns` says
+    otherwise.
+    """
     given: dict[str, Any] = {
         "name": NAME,
         "comment": "Orders.",
@@ -29,7 +40,10 @@ def declared(**parts: Any) -> IcebergTable:
 
 def state_like(table: IcebergTable, **parts: Any) -> TableState:
     """Return the state of a table that was made from a declaration, and holds rows."""
-    properties = declared_properties(table) | {"comment": table.comment, MANAGED_PROPERTY: managed_properties(table)}
+    properties = declared_properties(table) | {
+        "comment": table.comment,
+        MANAGED_PROPERTY: managed_properties(table),
+    }
     state = TableState(
         name=table.name,
         columns=tuple(

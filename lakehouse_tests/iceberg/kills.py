@@ -1,4 +1,6 @@
-"""What a process does that is about to die: a write that ends at one exact point of its life."""
+"""What a process does that is about to die: a write that ends at one exact point of its
+life.
+"""
 
 import os
 import signal
@@ -35,7 +37,9 @@ LANDED = IcebergTable(
     write=Append(),
     rules=[castable("n", "int"), between("n", 0, 100, on_failure="block")],
 )
-WIDENED = replace(LANDED, columns=[*LANDED.columns, Column("added", "string"), Column("added_too", "string")])
+WIDENED = replace(
+    LANDED, columns=[*LANDED.columns, Column("added", "string"), Column("added_too", "string")]
+)
 LATEST = IcebergTable(
     name="silver.latest",
     comment="One row for each id, as last delivered.",
@@ -64,13 +68,18 @@ def write_second(engine: Engine, table: IcebergTable = LANDED) -> list[Outcome]:
 
 
 def delivery(
-    engine: Engine, file: str, rows: Sequence[tuple[str, str]], more: Mapping[str, str] | None = None
+    engine: Engine,
+    file: str,
+    rows: Sequence[tuple[str, str]],
+    more: Mapping[str, str] | None = None,
 ) -> Callable[[], DataFrame]:
     """Return a compute function that gives the rows of one delivered file."""
     values = ", ".join(f"('{id_}', '{n}', {at}L)" for at, (id_, n) in enumerate(rows, 1))
     constants = {"_source_file": file, "_source_sha256": f"sha-{file}", **(more or {})}
     extra = ", ".join(f"'{value}' AS {name}" for name, value in constants.items())
-    return lambda: engine.sql(f"SELECT *, {extra} FROM VALUES {values} AS delivered(id, n, _source_row)")
+    return lambda: engine.sql(
+        f"SELECT *, {extra} FROM VALUES {values} AS delivered(id, n, _source_row)"
+    )
 
 
 def latest_rows(landed: DataFrame) -> DataFrame:
@@ -122,11 +131,21 @@ def _tables(given: Sequence[Any]) -> set[str]:
 
 
 DEATHS: dict[str, Callable[[], None]] = {
-    "between staging and the audit": lambda: _die_before(append_or_overwrite, "audit", LANDED.name),
-    "between the audit and publishing": lambda: _die_before(append_or_overwrite, "publish", LANDED.name),
-    "between publishing and dropping the branch": lambda: _die_before(branch, "drop_branch", LANDED.name),
-    "between the quarantine and publishing": lambda: _die_after(append_or_overwrite, "quarantine"),
-    "between staging a merge and publishing it": lambda: _die_before(merge_rows, "publish", LATEST.name),
+    "between staging and the audit": lambda: _die_before(
+        append_or_overwrite, "audit", LANDED.name
+    ),
+    "between the audit and publishing": lambda: _die_before(
+        append_or_overwrite, "publish", LANDED.name
+    ),
+    "between publishing and dropping the branch": lambda: _die_before(
+        branch, "drop_branch", LANDED.name
+    ),
+    "between the quarantine and publishing": lambda: _die_after(
+        append_or_overwrite, "quarantine"
+    ),
+    "between staging a merge and publishing it": lambda: _die_before(
+        merge_rows, "publish", LATEST.name
+    ),
     "in the middle of an evolution": _die_after_the_first_new_column,
 }
 EVOLVING = "in the middle of an evolution"
@@ -140,7 +159,9 @@ def write_and_die(at: str) -> None:
 
 
 def slow(rows: DataFrame, gate: Path) -> DataFrame:
-    """Return the same rows, which come when the gate is opened; a note is left there once they are asked for."""
+    """Return the same rows, which come when the gate is opened; a note is left there once they
+    are asked for.
+    """
     from pyspark.sql.functions import udf
 
     opened, asked = str(gate / "opened"), str(gate / "asked")
@@ -176,7 +197,9 @@ def write_slowly_and_die(gate: str) -> None:
 
 
 def write_and_be_interrupted(gate: str) -> list[str]:
-    """Begin to write the second delivery, be interrupted as by Ctrl-C, and write it again in the same process."""
+    """Begin to write the second delivery, be interrupted as by Ctrl-C, and write it again in
+    the same process.
+    """
     engine = engine_of_process()
     at_half(Path(gate), lambda: os.kill(os.getpid(), signal.SIGINT))
     try:
@@ -192,4 +215,8 @@ def _write_slowly(engine: Engine, gate: Path) -> None:
     # A rule that quarantines would have the rows computed before they are staged.
     table = replace(LANDED, rules=[rule for rule in LANDED.rules if rule.on_failure == "block"])
     rows = delivery(engine, "second", SECOND[:2])
-    write(engine, table, lambda: slow(rows().selectExpr("* EXCEPT (n)", "CAST(n AS INT) AS n"), gate))
+    write(
+        engine,
+        table,
+        lambda: slow(rows().selectExpr("* EXCEPT (n)", "CAST(n AS INT) AS n"), gate),
+    )

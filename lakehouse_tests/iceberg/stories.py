@@ -1,4 +1,6 @@
-"""What may happen to a table and its source: deliveries, runs, kills and rejections, played on real tables."""
+"""What may happen to a table and its source: deliveries, runs, kills and rejections, played on
+real tables.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -35,12 +37,18 @@ from lakehouse.tables.table import (
 from lakehouse_tests.iceberg.declarations import content, rows_of
 
 Row = tuple[str, str, int, int]
-"""A key, a text that may be a number, a version, and which of three partitions it lies in; 3 for none."""
+"""A key, a text that may be a number, a version, and which of three partitions it lies in; 3
+for none.
+"""
 Shape = Literal["merge", "newest", "append", "overwrite", "partitions", "versions"]
 Kind = Literal["date", "timestamp", "string", "int"]
 LEFT_OUT = "skip"
 """The key of the rows that the function leaves out by itself."""
-_SOURCE = [Column("_source_file", "string"), Column("_source_sha256", "string"), Column("_source_row", "bigint")]
+_SOURCE = [
+    Column("_source_file", "string"),
+    Column("_source_sha256", "string"),
+    Column("_source_row", "bigint"),
+]
 _PLACES: dict[Kind, list[Any]] = {
     "date": [date(2024, 1, 1), date(2024, 1, 2), date(2024, 1, 9), None],
     "timestamp": [*(datetime(2024, 1, 1, hour, tzinfo=UTC) for hour in (5, 6, 23)), None],
@@ -48,7 +56,12 @@ _PLACES: dict[Kind, list[Any]] = {
     "int": [1, 2, 7, None],
 }
 """The last is in no partition."""
-_SPECS: dict[Kind, str] = {"date": "days(d)", "timestamp": "hours(d)", "string": "d", "int": "d"}
+_SPECS: dict[Kind, str] = {
+    "date": "days(d)",
+    "timestamp": "hours(d)",
+    "string": "d",
+    "int": "d",
+}
 _STEPS: dict[Kind, Any] = {"date": timedelta(days=1), "timestamp": timedelta(hours=1), "int": 1}
 _serial = count()
 
@@ -63,7 +76,9 @@ class Deliver:
 
 @dataclass(frozen=True)
 class Compute:
-    """The table is computed: by another function, anew, or by a process that dies before it publishes."""
+    """The table is computed: by another function, anew, or by a process that dies before it
+    publishes.
+    """
 
     resolved: bool = False
     anew: bool = False
@@ -120,10 +135,15 @@ class Lakehouse:
             columns=[*columns, Column("v", "int"), *_SOURCE],
             partitioning=[spec],
             write=modes[self.shape],
-            rules=[castable("v", "int"), *([not_null("d")] if self.shape == "versions" else [])],
-            versions=Versions("k", ("n", "_source_file", "_source_row", "_source_sha256"))
-            if self.shape in ("versions", "newest")
-            else None,
+            rules=[
+                castable("v", "int"),
+                *([not_null("d")] if self.shape == "versions" else []),
+            ],
+            versions=(
+                Versions("k", ("n", "_source_file", "_source_row", "_source_sha256"))
+                if self.shape in ("versions", "newest")
+                else None
+            ),
         )
 
     @property
@@ -141,7 +161,9 @@ class Lakehouse:
         return {"delivered": given.get(self.shape, incremental(name))}
 
     def play(self, steps: Sequence[Step], patch: pytest.MonkeyPatch) -> None:
-        """Do one step after the other, and compute all partitions at the end, as the next file would."""
+        """Do one step after the other, and compute all partitions at the end, as the next file
+        would.
+        """
         for step in steps:
             if isinstance(step, Deliver):
                 self._deliver(step)
@@ -149,8 +171,15 @@ class Lakehouse:
                 self._reject(step)
             else:
                 self._compute(step, patch)
-        self._deliver(Deliver("last.csv", tuple((LEFT_OUT, "1", 1, place) for place in range(3))))
-        self._compute(Compute(resolved=any(isinstance(step, Compute) and step.resolved for step in steps)), patch)
+        self._deliver(
+            Deliver("last.csv", tuple((LEFT_OUT, "1", 1, place) for place in range(3)))
+        )
+        self._compute(
+            Compute(
+                resolved=any(isinstance(step, Compute) and step.resolved for step in steps)
+            ),
+            patch,
+        )
 
     def _deliver(self, step: Deliver) -> None:
         its = RejectedDelivery(step.file, sha256(repr(step.rows).encode()).hexdigest())
@@ -195,14 +224,21 @@ class Lakehouse:
         places = _PLACES[self.kind][:-1]
         stale = set(places) if anew else stale_values(self.engine, self.table, self.inputs)
         # A row without a partition goes along with the newest one.
-        values = [value for value in places if _is_stale(value, stale)] or (places[-1:] if stale else [])
+        values = [value for value in places if _is_stale(value, stale)] or (
+            places[-1:] if stale else []
+        )
         if not values:
             return None
         step = _STEPS.get(self.kind)
         spans, all_spans = (
-            () if step is None else tuple((value, value + step) for value in found) for found in (values, places)
+            () if step is None else tuple((value, value + step) for value in found)
+            for found in (values, places)
         )
-        every = AllPartitions(tuple(joined(all_spans))) if all_spans else AllPartitions(values=frozenset(places))
+        every = (
+            AllPartitions(tuple(joined(all_spans)))
+            if all_spans
+            else AllPartitions(values=frozenset(places))
+        )
         return Partitions(tuple(map(str, values)), spans, every)
 
     def _function(self, *, resolved: bool) -> Callable[..., DataFrame]:
@@ -216,7 +252,10 @@ class Lakehouse:
             return first_accepted(self.table, changed(delivered), key=["k"], order=order)
 
         def versions(
-            delivered: DataFrame, elsewhere: DataFrame, stands: DataFrame, stands_elsewhere: DataFrame
+            delivered: DataFrame,
+            elsewhere: DataFrame,
+            stands: DataFrame,
+            stands_elsewhere: DataFrame,
         ) -> DataFrame:
             return newest_accepted(
                 self.table,
@@ -233,15 +272,21 @@ class Lakehouse:
         return known.get(self.shape, changed)  # type: ignore[return-value]
 
     def fates(self) -> dict[str, set[tuple]]:
-        """Return the rows of the source, the table and the quarantine: each by its source, its key and its version."""
+        """Return the rows of the source, the table and the quarantine: each by its source, its
+        key and its version.
+        """
         its = ("_source_file", "_source_sha256", "_source_row", "k", "n")
         if not self.delivered:
             return {"source": set(), "table": set(), "quarantine": set()}
         held = {
             (file, sha256, row, key, int(version))
-            for file, sha256, row, key, version in content(self.engine, f"{self.table.name}_quarantine", *its)
+            for file, sha256, row, key, version in content(
+                self.engine, f"{self.table.name}_quarantine", *its
+            )
         }
-        source, table = (set(content(self.engine, found.name, *its)) for found in (self.source, self.table))
+        source, table = (
+            set(content(self.engine, found.name, *its)) for found in (self.source, self.table)
+        )
         return {"source": source, "table": table, "quarantine": held}
 
 

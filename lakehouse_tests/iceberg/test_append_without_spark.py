@@ -1,4 +1,6 @@
-"""Rows appended without Spark: once a run, in a table as its declaration says, and the same to every engine."""
+"""Rows appended without Spark: once a run, in a table as its declaration says, and the same to
+every engine.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -33,7 +35,13 @@ AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 def rows(run_id: str, *values: float) -> list[dict]:
     return [
-        {"name": f"n{at}", "value": value, "at": AT, "snapshot_id": 2**62 + at, "run_id": run_id}
+        {
+            "name": f"n{at}",
+            "value": value,
+            "at": AT,
+            "snapshot_id": 2**62 + at,
+            "run_id": run_id,
+        }
         for at, value in enumerate(values)
     ]
 
@@ -56,7 +64,9 @@ def test_each_engine_reads_what_was_appended(engine: Engine, without_spark: Engi
     said = 'SELECT count(*), sum(value), max(snapshot_id), min("at") FROM numbers'
     by_duckdb = loaded.scan().to_duckdb("numbers").sql(said).fetchone()
     frame = engine.spark.table(engine.catalog.sql_name(TABLE.name))
-    by_spark = tuple(frame.selectExpr("count(*)", "sum(value)", "max(snapshot_id)", "min(at)").first())
+    by_spark = tuple(
+        frame.selectExpr("count(*)", "sum(value)", "max(snapshot_id)", "min(at)").first()
+    )
     by_arrow = loaded.scan().to_arrow()
     assert by_duckdb[:3] == by_spark[:3] == (3, 8.0, 2**62 + 1)
     assert (by_arrow.num_rows, sum(by_arrow["value"].to_pylist())) == (3, 8.0)
@@ -72,12 +82,18 @@ def test_a_run_is_appended_once(without_spark: Engine) -> None:
     assert read_history(without_spark, TABLE.name).main.snapshot_id == first
 
 
-def test_the_table_is_as_declared_and_its_commits_are_stamped(engine: Engine, without_spark: Engine) -> None:
+def test_the_table_is_as_declared_and_its_commits_are_stamped(
+    engine: Engine, without_spark: Engine
+) -> None:
     append_once(without_spark, TABLE, rows("a", 1.0), "a", made_at="at")
 
     assert plan_now(engine, TABLE).is_empty
     stamp = read_history(engine, TABLE.name).main.stamp
-    assert (stamp.kind, stamp.run_id, stamp.declaration) == ("write", "a", TABLE.declaration_hash)
+    assert (stamp.kind, stamp.run_id, stamp.declaration) == (
+        "write",
+        "a",
+        TABLE.declaration_hash,
+    )
 
 
 def test_spark_may_write_the_table_too(engine: Engine, without_spark: Engine) -> None:
@@ -90,27 +106,44 @@ def test_spark_may_write_the_table_too(engine: Engine, without_spark: Engine) ->
     assert engine.sql(f"SELECT sum(value) FROM {name}").first()[0] == 6.0
 
 
-def test_a_column_that_was_declared_since_is_added(engine: Engine, without_spark: Engine) -> None:
+def test_a_column_that_was_declared_since_is_added(
+    engine: Engine, without_spark: Engine
+) -> None:
     append_once(without_spark, TABLE, rows("a", 1.0), "a", made_at="at")
     wider = replace(TABLE, columns=[*TABLE.columns, Column("unit", "string")])
-    append_once(engine, wider, [row | {"unit": "rows"} for row in rows("b", 1.0)], "b", made_at="at")
+    append_once(
+        engine, wider, [row | {"unit": "rows"} for row in rows("b", 1.0)], "b", made_at="at"
+    )
 
-    assert sorted(engine.catalog.load(TABLE.name).scan().to_arrow()["unit"].to_pylist(), key=str) == [None, "rows"]
+    assert sorted(
+        engine.catalog.load(TABLE.name).scan().to_arrow()["unit"].to_pylist(), key=str
+    ) == [None, "rows"]
 
 
 def test_many_at_once_lose_nothing_and_double_nothing(embedded_engine: Engine) -> None:
     engine = replace(embedded_engine, session=no_spark)
     runs = [f"run-{at % 6}" for at in range(12)]
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(lambda run: append_once(engine, TABLE, rows(run, 1.0), run, made_at="at"), runs))
+        list(
+            threads.map(
+                lambda run: append_once(engine, TABLE, rows(run, 1.0), run, made_at="at"), runs
+            )
+        )
 
-    assert sorted(engine.catalog.load(TABLE.name).scan().to_arrow()["run_id"].to_pylist()) == sorted(set(runs))
+    assert sorted(
+        engine.catalog.load(TABLE.name).scan().to_arrow()["run_id"].to_pylist()
+    ) == sorted(set(runs))
 
 
-def test_a_table_that_is_held_is_said_to_be_busy(embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_is_held_is_said_to_be_busy(
+    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert LOCK_SECONDS < 60
     monkeypatch.setattr("lakehouse.iceberg.write.append_without_spark.LOCK_SECONDS", 0.1)
-    with table_lock(embedded_engine, TABLE.name), pytest.raises(TableBusy, match=r"monitoring\.numbers"):
+    with (
+        table_lock(embedded_engine, TABLE.name),
+        pytest.raises(TableBusy, match=r"monitoring\.numbers"),
+    ):
         append_once(embedded_engine, TABLE, rows("a", 1.0), "a", made_at="at")
 
 
@@ -119,7 +152,13 @@ def test_what_needs_spark_or_an_audit_is_refused(embedded_engine: Engine) -> Non
     with pytest.raises(DeclarationError, match="tags is array<string>"):
         ensure_directly(embedded_engine, nested)
     with pytest.raises(DeclarationError, match="without an audit"):
-        append_once(embedded_engine, replace(TABLE, write=Append(once_by=("name",))), rows("a", 1.0), "a", made_at="at")
+        append_once(
+            embedded_engine,
+            replace(TABLE, write=Append(once_by=("name",))),
+            rows("a", 1.0),
+            "a",
+            made_at="at",
+        )
 
 
 def test_small_files_are_joined_now_and_then(
@@ -131,14 +170,20 @@ def test_small_files_are_joined_now_and_then(
     old = [rows("old", 1.0)[0] | {"at": now - timedelta(days=100)}]
     append_once(without_spark, TABLE, old, "old", made_at="at")
     for at in range(9):
-        recent = [row | {"at": now - timedelta(hours=at)} for row in rows(f"run-{at}", 1.0, 2.0)]
+        recent = [
+            row | {"at": now - timedelta(hours=at)} for row in rows(f"run-{at}", 1.0, 2.0)
+        ]
         append_once(without_spark, TABLE, recent, f"run-{at}", made_at="at")
 
     loaded = engine.catalog.load(TABLE.name)
-    assert len(loaded.inspect.data_files()) <= 6  # The old one, the joined one, and those that came since.
+    assert (
+        len(loaded.inspect.data_files()) <= 6
+    )  # The old one, the joined one, and those that came since.
     assert len(loaded.snapshots()) <= 6
     assert append_once(without_spark, TABLE, recent, "run-8", made_at="at") is None
     assert append_once(without_spark, TABLE, old, "old", made_at="at") is None
     frame = engine.spark.table(engine.catalog.sql_name(TABLE.name))
-    assert tuple(frame.selectExpr("count(*)", "sum(value)", "count(DISTINCT run_id)").first()) == (19, 28.0, 10)
+    assert tuple(
+        frame.selectExpr("count(*)", "sum(value)", "count(DISTINCT run_id)").first()
+    ) == (19, 28.0, 10)
     assert plan_now(engine, TABLE).is_empty

@@ -10,7 +10,16 @@ from lakehouse.iceberg.rules.rows import accepted, between, excluded, expression
 from lakehouse.iceberg.rules.tables import mean, unique
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable
-from lakehouse_tests.iceberg.declarations import DAYS, EVENTS, MONDAY, TUESDAY, days, rows_of, run_of, snapshot_id
+from lakehouse_tests.iceberg.declarations import (
+    DAYS,
+    EVENTS,
+    MONDAY,
+    TUESDAY,
+    days,
+    rows_of,
+    run_of,
+    snapshot_id,
+)
 
 pytestmark = pytest.mark.spark
 LOOSE = IcebergTable(
@@ -34,7 +43,11 @@ ROWS = [(1, "a", 0.5), (1, "b", 11.0), (2, None, -1.0), (3, "c", NAN), (4, "it's
 
 @pytest.fixture
 def loose(embedded_engine: Engine) -> Engine:
-    write(embedded_engine, LOOSE, rows_of(embedded_engine, "id bigint, kind string, v double", ROWS))
+    write(
+        embedded_engine,
+        LOOSE,
+        rows_of(embedded_engine, "id bigint, kind string, v double", ROWS),
+    )
     return embedded_engine
 
 
@@ -59,9 +72,14 @@ def test_looks_at_the_partitions_it_is_asked_for(embedded_engine: Engine) -> Non
     for day, values in ((MONDAY, [1, 2]), (TUESDAY, [3])):
         rows = [(day, value, value) for value in values]
         write(embedded_engine, DAYS, days(embedded_engine, *rows), run=run_of(day))
-    strict = replace(DAYS, rules=[between("v", 2, 2, on_failure="warn"), mean("v", 0, 2, on_failure="warn")])
+    strict = replace(
+        DAYS, rules=[between("v", 2, 2, on_failure="warn"), mean("v", 0, 2, on_failure="warn")]
+    )
     found = evaluate(embedded_engine, strict, run_of(MONDAY).partitions)
-    assert [(result.failed_rows, result.total_rows, result.value) for result in found] == [(1, 2, None), (0, 2, 1.5)]
+    assert [(result.failed_rows, result.total_rows, result.value) for result in found] == [
+        (1, 2, None),
+        (0, 2, 1.5),
+    ]
 
 
 def test_writes_nothing(loose: Engine) -> None:
@@ -77,7 +95,11 @@ def test_of_an_empty_table_pass(embedded_engine: Engine) -> None:
 
 def test_take_two_jobs_for_any_number_of_rules(embedded_engine: Engine, count_jobs) -> None:
     """One for all rules on rows, one for all of uniqueness."""
-    write(embedded_engine, LOOSE, rows_of(embedded_engine, "id bigint, kind string, v double", [(9, "a", 1.0)]))
+    write(
+        embedded_engine,
+        LOOSE,
+        rows_of(embedded_engine, "id bigint, kind string, v double", [(9, "a", 1.0)]),
+    )
     with count_jobs() as counted:
         evaluate(embedded_engine, table())
     assert counted.jobs == 2

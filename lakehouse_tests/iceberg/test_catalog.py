@@ -35,7 +35,9 @@ def test_metadata_is_parsed_once_for_as_long_as_nobody_commits(catalog: Catalog)
     assert catalog.load(NAME).metadata is catalog.load(NAME).metadata
 
 
-def test_a_commit_of_another_process_is_seen_at_once(catalog: Catalog, settings: Settings) -> None:
+def test_a_commit_of_another_process_is_seen_at_once(
+    catalog: Catalog, settings: Settings
+) -> None:
     other = Catalog.of(settings)
     for value in ("red", "green"):
         colour(other, value)

@@ -1,4 +1,6 @@
-"""A catalog that is missing or damaged beside its tables: nothing begins anew, and each error says what to do."""
+"""A catalog that is missing or damaged beside its tables: nothing begins anew, and each error
+says what to do.
+"""
 
 import subprocess
 import sys
@@ -35,7 +37,9 @@ file.close()
 def making(file: Path, table: str) -> subprocess.Popen:
     """Start a process that makes a table, and has the catalog open as long as its input is."""
     command = [sys.executable, "-c", _MAKE_TABLE, str(file), table]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout.readline() == "made\n"
     return process
 
@@ -57,16 +61,23 @@ def file(settings: Settings) -> Path:
 
 
 @pytest.mark.parametrize("found", ["missing", "empty"])
-def test_no_table_begins_anew_beside_those_that_are_there(settings: Settings, file: Path, found: str) -> None:
+def test_no_table_begins_anew_beside_those_that_are_there(
+    settings: Settings, file: Path, found: str
+) -> None:
     file.unlink()
     if found == "empty":
         file.touch()
-    with pytest.raises(CatalogDamaged, match=f"{file} is {found}, and .*warehouse holds tables, such as silver.fruits"):
+    with pytest.raises(
+        CatalogDamaged,
+        match=f"{file} is {found}, and .*warehouse holds tables, such as silver.fruits",
+    ):
         Catalog.of(settings)
     assert file.exists() == (found == "empty")
 
 
-def test_a_catalog_that_was_begun_anew_in_silence_is_refused_too(settings: Settings, file: Path) -> None:
+def test_a_catalog_that_was_begun_anew_in_silence_is_refused_too(
+    settings: Settings, file: Path
+) -> None:
     elsewhere = replace(settings, home=settings.home.parent / "elsewhere")
     assert Catalog.of(elsewhere).tables() == []
     (elsewhere.home / "catalog.db").replace(file)
@@ -74,14 +85,20 @@ def test_a_catalog_that_was_begun_anew_in_silence_is_refused_too(settings: Setti
         Catalog.of(settings)
 
 
-def test_a_catalog_whose_tables_were_dropped_is_no_lost_one(settings: Settings, file: Path) -> None:
+def test_a_catalog_whose_tables_were_dropped_is_no_lost_one(
+    settings: Settings, file: Path
+) -> None:
     Catalog.of(settings).client.drop_table(NAME)
     assert list((settings.home / "warehouse").rglob("*.metadata.json"))
     assert Catalog.of(settings).tables() == []
 
 
-def test_another_look_at_the_catalog_does_not_hide_what_other_processes_change(settings: Settings, file: Path) -> None:
-    """A log of changes that is deleted under a process that reads it shows the tables of that moment for ever."""
+def test_another_look_at_the_catalog_does_not_hide_what_other_processes_change(
+    settings: Settings, file: Path
+) -> None:
+    """A log of changes that is deleted under a process that reads it shows the tables of that
+    moment for ever.
+    """
     make_elsewhere(file, "a")
     first = Catalog.of(settings)
     assert first.tables() == ["silver.a", NAME]
@@ -93,8 +110,12 @@ def test_another_look_at_the_catalog_does_not_hide_what_other_processes_change(s
     assert first.tables() == ["silver.a", "silver.b", "silver.c", NAME]
 
 
-def test_a_look_sees_what_a_new_spark_publishes_after_the_last_one_died(settings: Settings, file: Path) -> None:
-    """A Spark keeps its log of changes open, and no look that goes by another sees it: bronze's new rows were none."""
+def test_a_look_sees_what_a_new_spark_publishes_after_the_last_one_died(
+    settings: Settings, file: Path
+) -> None:
+    """A Spark keeps its log of changes open, and no look that goes by another sees it: bronze's
+    new rows were none.
+    """
     make_elsewhere(file, "a")
     of_a_sensor_that_is_at_work = Catalog.of(settings)
     assert of_a_sensor_that_is_at_work.tables() == ["silver.a", NAME]
@@ -112,7 +133,9 @@ def test_a_file_that_is_no_database_is_named(settings: Settings, file: Path) -> 
     assert "backup" in raised.value.next_step
 
 
-def test_a_file_that_is_cut_short_is_named_without_the_link_of_a_library(settings: Settings, file: Path) -> None:
+def test_a_file_that_is_cut_short_is_named_without_the_link_of_a_library(
+    settings: Settings, file: Path
+) -> None:
     content = file.read_bytes()
     file.write_bytes(content[:100] + b"\1" * (len(content) - 100))
     for open_it in (lambda: check_catalog_file(file), lambda: Catalog.of(settings).load(NAME)):
@@ -121,28 +144,38 @@ def test_a_file_that_is_cut_short_is_named_without_the_link_of_a_library(setting
         assert "http" not in str(raised.value)
 
 
-def test_a_catalog_that_may_not_be_opened_is_told_from_a_damaged_one(settings: Settings) -> None:
+def test_a_catalog_that_may_not_be_opened_is_told_from_a_damaged_one(
+    settings: Settings,
+) -> None:
     (settings.home / "catalog.db").mkdir(parents=True)
     with pytest.raises(SetupError, match="cannot be opened: unable to open database file"):
         Catalog.of(settings).tables()
 
 
-def test_a_table_whose_metadata_file_is_gone_is_damaged_and_not_absent(settings: Settings, file: Path) -> None:
+def test_a_table_whose_metadata_file_is_gone_is_damaged_and_not_absent(
+    settings: Settings, file: Path
+) -> None:
     (metadata,) = (settings.home / "warehouse").rglob("*.metadata.json")
     metadata.unlink()
-    with pytest.raises(TableDamaged, match=f"{NAME} is damaged: its metadata file {metadata} is missing"):
+    with pytest.raises(
+        TableDamaged, match=f"{NAME} is damaged: its metadata file {metadata} is missing"
+    ):
         Catalog.of(settings).has(NAME)
 
 
 def test_metadata_that_is_cut_short_is_damage_too(settings: Settings, file: Path) -> None:
     (metadata,) = (settings.home / "warehouse").rglob("*.metadata.json")
     metadata.write_text(metadata.read_text()[:50])
-    with pytest.raises(TableDamaged, match=f"{NAME} is damaged: its metadata cannot be read") as raised:
+    with pytest.raises(
+        TableDamaged, match=f"{NAME} is damaged: its metadata cannot be read"
+    ) as raised:
         Catalog.of(settings).load(NAME)
     assert "http" not in str(raised.value)
 
 
-def test_a_lost_catalog_is_made_again_from_the_metadata_files(settings: Settings, file: Path) -> None:
+def test_a_lost_catalog_is_made_again_from_the_metadata_files(
+    settings: Settings, file: Path
+) -> None:
     """What docs/operations.md says to do without a backup."""
     (metadata,) = (settings.home / "warehouse").rglob("*.metadata.json")
     file.unlink()

@@ -15,7 +15,9 @@ ROWS = [
 def changed(spark, before, now, schema=SCHEMA, names=None):
     frames = (spark.createDataFrame(now, SCHEMA), spark.createDataFrame(before, schema))
     names = names or {name: name for name in frames[0].columns}
-    return sorted((row[0] for row in keys_of_changed_rows(*frames, names, ["k"]).collect()), key=str)
+    return sorted(
+        (row[0] for row in keys_of_changed_rows(*frames, names, ["k"]).collect()), key=str
+    )
 
 
 @pytest.mark.parametrize(

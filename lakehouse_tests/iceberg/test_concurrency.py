@@ -1,4 +1,6 @@
-"""Processes with a JVM of their own write one table of each mode at once, and a reader sees only whole states."""
+"""Processes with a JVM of their own write one table of each mode at once, and a reader sees
+only whole states.
+"""
 
 from pathlib import Path
 
@@ -23,7 +25,9 @@ def test_every_row_is_there_once(contests: dict[str, Contest], name: str) -> Non
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("name", CONTESTS)
-def test_main_went_from_each_snapshot_to_its_child(contests: dict[str, Contest], name: str) -> None:
+def test_main_went_from_each_snapshot_to_its_child(
+    contests: dict[str, Contest], name: str
+) -> None:
     check_history(contests[name])
 
 

@@ -1,4 +1,6 @@
-"""What runs in a thread beside a block: it has ended when the block has, and touches nothing of it."""
+"""What runs in a thread beside a block: it has ended when the block has, and touches nothing of
+it.
+"""
 
 import time
 from threading import Event
@@ -28,7 +30,9 @@ def test_it_has_ended_when_the_block_has(spark: SparkSession) -> None:
     assert found.done() and found.result() == "found"
 
 
-def test_its_error_is_raised_at_the_end_unless_the_block_raises_one(spark: SparkSession) -> None:
+def test_its_error_is_raised_at_the_end_unless_the_block_raises_one(
+    spark: SparkSession,
+) -> None:
     ended = []
 
     def fails() -> None:
@@ -56,7 +60,9 @@ def test_its_jobs_end_with_a_block_that_is_interrupted(spark: SparkSession) -> N
     assert isinstance(left.exception(), Exception), "it was not waited for to its end"
 
 
-def test_a_session_is_as_it_was_when_the_last_thread_has_planned_once(spark: SparkSession) -> None:
+def test_a_session_is_as_it_was_when_the_last_thread_has_planned_once(
+    spark: SparkSession,
+) -> None:
     before, inside, over = spark.conf.get(ADAPTIVE), Event(), Event()
 
     def other() -> None:
@@ -72,10 +78,20 @@ def test_a_session_is_as_it_was_when_the_last_thread_has_planned_once(spark: Spa
     assert spark.conf.get(ADAPTIVE) == before == "true"
 
 
-def test_a_commit_has_its_own_stamp_and_none_of_a_statement_beside_it(embedded_engine: Engine) -> None:
+def test_a_commit_has_its_own_stamp_and_none_of_a_statement_beside_it(
+    embedded_engine: Engine,
+) -> None:
     write(embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v int", [(1, 1)]))
-    other = {"lakehouse.read": '{"silver.other": "7"}', "lakehouse.spans": '[["a", "b"]]', "lakehouse.run-id": "other"}
+    other = {
+        "lakehouse.read": '{"silver.other": "7"}',
+        "lakehouse.spans": '[["a", "b"]]',
+        "lakehouse.run-id": "other",
+    }
     with with_properties(embedded_engine.spark, other):
         write(embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v int", [(2, 2)]))
     main = read_history(embedded_engine, EVENTS.name).main
-    assert main and main.stamp and (main.stamp.read, main.stamp.spans, main.stamp.run_id) == ({}, (), "")
+    assert (
+        main
+        and main.stamp
+        and (main.stamp.read, main.stamp.spans, main.stamp.run_id) == ({}, (), "")
+    )

@@ -1,4 +1,6 @@
-"""Other writers, unclear answers of the catalog and a locked database get in between: each row is there once."""
+"""Other writers, unclear answers of the catalog and a locked database get in between: each row
+is there once.
+"""
 
 import sqlite3
 from collections.abc import Callable
@@ -18,7 +20,14 @@ from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.write import append_or_overwrite, merge_rows
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite, OverwritePartitions
+from lakehouse.tables.table import (
+    Append,
+    Column,
+    IcebergTable,
+    Merge,
+    Overwrite,
+    OverwritePartitions,
+)
 from lakehouse_tests.iceberg.declarations import content
 from lakehouse_tests.iceberg.kills import at_half, slow
 
@@ -27,10 +36,14 @@ KEPT = IcebergTable(name="silver.kept", comment="", columns=COLUMNS, write=Appen
 MODES = {
     "append": KEPT,
     "overwrite": replace(KEPT, write=Overwrite()),
-    "overwrite partitions": replace(KEPT, partitioning=["id"], write=OverwritePartitions(by="id")),
+    "overwrite partitions": replace(
+        KEPT, partitioning=["id"], write=OverwritePartitions(by="id")
+    ),
     "merge": replace(KEPT, write=Merge(on=["id"])),
 }
-UNKNOWN = "org.apache.iceberg.exceptions.CommitStateUnknownException: the catalog did not answer"
+UNKNOWN = (
+    "org.apache.iceberg.exceptions.CommitStateUnknownException: the catalog did not answer"
+)
 
 
 class Stranger(Exception):
@@ -85,7 +98,9 @@ def test_a_write_that_came_second_is_made_again_from_what_the_first_left(
     table, seen = MODES[mode], []
     write(embedded_engine, table, rows(embedded_engine, "a", "b"), run=run_of("a", "b"))
     other = elsewhere(embedded_engine, tmp_path)
-    between = once(lambda: write(other, replace(table, write=Append(once_by=())), rows(other, "x")))
+    between = once(
+        lambda: write(other, replace(table, write=Append(once_by=())), rows(other, "x"))
+    )
     for module in (append_or_overwrite, merge_rows):
         before(monkeypatch, module, "publish", between)
 
@@ -117,7 +132,14 @@ def test_a_commit_of_unknown_outcome_is_looked_up(
     write(embedded_engine, KEPT, rows(embedded_engine, "a"))
     unclear = once(lambda: _fail(UNKNOWN))
     if at == "publishing":
-        _spoil(monkeypatch, Engine, "sql", unclear, happened, lambda statement: "fast_forward" in statement)
+        _spoil(
+            monkeypatch,
+            Engine,
+            "sql",
+            unclear,
+            happened,
+            lambda statement: "fast_forward" in statement,
+        )
     else:
         from pyspark.sql.readwriter import DataFrameWriterV2
 
@@ -131,7 +153,9 @@ def test_a_commit_of_unknown_outcome_is_looked_up(
     assert is_linear(embedded_engine, KEPT)
 
 
-def test_a_publish_that_stays_unknown_is_not_made_again(embedded_engine: Engine, monkeypatch) -> None:
+def test_a_publish_that_stays_unknown_is_not_made_again(
+    embedded_engine: Engine, monkeypatch
+) -> None:
     """It may happen yet, and then a second one would double its rows."""
     write(embedded_engine, KEPT, rows(embedded_engine, "a"))
     monkeypatch.setattr(retry, "pause", lambda attempt: None)
@@ -142,7 +166,14 @@ def test_a_publish_that_stays_unknown_is_not_made_again(embedded_engine: Engine,
         return rows(embedded_engine, "b")()
 
     with monkeypatch.context() as patch:
-        _spoil(patch, Engine, "sql", lambda: _fail(UNKNOWN), False, lambda statement: "fast_forward" in statement)
+        _spoil(
+            patch,
+            Engine,
+            "sql",
+            lambda: _fail(UNKNOWN),
+            False,
+            lambda statement: "fast_forward" in statement,
+        )
         with pytest.raises(CommitUnknown, match="the catalog did not answer"):
             write(embedded_engine, KEPT, compute)
 
@@ -154,7 +185,9 @@ def test_what_was_published_is_not_made_again_where_its_branch_cannot_be_dropped
     embedded_engine: Engine, monkeypatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(branch, "drop_branch", lambda *_: _fail("CommitFailedException: somebody was first"))
+        patch.setattr(
+            branch, "drop_branch", lambda *_: _fail("CommitFailedException: somebody was first")
+        )
         write(embedded_engine, KEPT, rows(embedded_engine, "a"))
     assert content(embedded_engine, KEPT.name) == [("a", 1)]
 
@@ -164,8 +197,12 @@ def test_what_was_published_is_not_made_again_where_its_branch_cannot_be_dropped
     assert is_linear(embedded_engine, KEPT)
 
 
-def test_a_branch_that_comes_back_on_a_newer_main_is_not_published(embedded_engine: Engine, tmp_path: Path) -> None:
-    """A commit to a branch that was dropped meanwhile makes it anew, from what main is by then."""
+def test_a_branch_that_comes_back_on_a_newer_main_is_not_published(
+    embedded_engine: Engine, tmp_path: Path
+) -> None:
+    """A commit to a branch that was dropped meanwhile makes it anew, from what main is by
+    then.
+    """
     table = MODES["overwrite"]
     write(embedded_engine, table, rows(embedded_engine, "a"))
     other = elsewhere(embedded_engine, tmp_path)
@@ -175,7 +212,9 @@ def test_a_branch_that_comes_back_on_a_newer_main_is_not_published(embedded_engi
     (gates[1] / "opened").touch()
 
     def interfere():
-        (fence,) = [ref for ref in read_history(other, table.name).refs if ref.startswith("audit_")]
+        (fence,) = [
+            ref for ref in read_history(other, table.name).refs if ref.startswith("audit_")
+        ]
         branch.drop_branch(other, table.name, fence)
         write(other, replace(table, write=Append(once_by=())), rows(other, "x"))
         (gates[0] / "opened").touch()
@@ -218,7 +257,9 @@ def test_a_database_that_is_locked_is_waited_for(embedded_engine: Engine, home: 
 def test_a_branch_begun_elsewhere_is_dropped_after_a_day_and_not_before(
     embedded_engine: Engine, tmp_path: Path, monkeypatch
 ) -> None:
-    """How long main stands says nothing: a table that is written once a week has a writer elsewhere just now."""
+    """How long main stands says nothing: a table that is written once a week has a writer
+    elsewhere just now.
+    """
     write(embedded_engine, KEPT, rows(embedded_engine, "a"))
     other = elsewhere(embedded_engine, tmp_path)
     young = branch.audit_branch(branch.new_write_id())

@@ -1,4 +1,6 @@
-"""Every delivered row is in exactly one place, whatever happens: as a property, over random tables and stories."""
+"""Every delivered row is in exactly one place, whatever happens: as a property, over random
+tables and stories.
+"""
 
 import hypothesis.strategies as st
 import pytest
@@ -28,9 +30,18 @@ SHAPES = st.sampled_from(["merge", "newest", "append", "overwrite", "partitions"
 KINDS = st.sampled_from(["date", "timestamp", "string", "int"])
 
 FIRST = Deliver(
-    "x.csv", (("a", "1", 1, 0), ("b", "bad", 1, 1), ("c", "mend", 1, 1), (LEFT_OUT, "1", 1, 2), ("e", "1", 1, 3))
+    "x.csv",
+    (
+        ("a", "1", 1, 0),
+        ("b", "bad", 1, 1),
+        ("c", "mend", 1, 1),
+        (LEFT_OUT, "1", 1, 2),
+        ("e", "1", 1, 3),
+    ),
 )
-SECOND = Deliver("x.csv", (("a", "2", 2, 2), ("b", "2", 2, 1), ("b", "bad", 3, 0), ("d", "1", 1, 0)))
+SECOND = Deliver(
+    "x.csv", (("a", "2", 2, 2), ("b", "2", 2, 1), ("b", "bad", 3, 0), ("d", "1", 1, 0))
+)
 STORY: list[Step] = [
     FIRST,
     Compute(),
@@ -40,7 +51,9 @@ STORY: list[Step] = [
     Compute(resolved=True, anew=True),
     Reject(1),
 ]
-"""Two contents under one name, one of them again; a run that dies, a function that changes, and a rejection."""
+"""Two contents under one name, one of them again; a run that dies, a function that changes, and
+a rejection.
+"""
 
 SHORT_STORY: list[Step] = [FIRST, Compute(), SECOND, Compute(killed=True), Reject(1)]
 
@@ -51,7 +64,9 @@ UNDONE: list[Step] = [
     Compute(killed=True),
     Compute(resolved=True),
 ]
-"""A row that a newer version corrects, the run of which dies; and a function that refuses the newer one."""
+"""A row that a newer version corrects, the run of which dies; and a function that refuses the
+newer one.
+"""
 
 
 def check(lakehouse: Lakehouse) -> None:
@@ -66,14 +81,18 @@ def check(lakehouse: Lakehouse) -> None:
 
 
 def is_superseded(lakehouse: Lakehouse, row: tuple, table: set[tuple]) -> bool:
-    """Whether another row of its key stands in its place: of versions the newest, of merged ones the last."""
+    """Whether another row of its key stands in its place: of versions the newest, of merged
+    ones the last.
+    """
     rivals = [found for found in table if found[3] == row[3]]
     if lakehouse.table.versions:
         return any(found[4] >= row[4] for found in rivals)
     return lakehouse.shape == "merge" and bool(rivals)
 
 
-@pytest.mark.parametrize(("shape", "kind"), [("merge", "string"), ("newest", "int"), ("versions", "date")])
+@pytest.mark.parametrize(
+    ("shape", "kind"), [("merge", "string"), ("newest", "int"), ("versions", "date")]
+)
 def test_each_row_is_in_one_place(
     embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, shape: str, kind: str
 ) -> None:
@@ -116,7 +135,9 @@ def test_each_row_is_in_one_place_in_a_long_story(
 @pytest.mark.soak
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(SHAPES, KINDS, st.lists(STEPS, min_size=2, max_size=7))
-def test_each_row_is_in_one_place_in_any_story(embedded_engine: Engine, shape: str, kind: str, steps: list) -> None:
+def test_each_row_is_in_one_place_in_any_story(
+    embedded_engine: Engine, shape: str, kind: str, steps: list
+) -> None:
     lakehouse = Lakehouse(embedded_engine, shape, kind)
     with pytest.MonkeyPatch.context() as patch:
         lakehouse.play(steps, patch)

@@ -1,4 +1,6 @@
-"""Each evolution on real tables: rows before by time travel, and rows now in Spark, PyIceberg and DuckDB."""
+"""Each evolution on real tables: rows before by time travel, and rows now in Spark, PyIceberg
+and DuckDB.
+"""
 
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -17,7 +19,9 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Evolution:
-    """A change of a declaration; `inserted` is SQL for rows before it, which read as `rows` before and `now` after."""
+    """A change of a declaration; `inserted` is SQL for rows before it, which read as `rows`
+    before and `now` after.
+    """
 
     before: IcebergTable
     inserted: str
@@ -59,9 +63,15 @@ EVOLUTIONS = {
         _of(id="int", amount="decimal(10,2)", note="string"),
         [{"id": 1, "amount": None, "note": "a"}, {"id": 2, "amount": None, "note": "b"}],
     ),
-    "int widened": Evolution(_PLAIN, _PLAIN_SQL, _PLAIN_ROWS, _of(id="bigint", note="string"), _PLAIN_ROWS),
+    "int widened": Evolution(
+        _PLAIN, _PLAIN_SQL, _PLAIN_ROWS, _of(id="bigint", note="string"), _PLAIN_ROWS
+    ),
     "float widened": Evolution(
-        _of(x="float"), "VALUES (CAST(1.5 AS FLOAT))", [{"x": 1.5}], _of(x="double"), [{"x": 1.5}]
+        _of(x="float"),
+        "VALUES (CAST(1.5 AS FLOAT))",
+        [{"x": 1.5}],
+        _of(x="double"),
+        [{"x": 1.5}],
     ),
     "decimal widened": Evolution(
         _of(x="decimal(5,2)"),
@@ -96,7 +106,11 @@ EVOLUTIONS = {
         [{"id": 1, "area": "north"}, {"id": 2, "area": "south"}],
     ),
     "column dropped": Evolution(
-        _PLAIN, _PLAIN_SQL, _PLAIN_ROWS, declared(columns=columns(id="int"), dropped=["note"]), [{"id": 1}, {"id": 2}]
+        _PLAIN,
+        _PLAIN_SQL,
+        _PLAIN_ROWS,
+        declared(columns=columns(id="int"), dropped=["note"]),
+        [{"id": 1}, {"id": 2}],
     ),
     "sorted column dropped": Evolution(
         declared(columns=columns(id="int", note="string"), sort_order=["note"]),
@@ -113,7 +127,11 @@ EVOLUTIONS = {
         [{"note": "a", "id": 1}, {"note": "b", "id": 2}],
     ),
     "required made optional": Evolution(
-        _of(id=Column("id", "int", required=True), note="string"), _PLAIN_SQL, _PLAIN_ROWS, _PLAIN, _PLAIN_ROWS
+        _of(id=Column("id", "int", required=True), note="string"),
+        _PLAIN_SQL,
+        _PLAIN_ROWS,
+        _PLAIN,
+        _PLAIN_ROWS,
     ),
     "column described": Evolution(
         _PLAIN,
@@ -123,16 +141,26 @@ EVOLUTIONS = {
         _PLAIN_ROWS,
     ),
     "fields of structs added, widened and moved": Evolution(
-        _of(s="struct<a:int,b:struct<c:float>>", l="array<struct<a:int>>", m="map<string,struct<a:int>>"),
-        "SELECT named_struct('a', 1, 'b', named_struct('c', CAST(1.5 AS FLOAT))), array(named_struct('a', 2)), "
-        "map('k', named_struct('a', 3))",
+        _of(
+            s="struct<a:int,b:struct<c:float>>",
+            l="array<struct<a:int>>",
+            m="map<string,struct<a:int>>",
+        ),
+        "SELECT named_struct('a', 1, 'b', named_struct('c', CAST(1.5 AS FLOAT))),"
+        " array(named_struct('a', 2)), map('k', named_struct('a', 3))",
         [{"s": {"a": 1, "b": {"c": 1.5}}, "l": [{"a": 2}], "m": {"k": {"a": 3}}}],
         _of(
             s="struct<b:struct<c:double,d:string>,a:bigint>",
             l="array<struct<n:date,a:bigint>>",
             m="map<string,struct<a:int,z:string>>",
         ),
-        [{"s": {"b": {"c": 1.5, "d": None}, "a": 1}, "l": [{"n": None, "a": 2}], "m": {"k": {"a": 3, "z": None}}}],
+        [
+            {
+                "s": {"b": {"c": 1.5, "d": None}, "a": 1},
+                "l": [{"n": None, "a": 2}],
+                "m": {"k": {"a": 3, "z": None}},
+            }
+        ],
     ),
     "field of a struct dropped": Evolution(
         _of(s="struct<a:int,b:int>"),
@@ -166,17 +194,30 @@ EVOLUTIONS = {
         _of(**{"sélect `x`": "int", "from": "struct<`a b`:int>"}),
         "SELECT 1, named_struct('a b', 2)",
         [{"sélect `x`": 1, "from": {"a b": 2}}],
-        _of(**{"order by": Column("order by", "bigint", formerly="sélect `x`"), "from": "struct<`a b`:int,`c-d`:int>"}),
+        _of(
+            **{
+                "order by": Column("order by", "bigint", formerly="sélect `x`"),
+                "from": "struct<`a b`:int,`c-d`:int>",
+            }
+        ),
         [{"order by": 1, "from": {"a b": 2, "c-d": None}}],
     ),
     "partition field added": _layout({}, {"partitioning": ["region", "bucket(id, 4)"]}),
-    "partition field dropped": _layout({"partitioning": ["region", "bucket(4, id)"]}, {"partitioning": ["region"]}),
-    "partition field replaced": _layout({"partitioning": ["region"]}, {"partitioning": ["truncate(1, region)"]}),
+    "partition field dropped": _layout(
+        {"partitioning": ["region", "bucket(4, id)"]}, {"partitioning": ["region"]}
+    ),
+    "partition field replaced": _layout(
+        {"partitioning": ["region"]}, {"partitioning": ["truncate(1, region)"]}
+    ),
     "sort order set": _layout({}, {"sort_order": ["region desc nulls last", "bucket(4, id)"]}),
     "sort order taken away": _layout({"sort_order": ["region"]}, {}),
     "properties set, changed and unset": _layout(
         {"properties": {"read.split.target-size": "1000", "gone": "x"}},
-        {"properties": {"read.split.target-size": "2000"}, "target_file_mb": 64, "owner": "data"},
+        {
+            "properties": {"read.split.target-size": "2000"},
+            "target_file_mb": 64,
+            "owner": "data",
+        },
     ),
     "table described": _layout({}, {"comment": "Orders; it's ${HOME}."}),
     "format upgraded": _layout({}, {"format_version": 3}),
@@ -184,7 +225,9 @@ EVOLUTIONS = {
 
 
 @pytest.mark.parametrize("evolution", EVOLUTIONS.values(), ids=EVOLUTIONS.keys())
-def test_readers_of_old_and_new_snapshots_both_work(engine: Engine, evolution: Evolution) -> None:
+def test_readers_of_old_and_new_snapshots_both_work(
+    engine: Engine, evolution: Evolution
+) -> None:
     name = engine.catalog.sql_name(evolution.before.name)
     ensure(engine, evolution.before)
     engine.sql(f"INSERT INTO {name} {evolution.inserted}")
@@ -193,15 +236,23 @@ def test_readers_of_old_and_new_snapshots_both_work(engine: Engine, evolution: E
     apply(engine, evolution.after, run_id="r1")
 
     assert plan_now(engine, evolution.after).is_empty
-    assert spark_rows(engine, f"SELECT * FROM {name} VERSION AS OF {before.snapshot_id}") == ordered(evolution.rows)
+    assert spark_rows(
+        engine, f"SELECT * FROM {name} VERSION AS OF {before.snapshot_id}"
+    ) == ordered(evolution.rows)
     assert spark_rows(engine, f"SELECT * FROM {name}") == ordered(evolution.now)
     assert pyiceberg_rows(engine, evolution.after.name) == ordered(evolution.now)
     assert duckdb_rows(engine, evolution.after.name) == ordered(evolution.now)
     after = read_history(engine, evolution.before.name).main
     assert (after.snapshot_id != before.snapshot_id) == evolution.commits
     if evolution.commits:
-        assert (after.stamp.kind, after.stamp.run_id, after.rows) == ("evolution", "r1", len(evolution.rows))
-        assert spark_rows(engine, f"SELECT * FROM {name} VERSION AS OF {after.snapshot_id}") == ordered(evolution.now)
+        assert (after.stamp.kind, after.stamp.run_id, after.rows) == (
+            "evolution",
+            "r1",
+            len(evolution.rows),
+        )
+        assert spark_rows(
+            engine, f"SELECT * FROM {name} VERSION AS OF {after.snapshot_id}"
+        ) == ordered(evolution.now)
 
 
 def ordered(rows: list[Row]) -> list[list[tuple[str, Any]]]:
@@ -214,7 +265,9 @@ def spark_rows(engine: Engine, query: str) -> list[list[tuple[str, Any]]]:
 
 
 def pyiceberg_rows(engine: Engine, table: str) -> list[list[tuple[str, Any]]]:
-    return ordered(engine.catalog.load(table).scan().to_arrow().to_pylist(maps_as_pydicts="strict"))
+    return ordered(
+        engine.catalog.load(table).scan().to_arrow().to_pylist(maps_as_pydicts="strict")
+    )
 
 
 def duckdb_rows(engine: Engine, table: str) -> list[list[tuple[str, Any]]]:

@@ -1,4 +1,6 @@
-"""What runs before a write, what waits for a person, and what becomes of an evolution that was killed."""
+"""What runs before a write, what waits for a person, and what becomes of an evolution that was
+killed.
+"""
 
 import json
 from collections.abc import Callable
@@ -42,7 +44,12 @@ def test_a_table_is_created_as_declared(engine: Engine) -> None:
     table = declared(
         columns=[
             Column("id", "bigint", "The key; it's ${HOME}.", required=True),
-            *columns(at="timestamp", seen="timestamp_ntz", amount="decimal(10,2)", tags="array<string>"),
+            *columns(
+                at="timestamp",
+                seen="timestamp_ntz",
+                amount="decimal(10,2)",
+                tags="array<string>",
+            ),
             Column("mail", "string", personal=True),
         ],
         partitioning=["days(at)", "bucket(id, 4)"],
@@ -76,7 +83,10 @@ def test_nothing_to_do_needs_no_spark(engine: Engine) -> None:
 def test_waiting_changes_that_do_not_stop_a_write_need_no_spark(engine: Engine) -> None:
     ensure(engine, declared(columns=REGIONS))
     insert(engine, "(1, 'north')")
-    found = ensure(without_spark(engine), declared(columns=REGIONS, partitioning=["region"], sort_order=["id"]))
+    found = ensure(
+        without_spark(engine),
+        declared(columns=REGIONS, partitioning=["region"], sort_order=["id"]),
+    )
     assert [step.describe() for step in found.waiting] == [
         "partition also by region",
         "sort new files by id asc nulls first",
@@ -87,9 +97,14 @@ def test_waiting_changes_that_do_not_stop_a_write_need_no_spark(engine: Engine) 
     ("after", "message"),
     [
         (
-            declared(columns=[Column("id", "bigint"), Column("remark", "string", formerly="note")]),
-            "silver.orders is not what its declaration says: rename column note to remark. Look at all changes with "
-            "`lakehouse plan`, and make them with `lakehouse apply`.",
+            declared(
+                columns=[Column("id", "bigint"), Column("remark", "string", formerly="note")]
+            ),
+            (
+                "silver.orders is not what its declaration says: rename column note to remark."
+                " Look at all changes with `lakehouse plan`, and make them with `lakehouse"
+                " apply`."
+            ),
         ),
         (declared(columns=columns(id="bigint"), dropped=["note"]), "drop column note"),
     ],
@@ -110,7 +125,9 @@ def test_a_rename_or_a_drop_stops_a_write_until_it_is_applied(
 def test_additions_run_by_themselves_while_the_rest_waits(engine: Engine) -> None:
     ensure(engine, declared(columns=REGIONS))
     insert(engine, "(1, 'north')")
-    after = declared(columns=columns(region="string", id="bigint", amount="int"), partitioning=["region"])
+    after = declared(
+        columns=columns(region="string", id="bigint", amount="int"), partitioning=["region"]
+    )
     ensure(engine, after, run_id="r2")
     assert names(engine) == ["id", "amount", "region"]
     assert [step.describe() for step in plan_now(engine, after).steps] == [
@@ -122,7 +139,9 @@ def test_additions_run_by_themselves_while_the_rest_waits(engine: Engine) -> Non
 
 def test_foreign_properties_stay(engine: Engine) -> None:
     ensure(engine, declared(properties={"ours": "1"}))
-    engine.sql(f"ALTER TABLE {engine.catalog.sql_name(NAME)} SET TBLPROPERTIES ('theirs' = '2')")
+    engine.sql(
+        f"ALTER TABLE {engine.catalog.sql_name(NAME)} SET TBLPROPERTIES ('theirs' = '2')"
+    )
     ensure(engine, declared())
     properties = engine.catalog.load(NAME).properties
     assert "ours" not in properties
@@ -130,11 +149,18 @@ def test_foreign_properties_stay(engine: Engine) -> None:
 
 
 def test_a_personal_column_keeps_no_bounds_after_it_was_renamed(engine: Engine) -> None:
-    ensure(engine, declared(columns=[Column("id", "bigint"), Column("mail", "struct<at:string>", personal=True)]))
+    ensure(
+        engine,
+        declared(
+            columns=[Column("id", "bigint"), Column("mail", "struct<at:string>", personal=True)]
+        ),
+    )
     renamed = Column("contact", "struct<at:string>", personal=True, formerly="mail")
     apply(engine, declared(columns=[Column("id", "bigint"), renamed]))
     insert(engine, "(1, named_struct('at', 'x@example.org'))")
-    (metrics,) = engine.sql(f"SELECT readable_metrics FROM {engine.catalog.sql_name(NAME)}.files").collect()[0]
+    (metrics,) = engine.sql(
+        f"SELECT readable_metrics FROM {engine.catalog.sql_name(NAME)}.files"
+    ).collect()[0]
     assert metrics["id"]["upper_bound"] == 1
     assert metrics["contact.at"]["upper_bound"] is None
 
@@ -149,7 +175,11 @@ def test_an_evolution_killed_between_two_changes_is_finished(
 ) -> None:
     ensure(engine, declared())
     before = insert(engine, "(1, 'a')")
-    after = declared(columns=columns(id="bigint", note="string", a="int", b="int"), comment="New.", owner="data")
+    after = declared(
+        columns=columns(id="bigint", note="string", a="int", b="int"),
+        comment="New.",
+        owner="data",
+    )
     run_first_statement(engine, plan_now(engine, after))
     finish(engine, after)
     assert plan_now(engine, after).is_empty
@@ -158,7 +188,9 @@ def test_an_evolution_killed_between_two_changes_is_finished(
     assert (main.parent_id, main.stamp.kind) == (before, "evolution")
 
 
-def test_an_evolution_killed_before_its_commit_is_committed_by_the_next_write(engine: Engine) -> None:
+def test_an_evolution_killed_before_its_commit_is_committed_by_the_next_write(
+    engine: Engine,
+) -> None:
     ensure(engine, declared())
     before = insert(engine, "(1, 'a')")
     after = declared(columns=columns(id="bigint", note="string", a="int"))
@@ -169,7 +201,9 @@ def test_an_evolution_killed_before_its_commit_is_committed_by_the_next_write(en
     ensure(engine, after)
     main = read_history(engine, NAME).main
     assert main.parent_id == before
-    frame = engine.spark.read.option("versionAsOf", str(main.snapshot_id)).table(engine.catalog.sql_name(NAME))
+    frame = engine.spark.read.option("versionAsOf", str(main.snapshot_id)).table(
+        engine.catalog.sql_name(NAME)
+    )
     assert frame.columns == ["id", "note", "a"]
 
 
@@ -181,8 +215,12 @@ def test_a_creation_killed_before_its_sort_order_is_finished(engine: Engine) -> 
     assert plan_now(engine, table).is_empty
 
 
-def test_processes_that_create_and_evolve_a_table_at_once_agree(embedded_engine: Engine) -> None:
-    after = declared(columns=columns(id="bigint", note="string", a="int", b="int"), comment="New.")
+def test_processes_that_create_and_evolve_a_table_at_once_agree(
+    embedded_engine: Engine,
+) -> None:
+    after = declared(
+        columns=columns(id="bigint", note="string", a="int", b="int"), comment="New."
+    )
     for table in (declared(), after):
         with ThreadPoolExecutor(4) as pool:
             for done in [pool.submit(ensure, embedded_engine, table) for _ in range(4)]:
@@ -190,11 +228,17 @@ def test_processes_that_create_and_evolve_a_table_at_once_agree(embedded_engine:
         assert plan_now(embedded_engine, table).is_empty
 
 
-def test_a_watermark_that_a_property_notes_outlives_the_commit_of_a_schema(engine: Engine) -> None:
+def test_a_watermark_that_a_property_notes_outlives_the_commit_of_a_schema(
+    engine: Engine,
+) -> None:
     ensure(engine, declared())
-    noted = json.dumps({"snapshot": str(insert(engine, "(1, 'a')")), "inputs": {"bronze.raw": "42"}})
+    noted = json.dumps(
+        {"snapshot": str(insert(engine, "(1, 'a')")), "inputs": {"bronze.raw": "42"}}
+    )
     name = engine.catalog.sql_name(NAME)
-    engine.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{UNCHANGED_PROPERTY}' = {literal(noted)})")
+    engine.sql(
+        f"ALTER TABLE {name} SET TBLPROPERTIES ('{UNCHANGED_PROPERTY}' = {literal(noted)})"
+    )
     ensure(engine, declared(columns=columns(id="bigint", note="string", a="int")))
     assert read_history(engine, NAME).watermark("bronze.raw") == 42
 
@@ -209,22 +253,39 @@ def test_a_table_moves_with_its_location_and_keeps_its_rows(embedded_engine: Eng
     apply(embedded_engine, after)
     insert(embedded_engine, "(2, 'b')")
     assert plan_now(embedded_engine, after).is_empty
-    assert sorted(file.path.split("/data/")[0].rsplit("/", 1)[1] for file in files(embedded_engine, NAME)) == [
+    assert sorted(
+        file.path.split("/data/")[0].rsplit("/", 1)[1] for file in files(embedded_engine, NAME)
+    ) == [
         "new",
         "old",
     ]
-    assert embedded_engine.sql(f"SELECT * FROM {embedded_engine.catalog.sql_name(NAME)}").count() == 2
+    assert (
+        embedded_engine.sql(f"SELECT * FROM {embedded_engine.catalog.sql_name(NAME)}").count()
+        == 2
+    )
 
 
 @pytest.mark.parametrize("file_format", ["orc", "avro"])
-def test_files_of_each_format_are_read_under_the_new_schema(embedded_engine: Engine, file_format: str) -> None:
-    ensure(embedded_engine, declared(columns=columns(id="int", note="string"), file_format=file_format))
+def test_files_of_each_format_are_read_under_the_new_schema(
+    embedded_engine: Engine, file_format: str
+) -> None:
+    ensure(
+        embedded_engine,
+        declared(columns=columns(id="int", note="string"), file_format=file_format),
+    )
     before = insert(embedded_engine, "(1, 'a')")
     renamed = Column("remark", "string", formerly="note")
-    apply(embedded_engine, declared(columns=columns(n="int", remark=renamed, id="bigint"), file_format=file_format))
+    apply(
+        embedded_engine,
+        declared(
+            columns=columns(n="int", remark=renamed, id="bigint"), file_format=file_format
+        ),
+    )
     name = embedded_engine.catalog.sql_name(NAME)
     assert embedded_engine.sql(f"SELECT * FROM {name}").collect() == [(None, "a", 1)]
-    assert embedded_engine.sql(f"SELECT id, note FROM {name} VERSION AS OF {before}").collect() == [(1, "a")]
+    assert embedded_engine.sql(
+        f"SELECT id, note FROM {name} VERSION AS OF {before}"
+    ).collect() == [(1, "a")]
 
 
 def test_apply_waits_for_the_table_s_lock(embedded_engine: Engine) -> None:
@@ -247,4 +308,6 @@ def test_a_failure_says_what_was_being_changed(embedded_engine: Engine) -> None:
 
     with pytest.raises(OSError, match="no network") as raised:
         ensure(replace(embedded_engine, session=fail), declared(comment="New."))
-    assert raised.value.__notes__ == ["silver.orders was being changed: describe the table as 'New.'."]
+    assert raised.value.__notes__ == [
+        "silver.orders was being changed: describe the table as 'New.'."
+    ]

@@ -23,7 +23,11 @@ def test_moves_end_in_the_declared_order(order: list[str], declared: list[str]) 
 
 
 @settings(deadline=None)
-@given(standing=st.permutations(NAMES), declared=st.permutations(NAMES), kept=st.integers(0, len(NAMES)))
+@given(
+    standing=st.permutations(NAMES),
+    declared=st.permutations(NAMES),
+    kept=st.integers(0, len(NAMES)),
+)
 def test_moves_end_in_the_declared_order_after_columns_were_added(
     standing: list[str], declared: list[str], kept: int
 ) -> None:
@@ -31,8 +35,14 @@ def test_moves_end_in_the_declared_order_after_columns_were_added(
 
 
 @settings(deadline=None)
-@given(declared=st.permutations(NAMES), name=st.sampled_from(NAMES), place=st.integers(0, len(NAMES) - 1))
-def test_one_column_out_of_place_is_one_move(declared: list[str], name: str, place: int) -> None:
+@given(
+    declared=st.permutations(NAMES),
+    name=st.sampled_from(NAMES),
+    place=st.integers(0, len(NAMES) - 1),
+)
+def test_one_column_out_of_place_is_one_move(
+    declared: list[str], name: str, place: int
+) -> None:
     order = [other for other in declared if other != name]
     order.insert(place, name)
     assert len(moves(order, declared)) == (order != declared)

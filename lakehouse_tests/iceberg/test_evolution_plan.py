@@ -1,4 +1,6 @@
-"""What a plan says, without a JVM: each change of a declaration, against the state of the table before it."""
+"""What a plan says, without a JVM: each change of a declaration, against the state of the table
+before it.
+"""
 
 from dataclasses import replace
 
@@ -32,8 +34,16 @@ def of(**types: str | Column) -> IcebergTable:
 
 
 CHANGES = {
-    "new column at the end": (of(id="int"), of(id="int", note="string"), ["ADD COLUMN `note` string AFTER `id`"]),
-    "new column in front": (of(id="int"), of(note="string", id="int"), ["ADD COLUMN `note` string FIRST"]),
+    "new column at the end": (
+        of(id="int"),
+        of(id="int", note="string"),
+        ["ADD COLUMN `note` string AFTER `id`"],
+    ),
+    "new column in front": (
+        of(id="int"),
+        of(note="string", id="int"),
+        ["ADD COLUMN `note` string FIRST"],
+    ),
     "new column with its comment": (
         of(id="int"),
         of(id="int", note=Column("note", "string", "it's new")),
@@ -46,7 +56,11 @@ CHANGES = {
     ),
     "int to bigint": (of(id="int"), of(id="bigint"), ["ALTER COLUMN `id` TYPE bigint"]),
     "float to double": (of(x="float"), of(x="double"), ["ALTER COLUMN `x` TYPE double"]),
-    "more digits": (of(x="decimal(10,2)"), of(x="decimal(12,2)"), ["ALTER COLUMN `x` TYPE decimal(12,2)"]),
+    "more digits": (
+        of(x="decimal(10,2)"),
+        of(x="decimal(12,2)"),
+        ["ALTER COLUMN `x` TYPE decimal(12,2)"],
+    ),
     "field in a struct": (
         of(s="struct<a:int>"),
         of(s="struct<b:string,a:int>"),
@@ -72,8 +86,16 @@ CHANGES = {
         of(l="array<struct<a:bigint>>"),
         ["ALTER COLUMN `l`.`element`.`a` TYPE bigint"],
     ),
-    "wider elements": (of(l="array<int>"), of(l="array<bigint>"), ["ALTER COLUMN `l`.`element` TYPE bigint"]),
-    "renamed": (of(a="int"), of(b=Column("b", "int", formerly="a")), ["RENAME COLUMN `a` TO `b`"]),
+    "wider elements": (
+        of(l="array<int>"),
+        of(l="array<bigint>"),
+        ["ALTER COLUMN `l`.`element` TYPE bigint"],
+    ),
+    "renamed": (
+        of(a="int"),
+        of(b=Column("b", "int", formerly="a")),
+        ["RENAME COLUMN `a` TO `b`"],
+    ),
     "renamed twice since": (
         of(b="int"),
         of(c=Column("c", "int", formerly=("a", "b"))),
@@ -96,7 +118,11 @@ CHANGES = {
     ),
     "renamed long ago": (of(b="int"), of(b=Column("b", "int", formerly="a")), []),
     "other letters of another case": (of(Fruit="string"), of(fruit="string"), []),
-    "dropped": (of(a="int", b="int"), declared(columns=columns(a="int"), dropped=["b"]), ["DROP COLUMN `b`"]),
+    "dropped": (
+        of(a="int", b="int"),
+        declared(columns=columns(a="int"), dropped=["b"]),
+        ["DROP COLUMN `b`"],
+    ),
     "dropped long ago": (of(a="int"), declared(columns=columns(a="int"), dropped=["b"]), []),
     "field dropped from a struct": (
         of(s="struct<a:int,b:int>"),
@@ -108,13 +134,21 @@ CHANGES = {
         of(a=Column("a", "int", "new")),
         ["ALTER COLUMN `a` COMMENT 'new'"],
     ),
-    "comment of a column taken away": (of(a=Column("a", "int", "old")), of(a="int"), ["ALTER COLUMN `a` COMMENT ''"]),
+    "comment of a column taken away": (
+        of(a=Column("a", "int", "old")),
+        of(a="int"),
+        ["ALTER COLUMN `a` COMMENT ''"],
+    ),
     "comment of the table": (
         declared(),
         declared(comment="All orders."),
         [f"COMMENT ON TABLE {TABLE} IS 'All orders.'"],
     ),
-    "optional": (of(a=Column("a", "int", required=True)), of(a="int"), ["ALTER COLUMN `a` DROP NOT NULL"]),
+    "optional": (
+        of(a=Column("a", "int", required=True)),
+        of(a="int"),
+        ["ALTER COLUMN `a` DROP NOT NULL"],
+    ),
     "one column moved to the end": (
         of(a="int", b="int", c="int", d="int"),
         of(b="int", c="int", d="int", a="int"),
@@ -168,13 +202,21 @@ LAYOUTS = {
 def test_each_change_of_the_partitioning_becomes_its_statement(
     before: list[str], after: list[str], expected: list[str]
 ) -> None:
-    found = planned(declared(columns=WITH_DAY, partitioning=before), declared(columns=WITH_DAY, partitioning=after))
+    found = planned(
+        declared(columns=WITH_DAY, partitioning=before),
+        declared(columns=WITH_DAY, partitioning=after),
+    )
     assert sql(found) == expected
 
 
 def test_a_sort_order_leaves_the_distribution_mode_alone() -> None:
-    found = planned(declared(columns=WITH_DAY), declared(columns=WITH_DAY, sort_order=["region", "ts desc nulls last"]))
-    assert sql(found) == ["WRITE LOCALLY ORDERED BY `region` ASC NULLS FIRST, `ts` DESC NULLS LAST"]
+    found = planned(
+        declared(columns=WITH_DAY),
+        declared(columns=WITH_DAY, sort_order=["region", "ts desc nulls last"]),
+    )
+    assert sql(found) == [
+        "WRITE LOCALLY ORDERED BY `region` ASC NULLS FIRST, `ts` DESC NULLS LAST"
+    ]
 
 
 def test_a_sort_order_taken_away_gives_the_distribution_mode_back() -> None:
@@ -187,21 +229,39 @@ def test_a_sort_order_taken_away_gives_the_distribution_mode_back() -> None:
 
 def test_a_layout_made_from_a_renamed_column_stays() -> None:
     before = declared(columns=columns(a="int"), partitioning=["bucket(4, a)"], sort_order=["a"])
-    after = declared(columns=[Column("b", "int", formerly="a")], partitioning=["bucket(4, b)"], sort_order=["b"])
+    after = declared(
+        columns=[Column("b", "int", formerly="a")],
+        partitioning=["bucket(4, b)"],
+        sort_order=["b"],
+    )
     assert sql(planned(before, after)) == ["RENAME COLUMN `a` TO `b`"]
 
 
 def test_a_declaration_that_its_table_follows_needs_nothing() -> None:
-    table = declared(columns=WITH_DAY, partitioning=["days(ts)"], sort_order=["id"], owner="me", properties={"x": "1"})
+    table = declared(
+        columns=WITH_DAY,
+        partitioning=["days(ts)"],
+        sort_order=["id"],
+        owner="me",
+        properties={"x": "1"},
+    )
     assert planned(table, table).is_empty
 
 
 @pytest.mark.parametrize(("fanout", "value"), [(False, "false"), (True, "true")])
-def test_a_table_that_does_not_say_whether_it_is_written_by_fanout_is_told_by_itself(fanout: bool, value: str) -> None:
+def test_a_table_that_does_not_say_whether_it_is_written_by_fanout_is_told_by_itself(
+    fanout: bool, value: str
+) -> None:
     table = declared(columns=WITH_DAY, partitioning=["days(ts)"], fanout=fanout)
-    kept = {name: value for name, value in state_like(table).properties.items() if name != "write.spark.fanout.enabled"}
+    kept = {
+        name: value
+        for name, value in state_like(table).properties.items()
+        if name != "write.spark.fanout.enabled"
+    }
     found = plan(table, state_like(table, properties=kept))
-    assert [step.describe() for step in found.automatic] == [f"set write.spark.fanout.enabled={value}"]
+    assert [step.describe() for step in found.automatic] == [
+        f"set write.spark.fanout.enabled={value}"
+    ]
     assert (found.waiting, found.refusals) == ((), ())
 
 
@@ -215,9 +275,15 @@ def test_a_table_that_is_not_there_is_created_and_sorted() -> None:
 
 
 def test_additions_are_made_by_themselves_and_the_rest_waits() -> None:
-    before = declared(columns=columns(a="int", b="int", c="date", d="int"), partitioning=["bucket(2, b)"])
+    before = declared(
+        columns=columns(a="int", b="int", c="date", d="int"), partitioning=["bucket(2, b)"]
+    )
     after = declared(
-        columns=[*columns(e="int", b="bigint"), Column("x", "int", formerly="a"), *columns(c="date")],
+        columns=[
+            *columns(e="int", b="bigint"),
+            Column("x", "int", formerly="a"),
+            *columns(c="date"),
+        ],
         partitioning=["bucket(2, b)", "years(c)"],
         sort_order=["b"],
         dropped=["d"],
@@ -225,7 +291,12 @@ def test_additions_are_made_by_themselves_and_the_rest_waits() -> None:
         owner="data",
     )
     found = planned(before, after)
-    assert [step.describe().split(" ")[0] for step in found.automatic] == ["widen", "add", "describe", "set"]
+    assert [step.describe().split(" ")[0] for step in found.automatic] == [
+        "widen",
+        "add",
+        "describe",
+        "set",
+    ]
     assert [step.describe() for step in found.waiting] == [
         "rename column a to x",
         "partition also by years(c)",
@@ -245,22 +316,31 @@ def test_only_renames_and_drops_stop_a_write() -> None:
         format_version=3,
         location="s3://b/other",
     )
-    blocking = [step.describe() for step in planned(before, after).waiting if step.blocks_writes]
+    blocking = [
+        step.describe() for step in planned(before, after).waiting if step.blocks_writes
+    ]
     assert blocking == ["rename column a to x", "drop column d"]
 
 
 def test_nothing_waits_where_nothing_was_written_but_renames_and_drops() -> None:
-    before, after = declared(columns=WITH_DAY), declared(columns=WITH_DAY, partitioning=["days(ts)"], sort_order=["id"])
+    before, after = (
+        declared(columns=WITH_DAY),
+        declared(columns=WITH_DAY, partitioning=["days(ts)"], sort_order=["id"]),
+    )
     assert plan(after, state_like(before, is_empty=True, has_snapshot=False)).waiting == ()
 
 
 def test_a_schema_that_no_commit_carries_is_committed() -> None:
     found = plan(declared(), state_like(declared(), schema_id=3, snapshot_schema_id=2))
-    assert [step.describe() for step in found.steps] == ["commit the current schema, so that time travel shows it"]
+    assert [step.describe() for step in found.steps] == [
+        "commit the current schema, so that time travel shows it"
+    ]
 
 
 def test_a_table_without_a_snapshot_needs_no_commit_of_its_schema() -> None:
-    state = state_like(declared(), schema_id=3, snapshot_schema_id=None, has_snapshot=False, is_empty=True)
+    state = state_like(
+        declared(), schema_id=3, snapshot_schema_id=None, has_snapshot=False, is_empty=True
+    )
     assert plan(declared(), state).is_empty
 
 
@@ -282,19 +362,30 @@ def test_a_property_is_unset_before_it_is_forgotten() -> None:
 
 
 def test_a_personal_struct_keeps_no_metrics_of_any_of_its_fields() -> None:
-    table = declared(columns=[Column("who", "struct<name:string,mails:array<string>>", personal=True)])
-    (statement,) = [s for s in statements(plan(table, None).steps[0], CATALOG, table.name) if "CREATE TABLE" in s]
+    table = declared(
+        columns=[Column("who", "struct<name:string,mails:array<string>>", personal=True)]
+    )
+    (statement,) = [
+        s
+        for s in statements(plan(table, None).steps[0], CATALOG, table.name)
+        if "CREATE TABLE" in s
+    ]
     assert "'write.metadata.metrics.column.who.name' = 'none'" in statement
     assert "'write.metadata.metrics.column.who.mails.element' = 'none'" in statement
 
 
 def test_a_column_that_becomes_personal_is_warned_of() -> None:
-    (warning,) = planned(of(mail="string"), of(mail=Column("mail", "string", personal=True))).warnings
+    (warning,) = planned(
+        of(mail="string"), of(mail=Column("mail", "string", personal=True))
+    ).warnings
     assert "silver.orders: mail is personal from now on" in warning
 
 
 def test_many_tiny_partitions_are_warned_of() -> None:
-    table = declared(columns=columns(a="int", b="int", c="int", ts="timestamp"), partitioning=["a", "b", "c", "ts"])
+    table = declared(
+        columns=columns(a="int", b="int", c="int", ts="timestamp"),
+        partitioning=["a", "b", "c", "ts"],
+    )
     each, many = plan(table, None).warnings
     assert "each value of ts (timestamp)" in each
     assert "by 4 fields" in many

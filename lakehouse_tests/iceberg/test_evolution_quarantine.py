@@ -1,4 +1,6 @@
-"""A quarantine stays fit for its table, whatever part of that table's declaration comes or goes later."""
+"""A quarantine stays fit for its table, whatever part of that table's declaration comes or goes
+later.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +19,9 @@ from lakehouse_tests.iceberg.declarations import content, rows_of
 pytestmark = pytest.mark.spark
 RULES = [between("v", 0, 9)]
 COLUMNS = [Column("id", "int"), Column("v", "int"), Column("at", "timestamp")]
-TABLE = IcebergTable("silver.readings", "Numbers from 0 to 9.", COLUMNS, Merge(on="id"), rules=RULES)
+TABLE = IcebergTable(
+    "silver.readings", "Numbers from 0 to 9.", COLUMNS, Merge(on="id"), rules=RULES
+)
 QUARANTINE = "silver.readings_quarantine"
 STAMPED = replace(TABLE, write=Merge(on="id", stamp="at"))
 DELIVERED = "1 AS id, 1 AS v, TIMESTAMP'2024-01-01 00:00:00' AS at"
@@ -39,7 +43,9 @@ def test_a_rule_that_quarantines_comes_later(engine: Engine) -> None:
     published(engine, unruled, DELIVERED, REFUSED)
     assert not engine.catalog.has(QUARANTINE)
 
-    done = published(engine, TABLE, "3 AS id, 3 AS v, NULL AS at", "4 AS id, 44 AS v, NULL AS at")
+    done = published(
+        engine, TABLE, "3 AS id, 3 AS v, NULL AS at", "4 AS id, 44 AS v, NULL AS at"
+    )
     assert done.quarantined is not None
     assert content(engine, TABLE.name, "id", "v") == [(1, 1), (2, 99), (3, 3)]
     assert content(engine, QUARANTINE, "id", "v", "_reasons") == [("4", "44", ["between_v"])]
@@ -49,27 +55,43 @@ def test_a_column_with_values_becomes_the_stamp(engine: Engine) -> None:
     published(engine, TABLE, DELIVERED, REFUSED)
     done = published(engine, STAMPED, "3 AS id, 3 AS v", "4 AS id, 44 AS v")
     assert done.quarantined is not None
-    assert content(engine, QUARANTINE, "id", "at") == [("2", "2024-01-01 00:00:00"), ("4", None)]
+    assert content(engine, QUARANTINE, "id", "at") == [
+        ("2", "2024-01-01 00:00:00"),
+        ("4", None),
+    ]
     assert content(engine, TABLE.name, "id", "year(at) = 2024") == [(1, True), (3, False)]
 
 
 def test_a_stamp_becomes_a_column_that_is_delivered(embedded_engine: Engine) -> None:
     published(embedded_engine, STAMPED, "1 AS id, 1 AS v", "2 AS id, 99 AS v")
     published(embedded_engine, TABLE, DELIVERED, REFUSED.replace("2 AS id", "4 AS id"))
-    assert content(embedded_engine, QUARANTINE, "id", "at") == [("2", None), ("4", "2024-01-01 00:00:00")]
+    assert content(embedded_engine, QUARANTINE, "id", "at") == [
+        ("2", None),
+        ("4", "2024-01-01 00:00:00"),
+    ]
 
 
 def test_a_stamp_is_a_new_column(embedded_engine: Engine) -> None:
-    published(embedded_engine, replace(TABLE, columns=COLUMNS[:2]), "1 AS id, 1 AS v", "2 AS id, 99 AS v")
+    published(
+        embedded_engine,
+        replace(TABLE, columns=COLUMNS[:2]),
+        "1 AS id, 1 AS v",
+        "2 AS id, 99 AS v",
+    )
     published(embedded_engine, STAMPED, "3 AS id, 3 AS v", "4 AS id, 44 AS v")
     assert content(embedded_engine, QUARANTINE, "id") == [("2",), ("4",)]
     assert content(embedded_engine, TABLE.name, "id", "at IS NULL") == [(1, True), (3, False)]
 
 
-def test_a_quarantine_made_before_stamps_had_a_column_there_gets_it(embedded_engine: Engine) -> None:
+def test_a_quarantine_made_before_stamps_had_a_column_there_gets_it(
+    embedded_engine: Engine,
+) -> None:
     made = STAMPED.quarantine
     assert made is not None
-    ensure(embedded_engine, replace(made, columns=[column for column in made.columns if column.name != "at"]))
+    ensure(
+        embedded_engine,
+        replace(made, columns=[column for column in made.columns if column.name != "at"]),
+    )
     published(embedded_engine, STAMPED, "1 AS id, 1 AS v", "2 AS id, 99 AS v")
     assert plan_now(embedded_engine, made).is_empty
 
@@ -77,7 +99,9 @@ def test_a_quarantine_made_before_stamps_had_a_column_there_gets_it(embedded_eng
 def test_versions_are_declared_later(embedded_engine: Engine) -> None:
     published(embedded_engine, TABLE, DELIVERED, REFUSED)
     versioned = replace(TABLE, versions=Versions(of="id", newest="at"))
-    published(embedded_engine, versioned, "2 AS id, 2 AS v, TIMESTAMP'2024-01-02 00:00:00' AS at")
+    published(
+        embedded_engine, versioned, "2 AS id, 2 AS v, TIMESTAMP'2024-01-02 00:00:00' AS at"
+    )
     assert content(embedded_engine, QUARANTINE, "id") == []
     assert content(embedded_engine, TABLE.name, "id") == [(1,), (2,)]
 
@@ -88,11 +112,17 @@ def test_another_write_mode_changes_nothing_of_it(embedded_engine: Engine) -> No
     assert content(embedded_engine, QUARANTINE, "id") == [("2",)]
 
 
-def test_its_own_columns_stay_when_the_table_renames_one_of_that_name(embedded_engine: Engine) -> None:
+def test_its_own_columns_stay_when_the_table_renames_one_of_that_name(
+    embedded_engine: Engine,
+) -> None:
     before = replace(TABLE, columns=[*COLUMNS, Column("_source_file", "string")])
-    after = replace(TABLE, columns=[*COLUMNS, Column("file", "string", formerly="_source_file")])
+    after = replace(
+        TABLE, columns=[*COLUMNS, Column("file", "string", formerly="_source_file")]
+    )
     rows = "id int, v int, at timestamp, _source_file string"
     write(embedded_engine, before, rows_of(embedded_engine, rows, [(2, 99, None, "a.csv")]))
     assert after.quarantine is not None
     ensure(embedded_engine, after.quarantine)
-    assert content(embedded_engine, QUARANTINE, "id", "_source_file", "file") == [("2", "a.csv", None)]
+    assert content(embedded_engine, QUARANTINE, "id", "_source_file", "file") == [
+        ("2", "a.csv", None)
+    ]

@@ -1,4 +1,6 @@
-"""What is read since the last time is read under the names and types of now, however old its files are."""
+"""What is read since the last time is read under the names and types of now, however old its
+files are.
+"""
 
 from dataclasses import replace
 
@@ -14,9 +16,13 @@ from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrit
 from lakehouse_tests.iceberg.declarations import EVENTS, MONDAY, content, rows_of, run_of
 
 pytestmark = pytest.mark.spark
-RENAMED = replace(EVENTS, columns=[Column("id", "bigint"), Column("value", "bigint", formerly="v")])
+RENAMED = replace(
+    EVENTS, columns=[Column("id", "bigint"), Column("value", "bigint", formerly="v")]
+)
 EXTENDED = replace(RENAMED, columns=[Column("w", "int"), *RENAMED.columns])
-VALUES = IcebergTable("silver.values", "All values.", [Column("value", "bigint")], Append(once_by=()))
+VALUES = IcebergTable(
+    "silver.values", "All values.", [Column("value", "bigint")], Append(once_by=())
+)
 VISITS = IcebergTable(
     name="silver.visits",
     comment="Who came on which day.",
@@ -26,7 +32,11 @@ VISITS = IcebergTable(
 )
 VISITS_NOW = replace(
     VISITS,
-    columns=[Column("day", "date", formerly="d"), Column("guest", "bigint"), Column("host", "string")],
+    columns=[
+        Column("day", "date", formerly="d"),
+        Column("guest", "bigint"),
+        Column("host", "string"),
+    ],
     partitioning=["days(day)", "bucket(4, guest)"],
     write=OverwritePartitions(by="day"),
 )
@@ -34,11 +44,18 @@ VISITS_NOW = replace(
 
 def read_values(engine: Engine) -> list[tuple]:
     """Append what is new, and return all that there is."""
-    write(engine, VALUES, lambda events: events.select("value"), {"events": incremental(EVENTS.name)})
+    write(
+        engine,
+        VALUES,
+        lambda events: events.select("value"),
+        {"events": incremental(EVENTS.name)},
+    )
     return content(engine, VALUES.name)
 
 
-def test_rows_appended_before_and_after_a_rename_are_read_under_the_new_name(engine: Engine) -> None:
+def test_rows_appended_before_and_after_a_rename_are_read_under_the_new_name(
+    engine: Engine,
+) -> None:
     write(engine, EVENTS, rows_of(engine, "id bigint, v int", [(1, 10)]))
     apply(engine, RENAMED)
     assert read_values(engine) == [(10,)]
@@ -49,19 +66,28 @@ def test_rows_appended_before_and_after_a_rename_are_read_under_the_new_name(eng
 
 def guests(engine: Engine, key: str, by: str) -> list[int]:
     """Compute a table of guests from the visits that changed, and return whose those are."""
-    table = IcebergTable("gold.guests", "Who ever came.", [Column(key, "bigint")], Merge(on=key))
+    table = IcebergTable(
+        "gold.guests", "Who ever came.", [Column(key, "bigint")], Merge(on=key)
+    )
     seen: list[int] = []
 
     def compute(found: DataFrame) -> DataFrame:
         seen.extend(sorted(row[0] for row in found.collect()))
         return found
 
-    assert isinstance(write(engine, table, compute, {"found": changed_keys(VISITS.name, of=key, by=by)}), Published)
+    assert isinstance(
+        write(engine, table, compute, {"found": changed_keys(VISITS.name, of=key, by=by)}),
+        Published,
+    )
     return seen
 
 
-def test_keys_of_changed_days_are_told_across_renames_wider_types_and_specs(engine: Engine) -> None:
-    write(engine, VISITS, rows_of(engine, "d date, guest int", [(MONDAY, 1)]), run=run_of(MONDAY))
+def test_keys_of_changed_days_are_told_across_renames_wider_types_and_specs(
+    engine: Engine,
+) -> None:
+    write(
+        engine, VISITS, rows_of(engine, "d date, guest int", [(MONDAY, 1)]), run=run_of(MONDAY)
+    )
     assert guests(engine, "guest", "d") == [1]
     apply(engine, VISITS_NOW)
     rows = rows_of(engine, "day date, guest bigint, host string", [(MONDAY, 2, "h")])

@@ -18,16 +18,30 @@ REFUSED = {
     "narrowing": (
         of(a="bigint"),
         of(a="int"),
-        "silver.orders: column a is bigint in the table and int in the declaration; narrowing would lose values. "
-        "Declare it bigint again, or add a column of type int under another name and fill it from this one.",
+        (
+            "silver.orders: column a is bigint in the table and int in the declaration;"
+            " narrowing would lose values. Declare it bigint again, or add a column of type int"
+            " under another name and fill it from this one."
+        ),
     ),
-    "narrower decimal": (of(a="decimal(12,2)"), of(a="decimal(10,2)"), "decimal(12,2) in the table and decimal(10,2)"),
+    "narrower decimal": (
+        of(a="decimal(12,2)"),
+        of(a="decimal(10,2)"),
+        "decimal(12,2) in the table and decimal(10,2)",
+    ),
     "other scale": (
         of(a="decimal(10,2)"),
         of(a="decimal(12,4)"),
-        "column a is decimal(10,2) in the table and decimal(12,4) in the declaration; Iceberg cannot change the scale",
+        (
+            "column a is decimal(10,2) in the table and decimal(12,4) in the declaration;"
+            " Iceberg cannot change the scale"
+        ),
     ),
-    "other type": (of(a="string"), of(a="date"), "column a is string in the table and date in the declaration; "),
+    "other type": (
+        of(a="string"),
+        of(a="date"),
+        "column a is string in the table and date in the declaration; ",
+    ),
     "other elements": (
         of(a="array<string>"),
         of(a="array<int>"),
@@ -46,39 +60,64 @@ REFUSED = {
     "left out": (
         of(a="int", b="date"),
         of(a="int"),
-        "silver.orders: column b is date in the table and absent in the declaration; a column does not go by being "
-        'left out. Declare it again, list it in dropped=["b"], or name it in formerly=… of the column that it became.',
+        (
+            "silver.orders: column b is date in the table and absent in the declaration; a"
+            ' column does not go by being left out. Declare it again, list it in dropped=["b"],'
+            " or name it in formerly=… of the column that it became."
+        ),
     ),
-    "field left out": (of(s="struct<a:int,b:int>"), of(s="struct<a:int>"), 'list it in dropped=["s.b"]'),
+    "field left out": (
+        of(s="struct<a:int,b:int>"),
+        of(s="struct<a:int>"),
+        'list it in dropped=["s.b"]',
+    ),
     "required now": (
         of(a="int"),
         of(a=Column("a", "int", required=True)),
-        "column a is int in the table and int, required in the declaration; rows that are there may have NULL in it.",
+        (
+            "column a is int in the table and int, required in the declaration; rows that are"
+            " there may have NULL in it."
+        ),
     ),
     "new and required": (
         of(a="int"),
         of(a="int", b=Column("b", "date", required=True)),
-        "column b is absent in the table and date, required in the declaration; existing rows would have NULL there.",
+        (
+            "column b is absent in the table and date, required in the declaration; existing"
+            " rows would have NULL there."
+        ),
     ),
     "renamed onto a column that is there": (
         of(a="int", b="int"),
         of(b=Column("b", "int", formerly="a")),
-        "column a is int in the table and the former name of b (int) in the declaration; the table already has both",
+        (
+            "column a is int in the table and the former name of b (int) in the declaration;"
+            " the table already has both"
+        ),
     ),
     "dropped from under the partitioning": (
         declared(columns=columns(a="int", b="string"), partitioning=["b"]),
         declared(columns=columns(a="int"), dropped=["b"]),
-        "column b is string in the table and dropped in the declaration; a partition spec of the table",
+        (
+            "column b is string in the table and dropped in the declaration; a partition spec"
+            " of the table"
+        ),
     ),
     "widened under the partitioning": (
         declared(columns=columns(a="int"), partitioning=["a"]),
         declared(columns=columns(a="bigint"), partitioning=["a"]),
-        "column a is int in the table and bigint in the declaration; the table is, or was, partitioned by its values",
+        (
+            "column a is int in the table and bigint in the declaration; the table is, or was,"
+            " partitioned by its values"
+        ),
     ),
     "older format": (
         declared(format_version=3),
         declared(format_version=2),
-        "the format version is 3 in the table and 2 in the declaration; a table does not go back to an older format.",
+        (
+            "the format version is 3 in the table and 2 in the declaration; a table does not go"
+            " back to an older format."
+        ),
     ),
 }
 
@@ -98,7 +137,10 @@ def test_a_refused_change_leaves_the_table_as_it_is(
     engine: Engine, before: IcebergTable, after: IcebergTable, message: str
 ) -> None:
     ensure(engine, before)
-    engine.sql(f"INSERT INTO {engine.catalog.sql_name(before.name)} SELECT {', '.join(['NULL'] * len(before.columns))}")
+    engine.sql(
+        f"INSERT INTO {engine.catalog.sql_name(before.name)} SELECT"
+        f" {', '.join(['NULL'] * len(before.columns))}"
+    )
     metadata = engine.catalog.load(before.name).metadata_location
     for change in (ensure, apply):
         with pytest.raises(EvolutionRefused) as raised:
@@ -109,11 +151,17 @@ def test_a_refused_change_leaves_the_table_as_it_is(
 
 def test_all_refusals_of_a_table_are_said_at_once() -> None:
     found = plan(of(a="int", b="string"), state_like(of(a="bigint", b="date", c="int")))
-    assert [refusal.subject for refusal in found.refusals] == ["column a", "column b", "column c"]
+    assert [refusal.subject for refusal in found.refusals] == [
+        "column a",
+        "column b",
+        "column c",
+    ]
 
 
 def test_a_refusal_comes_before_any_step(embedded_engine: Engine) -> None:
     ensure(embedded_engine, of(a="bigint"))
     with pytest.raises(EvolutionRefused):
         ensure(embedded_engine, of(a="int", b="int"))
-    assert [field.name for field in embedded_engine.catalog.load("silver.orders").schema().fields] == ["a"]
+    assert [
+        field.name for field in embedded_engine.catalog.load("silver.orders").schema().fields
+    ] == ["a"]

@@ -1,4 +1,6 @@
-"""What Iceberg lets happen and we refuse: each test fails, and the refusal can go, once Iceberg has learnt it."""
+"""What Iceberg lets happen and we refuse: each test fails, and the refusal can go, once Iceberg
+has learnt it.
+"""
 
 import pytest
 
@@ -11,8 +13,13 @@ NAME = "silver.orders"
 def make(engine: Engine, column: str, value: str) -> str:
     name = engine.catalog.sql_name(NAME)
     engine.sql(f"CREATE NAMESPACE IF NOT EXISTS {engine.catalog.sql_name('silver')}")
-    engine.sql(f"CREATE TABLE {name} (id int, {column}, d date) USING iceberg PARTITIONED BY (years(d), p)")
-    engine.sql(f"INSERT INTO {name} SELECT 1, CAST({value} AS {column.split()[1]}), DATE '2024-01-01'")
+    engine.sql(
+        f"CREATE TABLE {name} (id int, {column}, d date) USING iceberg PARTITIONED BY"
+        " (years(d), p)"
+    )
+    engine.sql(
+        f"INSERT INTO {name} SELECT 1, CAST({value} AS {column.split()[1]}), DATE '2024-01-01'"
+    )
     return f"SELECT * FROM {name} VERSION AS OF {read_history(engine, NAME).main.snapshot_id}"
 
 
@@ -24,7 +31,9 @@ def test_dropping_a_column_that_an_old_spec_is_made_from_breaks_time_travel_and_
     embedded_engine.sql(f"ALTER TABLE {name} DROP PARTITION FIELD p")
     embedded_engine.sql(f"ALTER TABLE {name} DROP COLUMN p")
     for query in (before, f"SELECT * FROM {name}.files"):
-        with pytest.raises(Exception, match=r"ClassCastException|Cannot partition by non-primitive"):
+        with pytest.raises(
+            Exception, match=r"ClassCastException|Cannot partition by non-primitive"
+        ):
             embedded_engine.sql(query).collect()
 
 
@@ -36,6 +45,8 @@ def test_widening_a_column_partitioned_by_its_values_breaks_time_travel(
     embedded_engine: Engine, narrow: str, wide: str, value: str
 ) -> None:
     before = make(embedded_engine, f"p {narrow}", value)
-    embedded_engine.sql(f"ALTER TABLE {embedded_engine.catalog.sql_name(NAME)} ALTER COLUMN p TYPE {wide}")
+    embedded_engine.sql(
+        f"ALTER TABLE {embedded_engine.catalog.sql_name(NAME)} ALTER COLUMN p TYPE {wide}"
+    )
     with pytest.raises(Exception, match="ClassCastException"):
         embedded_engine.sql(before).collect()

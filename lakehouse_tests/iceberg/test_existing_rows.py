@@ -1,4 +1,6 @@
-"""Partitions computed from what stands in them and what came since, or anew from all their rows."""
+"""Partitions computed from what stands in them and what came since, or anew from all their
+rows.
+"""
 
 from dataclasses import replace
 from datetime import date
@@ -48,7 +50,9 @@ def as_declared_before(table: IcebergTable) -> IcebergTable:
     return earlier
 
 
-def compute(engine: Engine, *days: date, table: IcebergTable = DAYS, anew: bool = False) -> tuple[int, int]:
+def compute(
+    engine: Engine, *days: date, table: IcebergTable = DAYS, anew: bool = False
+) -> tuple[int, int]:
     """Compute days, and return how many rows came and how many stood."""
     given: dict[str, int] = {}
 
@@ -92,16 +96,23 @@ def test_a_day_is_computed_anew_where_the_rules_are_others(first: Engine) -> Non
 
 def test_no_day_is_computed_anew_for_what_decides_no_row(first: Engine) -> None:
     come(first, (TUESDAY, 3, 3))
-    assert compute(first, TUESDAY, table=replace(DAYS, comment="Other.", owner="somebody@example.com")) == (1, 1)
+    assert compute(
+        first, TUESDAY, table=replace(DAYS, comment="Other.", owner="somebody@example.com")
+    ) == (1, 1)
 
 
-def test_no_day_is_computed_anew_because_an_earlier_version_wrote_it(embedded_engine: Engine) -> None:
+def test_no_day_is_computed_anew_because_an_earlier_version_wrote_it(
+    embedded_engine: Engine,
+) -> None:
     come(embedded_engine, (MONDAY, 1, 1), (TUESDAY, 2, 2))
     compute(embedded_engine, MONDAY, TUESDAY, table=as_declared_before(DAYS))
     assert declared_by_earlier_version(embedded_engine, DAYS)
     come(embedded_engine, (TUESDAY, 3, 3))
     stricter = replace(DAYS, rules=[between("v", 0, 9), *DAYS.rules[1:]])
-    assert compute(embedded_engine, TUESDAY, table=stricter) == (1, 1), "what changed with the upgrade is not told"
+    assert compute(embedded_engine, TUESDAY, table=stricter) == (
+        1,
+        1,
+    ), "what changed with the upgrade is not told"
     assert not declared_by_earlier_version(embedded_engine, DAYS)
     come(embedded_engine, (TUESDAY, 4, 4))
     assert compute(embedded_engine, TUESDAY) == (3, 0), "what changed since is"
@@ -115,6 +126,9 @@ def test_a_day_is_computed_anew_where_somebody_else_wrote_the_table(first: Engin
 
 def test_compaction_leaves_what_stands(first: Engine) -> None:
     options = "options => map('rewrite-all', 'true')"
-    first.sql(f"CALL {first.catalog.name}.system.rewrite_data_files(table => '{DAYS.name}', {options})")
+    first.sql(
+        f"CALL {first.catalog.name}.system.rewrite_data_files(table => '{DAYS.name}',"
+        f" {options})"
+    )
     come(first, (TUESDAY, 3, 3))
     assert compute(first, TUESDAY) == (1, 1)

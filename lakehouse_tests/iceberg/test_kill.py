@@ -1,4 +1,6 @@
-"""A process is killed in the middle of a write: the next run ends as if nothing had happened."""
+"""A process is killed in the middle of a write: the next run ends as if nothing had
+happened.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -41,7 +43,9 @@ def engine_on(home: Path) -> Engine:
 @pytest.fixture(scope="module")
 def spark_server(tmp_path_factory) -> Iterator[str]:
     """The address of a Spark Connect server, which outlives its clients."""
-    with running_server(replace(Settings.from_env(), home=tmp_path_factory.mktemp("server"))) as remote:
+    with running_server(
+        replace(Settings.from_env(), home=tmp_path_factory.mktemp("server"))
+    ) as remote:
         yield remote
 
 
@@ -51,7 +55,10 @@ def killed(spark, spark_server, tmp_path_factory) -> Iterator[dict[str, Path]]:
     homes = {at: tmp_path_factory.mktemp("killed") / "home" for at in DEATHS}
     for home in homes.values():
         write_first(engine_on(home))
-    children = {at: start(home, write_and_die, env=_env(at, spark_server), at=at) for at, home in homes.items()}
+    children = {
+        at: start(home, write_and_die, env=_env(at, spark_server), at=at)
+        for at, home in homes.items()
+    }
     try:
         for at, child in children.items():
             assert child.status() == KILLED, f"{at}: {child.said[-3000:]}"
@@ -78,7 +85,9 @@ def undisturbed(spark, tmp_path_factory) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("at", DEATHS)
-def test_the_next_run_ends_as_if_nobody_had_died(killed: dict[str, Path], undisturbed, at: str) -> None:
+def test_the_next_run_ends_as_if_nobody_had_died(
+    killed: dict[str, Path], undisturbed, at: str
+) -> None:
     engine = engine_on(killed[at])
     for name in (LANDED.name, LATEST.name):
         with table_lock(engine, name, wait_seconds=0):
@@ -94,24 +103,35 @@ def _states(engine: Engine) -> dict[str, Any]:
 
 
 def _state(engine: Engine, name: str) -> dict[str, Any]:
-    """Return what a user can see of a table: its rows, what main went through, and its branches."""
+    """Return what a user can see of a table: its rows, what main went through, and its
+    branches.
+    """
     history = read_history(engine, name)
-    columns = [column for column in engine.spark.table(name).columns if column != "_quarantined_at"]
+    columns = [
+        column for column in engine.spark.table(name).columns if column != "_quarantined_at"
+    ]
     commits = [found for found in history.line if found.stamp]
     return {
         "rows": sorted(map(repr, engine.spark.table(name).select(*columns).collect())),
-        "commits": [(found.stamp.kind, found.operation, found.count("added-records")) for found in commits],
+        "commits": [
+            (found.stamp.kind, found.operation, found.count("added-records"))
+            for found in commits
+        ],
         "refs": set(history.refs),
     }
 
 
 @pytest.mark.parametrize("next_run", ["after the late commit", "before the late commit"])
-def test_a_client_dies_and_its_server_commits_later(spark_server, undisturbed, tmp_path: Path, next_run: str) -> None:
+def test_a_client_dies_and_its_server_commits_later(
+    spark_server, undisturbed, tmp_path: Path, next_run: str
+) -> None:
     home, gate = tmp_path / "home", tmp_path / "gate"
     gate.mkdir()
     engine = engine_on(home)
     write_first(engine)
-    child = start(home, write_slowly_and_die, env={"SPARK_REMOTE": spark_server}, gate=str(gate))
+    child = start(
+        home, write_slowly_and_die, env={"SPARK_REMOTE": spark_server}, gate=str(gate)
+    )
     assert child.status() == KILLED, child.said[-3000:]
     (dead,) = _audit_branches(engine)
     main = read_history(engine, LANDED.name).main

@@ -1,4 +1,6 @@
-"""Columns are measured by the query that evaluates the rules, of the rows that a write brings."""
+"""Columns are measured by the query that evaluates the rules, of the rows that a write
+brings.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,7 +32,10 @@ pytestmark = pytest.mark.spark
 
 def measuring(table: IcebergTable, *names: str) -> IcebergTable:
     """Return a declaration that measures some of its columns."""
-    return replace(table, columns=[replace(column, measured=column.name in names) for column in table.columns])
+    return replace(
+        table,
+        columns=[replace(column, measured=column.name in names) for column in table.columns],
+    )
 
 
 def overwrite_partitions(engine: Engine, table: IcebergTable, v: int = 200) -> Outcome:
@@ -40,7 +45,9 @@ def overwrite_partitions(engine: Engine, table: IcebergTable, v: int = 200) -> O
 
 
 def overwrite_partitions_without_a_refused_row(engine: Engine, table: IcebergTable) -> Outcome:
-    """Write two days with nothing beside it: how many jobs a quarantine takes depends on what goes on meanwhile."""
+    """Write two days with nothing beside it: how many jobs a quarantine takes depends on what
+    goes on meanwhile.
+    """
     return overwrite_partitions(engine, table, v=20)
 
 
@@ -65,19 +72,35 @@ def test_of_a_merge_the_rows_that_were_accepted(embedded_engine: Engine) -> None
     """The id `two` is refused by its cast, and is neither NULL nor a value."""
     done = merge(embedded_engine, measuring(PEOPLE, "id", "changed_at"))
 
-    assert done.measured == {"measured_rows": 3, "null_fraction.id": 1 / 3, "distinct_count.id": 1}
+    assert done.measured == {
+        "measured_rows": 3,
+        "null_fraction.id": 1 / 3,
+        "distinct_count.id": 1,
+    }
 
 
 def test_of_an_append_the_rows_that_are_new(embedded_engine: Engine) -> None:
     table = replace(measuring(EVENTS, "v"), rules=[not_null("id", on_failure="warn")])
-    write(embedded_engine, table, rows_of(embedded_engine, "id bigint, v int", [(1, 1), (2, 2)]))
-    done = write(embedded_engine, table, rows_of(embedded_engine, "id bigint, v int", [(3, None), (4, 4)]))
+    write(
+        embedded_engine, table, rows_of(embedded_engine, "id bigint, v int", [(1, 1), (2, 2)])
+    )
+    done = write(
+        embedded_engine,
+        table,
+        rows_of(embedded_engine, "id bigint, v int", [(3, None), (4, 4)]),
+    )
 
     assert done.measured == {"measured_rows": 2, "null_fraction.v": 0.5, "distinct_count.v": 1}
 
 
-def test_of_a_table_that_is_replaced_all_rows_without_a_rule_too(embedded_engine: Engine) -> None:
-    done = write(embedded_engine, measuring(TOTALS, "v"), rows_of(embedded_engine, "v int", [(1,), (None,)]))
+def test_of_a_table_that_is_replaced_all_rows_without_a_rule_too(
+    embedded_engine: Engine,
+) -> None:
+    done = write(
+        embedded_engine,
+        measuring(TOTALS, "v"),
+        rows_of(embedded_engine, "v int", [(1,), (None,)]),
+    )
 
     assert done.measured == {"measured_rows": 2, "null_fraction.v": 0.5, "distinct_count.v": 1}
 
@@ -92,7 +115,10 @@ def test_nothing_where_nothing_is_declared_so(embedded_engine: Engine) -> None:
     ids=["days", "people"],
 )
 def test_measuring_starts_no_job_more(
-    embedded_engine: Engine, count_jobs, table: IcebergTable, run: Callable[[Engine, IcebergTable], Outcome]
+    embedded_engine: Engine,
+    count_jobs,
+    table: IcebergTable,
+    run: Callable[[Engine, IcebergTable], Outcome],
 ) -> None:
     counts = []
     for name, measured in (("silver.plain", ()), ("silver.measured", ("id",))):
@@ -106,7 +132,12 @@ def test_measuring_starts_no_job_more(
 
 def test_a_column_that_spark_cannot_compare_is_refused() -> None:
     with pytest.raises(DeclarationError, match=r"marks is measured, and is map<string,int>"):
-        IcebergTable("silver.x", "", [Column("marks", "map<string,int>", measured=True)], write=EVENTS.write)
+        IcebergTable(
+            "silver.x",
+            "",
+            [Column("marks", "map<string,int>", measured=True)],
+            write=EVENTS.write,
+        )
 
 
 def test_refused_rows_are_not_measured_in_their_quarantine() -> None:

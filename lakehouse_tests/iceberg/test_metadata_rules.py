@@ -8,10 +8,22 @@ import pytest
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused, RuleResult, Unchanged
+from lakehouse.iceberg.metadata.write_result import (
+    Outcome,
+    Published,
+    Refused,
+    RuleResult,
+    Unchanged,
+)
 from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.evaluation import evaluate
-from lakehouse.iceberg.rules.metadata import average_file_mb, fresh, row_count, row_count_change, schema_as_declared
+from lakehouse.iceberg.rules.metadata import (
+    average_file_mb,
+    fresh,
+    row_count,
+    row_count_change,
+    schema_as_declared,
+)
 from lakehouse.iceberg.rules.metadata_rules import evaluate_metadata
 from lakehouse.iceberg.rules.tables import reconciles
 from lakehouse.iceberg.write.write_audit_publish import write
@@ -42,7 +54,9 @@ ALL = (
 
 def events(engine: Engine, rows: int, *rules: Rule) -> Outcome:
     return write(
-        engine, replace(EVENTS, rules=rules), rows_of(engine, "id bigint, v int", [(at, at) for at in range(rows)])
+        engine,
+        replace(EVENTS, rules=rules),
+        rows_of(engine, "id bigint, v int", [(at, at) for at in range(rows)]),
     )
 
 
@@ -73,39 +87,67 @@ def test_add_no_job_to_a_write(embedded_engine: Engine, count_jobs) -> None:
 def test_look_at_the_candidate(engine: Engine) -> None:
     events(engine, 10)
     before = snapshot_id(engine, EVENTS.name)
-    done = events(engine, 6, row_count(high=15), row_count_change(at_most=0.5, warn_outside=(None, 0.1)))
+    done = events(
+        engine, 6, row_count(high=15), row_count_change(at_most=0.5, warn_outside=(None, 0.1))
+    )
     assert isinstance(done, Refused) and snapshot_id(engine, EVENTS.name) == before
-    assert found(done.results) == {"row_count": ("fails", 16), "row_count_change": ("fails", 0.6)}
+    assert found(done.results) == {
+        "row_count": ("fails", 16),
+        "row_count_change": ("fails", 0.6),
+    }
     assert done.results[1].note.startswith("16 rows, 10 before, in snapshot ")
 
 
 def test_warn_before_they_refuse(embedded_engine: Engine) -> None:
     events(embedded_engine, 10)
     done = events(embedded_engine, 2, row_count_change(at_most=0.5, warn_outside=(None, 0.1)))
-    assert isinstance(done, Published) and found(done.results) == {"row_count_change": ("warns", 0.2)}
+    assert isinstance(done, Published) and found(done.results) == {
+        "row_count_change": ("warns", 0.2)
+    }
 
 
 def test_count_the_whole_table_of_which_partitions_are_written(embedded_engine: Engine) -> None:
     table = replace(DAYS, rules=[row_count(3)])
-    write(embedded_engine, replace(DAYS, rules=[]), days(embedded_engine, (MONDAY, 1, 1)), run=run_of(MONDAY))
+    write(
+        embedded_engine,
+        replace(DAYS, rules=[]),
+        days(embedded_engine, (MONDAY, 1, 1)),
+        run=run_of(MONDAY),
+    )
     compute = days(embedded_engine, (TUESDAY, 1, 2), (TUESDAY, 2, 3))
-    assert found(write(embedded_engine, table, compute, run=run_of(TUESDAY)).results)["row_count"] == ("holds", 3)
+    assert found(write(embedded_engine, table, compute, run=run_of(TUESDAY)).results)[
+        "row_count"
+    ] == ("holds", 3)
 
 
 def test_growth_is_against_as_many_writes_earlier_as_asked_for(embedded_engine: Engine) -> None:
     for rows in (10, 10, 20):
         events(embedded_engine, rows)
-    growths = [row_count_change(at_most=9, against=back, name=f"growth_{back}") for back in (1, 2, 3)]
+    growths = [
+        row_count_change(at_most=9, against=back, name=f"growth_{back}") for back in (1, 2, 3)
+    ]
     results = evaluate(embedded_engine, replace(EVENTS, rules=growths))
-    assert found(results) == {"growth_1": ("holds", 1.0), "growth_2": ("holds", 3.0), "growth_3": ("holds", None)}
+    assert found(results) == {
+        "growth_1": ("holds", 1.0),
+        "growth_2": ("holds", 3.0),
+        "growth_3": ("holds", None),
+    }
     assert results[2].said == "nothing to measure (it has no state of 3 writes earlier)"
 
 
 def test_growth_passes_over_what_changed_no_row(embedded_engine: Engine) -> None:
     events(embedded_engine, 10)
     events(embedded_engine, 10)
-    wider = replace(EVENTS, columns=[*EVENTS.columns, Column("w", "int")], rules=[row_count_change(at_most=9)])
-    write(embedded_engine, wider, rows_of(embedded_engine, "id bigint, v int, w int", [(1, 1, 1)] * 20))
+    wider = replace(
+        EVENTS,
+        columns=[*EVENTS.columns, Column("w", "int")],
+        rules=[row_count_change(at_most=9)],
+    )
+    write(
+        embedded_engine,
+        wider,
+        rows_of(embedded_engine, "id bigint, v int, w int", [(1, 1, 1)] * 20),
+    )
     assert found(evaluate(embedded_engine, wider)) == {"row_count_change": ("holds", 1.0)}
 
 
@@ -117,8 +159,14 @@ def test_growth_is_against_what_readers_saw_at_a_time(embedded_engine: Engine) -
     rules = [row_count_change(at_most=0.5, against=timedelta(hours=1))]
     hour = timedelta(hours=1)
     values = [
-        evaluate_metadata(embedded_engine, EVENTS, history, history.main, rules, now=now)[0].value
-        for now in (history.log[0][0] + hour - timedelta(seconds=1), first + hour, second + hour)
+        evaluate_metadata(embedded_engine, EVENTS, history, history.main, rules, now=now)[
+            0
+        ].value
+        for now in (
+            history.log[0][0] + hour - timedelta(seconds=1),
+            first + hour,
+            second + hour,
+        )
     ]
     assert values == [None, 3.0, 0.0]
 
@@ -127,9 +175,15 @@ def test_growth_from_nothing_has_no_measure(embedded_engine: Engine) -> None:
     events(embedded_engine, 0)
     write(embedded_engine, TOTALS, rows_of(embedded_engine, "v int", []))
     rule = row_count_change(at_most=0.5)
-    done = write(embedded_engine, replace(TOTALS, rules=[rule]), rows_of(embedded_engine, "v int", [(1,)]))
+    done = write(
+        embedded_engine,
+        replace(TOTALS, rules=[rule]),
+        rows_of(embedded_engine, "v int", [(1,)]),
+    )
     assert isinstance(done, Published)
-    assert [(result.value, result.note) for result in done.results] == [(None, "it had no rows 1 write earlier")]
+    assert [(result.value, result.note) for result in done.results] == [
+        (None, "it had no rows 1 write earlier")
+    ]
 
 
 def test_files_are_weighed(embedded_engine: Engine) -> None:
@@ -141,7 +195,9 @@ def test_files_are_weighed(embedded_engine: Engine) -> None:
 def test_a_schema_that_differs_is_described(embedded_engine: Engine) -> None:
     events(embedded_engine, 1)
     other = replace(
-        EVENTS, columns=[Column("id", "string"), Column("v", "int"), Column("w", "int")], rules=[schema_as_declared()]
+        EVENTS,
+        columns=[Column("id", "string"), Column("v", "int"), Column("w", "int")],
+        rules=[schema_as_declared()],
     )
     (result,) = evaluate(embedded_engine, other)
     assert (result.level, result.value) == ("fails", 2)
@@ -153,21 +209,31 @@ def test_age_is_since_rows_were_published(embedded_engine: Engine) -> None:
     done = events(embedded_engine, 1, *table.rules)
     assert isinstance(done, Published) and found(done.results) == {"fresh": ("holds", 0.0)}
     history = read_history(embedded_engine, EVENTS.name)
-    (published, _) = history.log[-1]
-    later = evaluate_metadata(embedded_engine, table, history, history.main, now=published + timedelta(hours=3))
+    published, _ = history.log[-1]
+    later = evaluate_metadata(
+        embedded_engine, table, history, history.main, now=published + timedelta(hours=3)
+    )
     assert found(later) == {"fresh": ("fails", 3.0)}
 
 
 def test_a_table_that_was_never_published_is_not_fresh(embedded_engine: Engine) -> None:
     events(embedded_engine, 0)
-    (result,) = evaluate(embedded_engine, replace(EVENTS, rules=[fresh(within=timedelta(days=1))]))
+    (result,) = evaluate(
+        embedded_engine, replace(EVENTS, rules=[fresh(within=timedelta(days=1))])
+    )
     assert (result.level, result.note) == ("warns", "rows were never published")
 
 
-def test_age_is_told_also_where_nothing_is_to_be_done(embedded_engine: Engine, count_jobs) -> None:
+def test_age_is_told_also_where_nothing_is_to_be_done(
+    embedded_engine: Engine, count_jobs
+) -> None:
     events(embedded_engine, 1)
     table = IcebergTable(
-        "silver.copy", "", EVENTS.columns, EVENTS.write, rules=[fresh(within=timedelta(0)), row_count(1)]
+        "silver.copy",
+        "",
+        EVENTS.columns,
+        EVENTS.write,
+        rules=[fresh(within=timedelta(0)), row_count(1)],
     )
     inputs = {"events": incremental(EVENTS.name)}
     write(embedded_engine, table, lambda events: events, inputs)
@@ -180,4 +246,7 @@ def test_age_is_told_also_where_nothing_is_to_be_done(embedded_engine: Engine, c
 def test_an_empty_table_has_no_rows(embedded_engine: Engine) -> None:
     events(embedded_engine, 0)
     table = replace(EVENTS, rules=[row_count(1), average_file_mb(1)])
-    assert found(evaluate(embedded_engine, table)) == {"row_count": ("fails", 0), "average_file_mb": ("holds", None)}
+    assert found(evaluate(embedded_engine, table)) == {
+        "row_count": ("fails", 0),
+        "average_file_mb": ("holds", None),
+    }

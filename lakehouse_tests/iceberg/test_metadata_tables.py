@@ -1,4 +1,6 @@
-"""The metadata tables without a JVM: they say what Spark's say, on a table with all there can be in them."""
+"""The metadata tables without a JVM: they say what Spark's say, on a table with all there can
+be in them.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -11,7 +13,14 @@ from lakehouse.iceberg.evolve.planning import apply, ensure
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.metadata_files import metadata_files
-from lakehouse.iceberg.metadata.metadata_tables import files, history, manifests, partitions, refs, snapshots
+from lakehouse.iceberg.metadata.metadata_tables import (
+    files,
+    history,
+    manifests,
+    partitions,
+    refs,
+    snapshots,
+)
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
 
 COLUMNS = columns(
@@ -34,18 +43,34 @@ INSERTED = """
 
 @pytest.fixture
 def table(engine: Engine) -> Engine:
-    """`silver.orders` with three specs, a delete file, a branch, a tag and a snapshot that was rolled back."""
+    """`silver.orders` with three specs, a delete file, a branch, a tag and a snapshot that was
+    rolled back.
+    """
     name = engine.catalog.sql_name(NAME)
     first = declared(columns=COLUMNS, partitioning=["region", "d"], row_level="merge-on-read")
     ensure(engine, first)
     engine.sql(f"INSERT INTO {name} {INSERTED}")
-    second = declared(columns=COLUMNS, partitioning=["days(d)", "at", "n"], row_level="merge-on-read")
+    second = declared(
+        columns=COLUMNS, partitioning=["days(d)", "at", "n"], row_level="merge-on-read"
+    )
     apply(engine, second)
     engine.sql(f"INSERT INTO {name} {INSERTED}")
     kept = read_history(engine, NAME).main.snapshot_id
     engine.sql(f"INSERT INTO {name} {INSERTED}")
     engine.sql(f"CALL {engine.catalog.name}.system.rollback_to_snapshot('{NAME}', {kept})")
-    apply(engine, replace(second, partitioning=["months(d)", "amount", "flag", "bucket(id, 2)", "truncate(1, region)"]))
+    apply(
+        engine,
+        replace(
+            second,
+            partitioning=[
+                "months(d)",
+                "amount",
+                "flag",
+                "bucket(id, 2)",
+                "truncate(1, region)",
+            ],
+        ),
+    )
     engine.sql(f"INSERT INTO {name} {INSERTED}")
     engine.sql(f"DELETE FROM {name} WHERE id = 7 AND twin = 'a'")
     engine.sql(f"ALTER TABLE {name} CREATE TAG first AS OF VERSION {kept} RETAIN 7 DAYS")
@@ -55,13 +80,17 @@ def table(engine: Engine) -> Engine:
 
 
 def told(engine: Engine, query: str) -> list[tuple[Any, ...]]:
-    """Return what Spark's metadata table tells; a partition is one by the names of its fields."""
+    """Return what Spark's metadata table tells; a partition is one by the names of its
+    fields.
+    """
     rows = engine.sql(query.format(t=engine.catalog.sql_name(NAME))).collect()
     return sorted((tuple(map(plain, row)) for row in rows), key=repr)
 
 
 def plain(value: Any) -> Any:
-    """Return a value of Spark, or one of ours, in one form: partitions as pairs, moments as UTC without a zone."""
+    """Return a value of Spark, or one of ours, in one form: partitions as pairs, moments as UTC
+    without a zone.
+    """
     if hasattr(value, "asDict"):
         value = value.asDict()
     if isinstance(value, dict):
@@ -75,22 +104,33 @@ def seen(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 def test_files_are_those_of_spark(table: Engine) -> None:
     found = [
-        (file.content, file.path, file.format.upper(), file.spec_id, file.partition, file.record_count, file.size_bytes)
+        (
+            file.content,
+            file.path,
+            file.format.upper(),
+            file.spec_id,
+            file.partition,
+            file.record_count,
+            file.size_bytes,
+        )
         for file in files(table, NAME)
     ]
     assert {row[0] for row in found} == {"data", "position deletes"}
     assert len({row[3] for row in found}) == 3
     assert seen(found) == told(
         table,
-        "SELECT element_at(array('data', 'position deletes', 'equality deletes'), content + 1), file_path, "
-        "file_format, spec_id, partition, record_count, file_size_in_bytes FROM {t}.files",
+        "SELECT element_at(array('data', 'position deletes', 'equality deletes'), content + 1),"
+        " file_path, file_format, spec_id, partition, record_count, file_size_in_bytes FROM"
+        " {t}.files",
     )
 
 
 def test_files_of_a_past_snapshot_are_those_of_spark(table: Engine) -> None:
     past = read_history(table, NAME).refs["first"]
     found = [(file.path, file.record_count) for file in files(table, NAME, past)]
-    assert seen(found) == told(table, f"SELECT file_path, record_count FROM {{t}}.files VERSION AS OF {past}")
+    assert seen(found) == told(
+        table, f"SELECT file_path, record_count FROM {{t}}.files VERSION AS OF {past}"
+    )
 
 
 def test_manifests_are_those_of_spark(table: Engine) -> None:
@@ -109,9 +149,10 @@ def test_manifests_are_those_of_spark(table: Engine) -> None:
     ]
     assert seen(found) == told(
         table,
-        "SELECT if(content = 0, 'data', 'deletes'), path, length, partition_spec_id, added_snapshot_id, "
-        "added_data_files_count + added_delete_files_count, existing_data_files_count + existing_delete_files_count, "
-        "deleted_data_files_count + deleted_delete_files_count FROM {t}.manifests",
+        "SELECT if(content = 0, 'data', 'deletes'), path, length, partition_spec_id,"
+        " added_snapshot_id, added_data_files_count + added_delete_files_count,"
+        " existing_data_files_count + existing_delete_files_count, deleted_data_files_count +"
+        " deleted_delete_files_count FROM {t}.manifests",
     )
 
 
@@ -126,7 +167,14 @@ def test_history_is_that_of_spark(table: Engine) -> None:
 
 def test_partitions_are_those_of_spark(table: Engine) -> None:
     found = [
-        (one.values, one.record_count, one.file_count, one.data_bytes, one.delete_file_count, one.delete_record_count)
+        (
+            one.values,
+            one.record_count,
+            one.file_count,
+            one.data_bytes,
+            one.delete_file_count,
+            one.delete_record_count,
+        )
         for one in partitions(table, NAME)
     ]
     assert seen(found) == told(
@@ -139,13 +187,19 @@ def test_partitions_are_those_of_spark(table: Engine) -> None:
 
 def test_snapshots_are_those_of_spark(table: Engine) -> None:
     found = [
-        (one.committed_at, one.snapshot_id, one.parent_id, one.operation, one.count("total-records"))
+        (
+            one.committed_at,
+            one.snapshot_id,
+            one.parent_id,
+            one.operation,
+            one.count("total-records"),
+        )
         for one in snapshots(table, NAME)
     ]
     assert seen(found) == told(
         table,
-        "SELECT committed_at, snapshot_id, parent_id, operation, CAST(summary['total-records'] AS INT) "
-        "FROM {t}.snapshots",
+        "SELECT committed_at, snapshot_id, parent_id, operation, CAST(summary['total-records']"
+        " AS INT) FROM {t}.snapshots",
     )
 
 
@@ -168,8 +222,13 @@ def test_refs_are_those_of_spark(table: Engine) -> None:
 def test_metadata_files_are_all_that_are_kept_beside_the_data(embedded_engine: Engine) -> None:
     ensure(embedded_engine, declared())
     for number in range(2):
-        embedded_engine.sql(f"INSERT INTO {embedded_engine.catalog.sql_name(NAME)} VALUES ({number}, 'a')")
-    found = {urlsplit(file.path).path: file.size_bytes for file in metadata_files(embedded_engine, NAME)}
+        embedded_engine.sql(
+            f"INSERT INTO {embedded_engine.catalog.sql_name(NAME)} VALUES ({number}, 'a')"
+        )
+    found = {
+        urlsplit(file.path).path: file.size_bytes
+        for file in metadata_files(embedded_engine, NAME)
+    }
     assert found == on_disk(embedded_engine)
     assert {file.kind for file in metadata_files(embedded_engine, NAME)} == {
         "table metadata",
@@ -182,7 +241,11 @@ def on_disk(engine: Engine) -> dict[str, int]:
     from pathlib import Path
 
     folder = Path(urlsplit(engine.catalog.load(NAME).location()).path) / "metadata"
-    return {str(path): path.stat().st_size for path in folder.iterdir() if not path.name.startswith(".")}
+    return {
+        str(path): path.stat().st_size
+        for path in folder.iterdir()
+        if not path.name.startswith(".")
+    }
 
 
 def test_a_table_without_a_snapshot_has_no_files(embedded_engine: Engine) -> None:
@@ -196,7 +259,9 @@ def test_deletion_vectors_are_delete_files(embedded_engine: Engine) -> None:
     name = embedded_engine.catalog.sql_name(NAME)
     embedded_engine.sql(f"INSERT INTO {name} SELECT /*+ COALESCE(1) */ id, 'a' FROM range(10)")
     embedded_engine.sql(f"DELETE FROM {name} WHERE id < 3")
-    assert [(file.content, file.format, file.record_count) for file in files(embedded_engine, NAME)] == [
+    assert [
+        (file.content, file.format, file.record_count) for file in files(embedded_engine, NAME)
+    ] == [
         ("data", "parquet", 10),
         ("position deletes", "puffin", 3),
     ]

@@ -1,4 +1,6 @@
-"""Whatever is delivered to a table that is computed by partitions: each row is in the table or in its quarantine."""
+"""Whatever is delivered to a table that is computed by partitions: each row is in the table or
+in its quarantine.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -26,21 +28,36 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-SOURCE = [Column("_source_file", "string"), Column("_source_sha256", "string"), Column("_source_row", "bigint")]
+SOURCE = [
+    Column("_source_file", "string"),
+    Column("_source_sha256", "string"),
+    Column("_source_row", "bigint"),
+]
 DAY = timedelta(days=1)
 POOLS: dict[str, list[Any]] = {
-    "date": [MONDAY, MONDAY + DAY, MONDAY + 2 * DAY, date(2009, 1, 1), date(9999, 12, 31), None],
+    "date": [
+        MONDAY,
+        MONDAY + DAY,
+        MONDAY + 2 * DAY,
+        date(2009, 1, 1),
+        date(9999, 12, 31),
+        None,
+    ],
     "string": ["north", "south", "west", "", "O'Neill", None],
     "int": [1, 2, 3, -7, 2_000_000_000, None],
 }
-"""By type of the partition column: two values that are partitions, one that becomes one, and others that never are."""
+"""By type of the partition column: two values that are partitions, one that becomes one, and
+others that never are.
+"""
 MODES = ("latest", "incremental")
 _names = (f"t{number}" for number in count())
 
 
 @dataclass(frozen=True)
 class Step:
-    """What happens before the table is brought up to date; `value` and `v` of each row that is delivered."""
+    """What happens before the table is brought up to date; `value` and `v` of each row that is
+    delivered.
+    """
 
     rows: tuple[tuple[int, int], ...]
     grows: bool = False
@@ -52,12 +69,18 @@ ROWS = st.lists(st.tuples(st.integers(0, 5), st.sampled_from([1, 500])), max_siz
 STEPS = st.builds(Step, ROWS, st.booleans(), st.booleans(), st.booleans())
 NOTHING_ELSE = Step(rows=((5, 1), (3, 1)))
 """A delivery of which nothing belongs to a partition."""
-BECOMES_ONE = (Step(rows=((0, 1), (2, 1), (2, 500), (5, 1))), Step(rows=(), grows=True), Step(rows=(), rejects=True))
+BECOMES_ONE = (
+    Step(rows=((0, 1), (2, 1), (2, 500), (5, 1))),
+    Step(rows=(), grows=True),
+    Step(rows=(), rejects=True),
+)
 
 
 @dataclass
 class World:
-    """A source and a table by partitions of some type, and what was delivered and not rejected."""
+    """A source and a table by partitions of some type, and what was delivered and not
+    rejected.
+    """
 
     engine: Engine
     column_type: str
@@ -70,18 +93,25 @@ class World:
     @property
     def raw(self) -> IcebergTable:
         columns = [Column("p", self.column_type), Column("v", "int"), *SOURCE]
-        return IcebergTable(f"bronze.{self.name}", "As it came.", columns, partitioning=["p"], write=Append())
+        return IcebergTable(
+            f"bronze.{self.name}", "As it came.", columns, partitioning=["p"], write=Append()
+        )
 
     @property
     def table(self) -> IcebergTable:
         mode = OverwritePartitions(by="p")
-        return replace(self.raw, name=f"silver.{self.name}", write=mode, rules=[between("v", 0, 100)])
+        return replace(
+            self.raw, name=f"silver.{self.name}", write=mode, rules=[between("v", 0, 100)]
+        )
 
     @property
     def inputs(self) -> dict[str, Input]:
         if self.mode == "latest":
             return {"came": latest(self.raw.name, by="p")}
-        return {"came": incremental(self.raw.name, by="p"), "stand": standing(self.table.name, by="p")}
+        return {
+            "came": incremental(self.raw.name, by="p"),
+            "stand": standing(self.table.name, by="p"),
+        }
 
     def partitions(self, values: list[Any]) -> Partitions:
         every = POOLS[self.column_type][: self.keys]
@@ -90,17 +120,26 @@ class World:
         step = DAY if self.column_type == "date" else 1
         spans = {value: (value, value + step) for value in every}
         every_span = AllPartitions(tuple(joined(spans.values())))
-        return Partitions(tuple(map(str, values)), tuple(spans[value] for value in values), every_span)
+        return Partitions(
+            tuple(map(str, values)), tuple(spans[value] for value in values), every_span
+        )
 
     def deliver(self, step: Step) -> None:
         if step.rejects and self.delivered:
             file = min(file for file, _ in self.delivered)
-            self.engine.sql(f"DELETE FROM {self.engine.catalog.sql_name(self.raw.name)} WHERE _source_file = '{file}'")
-            self.delivered = {key: value for key, value in self.delivered.items() if key[0] != file}
+            self.engine.sql(
+                f"DELETE FROM {self.engine.catalog.sql_name(self.raw.name)} WHERE _source_file"
+                f" = '{file}'"
+            )
+            self.delivered = {
+                key: value for key, value in self.delivered.items() if key[0] != file
+            }
         if step.rows:
             file = f"f{next(self.files)}"
             values = [(POOLS[self.column_type][at], v) for at, v in step.rows]
-            rows = [(value, v, file, f"sha-{file}", row) for row, (value, v) in enumerate(values, 1)]
+            rows = [
+                (value, v, file, f"sha-{file}", row) for row, (value, v) in enumerate(values, 1)
+            ]
             schema = ", ".join(f"{one.name} {one.type}" for one in self.raw.columns)
             write_audit_publish.write(self.engine, self.raw, rows_of(self.engine, schema, rows))
             self.delivered |= {(file, row): value for row, (value, _) in enumerate(values, 1)}
@@ -112,7 +151,11 @@ class World:
         if run:
             partitions = self.partitions(run)
             write_audit_publish.write(
-                self.engine, self.table, union, self.inputs, Run(partitions=partitions, anew=False)
+                self.engine,
+                self.table,
+                union,
+                self.inputs,
+                Run(partitions=partitions, anew=False),
             )
 
     def fates(self) -> list[tuple[Any, ...]]:
@@ -121,7 +164,9 @@ class World:
             return []
         key = ["_source_file", "_source_row"]
         stand = [(*row, "in the table") for row in content(self.engine, self.table.name, *key)]
-        return stand + content(self.engine, f"{self.table.name}_quarantine", *key, "array_join(_reasons, ',')")
+        return stand + content(
+            self.engine, f"{self.table.name}_quarantine", *key, "array_join(_reasons, ',')"
+        )
 
 
 def union(came: "DataFrame", stand: "DataFrame | None" = None) -> "DataFrame":
@@ -129,16 +174,21 @@ def union(came: "DataFrame", stand: "DataFrame | None" = None) -> "DataFrame":
 
 
 @pytest.mark.parametrize("column_type", POOLS)
-@settings(max_examples=2, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=2, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
 @given(mode=st.sampled_from(MODES), steps=st.lists(STEPS, min_size=1, max_size=2))
 def test_each_row_is_in_the_table_or_in_quarantine(embedded_engine, column_type, mode, steps):
     live_through(World(embedded_engine, column_type, mode), steps)
 
 
 @pytest.mark.parametrize(
-    ("column_type", "mode"), [("date", "latest"), ("string", "incremental"), ("int", "incremental")]
+    ("column_type", "mode"),
+    [("date", "latest"), ("string", "incremental"), ("int", "incremental")],
 )
-def test_a_value_that_becomes_a_partition_leaves_the_quarantine(embedded_engine, column_type, mode):
+def test_a_value_that_becomes_a_partition_leaves_the_quarantine(
+    embedded_engine, column_type, mode
+):
     live_through(World(embedded_engine, column_type, mode), [NOTHING_ELSE, *BECOMES_ONE])
 
 
@@ -149,7 +199,10 @@ def live_through(world: World, steps: list[Step]) -> None:
         if step.is_killed:
             die_before_publishing(world)
         world.catch_up()
-        assert stale_values(world.engine, world.table, world.inputs, world.partitions([]).every) == set()
+        assert (
+            stale_values(world.engine, world.table, world.inputs, world.partitions([]).every)
+            == set()
+        )
 
     found = world.fates()
     assert sorted(row[:2] for row in found) == sorted(world.delivered)

@@ -1,4 +1,6 @@
-"""How many partitions a spec makes is told from the files that are there, and `plan` warns of many tiny ones."""
+"""How many partitions a spec makes is told from the files that are there, and `plan` warns of
+many tiny ones.
+"""
 
 from dataclasses import replace
 from datetime import date, timedelta
@@ -15,15 +17,21 @@ from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared, state_like
 
 ROWS = 1_000_000
-COLUMNS = columns(id="bigint", zip="string", amount="decimal(10,2)", ts="timestamp", d="date", flag="boolean")
+COLUMNS = columns(
+    id="bigint", zip="string", amount="decimal(10,2)", ts="timestamp", d="date", flag="boolean"
+)
 BY_DAY = PartitionField.parse("d")
 FIRST = date(2024, 1, 1)
 MOMENT = 1_704_067_200_000_000
 
 
-def extent(days: int = 0, rows: int = ROWS, size_bytes: int = 100_000_000, **bounds: tuple[int, int]) -> Extent:
+def extent(
+    days: int = 0, rows: int = ROWS, size_bytes: int = 100_000_000, **bounds: tuple[int, int]
+) -> Extent:
     """A table by day, or by nothing."""
-    partitions = [frozenset({(BY_DAY, FIRST + timedelta(at))}) for at in range(days)] or [frozenset()]
+    partitions = [frozenset({(BY_DAY, FIRST + timedelta(at))}) for at in range(days)] or [
+        frozenset()
+    ]
     return Extent(rows, size_bytes, frozenset(partitions), bounds)
 
 
@@ -43,7 +51,9 @@ def extent(days: int = 0, rows: int = ROWS, size_bytes: int = 100_000_000, **bou
         ("id", {"id": (1, 10**12)}, ROWS),
     ],
 )
-def test_a_spec_to_come_is_counted_by_what_the_values_span(text: str, bounds: dict[str, Any], expected: int) -> None:
+def test_a_spec_to_come_is_counted_by_what_the_values_span(
+    text: str, bounds: dict[str, Any], expected: int
+) -> None:
     field = PartitionField.parse(text)
     types = {column.name: column.type for column in COLUMNS}
     found = count_partitions([field], [types[field.column]], extent(**bounds))
@@ -62,24 +72,42 @@ def warnings(partitioning: list[str], found: Extent, **parts: Any) -> tuple[str,
 
 
 def test_a_spec_that_makes_many_tiny_partitions_is_warned_of_with_numbers_and_advice() -> None:
-    assert warnings(["d", "bucket(10, id)"], extent(days=30, rows=6000, size_bytes=300 * 2048)) == (
-        "silver.orders: partitioning by d, bucket(10, id) makes about 300 partitions of its 6000 rows, with 2 kB each "
-        "on average; that many tiny files are slow to plan and to read. Leave out d, or declare months(d) in its "
-        "place.",
+    assert warnings(
+        ["d", "bucket(10, id)"], extent(days=30, rows=6000, size_bytes=300 * 2048)
+    ) == (
+        (
+            "silver.orders: partitioning by d, bucket(10, id) makes about 300 partitions of its"
+            " 6000 rows, with 2 kB each on average; that many tiny files are slow to plan and"
+            " to read. Leave out d, or declare months(d) in its place."
+        ),
     )
 
 
 @pytest.mark.parametrize(
     ("partitioning", "found", "advice"),
     [
-        (["hours(ts)"], extent(ts=(MOMENT, MOMENT + 400 * 86_400_000_000)), "declare days(ts) in its place"),
-        (["days(ts)"], extent(ts=(MOMENT, MOMENT + 4000 * 86_400_000_000)), "declare months(ts) in its place"),
+        (
+            ["hours(ts)"],
+            extent(ts=(MOMENT, MOMENT + 400 * 86_400_000_000)),
+            "declare days(ts) in its place",
+        ),
+        (
+            ["days(ts)"],
+            extent(ts=(MOMENT, MOMENT + 4000 * 86_400_000_000)),
+            "declare months(ts) in its place",
+        ),
         (["id"], extent(id=(1, 5000)), "declare a bucket of id in its place"),
-        (["truncate(2, id)"], extent(id=(1, 5000)), "declare a greater width than 2 in its place"),
+        (
+            ["truncate(2, id)"],
+            extent(id=(1, 5000)),
+            "declare a greater width than 2 in its place",
+        ),
         (["bucket(5000, id)"], extent(), "declare fewer buckets than 5000 in its place"),
     ],
 )
-def test_the_advice_is_a_coarser_transform(partitioning: list[str], found: Extent, advice: str) -> None:
+def test_the_advice_is_a_coarser_transform(
+    partitioning: list[str], found: Extent, advice: str
+) -> None:
     (warning,) = warnings(partitioning, found)
     assert advice in warning
 
@@ -94,13 +122,17 @@ def test_the_advice_is_a_coarser_transform(partitioning: list[str], found: Exten
     ],
     ids=["few", "large", "what each run replaces", "empty"],
 )
-def test_other_specs_are_not_warned_of(partitioning: list[str], found: Extent, parts: dict[str, Any]) -> None:
+def test_other_specs_are_not_warned_of(
+    partitioning: list[str], found: Extent, parts: dict[str, Any]
+) -> None:
     assert warnings(partitioning, found, **parts) == ()
 
 
 def test_what_is_needed_is_not_advised_against() -> None:
     (warning,) = warnings(
-        ["d", "bucket(10, id)"], extent(days=30, size_bytes=300 * 2048), write=OverwritePartitions(by="d")
+        ["d", "bucket(10, id)"],
+        extent(days=30, size_bytes=300 * 2048),
+        write=OverwritePartitions(by="d"),
     )
     assert "Leave out bucket(10, id), or declare fewer buckets than 10 in its place." in warning
 
@@ -108,18 +140,23 @@ def test_what_is_needed_is_not_advised_against() -> None:
 def fill(engine: Engine, table: IcebergTable, rows: int) -> None:
     ensure(engine, table)
     engine.sql(
-        f"INSERT INTO {engine.catalog.sql_name(NAME)} SELECT id, CAST(id AS STRING), -id / 2, "
-        f"timestamp_seconds(1704067200 + id * 3600), date_add(DATE'2024-01-01', CAST(id AS INT)), id % 2 = 0 "
-        f"FROM range({rows})"
+        f"INSERT INTO {engine.catalog.sql_name(NAME)} SELECT id, CAST(id AS STRING), -id / 2,"
+        " timestamp_seconds(1704067200 + id * 3600), date_add(DATE'2024-01-01', CAST(id AS"
+        f" INT)), id % 2 = 0 FROM range({rows})"
     )
 
 
 @pytest.mark.spark
-def test_plan_warns_before_a_spec_is_applied_and_while_it_stands(embedded_engine: Engine) -> None:
+def test_plan_warns_before_a_spec_is_applied_and_while_it_stands(
+    embedded_engine: Engine,
+) -> None:
     fill(embedded_engine, declared(columns=COLUMNS), 150)
     after = declared(columns=COLUMNS, partitioning=["id"])
     (before,) = plan_now(embedded_engine, after).warnings
-    assert "partitioning by id makes about 150 partitions of its 150 rows, with 1 kB each" in before
+    assert (
+        "partitioning by id makes about 150 partitions of its 150 rows, with 1 kB each"
+        in before
+    )
     assert apply(embedded_engine, after).warnings == (before,)
     name = embedded_engine.catalog.sql_name(NAME)
     embedded_engine.sql(f"INSERT OVERWRITE {name} SELECT * FROM {name}")
@@ -141,7 +178,9 @@ def test_the_extent_is_what_the_table_holds(embedded_engine: Engine) -> None:
 
 
 @pytest.mark.spark
-def test_bounds_of_files_from_before_a_column_was_widened_count(embedded_engine: Engine) -> None:
+def test_bounds_of_files_from_before_a_column_was_widened_count(
+    embedded_engine: Engine,
+) -> None:
     ensure(embedded_engine, declared(columns=[Column("id", "int")]))
     name = embedded_engine.catalog.sql_name(NAME)
     embedded_engine.sql(f"INSERT INTO {name} VALUES (-7)")

@@ -1,4 +1,6 @@
-"""Personal data: hashed wherever rows are shown, without bounds in metadata, refused in partitions."""
+"""Personal data: hashed wherever rows are shown, without bounds in metadata, refused in
+partitions.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -51,63 +53,108 @@ def test_is_refused_in_partitions() -> None:
 @pytest.mark.unit
 @pytest.mark.parametrize("transform", ["customer_id", "truncate(10, customer_id)"])
 def test_a_subject_is_refused_in_partitions_but_for_its_buckets(transform: str) -> None:
-    with pytest.raises(DeclarationError, match="partitioned by customer_id, which stands for a person"):
+    with pytest.raises(
+        DeclarationError, match="partitioned by customer_id, which stands for a person"
+    ):
         replace(CUSTOMERS, partitioning=[transform])
     assert replace(CUSTOMERS, partitioning=["bucket(16, customer_id)"])
 
 
 @pytest.mark.unit
 def test_no_partitions_are_those_of_a_subject() -> None:
-    by_subject = {"partitioning": ["bucket(16, customer_id)"], "write": OverwritePartitions(by="customer_id")}
+    by_subject = {
+        "partitioning": ["bucket(16, customer_id)"],
+        "write": OverwritePartitions(by="customer_id"),
+    }
     with pytest.raises(DeclarationError, match="stands for a person"):
         replace(CUSTOMERS, **by_subject)
 
 
 @pytest.mark.unit
 def test_no_figure_is_taken_of_a_subject() -> None:
-    with pytest.raises(DeclarationError, match=r"rule .* is about customer_id, which stands for a person"):
+    with pytest.raises(
+        DeclarationError, match=r"rule .* is about customer_id, which stands for a person"
+    ):
         replace(CUSTOMERS, rules=[mean("customer_id", high=9)])
 
 
 @pytest.mark.unit
 def test_stays_personal_in_the_quarantine() -> None:
     assert CUSTOMERS.quarantine is not None
-    assert CUSTOMERS.quarantine.personal_columns == {"email"} and CUSTOMERS.quarantine.subject == "customer_id"
+    assert (
+        CUSTOMERS.quarantine.personal_columns == {"email"}
+        and CUSTOMERS.quarantine.subject == "customer_id"
+    )
 
 
 @pytest.mark.spark
 def test_keeps_no_bounds_in_metadata(engine: Engine) -> None:
-    write(engine, CUSTOMERS, rows_of(engine, f"{_KEYS}, age int, status string", [(1, EMAIL, 30, "NEW")]))
-    bounds = engine.catalog.load(CUSTOMERS.name).inspect.files().to_pylist()[0]["readable_metrics"]
+    write(
+        engine,
+        CUSTOMERS,
+        rows_of(engine, f"{_KEYS}, age int, status string", [(1, EMAIL, 30, "NEW")]),
+    )
+    bounds = (
+        engine.catalog.load(CUSTOMERS.name).inspect.files().to_pylist()[0]["readable_metrics"]
+    )
     assert bounds["customer_id"]["lower_bound"] == 1
     assert bounds["email"]["lower_bound"] is None and bounds["email"]["upper_bound"] is None
 
 
 @pytest.mark.spark
 def test_no_sample_has_what_may_be_a_persons(embedded_engine: Engine) -> None:
-    rows = [(_ID, EMAIL, "7", EMAIL), (_ID + 1, EMAIL, EMAIL, f"x{_ID}"), (_ID + 2, EMAIL, "30", EMAIL)]
-    done = write(embedded_engine, CUSTOMERS, rows_of(embedded_engine, f"{_KEYS}, age string, status string", rows))
+    rows = [
+        (_ID, EMAIL, "7", EMAIL),
+        (_ID + 1, EMAIL, EMAIL, f"x{_ID}"),
+        (_ID + 2, EMAIL, "30", EMAIL),
+    ]
+    done = write(
+        embedded_engine,
+        CUSTOMERS,
+        rows_of(embedded_engine, f"{_KEYS}, age string, status string", rows),
+    )
     assert isinstance(done, Refused)
     samples = json.dumps([list(result.sample) for result in done.results])
     assert "masked:" in samples and EMAIL not in samples and str(_ID) not in samples
-    blocked, quarantined = (dict(sample(done, name)[0]) for name in ("excluded_age", "castable_age"))
-    assert blocked["age"] == "7" and blocked["status"] == quarantined["age"] == "20 characters: letters, @, dot"
+    blocked, quarantined = (
+        dict(sample(done, name)[0]) for name in ("excluded_age", "castable_age")
+    )
+    assert (
+        blocked["age"] == "7"
+        and blocked["status"] == quarantined["age"] == "20 characters: letters, @, dot"
+    )
 
 
 @pytest.mark.spark
 def test_a_sample_has_what_several_persons_share(embedded_engine: Engine) -> None:
     rows = [(person, EMAIL, "x", "CANCELED") for person in range(5)]
-    done = write(embedded_engine, CUSTOMERS, rows_of(embedded_engine, f"{_KEYS}, age string, status string", rows))
+    done = write(
+        embedded_engine,
+        CUSTOMERS,
+        rows_of(embedded_engine, f"{_KEYS}, age string, status string", rows),
+    )
     assert {row["status"] for row in sample(done, "castable_age")} == {"CANCELED"}
 
 
 @pytest.mark.spark
 def test_the_first_rows_of_a_snapshot_are_redacted(embedded_engine: Engine) -> None:
     rows = [(_ID + person, EMAIL, 30, "NEW" if person else EMAIL) for person in range(6)]
-    write(embedded_engine, CUSTOMERS, rows_of(embedded_engine, f"{_KEYS}, age int, status string", rows))
-    found = first_rows(embedded_engine, CUSTOMERS, snapshot_id(embedded_engine, CUSTOMERS.name), 5)
-    assert len(found) == 5 and "NEW" in {row["status"] for row in found} <= {"NEW", "20 characters: letters, @, dot"}
-    assert all(row["customer_id"].startswith("masked:") and row["email"].startswith("masked:") for row in found)
+    write(
+        embedded_engine,
+        CUSTOMERS,
+        rows_of(embedded_engine, f"{_KEYS}, age int, status string", rows),
+    )
+    found = first_rows(
+        embedded_engine, CUSTOMERS, snapshot_id(embedded_engine, CUSTOMERS.name), 5
+    )
+    assert len(found) == 5 and "NEW" in {row["status"] for row in found} <= {
+        "NEW",
+        "20 characters: letters, @, dot",
+    }
+    assert all(
+        row["customer_id"].startswith("masked:") and row["email"].startswith("masked:")
+        for row in found
+    )
 
 
 def sample(done: Outcome, rule: str) -> Sequence[Mapping[str, Any]]:

@@ -13,8 +13,23 @@ from lakehouse.iceberg.read.inputs import incremental, latest
 from lakehouse.iceberg.rules.rows import between, castable, excluded, not_null
 from lakehouse.iceberg.write import split_rows
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite, OverwritePartitions
-from lakehouse_tests.iceberg.declarations import DELIVERED, PEOPLE, content, delivery, people, rows_of, snapshot_id
+from lakehouse.tables.table import (
+    Append,
+    Column,
+    IcebergTable,
+    Merge,
+    Overwrite,
+    OverwritePartitions,
+)
+from lakehouse_tests.iceberg.declarations import (
+    DELIVERED,
+    PEOPLE,
+    content,
+    delivery,
+    people,
+    rows_of,
+    snapshot_id,
+)
 
 pytestmark = pytest.mark.spark
 QUARANTINE = "silver.people_quarantine"
@@ -22,14 +37,24 @@ QUARANTINE = "silver.people_quarantine"
 
 @pytest.fixture
 def delivered(embedded_engine: Engine) -> Engine:
-    write(embedded_engine, DELIVERED, delivery(embedded_engine, "a", [("1", "ann"), ("two", "bob"), ("x", None)]))
+    write(
+        embedded_engine,
+        DELIVERED,
+        delivery(embedded_engine, "a", [("1", "ann"), ("two", "bob"), ("x", None)]),
+    )
     return embedded_engine
 
 
 def test_holds_what_was_delivered_and_why_it_was_refused(delivered: Engine) -> None:
     done = write(delivered, PEOPLE, people, {"delivered": incremental(DELIVERED.name)})
-    assert isinstance(done, Published) and done.quarantined is not None and done.quarantined.rows == 2
-    assert content(delivered, QUARANTINE, "id", "name", "_reasons", "_source_file", "_source_row") == [
+    assert (
+        isinstance(done, Published)
+        and done.quarantined is not None
+        and done.quarantined.rows == 2
+    )
+    assert content(
+        delivered, QUARANTINE, "id", "name", "_reasons", "_source_file", "_source_row"
+    ) == [
         ("two", "bob", ["castable_id"], "a", 2),
         ("x", None, ["castable_id", "not_null_name"], "a", 3),
     ]
@@ -38,7 +63,9 @@ def test_holds_what_was_delivered_and_why_it_was_refused(delivered: Engine) -> N
 
 def test_counts_each_rules_rows_with_a_sample(delivered: Engine) -> None:
     done = write(delivered, PEOPLE, people, {"delivered": incremental(DELIVERED.name)})
-    found = {result.rule.name: (result.failed_rows, result.total_rows) for result in done.results}
+    found = {
+        result.rule.name: (result.failed_rows, result.total_rows) for result in done.results
+    }
     assert found["castable_id"] == (2, 3) and found["not_null_name"] == (1, 3)
     sample = next(result.sample for result in done.results if result.rule.name == "castable_id")
     assert {row["id"] for row in sample} == {"two", "x"}
@@ -54,15 +81,27 @@ def test_shows_the_rows_that_are_warned_of_beside_the_refused(
     warning = excluded("name", ["ann", "bob"], on_failure="warn")
     warned = replace(PEOPLE, rules=[castable("id", "bigint"), not_null("name"), warning])
     done = write(delivered, warned, people, {"delivered": incremental(DELIVERED.name)})
-    shown = {result.rule.name: [row["id"] for row in result.sample] for result in done.results if result.sample}
-    assert shown == {"castable_id": ["two", "x"], "not_null_name": ["x"], "excluded_name": ["1"]}
+    shown = {
+        result.rule.name: [row["id"] for row in result.sample]
+        for result in done.results
+        if result.sample
+    }
+    assert shown == {
+        "castable_id": ["two", "x"],
+        "not_null_name": ["x"],
+        "excluded_name": ["1"],
+    }
 
 
 def test_takes_the_same_row_once(delivered: Engine) -> None:
     write(delivered, PEOPLE, people, {"delivered": latest(DELIVERED.name)})
     before = snapshot_id(delivered, QUARANTINE)
     again = write(delivered, PEOPLE, people, {"delivered": latest(DELIVERED.name)})
-    assert isinstance(again, Unchanged) and again.quarantined is not None and again.quarantined.rows == 2
+    assert (
+        isinstance(again, Unchanged)
+        and again.quarantined is not None
+        and again.quarantined.rows == 2
+    )
     assert snapshot_id(delivered, QUARANTINE) == before
 
 
@@ -76,19 +115,27 @@ READINGS = IcebergTable(
 
 
 def test_takes_what_an_append_refuses(embedded_engine: Engine) -> None:
-    done = write(embedded_engine, READINGS, rows_of(embedded_engine, "v int", [(1,), (99,), (2,)]))
+    done = write(
+        embedded_engine, READINGS, rows_of(embedded_engine, "v int", [(1,), (99,), (2,)])
+    )
     assert isinstance(done, Published) and done.quarantined is not None
     assert (done.added_rows, done.quarantined.rows) == (2, 1)
     assert [(r.rule.name, r.failed_rows, r.total_rows) for r in done.results] == [
         ("between_v", 1, 3),
         ("refused_share", 0, 3),
     ]
-    assert content(embedded_engine, "bronze.readings_quarantine", "v", "_reasons") == [("99", ["between_v"])]
+    assert content(embedded_engine, "bronze.readings_quarantine", "v", "_reasons") == [
+        ("99", ["between_v"])
+    ]
 
 
 def test_of_an_append_that_is_all_refused_is_all_there_is(embedded_engine: Engine) -> None:
     done = write(embedded_engine, READINGS, rows_of(embedded_engine, "v int", [(99,)]))
-    assert isinstance(done, Unchanged) and done.quarantined is not None and done.quarantined.rows == 1
+    assert (
+        isinstance(done, Unchanged)
+        and done.quarantined is not None
+        and done.quarantined.rows == 1
+    )
 
 
 def test_stays_empty_where_an_append_is_clean(embedded_engine: Engine) -> None:
@@ -108,7 +155,9 @@ LANDED = IcebergTable(
 )
 MERGED = replace(LANDED, name="silver.merged", write=Merge(on=["name"]))
 WHOLE = replace(LANDED, name="silver.whole", write=Overwrite())
-BY_NAME = replace(LANDED, name="silver.by_name", write=OverwritePartitions(by="name"), partitioning=["name"])
+BY_NAME = replace(
+    LANDED, name="silver.by_name", write=OverwritePartitions(by="name"), partitioning=["name"]
+)
 ANN_AND_BOB = Run("again", Partitions(("ann", "bob")))
 
 
@@ -118,7 +167,9 @@ def as_it_came(delivered: DataFrame) -> DataFrame:
 
 def resolved(delivered: DataFrame) -> DataFrame:
     """Take a word for a number, and a number for a word."""
-    return delivered.selectExpr("decode(id, 'two', '2', '1', 'one', id) AS id", *DELIVERED.column_names[1:])
+    return delivered.selectExpr(
+        "decode(id, 'two', '2', '1', 'one', id) AS id", *DELIVERED.column_names[1:]
+    )
 
 
 def held(engine: Engine, table: IcebergTable) -> list[tuple]:
@@ -133,26 +184,44 @@ def write_all(engine: Engine, compute: Callable[..., DataFrame]) -> None:
     write(engine, BY_NAME, compute, {"delivered": latest(NAMED.name, by="name")}, ANN_AND_BOB)
 
 
-def test_a_row_that_a_changed_function_decides_otherwise_is_in_one_place(embedded_engine: Engine) -> None:
-    """An append keeps what it has; of the other tables the one that was accepted is refused now."""
-    write(embedded_engine, NAMED, delivery(embedded_engine, "a", [("1", "ann"), ("two", "bob")]))
+def test_a_row_that_a_changed_function_decides_otherwise_is_in_one_place(
+    embedded_engine: Engine,
+) -> None:
+    """An append keeps what it has; of the other tables the one that was accepted is refused
+    now.
+    """
+    write(
+        embedded_engine, NAMED, delivery(embedded_engine, "a", [("1", "ann"), ("two", "bob")])
+    )
     write_all(embedded_engine, as_it_came)
-    assert [held(embedded_engine, table) for table in (MERGED, WHOLE, LANDED, BY_NAME)] == [[("two", 2)]] * 4
+    assert [held(embedded_engine, table) for table in (MERGED, WHOLE, LANDED, BY_NAME)] == [
+        [("two", 2)]
+    ] * 4
     write(embedded_engine, NAMED, delivery(embedded_engine, "b", [("3", "cat"), ("x", "dot")]))
-    embedded_engine.sql(f"DELETE FROM {embedded_engine.catalog.sql_name(NAMED.name)} WHERE name = 'dot'")
+    embedded_engine.sql(
+        f"DELETE FROM {embedded_engine.catalog.sql_name(NAMED.name)} WHERE name = 'dot'"
+    )
     write_all(embedded_engine, resolved)
-    assert [held(embedded_engine, table) for table in (MERGED, WHOLE, BY_NAME)] == [[("one", 1)]] * 3
+    assert [held(embedded_engine, table) for table in (MERGED, WHOLE, BY_NAME)] == [
+        [("one", 1)]
+    ] * 3
     for table in (MERGED, WHOLE):
         assert content(embedded_engine, table.name, "id", "name") == [(2, "bob"), (3, "cat")]
     assert content(embedded_engine, BY_NAME.name, "id", "name") == [(2, "bob")]
     assert held(embedded_engine, LANDED) == []
-    assert content(embedded_engine, LANDED.name, "id", "name") == [(1, "ann"), (2, "bob"), (3, "cat")]
+    assert content(embedded_engine, LANDED.name, "id", "name") == [
+        (1, "ann"),
+        (2, "bob"),
+        (3, "cat"),
+    ]
 
 
 def test_a_row_whose_source_has_it_no_more_leaves(delivered: Engine) -> None:
     inputs = {"delivered": incremental(DELIVERED.name)}
     write(delivered, PEOPLE, people, inputs, Run("first"))
-    delivered.sql(f"DELETE FROM {delivered.catalog.sql_name(DELIVERED.name)} WHERE name IS NULL")
+    delivered.sql(
+        f"DELETE FROM {delivered.catalog.sql_name(DELIVERED.name)} WHERE name IS NULL"
+    )
     write(delivered, PEOPLE, people, inputs, Run("second", anew=False))
     assert content(delivered, QUARANTINE, "id") == [("two",)]
 
@@ -160,6 +229,8 @@ def test_a_row_whose_source_has_it_no_more_leaves(delivered: Engine) -> None:
 def test_no_row_leaves_for_a_write_that_is_refused(delivered: Engine) -> None:
     inputs = {"delivered": latest(DELIVERED.name)}
     write(delivered, PEOPLE, people, inputs)
-    accepting = replace(PEOPLE, rules=[castable("id", "bigint"), excluded("name", ["bob"], on_failure="block")])
+    accepting = replace(
+        PEOPLE, rules=[castable("id", "bigint"), excluded("name", ["bob"], on_failure="block")]
+    )
     write(delivered, accepting, lambda delivered: people(resolved(delivered)), inputs)
     assert content(delivered, QUARANTINE, "id") == [("one",), ("two",), ("x",)]

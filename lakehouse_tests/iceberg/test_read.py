@@ -11,11 +11,23 @@ from lakehouse.iceberg.metadata.write_result import Unchanged
 from lakehouse.iceberg.read.inputs import Input, as_of, incremental, latest, pin, read
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable
-from lakehouse_tests.iceberg.declarations import DAYS, EVENTS, MONDAY, TUESDAY, days, rows_of, run_of, snapshot_id
+from lakehouse_tests.iceberg.declarations import (
+    DAYS,
+    EVENTS,
+    MONDAY,
+    TUESDAY,
+    days,
+    rows_of,
+    run_of,
+    snapshot_id,
+)
 
 pytestmark = pytest.mark.spark
 COPY = IcebergTable(
-    name="silver.copy", comment="", columns=[Column("id", "bigint"), Column("v", "int")], write=Append(once_by=())
+    name="silver.copy",
+    comment="",
+    columns=[Column("id", "bigint"), Column("v", "int")],
+    write=Append(once_by=()),
 )
 INPUTS = {"events": incremental(EVENTS.name)}
 
@@ -48,11 +60,17 @@ def test_by_predicate(engine: Engine) -> None:
 
 
 def test_narrows_an_input_to_the_runs_partitions(engine: Engine) -> None:
-    write(engine, DAYS, days(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2)), run=run_of(MONDAY, TUESDAY))
-    target = IcebergTable(name="gold.one", comment="", columns=[Column("v", "int")], write=Append(once_by=()))
+    write(
+        engine, DAYS, days(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2)), run=run_of(MONDAY, TUESDAY)
+    )
+    target = IcebergTable(
+        name="gold.one", comment="", columns=[Column("v", "int")], write=Append(once_by=())
+    )
     inputs = {"silver": latest(DAYS.name, by="d")}
     write(engine, target, lambda silver: silver.select("v"), inputs, run_of(TUESDAY))
-    assert [row["v"] for row in engine.spark.table(engine.catalog.sql_name("gold.one")).collect()] == [2]
+    assert [
+        row["v"] for row in engine.spark.table(engine.catalog.sql_name("gold.one")).collect()
+    ] == [2]
 
 
 def test_as_of_snapshot_tag_and_moment(engine: Engine) -> None:
@@ -76,7 +94,9 @@ def test_names_what_is_not_there(embedded_engine: Engine) -> None:
     with pytest.raises(SnapshotNotFound, match="no tag or branch 'x'; it has main"):
         ids(embedded_engine, as_of(EVENTS.name, tag="x"))
     with pytest.raises(SnapshotNotFound, match="its history starts at"):
-        ids(embedded_engine, as_of(EVENTS.name, timestamp=datetime.now(UTC) - timedelta(days=1)))
+        ids(
+            embedded_engine, as_of(EVENTS.name, timestamp=datetime.now(UTC) - timedelta(days=1))
+        )
     with pytest.raises(TableNotFound, match=r"no table bronze\.none"):
         ids(embedded_engine, latest("bronze.none"))
     with pytest.raises(UsageError, match="got 2 points in time"):

@@ -1,4 +1,6 @@
-"""A figure of a table is that of another: what was computed from rows accounts for all of them."""
+"""A figure of a table is that of another: what was computed from rows accounts for all of
+them.
+"""
 
 from dataclasses import replace
 from datetime import date
@@ -29,7 +31,9 @@ INPUTS = {"rows": latest(SOURCE.name, by="d")}
 
 
 def deliver(engine: Engine, day: date, rows: int) -> Outcome:
-    return write(engine, SOURCE, days(engine, *((day, at, at) for at in range(rows))), run=run_of(day))
+    return write(
+        engine, SOURCE, days(engine, *((day, at, at) for at in range(rows))), run=run_of(day)
+    )
 
 
 def summarise(engine: Engine, *run_days: date, where: str = "true") -> Outcome:
@@ -44,7 +48,9 @@ def test_a_runs_partitions_are_compared(embedded_engine: Engine) -> None:
     deliver(embedded_engine, TUESDAY, 2)
     done = summarise(embedded_engine, TUESDAY)
     assert isinstance(done, Published)
-    assert [(r.level, r.value) for r in done.results if r.rule.kind == "reconciliation"] == [("holds", 0.0)]
+    assert [(r.level, r.value) for r in done.results if r.rule.kind == "reconciliation"] == [
+        ("holds", 0.0)
+    ]
 
 
 def test_a_difference_is_refused_and_told(embedded_engine: Engine) -> None:
@@ -52,7 +58,9 @@ def test_a_difference_is_refused_and_told(embedded_engine: Engine) -> None:
     done = summarise(embedded_engine, MONDAY, where="v > 0")
     assert isinstance(done, Refused)
     (result,) = done.reasons
-    assert result.value == 0.25 and result.note.startswith("3 here, 4 in silver.days at snapshot ")
+    assert result.value == 0.25 and result.note.startswith(
+        "3 here, 4 in silver.days at snapshot "
+    )
 
 
 def test_alone_nothing_is_said_while_partitions_are_owed(embedded_engine: Engine) -> None:
@@ -71,14 +79,18 @@ def test_alone_nothing_is_said_while_partitions_are_owed(embedded_engine: Engine
 
 def test_counts_of_whole_tables_start_no_job(embedded_engine: Engine, count_jobs) -> None:
     deliver(embedded_engine, MONDAY, 3)
-    copy = IcebergTable("gold.copy", "", DAYS.columns, Append(once_by=()), rules=[reconciles(SOURCE.name)])
+    copy = IcebergTable(
+        "gold.copy", "", DAYS.columns, Append(once_by=()), rules=[reconciles(SOURCE.name)]
+    )
     inputs = {"rows": incremental(SOURCE.name)}
     assert isinstance(write(embedded_engine, copy, lambda rows: rows, inputs), Published)
     with count_jobs() as counted:
         assert [(r.level, r.value) for r in evaluate(embedded_engine, copy)] == [("holds", 0.0)]
     assert counted.jobs == 0
     deliver(embedded_engine, TUESDAY, 3)
-    assert isinstance(write(embedded_engine, copy, lambda rows: rows.where("v = 0"), inputs), Refused)
+    assert isinstance(
+        write(embedded_engine, copy, lambda rows: rows.where("v = 0"), inputs), Refused
+    )
 
 
 def test_sums_may_lie_apart_as_far_as_is_tolerated(embedded_engine: Engine) -> None:
@@ -100,7 +112,11 @@ def test_sums_may_lie_apart_as_far_as_is_tolerated(embedded_engine: Engine) -> N
 def test_nothing_is_as_much_as_nothing(embedded_engine: Engine) -> None:
     write(embedded_engine, SOURCE, days(embedded_engine), run=run_of(MONDAY))
     table = IcebergTable(
-        "gold.empty", "", [Column("v", "int")], Overwrite(), rules=[reconciles(SOURCE.name, here="sum(v)")]
+        "gold.empty",
+        "",
+        [Column("v", "int")],
+        Overwrite(),
+        rules=[reconciles(SOURCE.name, here="sum(v)")],
     )
     done = write(embedded_engine, table, rows_of(embedded_engine, "v int", []))
     assert [result.value for result in done.results] == [0.0]

@@ -1,4 +1,6 @@
-"""The change between two snapshots: what was added, removed and changed, and nothing that was merely carried along."""
+"""The change between two snapshots: what was added, removed and changed, and nothing that was
+merely carried along.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,10 +28,14 @@ from lakehouse_tests.iceberg.declarations import (
 
 pytestmark = pytest.mark.spark
 T = "t.sold"
-MERGE_ON_READ = ", ".join(f"'write.{word}.mode' = 'merge-on-read'" for word in ("delete", "update", "merge"))
+MERGE_ON_READ = ", ".join(
+    f"'write.{word}.mode' = 'merge-on-read'" for word in ("delete", "update", "merge")
+)
 
 
-def changes(engine: Engine, *points: str | int | None, table: str = T, key: Sequence[str] = ("id",)) -> list[tuple]:
+def changes(
+    engine: Engine, *points: str | int | None, table: str = T, key: Sequence[str] = ("id",)
+) -> list[tuple]:
     """The rows of a diff, in their order."""
     planned = plan_diff(engine, table, *points, key=key)
     return [tuple(row) for row in ordered(planned, apply_diff(engine, planned)).collect()]
@@ -59,7 +65,12 @@ def test_an_append_adds_its_rows(sold):
 
 
 def test_the_first_snapshot_adds_all_rows(sold):
-    assert [row[:2] for row in changes(sold)] == [("added", 1), ("added", 2), ("added", 3), ("added", 4)]
+    assert [row[:2] for row in changes(sold)] == [
+        ("added", 1),
+        ("added", 2),
+        ("added", 3),
+        ("added", 4),
+    ]
 
 
 def test_a_partition_computed_again_shows_only_the_rows_that_differ(embedded_engine):
@@ -70,7 +81,10 @@ def test_a_partition_computed_again_shows_only_the_rows_that_differ(embedded_eng
         run=run_of(MONDAY, TUESDAY),
     )
     write(
-        embedded_engine, DAYS, days(embedded_engine, (MONDAY, 1, 1), (MONDAY, 9, 2), (MONDAY, 4, 4)), run=run_of(MONDAY)
+        embedded_engine,
+        DAYS,
+        days(embedded_engine, (MONDAY, 1, 1), (MONDAY, 9, 2), (MONDAY, 4, 4)),
+        run=run_of(MONDAY),
     )
     assert changes(embedded_engine, table=DAYS.name, key=declared_key(DAYS)) == [
         ("before", MONDAY, 2, 2),
@@ -94,11 +108,19 @@ def test_a_merge_shows_what_it_changed(embedded_engine, row_level):
         row_level=row_level,
     )
     row = "id bigint, v int, m map<string,int>"
-    write(embedded_engine, table, rows_of(embedded_engine, row, [(at, at, {"a": 1, "b": 2}) for at in range(9)]))
     write(
         embedded_engine,
         table,
-        rows_of(embedded_engine, row, [(3, 99, {"b": 2, "a": 1}), (4, 4, {"b": 2, "a": 1}), (77, 7, {"a": 1})]),
+        rows_of(embedded_engine, row, [(at, at, {"a": 1, "b": 2}) for at in range(9)]),
+    )
+    write(
+        embedded_engine,
+        table,
+        rows_of(
+            embedded_engine,
+            row,
+            [(3, 99, {"b": 2, "a": 1}), (4, 4, {"b": 2, "a": 1}), (77, 7, {"a": 1})],
+        ),
     )
     assert changes(embedded_engine, table=table.name, key=declared_key(table)) == [
         ("before", 3, 3, {"a": 1, "b": 2}),
@@ -108,12 +130,18 @@ def test_a_merge_shows_what_it_changed(embedded_engine, row_level):
 
 
 @pytest.mark.parametrize(
-    "properties", ["'format-version' = '2'", MERGE_ON_READ, f"'format-version' = '3', {MERGE_ON_READ}"]
+    "properties",
+    ["'format-version' = '2'", MERGE_ON_READ, f"'format-version' = '3', {MERGE_ON_READ}"],
 )
 def test_deletes_and_updates_are_seen_in_each_row_level(sold, properties):
     run(sold, f"ALTER TABLE SOLD SET TBLPROPERTIES ({properties})")
     before = snapshot_id(sold, T)
-    run(sold, "DELETE FROM SOLD WHERE id = 1", "UPDATE SOLD SET v = 31 WHERE id = 3", "DELETE FROM SOLD WHERE id = 4")
+    run(
+        sold,
+        "DELETE FROM SOLD WHERE id = 1",
+        "UPDATE SOLD SET v = 31 WHERE id = 3",
+        "DELETE FROM SOLD WHERE id = 4",
+    )
     assert changes(sold, before) == [
         ("removed", 1, 10, MONDAY),
         ("before", 3, 30, TUESDAY),
@@ -124,7 +152,11 @@ def test_deletes_and_updates_are_seen_in_each_row_level(sold, properties):
 
 def test_a_compaction_is_no_change(sold):
     run(sold, f"ALTER TABLE SOLD SET TBLPROPERTIES ({MERGE_ON_READ})")
-    run(sold, "INSERT INTO SOLD VALUES (5, 50, DATE '2024-01-01')", "DELETE FROM SOLD WHERE id = 1")
+    run(
+        sold,
+        "INSERT INTO SOLD VALUES (5, 50, DATE '2024-01-01')",
+        "DELETE FROM SOLD WHERE id = 1",
+    )
     before = snapshot_id(sold, T)
     compact(sold)
     assert snapshot_id(sold, T) != before
@@ -145,8 +177,15 @@ def test_a_compaction_among_changes_is_passed_over(sold):
 def test_without_a_key_rows_are_added_and_removed_as_often_as_they_stand(sold):
     run(sold, "INSERT INTO SOLD VALUES (1, 10, DATE '2024-01-01'), (1, 10, DATE '2024-01-01')")
     assert changes(sold, key=()) == [("added", 1, 10, MONDAY)] * 2
-    run(sold, "DELETE FROM SOLD WHERE id = 1", "INSERT INTO SOLD VALUES (1, 10, DATE '2024-01-01')")
-    assert changes(sold, read_history(sold, T).log[1][1], key=()) == [("removed", 1, 10, MONDAY)] * 2
+    run(
+        sold,
+        "DELETE FROM SOLD WHERE id = 1",
+        "INSERT INTO SOLD VALUES (1, 10, DATE '2024-01-01')",
+    )
+    assert (
+        changes(sold, read_history(sold, T).log[1][1], key=())
+        == [("removed", 1, 10, MONDAY)] * 2
+    )
 
 
 def test_a_key_of_several_rows_that_differ_is_not_paired(sold):
@@ -174,7 +213,10 @@ def test_columns_are_followed_by_their_ids(sold):
     )
     planned = plan_diff(sold, T, before, key=["id"])
     assert [column.name for column in planned.columns] == ["id", "price", "d", "note"]
-    assert changes(sold, before) == [("before", 1, 10, MONDAY, None), ("after", 1, 11, MONDAY, None)]
+    assert changes(sold, before) == [
+        ("before", 1, 10, MONDAY, None),
+        ("after", 1, 11, MONDAY, None),
+    ]
 
 
 def test_a_dropped_column_is_shown_as_it_was(sold):
@@ -183,7 +225,10 @@ def test_a_dropped_column_is_shown_as_it_was(sold):
     planned = plan_diff(sold, T)
     assert [column.name for column in planned.columns] == ["id", "d", "v", "v_dropped"]
     # The rows that an update carried into another file lost the column on the way.
-    assert changes(sold)[:2] == [("before", 1, MONDAY, None, 10), ("after", 1, MONDAY, "x", None)]
+    assert changes(sold)[:2] == [
+        ("before", 1, MONDAY, None, 10),
+        ("after", 1, MONDAY, "x", None),
+    ]
 
 
 def test_fields_of_a_struct_are_followed_too(embedded_engine):
@@ -191,12 +236,15 @@ def test_fields_of_a_struct_are_followed_too(embedded_engine):
     run(
         embedded_engine,
         "CREATE TABLE SOLD (id bigint, s struct<a: int, b: array<struct<c: int>>>)",
-        "INSERT INTO SOLD SELECT id, named_struct('a', 1, 'b', array(named_struct('c', 1))) FROM range(1, 3)",
+        "INSERT INTO SOLD SELECT id, named_struct('a', 1, 'b', array(named_struct('c', 1)))"
+        " FROM range(1, 3)",
         "ALTER TABLE SOLD RENAME COLUMN s.a TO first",
         "ALTER TABLE SOLD ADD COLUMN s.b.element.d string",
         "UPDATE SOLD SET s.first = 2 WHERE id = 1",
     )
-    found = [(row[0], row[1], row[2].asDict(recursive=True)) for row in changes(embedded_engine)]
+    found = [
+        (row[0], row[1], row[2].asDict(recursive=True)) for row in changes(embedded_engine)
+    ]
     assert found == [
         ("before", 1, {"first": 1, "b": [{"c": 1, "d": None}]}),
         ("after", 1, {"first": 2, "b": [{"c": 1, "d": None}]}),
@@ -218,40 +266,55 @@ def test_two_branches_are_compared(sold):
         ),
     )
     run(sold, f"DELETE FROM {sold.catalog.name}.t.sold.branch_two WHERE id = 1")
-    assert changes(sold, "one", "two") == [("removed", 1, 10, MONDAY), ("removed", 5, 50, MONDAY)]
+    assert changes(sold, "one", "two") == [
+        ("removed", 1, 10, MONDAY),
+        ("removed", 5, 50, MONDAY),
+    ]
 
 
 def test_only_partitions_that_changed_are_read(embedded_engine):
     run(embedded_engine, f"CREATE NAMESPACE {embedded_engine.catalog.name}.t")
-    run(embedded_engine, "CREATE TABLE SOLD (id bigint, at timestamp) PARTITIONED BY (days(at), bucket(2, id))")
     run(
-        embedded_engine, "INSERT INTO SOLD SELECT id, TIMESTAMP '2024-01-01' + make_interval(0, 0, 0, id) FROM range(9)"
+        embedded_engine,
+        "CREATE TABLE SOLD (id bigint, at timestamp) PARTITIONED BY (days(at), bucket(2, id))",
+    )
+    run(
+        embedded_engine,
+        "INSERT INTO SOLD SELECT id, TIMESTAMP '2024-01-01' + make_interval(0, 0, 0, id) FROM"
+        " range(9)",
     )
     run(embedded_engine, "DELETE FROM SOLD WHERE id IN (2, 4)")
     planned = plan_diff(embedded_engine, T, key=["id"])
     assert planned.where_after.count("`at` >= TIMESTAMP") == 2
-    whole = f"SELECT * FROM {embedded_engine.catalog.sql_name(T)} VERSION AS OF {planned.before}"
+    whole = (
+        f"SELECT * FROM {embedded_engine.catalog.sql_name(T)} VERSION AS OF {planned.before}"
+    )
     frame = embedded_engine.sql(whole).where(planned.where_before)
     scanned = frame._jdf.queryExecution().toString().split("filters=")[-1]
-    assert "(at >= 1704240000000000 AND at < 1704326400000000) OR (at >= 1704412800000000" in scanned
+    assert (
+        "(at >= 1704240000000000 AND at < 1704326400000000) OR (at >= 1704412800000000"
+        in scanned
+    )
     assert sorted(row["id"] for row in frame.collect()) == [2, 4]
     assert [row[:2] for row in changes(embedded_engine)] == [("removed", 2), ("removed", 4)]
 
 
 @pytest.mark.parametrize("row_level", ["copy-on-write", "merge-on-read"])
 @pytest.mark.parametrize(
-    "spec", ["years(at)", "months(at)", "hours(at)", "days(d), truncate(1, s)", "s, bucket(3, id)"]
+    "spec",
+    ["years(at)", "months(at)", "hours(at)", "days(d), truncate(1, s)", "s, bucket(3, id)"],
 )
 def test_it_is_what_a_comparison_of_all_rows_finds(embedded_engine, spec, row_level):
     engine = embedded_engine
     engine.sql(f"CREATE NAMESPACE {engine.catalog.name}.t")
     run(
         engine,
-        f"CREATE TABLE SOLD (id bigint, at timestamp, d date, s string, v int) PARTITIONED BY ({spec}) TBLPROPERTIES "
-        f"('write.delete.mode' = '{row_level}', 'write.update.mode' = '{row_level}')",
-        "INSERT INTO SOLD SELECT id, TIMESTAMP '2023-11-20 23:30:00Z' + make_interval(0, 0, 0, id, id), "
-        "DATE '1969-12-25' + CAST(id AS int), if(id % 5 = 0, NULL, concat(CAST(id % 3 AS string), 'x')), 0 "
-        "FROM range(60)",
+        "CREATE TABLE SOLD (id bigint, at timestamp, d date, s string, v int) PARTITIONED BY"
+        f" ({spec}) TBLPROPERTIES ('write.delete.mode' = '{row_level}', 'write.update.mode' ="
+        f" '{row_level}')",
+        "INSERT INTO SOLD SELECT id, TIMESTAMP '2023-11-20 23:30:00Z' + make_interval(0, 0, 0,"
+        " id, id), DATE '1969-12-25' + CAST(id AS int), if(id % 5 = 0, NULL, concat(CAST(id % 3"
+        " AS string), 'x')), 0 FROM range(60)",
         "INSERT INTO SOLD VALUES (100, NULL, NULL, NULL, NULL)",
     )
     before = snapshot_id(engine, T)
@@ -279,7 +342,9 @@ def test_changes_are_counted(sold):
     run(sold, "UPDATE SOLD SET v = 0 WHERE id < 3", "DELETE FROM SOLD WHERE id = 3")
     run(sold, "INSERT INTO SOLD VALUES (5, 50, DATE '2024-01-01')")
     planned = plan_diff(sold, T, before, key=["id"])
-    assert count_changes(planned, apply_diff(sold, planned)) == Counts(added=1, removed=1, changed=2)
+    assert count_changes(planned, apply_diff(sold, planned)) == Counts(
+        added=1, removed=1, changed=2
+    )
 
 
 def test_a_table_with_a_column_called_change(embedded_engine):
@@ -300,7 +365,10 @@ def test_a_table_without_a_snapshot_has_no_change(embedded_engine):
 
 def test_a_key_that_is_no_column_is_wrong_usage(embedded_engine):
     write(embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v int", [(1, 1)]))
-    with pytest.raises(UsageError, match=r"The key of bronze\.events names 'nope'; expected columns among id, v\."):
+    with pytest.raises(
+        UsageError,
+        match=r"The key of bronze\.events names 'nope'; expected columns among id, v\.",
+    ):
         plan_diff(embedded_engine, EVENTS.name, key=["nope"])
 
 
@@ -313,5 +381,6 @@ def test_the_key_follows_from_the_declaration(table: IcebergTable, key: tuple[st
 def compact(engine: Engine) -> Any:
     catalog = engine.catalog.name
     engine.sql(
-        f"CALL {catalog}.system.rewrite_data_files(table => '{catalog}.{T}', options => map('rewrite-all', 'true'))"
+        f"CALL {catalog}.system.rewrite_data_files(table => '{catalog}.{T}', options =>"
+        " map('rewrite-all', 'true'))"
     )

@@ -1,4 +1,6 @@
-"""Rows that belong to no partition of the table that is computed from them: kept in its quarantine, or said."""
+"""Rows that belong to no partition of the table that is computed from them: kept in its
+quarantine, or said.
+"""
 
 from collections.abc import Sequence
 from datetime import date
@@ -24,7 +26,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-SOURCE = [Column("_source_file", "string"), Column("_source_sha256", "string"), Column("_source_row", "bigint")]
+SOURCE = [
+    Column("_source_file", "string"),
+    Column("_source_sha256", "string"),
+    Column("_source_row", "bigint"),
+]
 RAW = IcebergTable(
     name="bronze.days",
     comment="Numbers as they came.",
@@ -46,8 +52,14 @@ FAR = date(2099, 1, 1)
 
 
 def deliver(engine: Engine, file: str, *rows: tuple[date | None, int]) -> None:
-    stamped = [(str(day), day, v, file, f"sha-{file}", at) for at, (day, v) in enumerate(rows, 1)]
-    write(engine, RAW, rows_of(engine, ", ".join(f"{one.name} {one.type}" for one in RAW.columns), stamped))
+    stamped = [
+        (str(day), day, v, file, f"sha-{file}", at) for at, (day, v) in enumerate(rows, 1)
+    ]
+    write(
+        engine,
+        RAW,
+        rows_of(engine, ", ".join(f"{one.name} {one.type}" for one in RAW.columns), stamped),
+    )
 
 
 def compute(engine: Engine, *days: date) -> Published:
@@ -65,7 +77,9 @@ def partitions_of(days: Sequence[date]) -> Partitions:
 
 def held(engine: Engine) -> list[tuple]:
     """The rows in quarantine, and why."""
-    rows = content(engine, "silver.days_quarantine", "v", "d", "_source_file", "array_join(_reasons, ',')")
+    rows = content(
+        engine, "silver.days_quarantine", "v", "d", "_source_file", "array_join(_reasons, ',')"
+    )
     return sorted(rows)
 
 
@@ -74,7 +88,15 @@ def table_rows(engine: Engine) -> list[tuple]:
 
 
 def test_rows_of_no_partition_are_quarantined_under_a_reason_of_their_own(embedded_engine):
-    deliver(embedded_engine, "a", (MONDAY, 1), (None, 2), (date(2009, 1, 1), 3), (FAR, 4), (MONDAY, 500))
+    deliver(
+        embedded_engine,
+        "a",
+        (MONDAY, 1),
+        (None, 2),
+        (date(2009, 1, 1), 3),
+        (FAR, 4),
+        (MONDAY, 500),
+    )
     outcome = compute(embedded_engine, MONDAY)
 
     assert table_rows(embedded_engine) == [(MONDAY, 1)]
@@ -96,6 +118,8 @@ def test_rows_that_a_run_has_seen_to_are_told_of_by_metadata_alone(embedded_engi
     compute(embedded_engine, MONDAY)
     before = read_history(embedded_engine, "silver.days_quarantine").main.snapshot_id
     deliver(embedded_engine, "b", (TUESDAY, 5))
-    (said,) = [r for r in compute(embedded_engine, TUESDAY).results if r.rule.name == "has_partition"]
+    (said,) = [
+        r for r in compute(embedded_engine, TUESDAY).results if r.rule.name == "has_partition"
+    ]
     assert (said.failed_rows, said.sample) == (2, ())
     assert read_history(embedded_engine, "silver.days_quarantine").main.snapshot_id == before

@@ -16,39 +16,64 @@ from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrit
 from lakehouse_tests.iceberg.declarations import content, rows_of
 
 pytestmark = pytest.mark.spark
-READINGS = IcebergTable("bronze.readings", "", [Column("id", "bigint"), Column("v", "int")], Append(once_by=()))
+READINGS = IcebergTable(
+    "bronze.readings", "", [Column("id", "bigint"), Column("v", "int")], Append(once_by=())
+)
 MODES = [Append(once_by=()), Overwrite(), Merge(on=["id"])]
 
 
-def outcome(engine: Engine, mode: WriteMode, rule: Rule, values: Sequence[Any], type_: str = "int") -> Outcome:
+def outcome(
+    engine: Engine, mode: WriteMode, rule: Rule, values: Sequence[Any], type_: str = "int"
+) -> Outcome:
     table = replace(READINGS, write=mode, rules=[rule])
-    return write(engine, table, rows_of(engine, f"id bigint, v {type_}", list(enumerate(values))))
+    return write(
+        engine, table, rows_of(engine, f"id bigint, v {type_}", list(enumerate(values)))
+    )
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: type(mode).__name__)
 @pytest.mark.parametrize(
     ("values", "expected", "level"),
-    [([1, 1, 1, 1], Published, "holds"), ([1, 1, 1, None], Published, "warns"), ([1, None, None, 1], Refused, "fails")],
+    [
+        ([1, 1, 1, 1], Published, "holds"),
+        ([1, 1, 1, None], Published, "warns"),
+        ([1, None, None, 1], Refused, "fails"),
+    ],
 )
-def test_two_thresholds(embedded_engine: Engine, mode: WriteMode, values: list, expected: type, level: str) -> None:
+def test_two_thresholds(
+    embedded_engine: Engine, mode: WriteMode, values: list, expected: type, level: str
+) -> None:
     rule = not_null("v", on_failure="block", warn_above=0.2, fail_above=0.4)
     done = outcome(embedded_engine, mode, rule, values)
     assert isinstance(done, expected)
     (result,) = done.results
-    assert (result.level, result.failed_rows, result.total_rows) == (level, values.count(None), 4)
+    assert (result.level, result.failed_rows, result.total_rows) == (
+        level,
+        values.count(None),
+        4,
+    )
     assert len(result.sample) == (0 if level == "holds" else values.count(None))
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: type(mode).__name__)
-@pytest.mark.parametrize(("values", "expected"), [([1, 2, 99], Published), ([1, 98, 99], Refused), ([98, 99], Refused)])
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([1, 2, 99], Published), ([1, 98, 99], Refused), ([98, 99], Refused)],
+)
 def test_too_many_rows_for_the_quarantine(
     embedded_engine: Engine, mode: WriteMode, values: list[int], expected: type
 ) -> None:
     """Some rows may be taken out; where most have to be, something else is wrong."""
     done = outcome(embedded_engine, mode, between("v", 0, 9, fail_above=0.5), values)
     refused = [str(value) for value in values if value > 9]
-    assert isinstance(done, expected) and done.quarantined is not None and done.quarantined.rows == len(refused)
-    assert [v for (v,) in content(embedded_engine, "bronze.readings_quarantine", "v")] == refused
+    assert (
+        isinstance(done, expected)
+        and done.quarantined is not None
+        and done.quarantined.rows == len(refused)
+    )
+    assert [
+        v for (v,) in content(embedded_engine, "bronze.readings_quarantine", "v")
+    ] == refused
     standing = content(embedded_engine, READINGS.name, "v")
     assert standing == ([(1,), (2,)] if expected is Published else [])
 
@@ -58,10 +83,20 @@ def test_too_many_rows_for_the_quarantine(
 def test_a_cast_that_loses_a_value_is_seen(
     embedded_engine: Engine, mode: WriteMode, on_failure: Any, expected: type
 ) -> None:
-    done = outcome(embedded_engine, mode, castable("v", "int", on_failure=on_failure), ["1", "x", "3"], "string")
+    done = outcome(
+        embedded_engine,
+        mode,
+        castable("v", "int", on_failure=on_failure),
+        ["1", "x", "3"],
+        "string",
+    )
     assert isinstance(done, expected)
     (result,) = done.results
-    assert (result.failed_rows, result.total_rows, [row["v"] for row in result.sample]) == (1, 3, ["x"])
+    assert (result.failed_rows, result.total_rows, [row["v"] for row in result.sample]) == (
+        1,
+        3,
+        ["x"],
+    )
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: type(mode).__name__)
@@ -89,5 +124,11 @@ def test_figures_are_of_what_is_written(
 def test_figures_are_of_the_rows_that_go_on(embedded_engine: Engine) -> None:
     for mode in MODES:
         table = replace(READINGS, write=mode, rules=[between("v", 0, 9), mean("v", 0, 9)])
-        done = write(embedded_engine, table, rows_of(embedded_engine, "id bigint, v int", [(1, 2), (2, 999), (3, 4)]))
-        assert [(r.value, r.total_rows) for r in done.results if r.rule.kind == "figures"] == [(3.0, 2)]
+        done = write(
+            embedded_engine,
+            table,
+            rows_of(embedded_engine, "id bigint, v int", [(1, 2), (2, 999), (3, 4)]),
+        )
+        assert [(r.value, r.total_rows) for r in done.results if r.rule.kind == "figures"] == [
+            (3.0, 2)
+        ]

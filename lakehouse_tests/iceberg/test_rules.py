@@ -56,10 +56,18 @@ class Row:
 ROWS = st.lists(
     st.builds(
         Row,
-        n=st.none() | st.sampled_from([*FEW, 2, 7, 2**63 - 1]) | st.integers(-(2**63), 2**63 - 1),
-        x=st.none() | st.sampled_from([math.nan, math.inf, -math.inf, -0.0, 1.5, 5e-324, 1.8e308]) | st.floats(),
-        s=st.none() | st.sampled_from([*WORDS, "abc", "abc\n", "🍎", "é"]) | st.text(max_size=6),
-        raw=st.none() | st.sampled_from(["9223372036854775808", "+7", "0007"]) | st.text(" +-0123456789e.", max_size=5),
+        n=st.none()
+        | st.sampled_from([*FEW, 2, 7, 2**63 - 1])
+        | st.integers(-(2**63), 2**63 - 1),
+        x=st.none()
+        | st.sampled_from([math.nan, math.inf, -math.inf, -0.0, 1.5, 5e-324, 1.8e308])
+        | st.floats(),
+        s=st.none()
+        | st.sampled_from([*WORDS, "abc", "abc\n", "🍎", "é"])
+        | st.text(max_size=6),
+        raw=st.none()
+        | st.sampled_from(["9223372036854775808", "+7", "0007"])
+        | st.text(" +-0123456789e.", max_size=5),
     ),
     max_size=20,
 )
@@ -100,7 +108,13 @@ SHARES = {
     null_fraction("s", at_most=0.25): lambda row: row.s is None,
     null_fraction("x", at_most=0.5, warn_above=0.1): lambda row: row.x is None,
 }
-PARTNERS = [(1, math.nan, "a"), (1, 0.0, "É"), (0, 1.5, ""), (-(2**63), math.inf, "it's ${HOME}"), (None, None, None)]
+PARTNERS = [
+    (1, math.nan, "a"),
+    (1, 0.0, "É"),
+    (0, 1.5, ""),
+    (-(2**63), math.inf, "it's ${HOME}"),
+    (None, None, None),
+]
 COUNTED = {"on_failure": "warn", "warn_above": 0.99}
 KEYS = {
     unique("x", **COUNTED): ["x"],
@@ -123,25 +137,36 @@ def is_bigint(text: str) -> bool:
 
 
 def frame(spark: SparkSession, rows: list[Row]):
-    return spark.createDataFrame([(at, row.n, row.x, row.s, row.raw) for at, row in enumerate(rows)], SCHEMA)
+    return spark.createDataFrame(
+        [(at, row.n, row.x, row.s, row.raw) for at, row in enumerate(rows)], SCHEMA
+    )
 
 
 def oracle(rows: list[Row]) -> dict[str, int]:
     return {rule.name: sum(map(breaks, rows)) for rule, breaks in ORACLE.items()}
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @example(rows=[])
 @given(rows=ROWS)
 def test_a_rule_counts_what_python_counts(embedded_engine: Engine, rows: list[Row]) -> None:
     table = IcebergTable("silver.any", "Anything.", COLUMNS, Overwrite())
-    found = audit(embedded_engine, table, frame(embedded_engine.spark, rows), list(ORACLE)).results
+    found = audit(
+        embedded_engine, table, frame(embedded_engine.spark, rows), list(ORACLE)
+    ).results
     assert {result.rule.name: result.failed_rows for result in found} == oracle(rows)
 
 
 def as_key(values: Sequence[Any]) -> tuple[Any, ...] | None:
-    """Return values as Spark compares keys, where NaN is one value and -0.0 is 0.0; None where one is NULL."""
-    plain = tuple("NaN" if value != value else value + 0 if isinstance(value, float) else value for value in values)
+    """Return values as Spark compares keys, where NaN is one value and -0.0 is 0.0; None where
+    one is NULL.
+    """
+    plain = tuple(
+        "NaN" if value != value else value + 0 if isinstance(value, float) else value
+        for value in values
+    )
     return None if None in values else plain
 
 
@@ -153,7 +178,9 @@ def broken_keys(rows: list[Row]) -> dict[str, int]:
         del keys[None]
         partners = {as_key([partner[at[name]] for name in names]) for partner in PARTNERS}
         lonely = sum(count for key, count in keys.items() if key not in partners)
-        found[rule.name] = lonely if rule.references else sum(count - 1 for count in keys.values())
+        found[rule.name] = (
+            lonely if rule.references else sum(count - 1 for count in keys.values())
+        )
     return found
 
 
@@ -168,13 +195,22 @@ def is_figure(found: Any, function: str, values: list[Any]) -> bool:
         return found == exact
     largest = max(abs(Fraction(value)) for value in values)
     # The sum that a mean is made of may be more than a double holds.
-    return largest > 1e300 or abs(Fraction(found) - exact) <= largest * len(values) * Fraction(1, 10**14)
+    return largest > 1e300 or abs(Fraction(found) - exact) <= largest * len(values) * Fraction(
+        1, 10**14
+    )
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@example(rows=[Row(n, -0.0, "a", None) for n in (2**63 - 1, 2**63 - 1, 1)] + [Row(None, math.nan, None, None)])
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@example(
+    rows=[Row(n, -0.0, "a", None) for n in (2**63 - 1, 2**63 - 1, 1)]
+    + [Row(None, math.nan, None, None)]
+)
 @given(rows=ROWS)
-def test_shares_keys_and_figures_are_those_of_python(embedded_engine: Engine, rows: list[Row]) -> None:
+def test_shares_keys_and_figures_are_those_of_python(
+    embedded_engine: Engine, rows: list[Row]
+) -> None:
     spark = embedded_engine.spark
     partners = spark.createDataFrame(PARTNERS, "n bigint, x double, s string")
     found = audit(
@@ -191,16 +227,24 @@ def test_shares_keys_and_figures_are_those_of_python(embedded_engine: Engine, ro
             failed,
             not rows or Fraction(failed, len(rows)) <= Fraction(str(rule.warns_above)),
         )
-    assert {name: results[name].failed_rows for name in (rule.name for rule in KEYS)} == broken_keys(rows)
+    assert {
+        name: results[name].failed_rows for name in (rule.name for rule in KEYS)
+    } == broken_keys(rows)
     for rule, value_of in FIGURES.items():
         values = [value for value in map(value_of, rows) if value is not None]
         assert is_figure(results[rule.name].value, rule.measure.function, values), rule.name
-        assert results[rule.name].passed == (not values or rule.bounds.hold(results[rule.name].value))
+        assert results[rule.name].passed == (
+            not values or rule.bounds.hold(results[rule.name].value)
+        )
 
 
-@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(rows=ROWS.filter(len))
-def test_clean_and_quarantined_rows_are_the_whole(embedded_engine: Engine, rows: list[Row]) -> None:
+def test_clean_and_quarantined_rows_are_the_whole(
+    embedded_engine: Engine, rows: list[Row]
+) -> None:
     table = IcebergTable(
         f"silver.t{abs(hash(tuple(map(repr, rows)))):x}",
         "Anything.",
@@ -215,11 +259,15 @@ def test_clean_and_quarantined_rows_are_the_whole(embedded_engine: Engine, rows:
         rules=list(ORACLE),
     )
     write(embedded_engine, table, lambda: frame(embedded_engine.spark, rows))
-    refused = {at for at, row in enumerate(rows) if any(breaks(row) for breaks in ORACLE.values())}
+    refused = {
+        at for at, row in enumerate(rows) if any(breaks(row) for breaks in ORACLE.values())
+    }
     assert table.quarantine is not None
     held = content(embedded_engine, table.quarantine.name)
     assert sorted(int(row[0]) for row in held) == sorted(refused)
-    assert sorted(row[0] for row in content(embedded_engine, table.name)) == sorted(set(range(len(rows))) - refused)
+    assert sorted(row[0] for row in content(embedded_engine, table.name)) == sorted(
+        set(range(len(rows))) - refused
+    )
 
 
 @pytest.mark.parametrize("bounds", [(), (-1,), (3, 2)])
@@ -229,9 +277,14 @@ def test_a_length_that_no_text_can_have_is_refused(bounds: tuple[int, ...]) -> N
 
 
 def test_a_moment_may_be_some_days_after_another(spark: SparkSession) -> None:
-    moments = "('2026-03-02 12:00:00', 1), ('2026-03-02 12:00:01', 2), ('9999-12-31 00:00:00', 3), (NULL, 4)"
+    moments = (
+        "('2026-03-02 12:00:00', 1), ('2026-03-02 12:00:01', 2), ('9999-12-31 00:00:00', 3),"
+        " (NULL, 4)"
+    )
     ingested = "TIMESTAMP'2026-03-01 12:00:00' AS ingested"
-    rows = spark.sql(f"SELECT CAST(at AS timestamp) AS at, id, {ingested} FROM VALUES {moments} AS v(at, id)")
+    rows = spark.sql(
+        f"SELECT CAST(at AS timestamp) AS at, id, {ingested} FROM VALUES {moments} AS v(at, id)"
+    )
     rule = not_after("at", "ingested", days=1)
     assert rule.description == "at is at most 1 day after ingested"
     assert sorted(row.id for row in rows.where(rule.predicate()).collect()) == [2, 3]

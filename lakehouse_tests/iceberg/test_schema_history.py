@@ -15,13 +15,32 @@ from lakehouse_tests.iceberg.evolving import NAME, columns, declared
 
 pytestmark = pytest.mark.spark
 FIRST = declared(columns=columns(id="int", amount="decimal(9,2)"))
-SECOND = declared(columns=columns(id="bigint", amount="decimal(9,2)", note=Column("note", "string", "What was said.")))
-RENAMED = declared(columns=[SECOND.columns[0], Column("total", "decimal(9,2)", formerly="amount"), SECOND.columns[2]])
-BACK = declared(columns=[SECOND.columns[0], Column("amount", "decimal(9,2)", formerly="total"), SECOND.columns[2]])
+SECOND = declared(
+    columns=columns(
+        id="bigint", amount="decimal(9,2)", note=Column("note", "string", "What was said.")
+    )
+)
+RENAMED = declared(
+    columns=[
+        SECOND.columns[0],
+        Column("total", "decimal(9,2)", formerly="amount"),
+        SECOND.columns[2],
+    ]
+)
+BACK = declared(
+    columns=[
+        SECOND.columns[0],
+        Column("amount", "decimal(9,2)", formerly="total"),
+        SECOND.columns[2],
+    ]
+)
 
 
 def told(changes: list[SchemaChange]) -> list[tuple[str, str, str, str]]:
-    return [(one.change.what, one.change.name, one.change.before, one.change.after) for one in changes]
+    return [
+        (one.change.what, one.change.name, one.change.before, one.change.after)
+        for one in changes
+    ]
 
 
 def add(engine: Engine, table, run: str, sql: str) -> None:
@@ -54,16 +73,23 @@ def test_a_rename_and_the_way_back_are_two_changes(engine: Engine) -> None:
 
 def test_fields_comments_drops_and_moves_are_told(embedded_engine: Engine) -> None:
     engine = embedded_engine
-    before = declared(columns=columns(id="bigint", s="struct<a:int>", lines="array<struct<p:int>>", gone="string"))
+    before = declared(
+        columns=columns(
+            id="bigint", s="struct<a:int>", lines="array<struct<p:int>>", gone="string"
+        )
+    )
     add(
         engine,
         before,
         "run",
-        "SELECT 1L AS id, named_struct('a', 1) AS s, array(named_struct('p', 1)) AS lines, 'x' AS gone",
+        "SELECT 1L AS id, named_struct('a', 1) AS s, array(named_struct('p', 1)) AS lines, 'x'"
+        " AS gone",
     )
     after = declared(
         columns=columns(
-            s="struct<a:int,b:string>", id=Column("id", "bigint", "Number."), lines="array<struct<p:bigint>>"
+            s="struct<a:int,b:string>",
+            id=Column("id", "bigint", "Number."),
+            lines="array<struct<p:bigint>>",
         ),
         dropped=["gone"],
     )
@@ -82,14 +108,19 @@ def test_a_column_that_may_be_null_by_now_is_told(embedded_engine: Engine) -> No
     table = declared(columns=columns(id="bigint"))
     embedded_engine.sql(f"INSERT INTO {embedded_engine.catalog.sql_name(NAME)} VALUES (1)")
     apply(embedded_engine, table)
-    assert told(read_schema_history(embedded_engine, NAME))[1:] == [("may be NULL", "id", "", "")]
+    assert told(read_schema_history(embedded_engine, NAME))[1:] == [
+        ("may be NULL", "id", "", "")
+    ]
 
 
 def test_partitioning_and_sort_order_are_told(engine: Engine) -> None:
     first = declared(columns=columns(id="bigint", d="date"), partitioning=["days(d)"])
     add(engine, first, "run", "SELECT 1L AS id, DATE '2024-01-01' AS d")
     apply(engine, replace(first, partitioning=["days(d)", "bucket(10, id)"]))
-    apply(engine, replace(first, partitioning=["days(d)", "bucket(10, id)"], sort_order=["id desc"]))
+    apply(
+        engine,
+        replace(first, partitioning=["days(d)", "bucket(10, id)"], sort_order=["id desc"]),
+    )
     found = read_schema_history(engine, NAME)
     assert told(found)[1:] == [
         ("partitioning changed", "", "days(d)", "days(d), bucket(10, id)"),
@@ -100,7 +131,9 @@ def test_partitioning_and_sort_order_are_told(engine: Engine) -> None:
 
 def test_a_change_that_no_snapshot_has_yet(embedded_engine: Engine) -> None:
     add(embedded_engine, FIRST, "run-1", "SELECT 1 AS id, 1.00BD AS amount")
-    embedded_engine.sql(f"ALTER TABLE {embedded_engine.catalog.sql_name(NAME)} ADD COLUMN note string")
+    embedded_engine.sql(
+        f"ALTER TABLE {embedded_engine.catalog.sql_name(NAME)} ADD COLUMN note string"
+    )
     last = read_schema_history(embedded_engine, NAME)[-1]
     assert told([last]) == [("column added", "note", "", "string")]
     assert last.snapshot is None and last.at is not None
@@ -112,12 +145,16 @@ def test_what_came_with_expired_snapshots_has_no_moment(embedded_engine: Engine)
     add(engine, SECOND, "run-2", "SELECT 2L AS id, 1.00BD AS amount, 'x' AS note")
     catalog = engine.catalog.name
     engine.sql(
-        f"CALL {catalog}.system.expire_snapshots(table => '{catalog}.{NAME}', older_than => now(), retain_last => 1)"
+        f"CALL {catalog}.system.expire_snapshots(table => '{catalog}.{NAME}', older_than =>"
+        " now(), retain_last => 1)"
     )
     assert len(read_history(engine, NAME).snapshots) == 1
     found = read_schema_history(engine, NAME)
     assert told(found)[0] == ("table created", "", "", "2 columns")
-    assert sorted(told(found)[1:]) == [("column added", "note", "", "string"), ("type widened", "id", "int", "bigint")]
+    assert sorted(told(found)[1:]) == [
+        ("column added", "note", "", "string"),
+        ("type widened", "id", "int", "bigint"),
+    ]
     assert {one.at for one in found} == {None}
 
 

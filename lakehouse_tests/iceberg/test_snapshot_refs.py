@@ -12,8 +12,12 @@ NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 
 
 def history(*parents: int | None, published: tuple[int, ...], **refs: int) -> History:
-    """A table whose snapshots are numbered from 1, each with its parent, published an hour apart."""
-    snapshots = {at: Snapshot(at, parent, 0, NOON, "append", {}) for at, parent in enumerate(parents, 1)}
+    """A table whose snapshots are numbered from 1, each with its parent, published an hour
+    apart.
+    """
+    snapshots = {
+        at: Snapshot(at, parent, 0, NOON, "append", {}) for at, parent in enumerate(parents, 1)
+    }
     log = tuple((NOON + timedelta(hours=number), at) for number, at in enumerate(published))
     return History("t.t", snapshots, {"main": published[-1], **refs}, log, {})
 
@@ -42,9 +46,17 @@ def test_is_an_id_a_ref_or_a_moment(point, snapshot_id):
     ("point", "error", "said"),
     [
         ("7", SnapshotNotFound, "t.t has no snapshot 7; it keeps 3 snapshots"),
-        ("gone", SnapshotNotFound, "has no tag or branch 'gone', and .* it has 2, main, monthly"),
+        (
+            "gone",
+            SnapshotNotFound,
+            "has no tag or branch 'gone', and .* it has 2, main, monthly",
+        ),
         ("2023-01-01T00:00:00Z", SnapshotNotFound, "its history starts at 2024-01-01T12:00:00"),
-        ("2024-01-01", UsageError, "2024-01-01 has no time zone; expected one, such as 2024-01-01T00:00:00Z"),
+        (
+            "2024-01-01",
+            UsageError,
+            "2024-01-01 has no time zone; expected one, such as 2024-01-01T00:00:00Z",
+        ),
     ],
 )
 def test_that_is_not_there_is_named(point, error, said):
@@ -62,7 +74,9 @@ def test_before_a_snapshot_that_was_rolled_back_past_is_its_ancestor():
 
 
 def test_before_a_snapshot_may_have_expired():
-    with pytest.raises(SnapshotNotFound, match=r"no longer keeps the snapshot before 1: 9 has expired"):
+    with pytest.raises(
+        SnapshotNotFound, match=r"no longer keeps the snapshot before 1: 9 has expired"
+    ):
         published_before(history(9, published=(1,)), 1)
 
 

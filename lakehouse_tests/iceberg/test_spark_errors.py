@@ -1,4 +1,6 @@
-"""An error of Spark in one line, as it arrives from the embedded Spark and from Spark Connect."""
+"""An error of Spark in one line, as it arrives from the embedded Spark and from Spark
+Connect.
+"""
 
 import pytest
 
@@ -45,7 +47,8 @@ def test_the_message_is_kept_and_the_stack_the_plan_and_the_query_are_not(text, 
 
 
 STACK = (
-    "\n\tat org.apache.iceberg.hadoop.HadoopInputFile.newStream(HadoopInputFile.java:187)\n\tat java.base/x.Y(Z.java:1)"
+    "\n\tat org.apache.iceberg.hadoop.HadoopInputFile.newStream(HadoopInputFile.java:187)\n\tat"
+    " java.base/x.Y(Z.java:1)"
 )
 FILE = "/home/warehouse/silver/fruits-2e00ebe171564d1ca6add1552b2df56a/data/a.parquet"
 
@@ -55,52 +58,95 @@ FILE = "/home/warehouse/silver/fruits-2e00ebe171564d1ca6add1552b2df56a/data/a.pa
     ("text", "line"),
     [
         (
-            "py4j.protocol.Py4JJavaError: An error occurred while calling o203.localCheckpoint.\n: "
-            "org.apache.spark.SparkException: Job aborted: org.apache.iceberg.exceptions.NotFoundException: "
-            f"Failed to open input stream for file: file:{FILE}{STACK}",
-            f"The file {FILE} is missing, and silver.fruits needs it. Put it back from a backup; "
-            "`lakehouse doctor` lists all that are missing.",
+            (
+                "py4j.protocol.Py4JJavaError: An error occurred while calling"
+                " o203.localCheckpoint.\n: org.apache.spark.SparkException: Job aborted:"
+                " org.apache.iceberg.exceptions.NotFoundException: Failed to open input stream"
+                f" for file: file:{FILE}{STACK}"
+            ),
+            (
+                f"The file {FILE} is missing, and silver.fruits needs it. Put it back from a"
+                " backup; `lakehouse doctor` lists all that are missing."
+            ),
         ),
         (
-            "py4j.protocol.Py4JJavaError: An error occurred while calling o1.x.\n: java.io.IOException: odd" + STACK,
+            "py4j.protocol.Py4JJavaError: An error occurred while calling o1.x.\n:"
+            " java.io.IOException: odd" + STACK,
             "odd",
         ),
         ("OSError: [Errno 28] No space left on device: '/home/x'", "The disk is full."),
         (
-            "sqlalchemy.exc.OperationalError: (sqlite3.OperationalError) database or disk is full\n(Background on this "
-            "error at: https://sqlalche.me/e/21/e3q8)",
+            (
+                "sqlalchemy.exc.OperationalError: (sqlite3.OperationalError) database or disk"
+                " is full\n(Background on this error at: https://sqlalche.me/e/21/e3q8)"
+            ),
             "The disk is full.",
         ),
         ("NoRegionError: You must specify a region.", "No AWS region is set. Set AWS_REGION."),
-        ("SdkClientException: Unable to load region from any of the providers in the chain x", "No AWS region is set."),
-        ("NoCredentialsError: Unable to locate credentials", "There are no AWS credentials. Set AWS_PROFILE"),
         (
-            'EndpointConnectionError: Could not connect to the endpoint URL: "http://127.0.0.1:1/lake?list-type=2"',
+            (
+                "SdkClientException: Unable to load region from any of the providers in the"
+                " chain x"
+            ),
+            "No AWS region is set.",
+        ),
+        (
+            "NoCredentialsError: Unable to locate credentials",
+            "There are no AWS credentials. Set AWS_PROFILE",
+        ),
+        (
+            (
+                "EndpointConnectionError: Could not connect to the endpoint URL:"
+                ' "http://127.0.0.1:1/lake?list-type=2"'
+            ),
             "AWS does not answer at http://127.0.0.1:1. Check AWS_ENDPOINT_URL",
         ),
-        ("Py4JJavaError: x.\n: java.lang.OutOfMemoryError: Java heap space" + STACK, "Spark ran out of memory. Set"),
         (
-            'SparkConnectGrpcException: <_MultiThreadedRendezvous of RPC with:\n\tdetails = "Java heap space"\n>',
+            "Py4JJavaError: x.\n: java.lang.OutOfMemoryError: Java heap space" + STACK,
+            "Spark ran out of memory. Set",
+        ),
+        (
+            (
+                "SparkConnectGrpcException: <_MultiThreadedRendezvous of RPC with:\n\tdetails ="
+                ' "Java heap space"\n>'
+            ),
             "Spark ran out of memory. Set LAKEHOUSE_SPARK_MEMORY to more",
         ),
         (
-            "UnknownException: (java.lang.IllegalStateException) Cannot call methods on a stopped SparkContext.\n"
-            "This stopped SparkContext was created at:\n\norg.apache.spark.sql.connect.service.X.main(X.scala)",
-            "Spark ended while this ran. What was published stays; the same command again does what is left.",
+            (
+                "UnknownException: (java.lang.IllegalStateException) Cannot call methods on a"
+                " stopped SparkContext.\nThis stopped SparkContext was created"
+                " at:\n\norg.apache.spark.sql.connect.service.X.main(X.scala)"
+            ),
+            (
+                "Spark ended while this ran. What was published stays; the same command again"
+                " does what is left."
+            ),
         ),
         (
-            "py4j.protocol.Py4JJavaError: An error occurred while calling o405.append.\n: "
-            f"org.apache.spark.SparkException: Job 13 cancelled because SparkContext was shut down{STACK}",
+            (
+                "py4j.protocol.Py4JJavaError: An error occurred while calling o405.append.\n:"
+                " org.apache.spark.SparkException: Job 13 cancelled because SparkContext was"
+                f" shut down{STACK}"
+            ),
             "Spark ended while this ran.",
         ),
         (
-            "SparkConnectGrpcException: [INTERNAL_ERROR] No active or default Spark session found. SQLSTATE: XX000",
+            (
+                "SparkConnectGrpcException: [INTERNAL_ERROR] No active or default Spark session"
+                " found. SQLSTATE: XX000"
+            ),
             "Spark ended while this ran.",
         ),
-        ("ValueError: what an asset's function says", "ValueError: what an asset's function says"),
         (
-            "sqlalchemy.exc.IntegrityError: (sqlite3.IntegrityError) UNIQUE\n[SQL: INSERT 1]\n(Background on this "
-            "error at: https://sqlalche.me/e/21/gkpj)",
+            "ValueError: what an asset's function says",
+            "ValueError: what an asset's function says",
+        ),
+        (
+            (
+                "sqlalchemy.exc.IntegrityError: (sqlite3.IntegrityError) UNIQUE\n[SQL: INSERT"
+                " 1]\n(Background on this error at: https://sqlalche.me/e/21/gkpj)"
+            ),
             "IntegrityError: UNIQUE",
         ),
     ],
@@ -126,7 +172,9 @@ def test_an_error_of_a_java_that_is_gone_by_the_time_of_its_text_is_told_all_the
     assert classify(WithoutWords()) is Failure.OTHER
 
 
-def test_a_data_file_that_is_gone_is_named_with_its_table(embedded_engine: Engine, home) -> None:
+def test_a_data_file_that_is_gone_is_named_with_its_table(
+    embedded_engine: Engine, home
+) -> None:
     table = embedded_engine.catalog.sql_name("silver.fruits")
     embedded_engine.sql(f"CREATE NAMESPACE {embedded_engine.catalog.sql_name('silver')}")
     embedded_engine.sql(f"CREATE TABLE {table} USING iceberg AS SELECT 1 AS id")
@@ -134,4 +182,6 @@ def test_a_data_file_that_is_gone_is_named_with_its_table(embedded_engine: Engin
     file.unlink()
     with pytest.raises(Exception, match="NotFoundException") as raised:
         embedded_engine.sql(f"SELECT * FROM {table}").collect()
-    assert one_line(raised.value).startswith(f"The file {file} is missing, and silver.fruits needs it. Put it back")
+    assert one_line(raised.value).startswith(
+        f"The file {file} is missing, and silver.fruits needs it. Put it back"
+    )

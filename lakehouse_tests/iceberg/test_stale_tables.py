@@ -17,7 +17,9 @@ def history(table: str, *snapshots: Snapshot) -> History:
     return History(table, {found.snapshot_id: found for found in snapshots}, refs, (), {})
 
 
-def snapshot(number: int, operation: str = "append", added: int = 1, total: int = 1, **summary: str) -> Snapshot:
+def snapshot(
+    number: int, operation: str = "append", added: int = 1, total: int = 1, **summary: str
+) -> Snapshot:
     parent = number - 1 or None
     counted = {"added-records": str(added), "total-records": str(total), **summary}
     return Snapshot(number, parent, 0, NOW, operation, counted)
@@ -33,7 +35,9 @@ def test_a_source_that_was_never_read_is_news():
     assert has_news(history("bronze.raw", snapshot(1)), None)
 
 
-@pytest.mark.parametrize("source", [history("bronze.raw"), history("bronze.raw", snapshot(1, added=0, total=0))])
+@pytest.mark.parametrize(
+    "source", [history("bronze.raw"), history("bronze.raw", snapshot(1, added=0, total=0))]
+)
 def test_a_source_without_rows_that_was_never_read_is_none(source):
     assert not has_news(source, None)
 
@@ -53,7 +57,9 @@ def test_rows_deleted_since_are_news():
 
 def test_a_compaction_or_an_evolution_is_none():
     compacted, evolved = snapshot(2, "replace", added=1), snapshot(3, added=0)
-    assert not has_news(history("bronze.raw", snapshot(1), compacted, evolved), computed_from(1))
+    assert not has_news(
+        history("bronze.raw", snapshot(1), compacted, evolved), computed_from(1)
+    )
 
 
 def test_a_source_that_was_rolled_back_is_news():

@@ -1,4 +1,6 @@
-"""What rejections take out of a source leaves what was computed of it, where no other delivery gives it."""
+"""What rejections take out of a source leaves what was computed of it, where no other delivery
+gives it.
+"""
 
 from dataclasses import replace
 
@@ -34,14 +36,23 @@ COPIES = IcebergTable(
 
 VERSIONED = replace(
     PEOPLE,
-    columns=[column for column in PEOPLE.columns if column.name in ("id", "name", PEOPLE.stamp)],
+    columns=[
+        column for column in PEOPLE.columns if column.name in ("id", "name", PEOPLE.stamp)
+    ],
     versions=Versions(of="name", newest="id"),
 )
 
 
 def newest(delivered: DataFrame) -> DataFrame:
     """Compute `silver.people`: of each name what the last file says."""
-    columns = ["id", "name", "map('a', 1) AS marks", "_source_file", "_source_sha256", "_source_row"]
+    columns = [
+        "id",
+        "name",
+        "map('a', 1) AS marks",
+        "_source_file",
+        "_source_sha256",
+        "_source_row",
+    ]
     rank = "row_number() OVER (PARTITION BY name ORDER BY _source_file DESC) AS rank"
     return delivered.selectExpr(*columns, rank).where("rank = 1").drop("rank")
 
@@ -62,14 +73,18 @@ def merge(engine: Engine) -> Outcome:
 def reject(engine: Engine, file: str) -> None:
     its = RejectedDelivery(file, f"sha-{file}")
     with with_properties(engine.spark, its.to_summary(by="somebody", why="why")):
-        engine.sql(f"DELETE FROM {engine.catalog.sql_name(DELIVERED.name)} WHERE {its.deleted_by}")
+        engine.sql(
+            f"DELETE FROM {engine.catalog.sql_name(DELIVERED.name)} WHERE {its.deleted_by}"
+        )
 
 
 def standing(engine: Engine) -> list[tuple]:
     return content(engine, PEOPLE.name, "id", "name")
 
 
-def test_what_it_alone_gave_goes_and_what_others_gave_comes_back(embedded_engine: Engine) -> None:
+def test_what_it_alone_gave_goes_and_what_others_gave_comes_back(
+    embedded_engine: Engine,
+) -> None:
     land(embedded_engine, "a", ("1", "ann"), ("2", "bob"))
     merge(embedded_engine)
     land(embedded_engine, "b", ("8", "bob"), ("9", "eve"), ("x", "fay"))
@@ -82,11 +97,18 @@ def test_what_it_alone_gave_goes_and_what_others_gave_comes_back(embedded_engine
     assert isinstance(merge(embedded_engine), Unchanged)
 
 
-def test_a_merged_table_keeps_the_newest_version_whatever_comes_later(embedded_engine: Engine) -> None:
+def test_a_merged_table_keeps_the_newest_version_whatever_comes_later(
+    embedded_engine: Engine,
+) -> None:
     """Until its delivery is rejected: then the newest of those that are left is back."""
 
     def versions() -> list[tuple]:
-        write(embedded_engine, VERSIONED, lambda delivered: newest_accepted(VERSIONED, delivered), INPUTS)
+        write(
+            embedded_engine,
+            VERSIONED,
+            lambda delivered: newest_accepted(VERSIONED, delivered),
+            INPUTS,
+        )
         return content(embedded_engine, VERSIONED.name, "id", "name")
 
     land(embedded_engine, "a", ("3", "ann"), ("5", "bob"))
@@ -110,7 +132,9 @@ def test_a_delivery_that_was_never_merged_takes_nothing_out(embedded_engine: Eng
     """Bob stands from a file that bronze keeps no longer, which nobody rejected."""
     land(embedded_engine, "a", ("1", "ann"), ("2", "bob"))
     merge(embedded_engine)
-    embedded_engine.sql(f"DELETE FROM {embedded_engine.catalog.sql_name(DELIVERED.name)} WHERE name = 'bob'")
+    embedded_engine.sql(
+        f"DELETE FROM {embedded_engine.catalog.sql_name(DELIVERED.name)} WHERE name = 'bob'"
+    )
     merge(embedded_engine)
     land(embedded_engine, "b", ("8", "bob"))
     reject(embedded_engine, "b")
@@ -137,14 +161,20 @@ def test_a_table_that_is_merged_from_a_merged_one_follows(embedded_engine: Engin
     land(embedded_engine, "b", ("8", "abe"), ("9", "eve"))
     merge(embedded_engine)
     write(embedded_engine, FIRST_LETTERS, first_letters, people)
-    assert content(embedded_engine, FIRST_LETTERS.name) == [("a", "abe"), ("b", "bob"), ("e", "eve")]
+    assert content(embedded_engine, FIRST_LETTERS.name) == [
+        ("a", "abe"),
+        ("b", "bob"),
+        ("e", "eve"),
+    ]
     reject(embedded_engine, "b")
     merge(embedded_engine)
     write(embedded_engine, FIRST_LETTERS, first_letters, people)
     assert content(embedded_engine, FIRST_LETTERS.name) == [("a", "ann"), ("b", "bob")]
 
 
-def test_rows_leave_a_table_that_appends_and_keeps_their_source(embedded_engine: Engine) -> None:
+def test_rows_leave_a_table_that_appends_and_keeps_their_source(
+    embedded_engine: Engine,
+) -> None:
     land(embedded_engine, "a", ("1", "ann"))
     land(embedded_engine, "b", ("9", "eve"))
     write(embedded_engine, COPIES, lambda delivered: delivered, INPUTS)
@@ -166,5 +196,10 @@ def test_a_source_that_has_other_columns_now_is_followed(embedded_engine: Engine
     wider = replace(DELIVERED, columns=[*DELIVERED.columns, Column("note", "string")])
     rows = delivery(embedded_engine, "c", [("3", "cat")])
     write(embedded_engine, wider, lambda: rows().selectExpr("*", "'hi' AS note"))
-    write(embedded_engine, PEOPLE, lambda delivered: newest(delivered.where("coalesce(note, '') <> 'no'")), INPUTS)
+    write(
+        embedded_engine,
+        PEOPLE,
+        lambda delivered: newest(delivered.where("coalesce(note, '') <> 'no'")),
+        INPUTS,
+    )
     assert standing(embedded_engine) == [(1, "ann"), (3, "cat")]

@@ -19,7 +19,15 @@ from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.conftest import whatever_the_catalog
-from lakehouse_tests.iceberg.declarations import DELIVERED, EVENTS, content, delivery, refs, rows_of, snapshot_id
+from lakehouse_tests.iceberg.declarations import (
+    DELIVERED,
+    EVENTS,
+    content,
+    delivery,
+    refs,
+    rows_of,
+    snapshot_id,
+)
 
 pytestmark = pytest.mark.spark
 SCHEMA = "id bigint, v int"
@@ -29,7 +37,12 @@ COPIED = replace(EVENTS, name="silver.copied", write=Append(once_by=("id",)))
 def test_publishes_rows_with_counts_from_metadata(engine: Engine) -> None:
     done = write(engine, EVENTS, rows_of(engine, SCHEMA, [(1, 10), (2, 20)]))
     assert isinstance(done, Published)
-    assert (done.added_rows, done.row_count, done.operation, done.attempts) == (2, 2, "append", 1)
+    assert (done.added_rows, done.row_count, done.operation, done.attempts) == (
+        2,
+        2,
+        "append",
+        1,
+    )
     assert done.snapshot_id == snapshot_id(engine, EVENTS.name)
     assert content(engine, EVENTS.name) == [(1, 10), (2, 20)]
 
@@ -43,7 +56,11 @@ def test_stamps_the_commit(engine: Engine) -> None:
     done = write(engine, EVENTS, rows_of(engine, SCHEMA, [(1, 10)]), run=Run("run-7"))
     main = read_history(engine, EVENTS.name).main
     assert main is not None and main.stamp is not None
-    assert (main.stamp.kind, main.stamp.run_id, main.stamp.write_id) == ("write", "run-7", done.write_id)
+    assert (main.stamp.kind, main.stamp.run_id, main.stamp.write_id) == (
+        "write",
+        "run-7",
+        done.write_id,
+    )
     assert main.stamp.declaration == EVENTS.declaration_hash
 
 
@@ -56,7 +73,9 @@ def test_of_no_rows_commits_nothing(engine: Engine) -> None:
 
 
 @whatever_the_catalog
-@pytest.mark.parametrize("arriving", [[("a", "sha-a")], None], ids=["keys known", "keys looked up"])
+@pytest.mark.parametrize(
+    "arriving", [[("a", "sha-a")], None], ids=["keys known", "keys looked up"]
+)
 def test_of_a_delivery_again_adds_nothing(engine: Engine, arriving: list | None) -> None:
     compute = delivery(engine, "a", [("1", "x"), ("2", "y")])
     write(engine, DELIVERED, compute, arriving=arriving)
@@ -67,7 +86,11 @@ def test_of_a_delivery_again_adds_nothing(engine: Engine, arriving: list | None)
 
 def test_of_an_old_and_a_new_delivery_adds_the_new_one(engine: Engine) -> None:
     write(engine, DELIVERED, delivery(engine, "a", [("1", "x")]))
-    both = lambda **_: delivery(engine, "a", [("1", "x")])().union(delivery(engine, "b", [("2", "y")])())  # noqa: E731
+
+    def both(**_):
+        old, new = delivery(engine, "a", [("1", "x")]), delivery(engine, "b", [("2", "y")])
+        return old().union(new())
+
     done = write(engine, DELIVERED, both, arriving=[("a", "sha-a"), ("b", "sha-b")])
     assert isinstance(done, Published) and done.added_rows == 1
     assert content(engine, DELIVERED.name, "name") == [("x",), ("y",)]
@@ -75,9 +98,19 @@ def test_of_an_old_and_a_new_delivery_adds_the_new_one(engine: Engine) -> None:
 
 def test_takes_two_jobs_for_known_deliveries(embedded_engine: Engine, count_jobs) -> None:
     """One to write, one to look up which deliveries are there."""
-    write(embedded_engine, DELIVERED, delivery(embedded_engine, "a", [("1", "x")]), arriving=[("a", "sha-a")])
+    write(
+        embedded_engine,
+        DELIVERED,
+        delivery(embedded_engine, "a", [("1", "x")]),
+        arriving=[("a", "sha-a")],
+    )
     with count_jobs() as counted:
-        write(embedded_engine, DELIVERED, delivery(embedded_engine, "b", [("2", "y")]), arriving=[("b", "sha-b")])
+        write(
+            embedded_engine,
+            DELIVERED,
+            delivery(embedded_engine, "b", [("2", "y")]),
+            arriving=[("b", "sha-b")],
+        )
     assert counted.jobs <= 3
 
 
@@ -89,12 +122,18 @@ def test_refuses_a_frame_that_lacks_a_column(embedded_engine: Engine) -> None:
 
 def test_refuses_a_frame_with_an_unknown_column(embedded_engine: Engine) -> None:
     with pytest.raises(FrameMismatch, match="has unknown w; expected id, v"):
-        write(embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v int, w int", [(1, 2, 3)]))
+        write(
+            embedded_engine,
+            EVENTS,
+            rows_of(embedded_engine, "id bigint, v int, w int", [(1, 2, 3)]),
+        )
 
 
 def test_refuses_a_frame_of_another_type(embedded_engine: Engine) -> None:
     with pytest.raises(FrameMismatch, match="column v is string in the frame; expected int"):
-        write(embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v string", [(1, "2")]))
+        write(
+            embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v string", [(1, "2")])
+        )
 
 
 def test_takes_columns_in_any_order_and_narrower_types(embedded_engine: Engine) -> None:
@@ -123,7 +162,9 @@ def test_finds_a_key_that_the_table_already_has(engine: Engine) -> None:
 
 @pytest.fixture
 def far_east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let the clock of this machine be eight hours ahead of UTC: PySpark gives moments in it, and without a zone."""
+    """Let the clock of this machine be eight hours ahead of UTC: PySpark gives moments in it,
+    and without a zone.
+    """
     with monkeypatch.context() as patched:
         patched.setenv("TZ", "Asia/Kuala_Lumpur")
         time.tzset()
@@ -132,7 +173,9 @@ def far_east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("far_east")
-def test_finds_a_moment_that_the_table_already_has_wherever_the_machine_stands(embedded_engine: Engine) -> None:
+def test_finds_a_moment_that_the_table_already_has_wherever_the_machine_stands(
+    embedded_engine: Engine,
+) -> None:
     moments = IcebergTable(
         name="bronze.moments",
         comment="Moments.",
@@ -158,12 +201,18 @@ def test_warns_and_publishes(engine: Engine) -> None:
     ]
 
 
-def test_of_an_input_that_is_read_in_full_again_adds_no_row_twice(embedded_engine: Engine) -> None:
+def test_of_an_input_that_is_read_in_full_again_adds_no_row_twice(
+    embedded_engine: Engine,
+) -> None:
     """Rows of the input went, or nobody knows any more what the table was computed from."""
     inputs = {"events": incremental(EVENTS.name)}
-    write(embedded_engine, EVENTS, rows_of(embedded_engine, SCHEMA, [(1, 10), (2, 20), (3, 30)]))
+    write(
+        embedded_engine, EVENTS, rows_of(embedded_engine, SCHEMA, [(1, 10), (2, 20), (3, 30)])
+    )
     write(embedded_engine, COPIED, lambda events: events, inputs)
-    embedded_engine.sql(f"DELETE FROM {embedded_engine.catalog.sql_name(EVENTS.name)} WHERE id = 1")
+    embedded_engine.sql(
+        f"DELETE FROM {embedded_engine.catalog.sql_name(EVENTS.name)} WHERE id = 1"
+    )
     write(embedded_engine, EVENTS, rows_of(embedded_engine, SCHEMA, [(4, 40)]))
     done = write(embedded_engine, COPIED, lambda events: events, inputs)
     assert done.added_rows == 1
@@ -190,12 +239,24 @@ def far_from_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_once_by_a_moment_and_a_sample_are_in_utc(embedded_engine: Engine) -> None:
     columns = [Column("at", "timestamp"), Column("wall", "timestamp_ntz"), Column("v", "int")]
     warned = between("v", 0, 1, on_failure="warn")
-    table = IcebergTable("bronze.at", "", columns, Append(once_by=("at", "wall")), rules=[warned])
-    row = "SELECT TIMESTAMP'2026-01-31 08:00:00Z' AS at, TIMESTAMP_NTZ'2026-01-31 08:00:00' AS wall, 7 AS v"
+    table = IcebergTable(
+        "bronze.at", "", columns, Append(once_by=("at", "wall")), rules=[warned]
+    )
+    row = (
+        "SELECT TIMESTAMP'2026-01-31 08:00:00Z' AS at, TIMESTAMP_NTZ'2026-01-31 08:00:00' AS"
+        " wall, 7 AS v"
+    )
     moment = datetime(2026, 1, 31, 8, tzinfo=UTC)
     compute = lambda **_: embedded_engine.sql(row)  # noqa: E731
-    done = write(embedded_engine, table, compute, arriving=[(moment, moment.replace(tzinfo=None))])
+    done = write(
+        embedded_engine, table, compute, arriving=[(moment, moment.replace(tzinfo=None))]
+    )
     sample = done.results[0].sample[0]
-    assert (sample["at"], sample["wall"]) == ("2026-01-31 08:00:00+00:00", "2026-01-31 08:00:00")
-    again = write(embedded_engine, table, compute, arriving=[(moment, moment.replace(tzinfo=None))])
+    assert (sample["at"], sample["wall"]) == (
+        "2026-01-31 08:00:00+00:00",
+        "2026-01-31 08:00:00",
+    )
+    again = write(
+        embedded_engine, table, compute, arriving=[(moment, moment.replace(tzinfo=None))]
+    )
     assert isinstance(again, Unchanged)

@@ -1,4 +1,6 @@
-"""Merges: by key, rows that would not change are not rewritten, and a merge of nothing commits nothing."""
+"""Merges: by key, rows that would not change are not rewritten, and a merge of nothing commits
+nothing.
+"""
 
 from dataclasses import replace
 
@@ -66,7 +68,8 @@ def test_of_few_changed_rows_does_not_shuffle_the_table(
         return sql(engine, statement)
 
     monkeypatch.setattr(Engine, "sql", explained)
-    # So little that what Spark takes a kept frame for is more, and a row that it knows of is not.
+    # So little that what Spark takes a kept frame for is more, and a row that it knows of is
+    # not.
     engine.spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "500")
     try:
         done = merge(engine, table)
@@ -95,7 +98,10 @@ def test_of_the_same_rows_commits_nothing(engine: Engine) -> None:
     before, files = snapshot_id(engine, PEOPLE.name), data_files(engine, PEOPLE.name)
     land(engine, "b", ("1", "ann"))
     assert isinstance(merge(engine), Unchanged)
-    assert (snapshot_id(engine, PEOPLE.name), data_files(engine, PEOPLE.name)) == (before, files)
+    assert (snapshot_id(engine, PEOPLE.name), data_files(engine, PEOPLE.name)) == (
+        before,
+        files,
+    )
     assert refs(engine, PEOPLE.name) == {"main"}
 
 
@@ -104,7 +110,9 @@ def test_reads_on_from_where_a_merge_changed_nothing(engine: Engine) -> None:
     merge(engine)
     land(engine, "b", ("1", "ann"))
     merge(engine)
-    assert read_history(engine, PEOPLE.name).watermark(DELIVERED.name) == snapshot_id(engine, DELIVERED.name)
+    assert read_history(engine, PEOPLE.name).watermark(DELIVERED.name) == snapshot_id(
+        engine, DELIVERED.name
+    )
     assert merge(engine).pins["delivered"].rows == 0
 
 
@@ -121,21 +129,34 @@ def test_leaves_files_without_a_changed_row(engine: Engine) -> None:
 
 @whatever_the_catalog
 def test_looks_only_near_the_rows_that_it_merges(engine: Engine) -> None:
-    """A row of the same key that breaks the promise of `near` is not found, which shows where was looked."""
-    near = replace(PEOPLE, write=Merge(on=["name"], stamp="changed_at", near=["id"]), rules=[castable("id", "bigint")])
+    """A row of the same key that breaks the promise of `near` is not found, which shows where
+    was looked.
+    """
+    near = replace(
+        PEOPLE,
+        write=Merge(on=["name"], stamp="changed_at", near=["id"]),
+        rules=[castable("id", "bigint")],
+    )
     land(engine, "a", ("1", "ann"), ("2", "bob"), (None, "cy"))
     merge(engine, near)
     land(engine, "b", ("1", "ann"), ("3", "bob"), (None, "cy"))
     done = merge(engine, near)
     assert isinstance(done, Published)
     assert (done.inserted_rows, done.updated_rows) == (1, 0)
-    assert content(engine, PEOPLE.name, "id", "name") == [(1, "ann"), (2, "bob"), (3, "bob"), (None, "cy")]
+    assert content(engine, PEOPLE.name, "id", "name") == [
+        (1, "ann"),
+        (2, "bob"),
+        (3, "bob"),
+        (None, "cy"),
+    ]
 
 
 @whatever_the_catalog
 def test_keeps_a_null_key_once(engine: Engine) -> None:
     """`=` never matches a NULL, and would insert the row at each delivery."""
-    lenient = replace(PEOPLE, rules=[rule for rule in PEOPLE.rules if rule.name == "castable_id"])
+    lenient = replace(
+        PEOPLE, rules=[rule for rule in PEOPLE.rules if rule.name == "castable_id"]
+    )
     land(engine, "a", ("1", None))
     merge(engine, lenient)
     land(engine, "b", ("2", None))
@@ -150,18 +171,33 @@ def test_keeps_a_null_key_once(engine: Engine) -> None:
 def test_few_rows_are_merged_as_many_are(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, row_level: str, new: tuple, *, is_few: bool
 ) -> None:
-    """Few are looked for by a join that sends them to all processes, and compared without what is nested at first."""
+    """Few are looked for by a join that sends them to all processes, and compared without what
+    is nested at first.
+    """
     if not is_few:
         monkeypatch.setattr(merge_rows, "FEW", 0)
         monkeypatch.setattr(merge_rows, "FEW_WHOLE", 0)
     table = replace(PEOPLE, rules=(), row_level=row_level)
 
     def rows(*given: tuple[str | None, int, bool], mark: int = 1) -> DataFrame:
-        frame = engine.spark.createDataFrame(list(given), "name string, id bigint, _deleted boolean")
+        frame = engine.spark.createDataFrame(
+            list(given), "name string, id bigint, _deleted boolean"
+        )
         return frame.selectExpr("*", f"map('n', if(name = 'dan', {mark}, 1)) AS marks")
 
-    write(engine, table, lambda: rows(*((name, 1, False) for name in ("ann", "bob", "cy", "dan", None))))
-    changes = [("ann", 1, False), ("bob", 5, False), ("cy", 1, True), ("dan", 1, False), (None, 6, False), *new]
+    write(
+        engine,
+        table,
+        lambda: rows(*((name, 1, False) for name in ("ann", "bob", "cy", "dan", None))),
+    )
+    changes = [
+        ("ann", 1, False),
+        ("bob", 5, False),
+        ("cy", 1, True),
+        ("dan", 1, False),
+        (None, 6, False),
+        *new,
+    ]
     done = write(engine, table, lambda: rows(*changes, mark=2))
     assert isinstance(done, Published)
     assert (done.inserted_rows, done.updated_rows, done.removed_rows) == (len(new), 3, 1)
@@ -203,7 +239,11 @@ def test_refuses_what_a_blocking_rule_forbids(engine: Engine) -> None:
     done = merge(engine)
     assert isinstance(done, Refused)
     (reason,) = done.reasons
-    assert (reason.rule.name, reason.failed_rows, reason.sample[0]["name"]) == ("excluded_name", 1, "nobody")
+    assert (reason.rule.name, reason.failed_rows, reason.sample[0]["name"]) == (
+        "excluded_name",
+        1,
+        "nobody",
+    )
     assert snapshot_id(engine, PEOPLE.name) == before == done.snapshot_id
     assert refs(engine, PEOPLE.name) == {"main", done.branch}
     kept = engine.spark.read.option("versionAsOf", str(done.candidate_snapshot_id))

@@ -48,7 +48,9 @@ def test_of_the_table_by_no_rows_empties_it(engine: Engine) -> None:
 
 
 def test_of_a_day_leaves_the_files_of_other_days(engine: Engine) -> None:
-    write(engine, DAYS, days(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2)), run=run_of(MONDAY, TUESDAY))
+    write(
+        engine, DAYS, days(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2)), run=run_of(MONDAY, TUESDAY)
+    )
     monday = {path for path in data_files(engine, DAYS.name) if str(MONDAY) in path}
     done = write(engine, DAYS, days(engine, (TUESDAY, 5, 2)), run=run_of(TUESDAY))
     assert isinstance(done, Published) and (done.row_count, done.partition_row_count) == (2, 1)
@@ -65,7 +67,9 @@ def test_of_a_day_twice_has_the_same_rows(engine: Engine) -> None:
 
 @whatever_the_catalog
 def test_of_a_day_by_no_rows_empties_it_alone(engine: Engine) -> None:
-    write(engine, DAYS, days(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2)), run=run_of(MONDAY, TUESDAY))
+    write(
+        engine, DAYS, days(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2)), run=run_of(MONDAY, TUESDAY)
+    )
     write(engine, DAYS, days(engine), run=run_of(MONDAY))
     assert content(engine, DAYS.name, "v") == [(2,)]
 
@@ -74,12 +78,17 @@ def test_of_a_day_by_no_rows_empties_it_alone(engine: Engine) -> None:
 def test_refuses_rows_outside_the_runs_days(engine: Engine) -> None:
     write(engine, DAYS, days(engine, (MONDAY, 1, 1)), run=run_of(MONDAY))
     before = snapshot_id(engine, DAYS.name)
-    done = write(engine, DAYS, days(engine, (MONDAY, 2, 1), (WEDNESDAY, 3, 2)), run=run_of(MONDAY))
+    done = write(
+        engine, DAYS, days(engine, (MONDAY, 2, 1), (WEDNESDAY, 3, 2)), run=run_of(MONDAY)
+    )
     assert isinstance(done, Refused)
     (reason,) = done.reasons
     assert (reason.rule.name, reason.failed_rows) == ("in_partitions", 1)
     assert list(reason.sample) == [{"d": str(WEDNESDAY), "v": 3, "id": 2}]
-    assert (snapshot_id(engine, DAYS.name), refs(engine, DAYS.name)) == (before, {"main", done.branch})
+    assert (snapshot_id(engine, DAYS.name), refs(engine, DAYS.name)) == (
+        before,
+        {"main", done.branch},
+    )
 
 
 def test_needs_the_runs_partitions(embedded_engine: Engine) -> None:
@@ -91,21 +100,32 @@ def test_needs_the_runs_partitions(embedded_engine: Engine) -> None:
 def test_works_across_a_change_of_the_partition_spec(engine: Engine) -> None:
     """A file of a month answers the predicate of a day only in part."""
     monthly = replace(DAYS, partitioning=["months(d)"])
-    write(engine, monthly, days(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2)), run=run_of(MONDAY, TUESDAY))
+    write(
+        engine,
+        monthly,
+        days(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2)),
+        run=run_of(MONDAY, TUESDAY),
+    )
     done = write(engine, monthly, days(engine, (TUESDAY, 7, 2)), run=run_of(TUESDAY))
     assert isinstance(done, Published) and done.row_count == 2
     assert content(engine, DAYS.name, "v") == [(1,), (7,)]
 
 
 def test_quarantines_and_publishes_the_rest(engine: Engine) -> None:
-    done = write(engine, DAYS, days(engine, (MONDAY, 1, 1), (MONDAY, 200, 2)), run=run_of(MONDAY))
+    done = write(
+        engine, DAYS, days(engine, (MONDAY, 1, 1), (MONDAY, 200, 2)), run=run_of(MONDAY)
+    )
     assert isinstance(done, Published) and done.quarantined is not None
     assert (done.row_count, done.quarantined.rows) == (1, 1)
-    assert content(engine, "silver.days_quarantine", "v", "_reasons") == [("200", ["between_v"])]
+    assert content(engine, "silver.days_quarantine", "v", "_reasons") == [
+        ("200", ["between_v"])
+    ]
 
 
 def test_reads_nothing_twice(embedded_engine: Engine, count_jobs) -> None:
-    """The rows are computed once, split in one query, written in one job, and audited in two queries."""
+    """The rows are computed once, split in one query, written in one job, and audited in two
+    queries.
+    """
     write(embedded_engine, DAYS, days(embedded_engine, (MONDAY, 1, 1)), run=run_of(MONDAY))
     with count_jobs() as counted:
         write(embedded_engine, DAYS, days(embedded_engine, (MONDAY, 2, 1)), run=run_of(MONDAY))

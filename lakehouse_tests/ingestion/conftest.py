@@ -1,4 +1,6 @@
-"""A feed of fruits and one of customers, an inbox in a folder of the test's own, and one ingest of what waits in it."""
+"""A feed of fruits and one of customers, an inbox in a folder of the test's own, and one ingest
+of what waits in it.
+"""
 
 import gzip
 import os
@@ -17,7 +19,11 @@ from lakehouse.tables.feed import Feed, FeedColumn
 FRUITS = Feed("fruits", ["id", "fruit", "berry"], "bronze.raw_fruits")
 CUSTOMERS = Feed(
     "customers",
-    [FeedColumn("customer_id"), FeedColumn("email", personal=True), FeedColumn("region", optional=True)],
+    [
+        FeedColumn("customer_id"),
+        FeedColumn("email", personal=True),
+        FeedColumn("region", optional=True),
+    ],
     "bronze.raw_customers",
     subject="customer_id",
 )
@@ -35,7 +41,11 @@ class Inbox:
         path = self.store.root / self.feed.inbox / name
         path.parent.mkdir(parents=True, exist_ok=True)
         raw = content.encode() if isinstance(content, str) else content
-        path.write_bytes(gzip.compress(raw) if name.lower().endswith(".gz") and isinstance(content, str) else raw)
+        path.write_bytes(
+            gzip.compress(raw)
+            if name.lower().endswith(".gz") and isinstance(content, str)
+            else raw
+        )
         if second is not None:
             os.utime(path, (1_700_000_000 + second,) * 2)
         return path
@@ -48,7 +58,9 @@ class Inbox:
         """Take what waits, and read the staged rows before they go."""
         with exclusive(self.feed, self.store.root) as ingest:
             delivery = take(self.store, ingest)
-            return Taken(delivery, [row for file in delivery.files for row in staged_rows(file.path)])
+            return Taken(
+                delivery, [row for file in delivery.files for row in staged_rows(file.path)]
+            )
 
 
 @dataclass
@@ -72,7 +84,9 @@ class Taken:
 def files(store: LocalObjectStore, prefix: str) -> list[str]:
     """Keys below a prefix, hidden ones too, without the prefix."""
     folder = store.root / prefix
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    )
 
 
 def staged_rows(path: Path) -> list[dict]:
@@ -80,7 +94,10 @@ def staged_rows(path: Path) -> list[dict]:
     from pyarrow import parquet
 
     table = parquet.read_table(path, partitioning=None)
-    return [{**row, "_source_sha256": path.parent.name.partition("=")[2]} for row in table.to_pylist()]
+    return [
+        {**row, "_source_sha256": path.parent.name.partition("=")[2]}
+        for row in table.to_pylist()
+    ]
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
-"""Run in a process of its own: judge what waits in a home's inbox under a limit of the address space."""
+"""Run in a process of its own: judge what waits in a home's inbox under a limit of the address
+space.
+"""
 
 import json
 import resource
@@ -12,7 +14,9 @@ from lakehouse_tests.ingestion.conftest import FRUITS
 
 
 def main(home: Path, limit_bytes: int) -> None:
-    """Print as JSON why each file was rejected, how many rows the others have, and the most memory that was held."""
+    """Print as JSON why each file was rejected, how many rows the others have, and the most
+    memory that was held.
+    """
     resource.setrlimit(resource.RLIMIT_AS, (limit_bytes, limit_bytes))
     with exclusive(FRUITS, home) as ingest:
         delivery = take(LocalObjectStore(home, settle_seconds=0), ingest)

@@ -20,7 +20,9 @@ PLAIN = "id,fruit,berry\n1,Apple,false\n2,Kiwi,true\n"
         pytest.param("\ufeff" + PLAIN.replace("\n", "\r\n"), id="BOM and CRLF"),
         pytest.param(PLAIN.replace("\n", "\n\n"), id="empty lines"),
         pytest.param("\n" + PLAIN, id="an empty line before the header"),
-        pytest.param('"id","fruit","berry"\n"1","Apple","false"\n"2","Kiwi","true"\n', id="all quoted"),
+        pytest.param(
+            '"id","fruit","berry"\n"1","Apple","false"\n"2","Kiwi","true"\n', id="all quoted"
+        ),
         pytest.param("berry,id,fruit\nfalse,1,Apple\ntrue,2,Kiwi\n", id="another order"),
     ],
 )
@@ -121,7 +123,9 @@ def test_an_undeclared_column_can_be_added_with_a_warning(inbox_of) -> None:
 
 def test_rows_are_numbered_through_all_blocks_of_a_large_file(inbox, monkeypatch) -> None:
     monkeypatch.setattr("lakehouse.ingestion.readers.csv.BLOCK_BYTES", 1 << 10)
-    inbox.put("fruit.csv", "id,fruit,berry\n" + "".join(f'{n},"a\nb",true\n' for n in range(1, 5001)))
+    inbox.put(
+        "fruit.csv", "id,fruit,berry\n" + "".join(f'{n},"a\nb",true\n' for n in range(1, 5001))
+    )
 
     taken = inbox.look()
 
@@ -136,6 +140,13 @@ def test_each_row_says_where_it_came_from(inbox) -> None:
     taken = inbox.look()
 
     (file,) = taken.delivery.files
-    assert set(taken.values("_source_file", "_source_sha256", "_source_modified_at", "_ingested_at")) == {
-        ("fruit.csv", file.sha256, datetime.fromtimestamp(1_700_000_000, UTC), taken.delivery.ingest.began_at)
+    assert set(
+        taken.values("_source_file", "_source_sha256", "_source_modified_at", "_ingested_at")
+    ) == {
+        (
+            "fruit.csv",
+            file.sha256,
+            datetime.fromtimestamp(1_700_000_000, UTC),
+            taken.delivery.ingest.began_at,
+        )
     }

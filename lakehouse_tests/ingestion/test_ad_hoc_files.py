@@ -37,7 +37,9 @@ def served(folder: Path) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), partial(Quiet, directory=str(folder))
+    )
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
@@ -48,7 +50,9 @@ def names(settings: Settings, path: object) -> list[str]:
     """What a path brings, as keys of the inbox."""
     with copied(settings, FRUITS, str(path)) as copies:
         store = given_store(LocalObjectStore(settings.home), FRUITS, str(copies))
-        found = sorted(item.key.removeprefix(FRUITS.inbox) for item in store.objects(FRUITS.inbox))
+        found = sorted(
+            item.key.removeprefix(FRUITS.inbox) for item in store.objects(FRUITS.inbox)
+        )
     assert not copies.exists()
     return found
 
@@ -57,10 +61,16 @@ def test_a_file_and_a_folder_are_taken(settings: Settings, folder: Path) -> None
     assert names(settings, folder / "a.csv") == ["a.csv"]
     assert names(settings, folder) == ["a.csv", "deeper/b.csv"]
     assert names(settings, folder.as_uri()) == ["a.csv", "deeper/b.csv"]
-    assert sorted(path.name for path in folder.rglob("*.csv")) == [".hidden.csv", "a.csv", "b.csv"]
+    assert sorted(path.name for path in folder.rglob("*.csv")) == [
+        ".hidden.csv",
+        "a.csv",
+        "b.csv",
+    ]
 
 
-def test_links_and_pipes_in_a_folder_are_passed_over_and_named(settings: Settings, folder: Path) -> None:
+def test_links_and_pipes_in_a_folder_are_passed_over_and_named(
+    settings: Settings, folder: Path
+) -> None:
     (folder / "link.csv").symlink_to(folder / "a.csv")
     (folder / "others").symlink_to(folder / "deeper")
     (folder / "notes.txt").symlink_to(folder / "a.csv")
@@ -93,7 +103,12 @@ def test_an_address_that_does_not_answer_is_named(settings: Settings, served: st
 
 def test_a_key_a_prefix_and_an_s3_address_are_taken(aws_settings: Settings) -> None:
     store = open_store(aws_settings)
-    for key in ("elsewhere/a.csv", "elsewhere/deeper/b.csv", "elsewhere/notes.txt", "elsewhere2/c.csv"):
+    for key in (
+        "elsewhere/a.csv",
+        "elsewhere/deeper/b.csv",
+        "elsewhere/notes.txt",
+        "elsewhere2/c.csv",
+    ):
         store.write_text(key, ROW)
     both = ["a.csv", "deeper/b.csv"]
     assert names(aws_settings, "elsewhere/a.csv") == ["a.csv"]
@@ -104,9 +119,14 @@ def test_a_key_a_prefix_and_an_s3_address_are_taken(aws_settings: Settings) -> N
 
 
 @pytest.mark.parametrize("path", ["", " ", "file:", "file://", "s3://", "s3:///a.csv"])
-def test_a_path_that_names_nothing_is_refused(settings: Settings, folder: Path, monkeypatch, path: str) -> None:
+def test_a_path_that_names_nothing_is_refused(
+    settings: Settings, folder: Path, monkeypatch, path: str
+) -> None:
     monkeypatch.chdir(folder)
-    with pytest.raises(UsageError, match=r"which names nothing; expected a file, a folder or an address\. Say '\.'"):
+    with pytest.raises(
+        UsageError,
+        match=r"which names nothing; expected a file, a folder or an address\. Say '\.'",
+    ):
         names(settings, path)
     assert names(settings, ".") == ["a.csv", "deeper/b.csv"]
 

@@ -158,7 +158,9 @@ def test_a_file_taken_away_after_it_was_read_is_no_error(inbox) -> None:
     assert (done.keys, done.left) == ((), ())
 
 
-def test_archiving_that_was_killed_halfway_is_ended_by_the_next_ingest(inbox, monkeypatch) -> None:
+def test_archiving_that_was_killed_halfway_is_ended_by_the_next_ingest(
+    inbox, monkeypatch
+) -> None:
     for number in range(4):
         inbox.put(f"{number}.csv", ROW + f"{number},x,true\n", second=number)
     move, moved = type(inbox.store).move, []

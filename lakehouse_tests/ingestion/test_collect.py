@@ -20,7 +20,11 @@ def test_files_are_taken_by_time_and_not_by_name(inbox) -> None:
     inbox.put("b.csv", ROW, second=1)
     inbox.put("c.csv", ROW, second=2)
 
-    assert [file.source_file for file in inbox.look().delivery.files] == ["b.csv", "c.csv", "a.csv"]
+    assert [file.source_file for file in inbox.look().delivery.files] == [
+        "b.csv",
+        "c.csv",
+        "a.csv",
+    ]
 
 
 def test_files_of_the_same_moment_are_taken_by_name(inbox) -> None:
@@ -112,7 +116,9 @@ def test_old_files_are_not_waited_for(home) -> None:
     assert time.monotonic() - began < 10
 
 
-def test_a_young_file_is_waited_for_until_it_is_old_enough(home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_young_file_is_waited_for_until_it_is_old_enough(
+    home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     inbox = Inbox(LocalObjectStore(home, settle_seconds=30), FRUITS)
     os.utime(inbox.put("young.csv", ROW), (time.time() - 20,) * 2)
     slept: list[float] = []
@@ -132,7 +138,9 @@ class _Meddling(LocalObjectStore):
 
 
 @pytest.mark.parametrize("content", [ROW, "id,fruit,berry\n1\n", "1,2,3"])
-def test_a_file_that_changes_while_it_is_read_is_left_whatever_was_read(home, content: str) -> None:
+def test_a_file_that_changes_while_it_is_read_is_left_whatever_was_read(
+    home, content: str
+) -> None:
     inbox = Inbox(_Meddling(home, settle_seconds=0), FRUITS)
     inbox.put("a.csv", content, second=0)
 

@@ -20,7 +20,10 @@ def test_stages_are_done_in_order_up_to_the_first_failure() -> None:
         done.append(stale)
         return RunResult("id", success=stale is not SILVER)
 
-    assert [found.success for found in _do([[BRONZE], [], [SILVER, GOLD]], run)] == [True, False]
+    assert [found.success for found in _do([[BRONZE], [], [SILVER, GOLD]], run)] == [
+        True,
+        False,
+    ]
     assert done == [BRONZE, SILVER]
 
 
@@ -62,9 +65,14 @@ def test_an_ingest_names_what_it_passes_over_in_the_inbox_and_in_a_folder_that_i
     (tmp_path / "given" / "b.csv").write_text(file.read_text())
 
     def said(path: str | None = None) -> tuple[str, ...]:
-        return ingest(lambda _: dg.Definitions([landing]), {}, settings, FRUITS, path=path).passed_over
+        return ingest(
+            lambda _: dg.Definitions([landing]), {}, settings, FRUITS, path=path
+        ).passed_over
 
     assert [line.partition(" is ")[0] for line in said()] == ["inbox/fruits/link.csv"]
     assert said(str(tmp_path / "given")) == (
-        f"{tmp_path}/given/link.csv is a link, and is passed over. Give the path of the file itself to take it.",
+        (
+            f"{tmp_path}/given/link.csv is a link, and is passed over. Give the path of the"
+            " file itself to take it."
+        ),
     )

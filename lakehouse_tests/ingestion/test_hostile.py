@@ -1,4 +1,6 @@
-"""Files made to exhaust memory: all of them, four at once, are judged within the bound that the docs state."""
+"""Files made to exhaust memory: all of them, four at once, are judged within the bound that the
+docs state.
+"""
 
 import gzip
 import json
@@ -14,7 +16,9 @@ from lakehouse_tests.ingestion.conftest import FRUITS
 
 MB = 1 << 20
 LIMIT_BYTES = 3000 * MB
-"""Of the address space, two thirds of which nobody fills: Arrow's allocator and the threads' stacks reserve it."""
+"""Of the address space, two thirds of which nobody fills: Arrow's allocator and the threads'
+stacks reserve it.
+"""
 HELD_BYTES = 1500 * 10**6
 HEADER = b"id,fruit,berry\n"
 LONG_NAME = "n" * 230
@@ -60,8 +64,16 @@ def test_what_is_made_to_exhaust_memory_is_judged_within_the_bound(home: Path) -
 def _judged_in_a_process(home: Path) -> dict:
     # As many threads as on a small machine: each reserves address space of its own.
     env = {**os.environ, "OMP_NUM_THREADS": "2", "MALLOC_ARENA_MAX": "4"}
-    command = [sys.executable, "-m", "lakehouse_tests.ingestion.judging", str(home), str(LIMIT_BYTES)]
-    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=300, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "lakehouse_tests.ingestion.judging",
+        str(home),
+        str(LIMIT_BYTES),
+    ]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=env, timeout=300, check=False
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 
@@ -71,15 +83,26 @@ def test_as_many_columns_as_allowed_are_read(inbox_of) -> None:
 
     inbox = inbox_of(replace(FRUITS, on_new_column="ignore"))
     more = [f"c{number}" for number in range(MORE_COLUMNS)]
-    inbox.put("wide.csv", ",".join(["id", "fruit", "berry", *more]) + "\n1,Apple,false" + ",x" * MORE_COLUMNS + "\n")
+    inbox.put(
+        "wide.csv",
+        ",".join(["id", "fruit", "berry", *more])
+        + "\n1,Apple,false"
+        + ",x" * MORE_COLUMNS
+        + "\n",
+    )
 
     assert inbox.look().values("id", "fruit", "berry") == [("1", "Apple", "false")]
 
 
 def test_one_column_more_is_refused_with_the_limit(inbox) -> None:
-    inbox.put("wide.csv", ",".join(["id", "fruit", "berry", *["x"] * (MORE_COLUMNS + 1)]) + "\n")
+    inbox.put(
+        "wide.csv", ",".join(["id", "fruit", "berry", *["x"] * (MORE_COLUMNS + 1)]) + "\n"
+    )
 
-    said = "too many columns: found a first row of more than 1,003 fields; expected no more than 1,000 beside the"
+    said = (
+        "too many columns: found a first row of more than 1,003 fields; expected no more than"
+        " 1,000 beside the"
+    )
     assert said in inbox.look().reason
 
 

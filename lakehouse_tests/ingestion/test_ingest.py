@@ -27,7 +27,9 @@ with exclusive(Feed("fruits", ["id"], "bronze.raw_fruits"), Path(sys.argv[1])) a
 @pytest.fixture
 def other(home):
     """Another process that holds the feed of fruits."""
-    with subprocess.Popen([sys.executable, "-c", HOLD, str(home)], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(home)], stdout=subprocess.PIPE, text=True
+    ) as process:
         process.id = process.stdout.readline().strip()
         yield process
         process.kill()

@@ -1,4 +1,6 @@
-"""A delivery's life on real Spark and Iceberg: landed once, archived, whatever is put back or killed."""
+"""A delivery's life on real Spark and Iceberg: landed once, archived, whatever is put back or
+killed.
+"""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -27,7 +29,9 @@ COLUMNS = "id, fruit, berry, _source_file, _source_row"
 def rows(engine, columns: str = COLUMNS, table: str = FRUITS.table) -> list[tuple]:
     """Rows of a bronze table in the order of their coming."""
     order = "_ingested_at, _source_modified_at, _source_file, _source_row"
-    found = engine.sql(f"SELECT {columns} FROM {engine.catalog.sql_name(table)} ORDER BY {order}")
+    found = engine.sql(
+        f"SELECT {columns} FROM {engine.catalog.sql_name(table)} ORDER BY {order}"
+    )
     return [tuple(row) for row in found.collect()]
 
 
@@ -44,15 +48,23 @@ def test_waiting_files_are_landed_by_one_append_with_their_source(engine, home, 
 
     assert isinstance(done.outcome, Published)
     assert done.outcome.added_rows == 2
-    assert rows(engine) == [("1", "Apple", "false", "a.csv", 1), ("2", "Kiwi", None, "b.csv", 1)]
+    assert rows(engine) == [
+        ("1", "Apple", "false", "a.csv", 1),
+        ("2", "Kiwi", None, "b.csv", 1),
+    ]
     began_at = (done.delivery.ingest.began_at - EPOCH) // timedelta(microseconds=1)
-    assert rows(engine, "_source_sha256, unix_seconds(_source_modified_at), unix_micros(_ingested_at)") == [
-        (file.sha256, file.stored.modified_at.timestamp(), began_at) for file in done.delivery.files
+    assert rows(
+        engine, "_source_sha256, unix_seconds(_source_modified_at), unix_micros(_ingested_at)"
+    ) == [
+        (file.sha256, file.stored.modified_at.timestamp(), began_at)
+        for file in done.delivery.files
     ]
     assert [len(done.archived.keys), inbox.names()] == [2, []]
 
 
-def test_the_same_content_put_back_lands_nothing_and_is_archived(embedded_engine, home, inbox) -> None:
+def test_the_same_content_put_back_lands_nothing_and_is_archived(
+    embedded_engine, home, inbox
+) -> None:
     inbox.put("a.csv", APPLE)
     land(embedded_engine, FRUITS, TABLE, inbox.store, home)
     before = snapshots(embedded_engine)
@@ -86,7 +98,9 @@ def test_what_was_published_and_not_archived_is_only_archived_next_time(
     assert inbox.names() == []
 
 
-def test_another_content_under_the_same_name_is_another_delivery(embedded_engine, home, inbox) -> None:
+def test_another_content_under_the_same_name_is_another_delivery(
+    embedded_engine, home, inbox
+) -> None:
     for content in (APPLE, KIWI):
         inbox.put("a.csv", content)
         land(embedded_engine, FRUITS, TABLE, inbox.store, home)
@@ -94,7 +108,9 @@ def test_another_content_under_the_same_name_is_another_delivery(embedded_engine
     assert [row[1] for row in rows(embedded_engine)] == ["Apple", "Kiwi"]
 
 
-def test_where_nothing_waits_the_table_is_made_and_nothing_committed(embedded_engine, home, inbox) -> None:
+def test_where_nothing_waits_the_table_is_made_and_nothing_committed(
+    embedded_engine, home, inbox
+) -> None:
     done = land(embedded_engine, FRUITS, TABLE, inbox.store, home)
 
     assert isinstance(done.outcome, Unchanged)
@@ -112,8 +128,12 @@ def test_where_nothing_waits_no_spark_is_started(embedded_engine, home, inbox) -
     assert isinstance(done.outcome, Unchanged)
 
 
-def test_a_delivery_that_bronze_refuses_stays_in_the_inbox(embedded_engine, home, inbox) -> None:
-    table = bronze_table(FRUITS, "Fruits as delivered.", rules=[not_null("berry", on_failure="block")])
+def test_a_delivery_that_bronze_refuses_stays_in_the_inbox(
+    embedded_engine, home, inbox
+) -> None:
+    table = bronze_table(
+        FRUITS, "Fruits as delivered.", rules=[not_null("berry", on_failure="block")]
+    )
     inbox.put("b.csv", KIWI)
 
     done = land(embedded_engine, FRUITS, table, inbox.store, home)
@@ -133,7 +153,9 @@ def test_rejected_files_do_not_stop_the_others(embedded_engine, home, inbox) -> 
     assert [row[1] for row in rows(embedded_engine)] == ["Kiwi"]
 
 
-def test_a_delivery_of_no_rows_is_archived_and_commits_nothing(embedded_engine, home, inbox) -> None:
+def test_a_delivery_of_no_rows_is_archived_and_commits_nothing(
+    embedded_engine, home, inbox
+) -> None:
     inbox.put("a.csv", "id,fruit,berry\n")
 
     done = land(embedded_engine, FRUITS, TABLE, inbox.store, home)
@@ -145,7 +167,9 @@ def test_a_delivery_of_no_rows_is_archived_and_commits_nothing(embedded_engine, 
 def test_an_asset_may_compute_columns_of_its_own(embedded_engine, home, inbox) -> None:
     from lakehouse.tables.table import Column
 
-    table = bronze_table(FRUITS, "Fruits as delivered.", extra=[Column("_number", "int", "The id as a number.")])
+    table = bronze_table(
+        FRUITS, "Fruits as delivered.", extra=[Column("_number", "int", "The id as a number.")]
+    )
     inbox.put("a.csv", APPLE)
 
     def compute(delivered):
@@ -162,16 +186,25 @@ def test_personal_columns_keep_no_bounds_in_the_table(embedded_engine, home, inb
 
     land(embedded_engine, CUSTOMERS, bronze_table(CUSTOMERS, "Customers."), inbox.store, home)
 
-    assert rows(embedded_engine, "customer_id, email, region", CUSTOMERS.table) == [("7", "jane@example.com", None)]
+    assert rows(embedded_engine, "customer_id, email, region", CUSTOMERS.table) == [
+        ("7", "jane@example.com", None)
+    ]
     table = embedded_engine.catalog.load(CUSTOMERS.table)
     (bounds,) = table.inspect.files().column("lower_bounds").to_pylist()
     assert table.schema().find_field("email").field_id not in dict(bounds)
 
 
-def test_added_columns_are_null_where_a_file_lacks_them(embedded_engine, home, inbox_of) -> None:
+def test_added_columns_are_null_where_a_file_lacks_them(
+    embedded_engine, home, inbox_of
+) -> None:
     feed = Feed("fruits", FRUITS.columns, FRUITS.table, on_new_column="add")
     inbox = inbox_of(feed)
-    contents = [APPLE, "id,fruit,berry,origin\n2,Kiwi,true,Chile\n", "color,id,fruit,berry\nred,3,Fig,false\n", KIWI]
+    contents = [
+        APPLE,
+        "id,fruit,berry,origin\n2,Kiwi,true,Chile\n",
+        "color,id,fruit,berry\nred,3,Fig,false\n",
+        KIWI,
+    ]
     for number, content in enumerate(contents):
         inbox.put(f"{number}.csv", content, second=number)
         if number != 1:
@@ -185,7 +218,9 @@ def test_added_columns_are_null_where_a_file_lacks_them(embedded_engine, home, i
     assert planning.plan_now(embedded_engine, declared).is_empty
 
 
-@pytest.mark.parametrize("digits", ["0" * 63 + "7", "1e" + "5" * 62, "9" * 64, "0" * 64, "infinity".ljust(64, "0")])
+@pytest.mark.parametrize(
+    "digits", ["0" * 63 + "7", "1e" + "5" * 62, "9" * 64, "0" * 64, "infinity".ljust(64, "0")]
+)
 def test_a_hash_that_looks_like_a_number_is_text(spark, home, inbox, digits: str) -> None:
     inbox.put("a.csv", APPLE)
 

@@ -1,4 +1,6 @@
-"""Files that are not what their feed declares: each is moved away with a reason, and stops nobody."""
+"""Files that are not what their feed declares: each is moved away with a reason, and stops
+nobody.
+"""
 
 import gzip
 import json
@@ -9,7 +11,9 @@ from lakehouse.tables.feed import Feed
 from lakehouse_tests.ingestion.conftest import FRUITS, files
 
 HEADER = "id,fruit,berry\n"
-GZIPPED = gzip.compress((HEADER + "".join(f"{n},{n * n},false\n" for n in range(1000))).encode())
+GZIPPED = gzip.compress(
+    (HEADER + "".join(f"{n},{n * n},false\n" for n in range(1000))).encode()
+)
 
 CASES = [
     ("x.csv", "", "an empty file: found no text"),
@@ -18,14 +22,25 @@ CASES = [
     ("x.csv.gz", "", "an empty file: found no text"),
     ("x.csv", "1,Apple,false\n2,Kiwi,true\n", "no header: found a first row of 3 fields"),
     ("x.csv", "id;fruit;berry\n1;Apple;false\n", "no header: found a first row of one field"),
-    ("x.csv", '"id,fruit,berry\n1,Apple,false\n', "no header: found a first row without an end"),
+    (
+        "x.csv",
+        '"id,fruit,berry\n1,Apple,false\n',
+        "no header: found a first row without an end",
+    ),
     (
         "x.csv",
         "id,fruit\n1,Apple\n",
-        "missing column 'berry': found a header with 'id', 'fruit'; expected 'id', 'fruit', 'berry'",
+        (
+            "missing column 'berry': found a header with 'id', 'fruit'; expected 'id', 'fruit',"
+            " 'berry'"
+        ),
     ),
     ("x.csv", "berry\n", "missing columns 'id', 'fruit'"),
-    ("x.csv", "id,fruit,bery\n", "missing column 'berry': found a header with 'id', 'fruit', 'bery'"),
+    (
+        "x.csv",
+        "id,fruit,bery\n",
+        "missing column 'berry': found a header with 'id', 'fruit', 'bery'",
+    ),
     ("x.csv", "ID,fruit,berry\n", "missing column 'id': found a header with 'ID'"),
     (
         "x.csv",
@@ -33,22 +48,54 @@ CASES = [
         "unknown column 'origin': found a header with 'id', 'fruit', 'berry', 'origin'",
     ),
     ("x.csv", "id,fruit,berry,\n", "unknown column ''"),
-    ("x.csv", "id, fruit,berry\n", "missing column 'fruit': found a header with 'id', ' fruit', 'berry'"),
-    ("x.csv", "\ufeff\ufeffid,fruit,berry\n", r"missing column 'id': found a header with '\ufeffid', 'fruit', 'berry'"),
+    (
+        "x.csv",
+        "id, fruit,berry\n",
+        "missing column 'fruit': found a header with 'id', ' fruit', 'berry'",
+    ),
+    (
+        "x.csv",
+        "\ufeff\ufeffid,fruit,berry\n",
+        r"missing column 'id': found a header with '\ufeffid', 'fruit', 'berry'",
+    ),
     ("x.csv", "id,fruit,berry,\x1b[2J\n", r"unknown column '\x1b[2J': found"),
     ("x.csv", "id,fruit,berry,a\u202eb\n", r"unknown column 'a\u202eb': found"),
     ("x.csv", f"id,fruit,berry,{'x' * 999}\n", f"unknown column '{'x' * 60}'…: found"),
     ("x.\x1b[2J", "", r"another kind of file: found '.\x1b[2J'; expected"),
     ("x.csv", "id,fruit,berry,fruit\n1,a,true,b\n", "repeated column 'fruit'"),
-    ("x.csv", HEADER + "1,Apple,false\n2,Kiwi\n", "a ragged row: found 2 fields in row 2; expected 3"),
-    ("x.csv", HEADER + "1,Apple,false\n\n\n2,Kiwi,true,sweet\n", "a ragged row: found 4 fields in row 2; expected 3"),
-    ("x.csv", HEADER + '1,"Ap\nple",false\n2\n', "a ragged row: found 1 fields in row 2; expected 3"),
+    (
+        "x.csv",
+        HEADER + "1,Apple,false\n2,Kiwi\n",
+        "a ragged row: found 2 fields in row 2; expected 3",
+    ),
+    (
+        "x.csv",
+        HEADER + "1,Apple,false\n\n\n2,Kiwi,true,sweet\n",
+        "a ragged row: found 4 fields in row 2; expected 3",
+    ),
+    (
+        "x.csv",
+        HEADER + '1,"Ap\nple",false\n2\n',
+        "a ragged row: found 1 fields in row 2; expected 3",
+    ),
     ("x.csv", HEADER + '1,Apple,"false\n2,Kiwi,true\n', "a quote that is never closed"),
     ("x.csv", HEADER + '1,Apple,"false', "a quote that is never closed"),
-    ("x.csv", HEADER.encode() + b"1,a,false\n2,K\xef,true\n", "not UTF-8: found other bytes in column fruit in row 2"),
-    ("x.csv", HEADER.encode() + b"1,Apple,false\n2,K\xefwi\n", "a ragged row: found 2 fields in row 2"),
+    (
+        "x.csv",
+        HEADER.encode() + b"1,a,false\n2,K\xef,true\n",
+        "not UTF-8: found other bytes in column fruit in row 2",
+    ),
+    (
+        "x.csv",
+        HEADER.encode() + b"1,Apple,false\n2,K\xefwi\n",
+        "a ragged row: found 2 fields in row 2",
+    ),
     ("x.csv", "id,frücht\n".encode("latin-1"), "not UTF-8: found other bytes in the header"),
-    ("x.csv", (HEADER + "1,Apple,false\n").encode("utf-16"), "not UTF-8: found other bytes in the header"),
+    (
+        "x.csv",
+        (HEADER + "1,Apple,false\n").encode("utf-16"),
+        "not UTF-8: found other bytes in the header",
+    ),
     ("x.csv", GZIPPED, "not UTF-8: found other bytes in the header"),
     ("x.csv.gz", HEADER.encode(), "not a gzip file: found bytes that gzip cannot decompress"),
     ("x.csv.gz", GZIPPED[:-20], "not a gzip file: found one that is cut off"),
@@ -60,7 +107,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "content", "said"), CASES, ids=range(len(CASES)))
-def test_the_reason_says_what_was_found_and_expected(inbox, name: str, content: str | bytes, said: str) -> None:
+def test_the_reason_says_what_was_found_and_expected(
+    inbox, name: str, content: str | bytes, said: str
+) -> None:
     inbox.put(name, content)
 
     taken = inbox.look()
@@ -104,8 +153,13 @@ def test_it_is_moved_with_its_reason_beside_it(inbox) -> None:
     (rejected,) = inbox.look().delivery.rejected
 
     digits = rejected.sha256[:12]
-    assert files(inbox.store, FRUITS.rejected) == [f"x.{digits}.csv", f"x.{digits}.csv.reason.json"]
-    reason = json.loads((inbox.store.root / FRUITS.rejected / f"x.{digits}.csv.reason.json").read_text())
+    assert files(inbox.store, FRUITS.rejected) == [
+        f"x.{digits}.csv",
+        f"x.{digits}.csv.reason.json",
+    ]
+    reason = json.loads(
+        (inbox.store.root / FRUITS.rejected / f"x.{digits}.csv.reason.json").read_text()
+    )
     assert reason == {
         "feed": "fruits",
         "file": "x.csv",
@@ -123,8 +177,12 @@ def test_the_line_for_people_names_the_file_the_reason_and_where_it_is_now(inbox
 
     (rejected,) = inbox.look().delivery.rejected
 
-    assert str(rejected).startswith("x.csv was rejected: missing column 'berry': found a header with 'id', 'fruit';")
-    assert str(rejected).endswith(f"It is kept as rejected/fruits/x.{rejected.sha256[:12]}.csv.")
+    assert str(rejected).startswith(
+        "x.csv was rejected: missing column 'berry': found a header with 'id', 'fruit';"
+    )
+    assert str(rejected).endswith(
+        f"It is kept as rejected/fruits/x.{rejected.sha256[:12]}.csv."
+    )
 
 
 def test_what_cannot_be_seen_in_a_file_name_is_shown_and_steers_no_terminal(inbox) -> None:

@@ -1,4 +1,6 @@
-"""What a feed's sensor and schedule ask for, and why they ask for nothing; no run is started here."""
+"""What a feed's sensor and schedule ask for, and why they ask for nothing; no run is started
+here.
+"""
 
 import json
 import os
@@ -70,7 +72,9 @@ def put(settings: Settings) -> Callable[..., Path]:
 
 @pytest.fixture
 def tick(settings: Settings, instance: dg.DagsterInstance) -> Callable[..., object]:
-    """Evaluates a sensor as the daemon does: what it asks for, or the reason why it does not."""
+    """Evaluates a sensor as the daemon does: what it asks for, or the reason why it does
+    not.
+    """
     repository = definitions(lambda: settings).get_repository_def()
 
     def once(name: str = "fruits_files") -> object:
@@ -104,7 +108,9 @@ def test_a_tick_reports_what_is_passed_over(settings: Settings, tick, put) -> No
     ]
 
 
-def made(client: Catalog, name: str, schema: Schema, rows: pa.Table, **how: PartitionSpec) -> Table:
+def made(
+    client: Catalog, name: str, schema: Schema, rows: pa.Table, **how: PartitionSpec
+) -> Table:
     """Make a table, and write to it once."""
     client.create_namespace_if_not_exists(name.partition(".")[0])
     table = client.create_table(name, schema, **how)
@@ -147,7 +153,9 @@ def test_no_second_run_is_asked_for_while_one_goes_on(tick, put, instance, statu
 
 def test_a_run_of_another_feed_holds_nothing_up(tick, put, instance) -> None:
     put("a.csv")
-    create_run_for_test(instance, status=dg.DagsterRunStatus.STARTED, tags={"lakehouse/feed": "bnpl"})
+    create_run_for_test(
+        instance, status=dg.DagsterRunStatus.STARTED, tags={"lakehouse/feed": "bnpl"}
+    )
     assert len(tick()) == 1
 
 
@@ -160,16 +168,29 @@ def test_a_run_that_was_never_queued_holds_nothing_up(tick, put, instance) -> No
 
 def test_a_failure_of_the_system_is_tried_again_after_a_while(ask, put, instance) -> None:
     put("a.csv")
-    runs = [create_run_for_test(instance, status=dg.DagsterRunStatus.FAILURE, tags=FEED) for _ in range(3)]
+    runs = [
+        create_run_for_test(instance, status=dg.DagsterRunStatus.FAILURE, tags=FEED)
+        for _ in range(3)
+    ]
     now = datetime.now(UTC)
-    assert ask(now).startswith(f"The last 3 runs failed, the newest is {runs[-1].run_id[:8]}; the next try is at ")
-    assert ask(now + timedelta(seconds=pause_seconds(3)) - LATER).startswith("The last 3 runs failed")
-    assert ask(now + timedelta(seconds=pause_seconds(3)) + LATER) == [("bronze.raw_fruits", "silver.fruits")]
+    assert ask(now).startswith(
+        f"The last 3 runs failed, the newest is {runs[-1].run_id[:8]}; the next try is at "
+    )
+    assert ask(now + timedelta(seconds=pause_seconds(3)) - LATER).startswith(
+        "The last 3 runs failed"
+    )
+    assert ask(now + timedelta(seconds=pause_seconds(3)) + LATER) == [
+        ("bronze.raw_fruits", "silver.fruits")
+    ]
 
 
 def test_a_success_ends_the_pauses(ask, put, instance) -> None:
     put("a.csv")
-    for status in (dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS):
+    for status in (
+        dg.DagsterRunStatus.FAILURE,
+        dg.DagsterRunStatus.FAILURE,
+        dg.DagsterRunStatus.SUCCESS,
+    ):
         create_run_for_test(instance, status=status, tags=FEED)
     assert ask() == [("bronze.raw_fruits", "silver.fruits")]
 
@@ -185,9 +206,12 @@ def test_what_a_run_left_as_it_was_is_not_asked_for_again(tick, put, instance) -
     """It would be asked for every few seconds for ever."""
     put("a.csv")
     (request,) = tick()
-    done = create_run_for_test(instance, status=dg.DagsterRunStatus.SUCCESS, tags=dict(request.tags))
+    done = create_run_for_test(
+        instance, status=dg.DagsterRunStatus.SUCCESS, tags=dict(request.tags)
+    )
     assert tick() == " ".join(
-        f"{table} is owed as it was before run {done.run_id[:8]} computed it; it is not asked for again."
+        f"{table} is owed as it was before run {done.run_id[:8]} computed it; it is not asked"
+        " for again."
         for table in ("bronze.raw_fruits", "silver.fruits")
     )
     put("b.csv")
@@ -196,8 +220,14 @@ def test_what_a_run_left_as_it_was_is_not_asked_for_again(tick, put, instance) -
 
 def test_what_a_run_changed_no_row_of_is_up_to_date(tick, settings, instance) -> None:
     (settings.home / "inbox" / "fruits").mkdir(parents=True)
-    client, schema = open_engine(settings).catalog.client, Schema(NestedField(1, "id", IntegerType()))
-    raw, silver = (made(client, name, schema, pa.table({"id": pa.array([1], pa.int32())})) for name in FRUITS)
+    client, schema = (
+        open_engine(settings).catalog.client,
+        Schema(NestedField(1, "id", IntegerType())),
+    )
+    raw, silver = (
+        made(client, name, schema, pa.table({"id": pa.array([1], pa.int32())}))
+        for name in FRUITS
+    )
     (request,) = tick()
     assert keys(request) == ["silver/fruits"]
     create_run_for_test(instance, status=dg.DagsterRunStatus.SUCCESS, tags=dict(request.tags))
@@ -210,13 +240,22 @@ def test_what_a_run_changed_no_row_of_is_up_to_date(tick, settings, instance) ->
 
 
 def test_pauses_double_up_to_five_minutes() -> None:
-    assert [pause_seconds(failures) for failures in (1, 2, 3, 6, 7, 50)] == [5, 10, 20, 160, 300, 300]
+    assert [pause_seconds(failures) for failures in (1, 2, 3, 6, 7, 50)] == [
+        5,
+        10,
+        20,
+        160,
+        300,
+        300,
+    ]
 
 
 def test_a_file_that_is_written_to_is_named(settings, instance) -> None:
     graph, engine = definitions(lambda: settings).resolve_asset_graph(), open_engine(settings)
     found = Waiting((), ("inbox/fruits/a.csv",))
-    asked = FeedAsking(FEEDS["fruits"], TABLES).ask(instance, graph, engine, found, datetime.now(UTC))
+    asked = FeedAsking(FEEDS["fruits"], TABLES).ask(
+        instance, graph, engine, found, datetime.now(UTC)
+    )
     assert (asked.runs, asked.reason) == ((), "Still being written: inbox/fruits/a.csv.")
 
 
@@ -240,15 +279,27 @@ def test_a_schedule_asks_for_what_waits(settings, instance, put) -> None:
     assert requests() == [["bronze/raw_fruits", "silver/fruits"]]
 
 
-RECENT = IcebergTable("silver.recent", "Days.", [Column("d", "date")], OverwritePartitions(by="d"), partitioning=["d"])
+RECENT = IcebergTable(
+    "silver.recent",
+    "Days.",
+    [Column("d", "date")],
+    OverwritePartitions(by="d"),
+    partitioning=["d"],
+)
 
 
 @pytest.fixture
 def with_other_days(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Adds a file to the project: a table below the feed bnpl of days that begin later than those of the others."""
+    """Adds a file to the project: a table below the feed bnpl of days that begin later than
+    those of the others.
+    """
     days = dg.DailyPartitionsDefinition("2026-03-01", timezone=FEEDS["bnpl"].time_zone)
 
-    @iceberg_asset(RECENT, inputs={"raw": latest(FEEDS["bnpl"].table, by="_event_date")}, partitions_def=days)
+    @iceberg_asset(
+        RECENT,
+        inputs={"raw": latest(FEEDS["bnpl"].table, by="_event_date")},
+        partitions_def=days,
+    )
     def recent(raw):
         return raw
 
@@ -264,25 +315,44 @@ def delivered(settings: Settings) -> None:
     spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "_event_date"))
     schema = Schema(NestedField(1, "_event_date", DateType()))
     rows = pa.table({"_event_date": [date(2026, 2, 1), date(2026, 3, 2), date(2026, 3, 3)]})
-    made(open_engine(settings).catalog.client, FEEDS["bnpl"].table, schema, rows, partition_spec=spec)
+    made(
+        open_engine(settings).catalog.client,
+        FEEDS["bnpl"].table,
+        schema,
+        rows,
+        partition_spec=spec,
+    )
 
 
 @pytest.mark.usefixtures("with_other_days", "delivered")
-def test_tables_of_different_partitions_below_a_feed_are_asked_for_in_turn(settings, instance) -> None:
+def test_tables_of_different_partitions_below_a_feed_are_asked_for_in_turn(
+    settings, instance
+) -> None:
     loaded = project.definitions(lambda: settings)
     dg.Definitions.validate_loadable(loaded)
     repository = loaded.get_repository_def()
 
     def asked() -> list[tuple[set[str], tuple[str, str] | None]]:
-        """Ask as the sensor does, have the runs succeed, and return their tables and partitions."""
+        """Ask as the sensor does, have the runs succeed, and return their tables and
+        partitions.
+        """
         context = dg.build_sensor_context(instance=instance, repository_def=repository)
         requests = repository.get_sensor_def("bnpl_files").evaluate_tick(context).run_requests
         for done in requests:
-            create_run_for_test(instance, status=dg.DagsterRunStatus.SUCCESS, tags=dict(done.tags))
+            create_run_for_test(
+                instance, status=dg.DagsterRunStatus.SUCCESS, tags=dict(done.tags)
+            )
         return [(set(keys(done)), range_of(done.tags)) for done in requests]
 
-    others = {"silver/bnpl_transactions_clean", "gold/bnpl_daily_summary", "gold/customer_profiles"}
-    assert asked() == [(others, ("2026-02-01", "2026-02-01")), (others, ("2026-03-02", "2026-03-03"))]
+    others = {
+        "silver/bnpl_transactions_clean",
+        "gold/bnpl_daily_summary",
+        "gold/customer_profiles",
+    }
+    assert asked() == [
+        (others, ("2026-02-01", "2026-02-01")),
+        (others, ("2026-03-02", "2026-03-03")),
+    ]
     context = dg.build_schedule_context(instance=instance, repository_def=repository)
     (batch,) = repository.get_schedule_def("bnpl_batch").evaluate_tick(context).run_requests
     assert keys(batch) == ["silver/recent"]

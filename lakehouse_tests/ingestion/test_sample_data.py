@@ -23,6 +23,8 @@ def test_they_are_what_the_feed_declares(store) -> None:
 
 
 def test_they_are_unchanged() -> None:
-    found = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(FRUITS.glob("*.csv")))).hexdigest()
+    found = hashlib.sha256(
+        b"".join(file.read_bytes() for file in sorted(FRUITS.glob("*.csv")))
+    ).hexdigest()
 
     assert found == "6423ee3c25a525a4aca7fa0c4f57867345dae703ce53b01d7f3d75e1063ab0e7"

@@ -21,7 +21,9 @@ NEXT_STEP = "Copy the file itself into the inbox, or take this out of it."
 
 @pytest.fixture
 def folder(inbox, tmp_path: Path, monkeypatch) -> Path:
-    """An inbox with a file, links to a file and to a folder, a pipe, a socket, and a hidden link."""
+    """An inbox with a file, links to a file and to a folder, a pipe, a socket, and a hidden
+    link.
+    """
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "x.csv").write_text(ROW)
     made = inbox.put("a.csv", ROW).parent
@@ -59,7 +61,9 @@ def test_an_ingest_says_so(inbox, folder: Path) -> None:
 
 
 def test_of_many_their_number_is_said() -> None:
-    said = passed_over_lines([PassedOver(f"inbox/fruits/{number:03}", "a link") for number in range(120)])
+    said = passed_over_lines(
+        [PassedOver(f"inbox/fruits/{number:03}", "a link") for number in range(120)]
+    )
 
     assert len(said) == 21
     assert said[-1] == "100 more are passed over."
@@ -76,12 +80,17 @@ def test_a_sensor_tells_of_each_once_until_it_is_gone(settings: Settings) -> Non
     assert tell_passed_over(settings, FRUITS, []) == []
     assert len(tell_passed_over(settings, FRUITS, [pipe])) == 1
 
-    noted = [(note.report.title, note.report.severity, note.resolved) for note in read_reports(settings)]
+    noted = [
+        (note.report.title, note.report.severity, note.resolved)
+        for note in read_reports(settings)
+    ]
     assert ("feed fruits: inbox/fruits/b is a link, and is passed over", "warn", "") in noted
     assert sum(1 for *_, resolved in noted if resolved == "It is no longer in the inbox.") == 2
 
 
-def test_what_was_told_is_not_said_to_be_gone_where_others_come_before_it(settings: Settings) -> None:
+def test_what_was_told_is_not_said_to_be_gone_where_others_come_before_it(
+    settings: Settings,
+) -> None:
     links = [PassedOver(f"inbox/fruits/{number:02}", "a link") for number in range(1, 21)]
     first = PassedOver("inbox/fruits/00", "a link")
 
@@ -113,7 +122,7 @@ def test_a_missing_inbox_is_not_an_empty_one(inbox) -> None:
     found = waiting(FRUITS, inbox.store)
     folder = inbox.store.root / "inbox" / "fruits"
     assert found.missing == str(folder)
-    (said, *_) = summary(IngestResult(FRUITS, missing=found.missing))
+    said, *_ = summary(IngestResult(FRUITS, missing=found.missing))
     assert said == f"Feed fruits: no inbox, the folder {folder} is missing; files are put there"
 
     folder.mkdir(parents=True)
@@ -121,13 +130,17 @@ def test_a_missing_inbox_is_not_an_empty_one(inbox) -> None:
     assert summary(IngestResult(FRUITS))[0] == "Feed fruits: no new file in inbox/fruits/"
 
 
-def test_what_this_user_cannot_read_is_named_and_the_files_beside_it_are_taken(inbox, monkeypatch) -> None:
+def test_what_this_user_cannot_read_is_named_and_the_files_beside_it_are_taken(
+    inbox, monkeypatch
+) -> None:
     inbox.put("a.csv", ROW)
     inbox.put("closed.csv", ROW)
     inbox.put("closed/b.csv", ROW)
     # Who runs the tests as root may read everything.
     may = os.access
-    monkeypatch.setattr(os, "access", lambda path, mode: "closed" not in str(path) and may(path, mode))
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: "closed" not in str(path) and may(path, mode)
+    )
 
     found = waiting(FRUITS, inbox.store)
 

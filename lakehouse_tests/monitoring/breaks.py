@@ -17,11 +17,20 @@ def at(minutes: float) -> datetime:
 
 
 def firing(minutes: float, key: str = "check silver.fruits a", **parts: Any) -> Firing:
-    given: dict[str, Any] = {"kind": "check", "severity": "error", "title": key, "table": "silver.fruits"} | parts
-    return Firing(key, at=at(minutes), **{**given, "extent": frozenset(given.get("extent", ()))})
+    given: dict[str, Any] = {
+        "kind": "check",
+        "severity": "error",
+        "title": key,
+        "table": "silver.fruits",
+    } | parts
+    return Firing(
+        key, at=at(minutes), **{**given, "extent": frozenset(given.get("extent", ()))}
+    )
 
 
-def resolved(minutes: float, key: str = "check silver.fruits a", extent: Iterable[str] = ()) -> Resolved:
+def resolved(
+    minutes: float, key: str = "check silver.fruits a", extent: Iterable[str] = ()
+) -> Resolved:
     return Resolved(key, at(minutes), "It passed.", frozenset(extent))
 
 

@@ -10,7 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass(frozen=True)
 class Taken:
-    """One message: its headers by name in lower case, and its JSON, or its text where it is none."""
+    """One message: its headers by name in lower case, and its JSON, or its text where it is
+    none.
+    """
 
     headers: dict[str, str]
     body: dict
@@ -49,7 +51,11 @@ def receiving() -> Iterator[Receiver]:
             else:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 receiver.taken.append(
-                    Taken(headers, json.loads(text) if text[:1] == "{" else {"text": text}, self.path)
+                    Taken(
+                        headers,
+                        json.loads(text) if text[:1] == "{" else {"text": text},
+                        self.path,
+                    )
                 )
             self.send_response(503 if receiver.is_down else 200)
             self.send_header("Content-Length", "2")

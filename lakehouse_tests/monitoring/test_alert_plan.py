@@ -67,7 +67,9 @@ def test_an_error_is_told_again_after_a_while_and_a_warning_only_where_it_breaks
     assert plan(error.open, day - 1).alerts == ()
     assert told(plan(error.open, day).alerts) == [("repeated", A)]
     assert plan(warning.open, day).alerts == ()
-    assert told(plan(warning.open, day + 1, firing(day, severity="warn")).alerts) == [("repeated", A)]
+    assert told(plan(warning.open, day + 1, firing(day, severity="warn")).alerts) == [
+        ("repeated", A)
+    ]
 
 
 def test_a_repeated_message_has_an_id_of_its_own():
@@ -166,18 +168,24 @@ FACTS = st.lists(
 
 @given(FACTS, st.lists(st.integers(1, 500), max_size=5))
 def test_each_thing_opens_and_ends_in_turn_however_often_is_looked(facts, looks):
-    """Whatever happens and whenever somebody looks, also at what was seen before: one opening, then one end of it."""
+    """Whatever happens and whenever somebody looks, also at what was seen before: one opening,
+    then one end of it.
+    """
     open_now: dict[str, Incident] = {}
     said: list[tuple[str, str]] = []
     for moment in [*sorted(looks), 501]:
         found = plan(open_now, moment, *(fact for fact in facts if fact.at <= at(moment)))
         # Only what a source may show again stays in later looks: the latest fact of a thing.
-        facts = [fact for fact in facts if fact.at > at(moment) or _is_latest(fact, facts, moment)]
+        facts = [
+            fact for fact in facts if fact.at > at(moment) or _is_latest(fact, facts, moment)
+        ]
         open_now = dict(found.open)
         said += told(found.alerts)
     for key in (A, B):
         of_key = [saying for saying, of in said if of == key]
-        assert of_key == ["opened", "recovered"] * (len(of_key) // 2) + ["opened"] * (len(of_key) % 2)
+        assert of_key == ["opened", "recovered"] * (len(of_key) // 2) + ["opened"] * (
+            len(of_key) % 2
+        )
         assert (key in open_now) == bool(len(of_key) % 2)
 
 

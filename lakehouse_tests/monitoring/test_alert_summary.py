@@ -1,4 +1,6 @@
-"""Many messages as one say how many, where and of what, what is alike in one line; recoveries alone are good news."""
+"""Many messages as one say how many, where and of what, what is alike in one line; recoveries
+alone are good news.
+"""
 
 from dataclasses import replace
 
@@ -10,8 +12,14 @@ from lakehouse_tests.monitoring.breaks import DAY, at, firing
 
 
 def alerts(number: int, **parts) -> list[Alert]:
-    keyed = [(f"{parts.get('kind', 'check')} {parts.get('table', 'silver.fruits')} {n}", n) for n in range(number)]
-    facts = tuple(firing(0, key=key, **{name: _nth(part, n) for name, part in parts.items()}) for key, n in keyed)
+    keyed = [
+        (f"{parts.get('kind', 'check')} {parts.get('table', 'silver.fruits')} {n}", n)
+        for n in range(number)
+    ]
+    facts = tuple(
+        firing(0, key=key, **{name: _nth(part, n) for name, part in parts.items()})
+        for key, n in keyed
+    )
     return list(plan_alerts({}, Observed(facts), at(0), DAY).alerts)
 
 
@@ -21,7 +29,10 @@ def _nth(part, number: int):
 
 def test_checks_of_a_table_are_one_line_with_their_numbers() -> None:
     checks = alerts(21, severity="warn", brief="144 of 6,280 rows")
-    found = summary([*checks, *alerts(1, table="gold.days", kind="held", title="gold.days is held back")], at(1))
+    found = summary(
+        [*checks, *alerts(1, table="gold.days", kind="held", title="gold.days is held back")],
+        at(1),
+    )
 
     assert found.title == "22 things at once: 22 broke, in silver.fruits, gold.days"
     assert found.lines == (
@@ -34,11 +45,18 @@ def test_checks_of_a_table_are_one_line_with_their_numbers() -> None:
 
 def test_what_failed_of_one_cause_is_one_line_with_the_cause_and_the_tables() -> None:
     tables = [f"silver.t{number}" for number in range(12)]
-    found = summary(alerts(12, kind="failed", table=tables, brief="SetupError: The disk is full."), at(1))
+    found = summary(
+        alerts(12, kind="failed", table=tables, brief="SetupError: The disk is full."), at(1)
+    )
 
-    assert found.title == "12 things at once: 12 broke, in silver.t0, silver.t1, silver.t2 and 9 more"
-    assert found.lines[1] == (
-        "- 12 runs failed: SetupError: The disk is full. (silver.t0, silver.t1, silver.t2 and 9 more)"
+    assert (
+        found.title
+        == "12 things at once: 12 broke, in silver.t0, silver.t1, silver.t2 and 9 more"
+    )
+    assert (
+        found.lines[1]
+        == "- 12 runs failed: SetupError: The disk is full. (silver.t0, silver.t1, silver.t2"
+        " and 9 more)"
     )
 
 
@@ -51,17 +69,26 @@ def test_tables_that_are_held_back_and_late_are_one_line_each_with_what_is_of_ea
     found = summary([*held, *late], at(1))
 
     assert found.lines[1:3] == (
-        "- 12 tables are held back: silver.t0 (rule not_null_0), silver.t1 (rule not_null_1), "
-        "silver.t2 (rule not_null_2) and 9 more",
-        "- 5 deliveries and tables are late: silver.t0 (0.0 hours old), silver.t1 (1.0 hours old), "
-        "silver.t2 (2.0 hours old) and 2 more",
+        (
+            "- 12 tables are held back: silver.t0 (rule not_null_0), silver.t1 (rule"
+            " not_null_1), silver.t2 (rule not_null_2) and 9 more"
+        ),
+        (
+            "- 5 deliveries and tables are late: silver.t0 (0.0 hours old), silver.t1 (1.0"
+            " hours old), silver.t2 (2.0 hours old) and 2 more"
+        ),
     )
     over = summary([replace(one, saying="recovered") for one in held], at(1))
-    assert over.lines[0] == "- Over: 12 tables are held back: silver.t0, silver.t1, silver.t2 and 9 more"
+    assert (
+        over.lines[0]
+        == "- Over: 12 tables are held back: silver.t0, silver.t1, silver.t2 and 9 more"
+    )
 
 
 def test_what_the_title_says_is_not_said_twice() -> None:
-    one = alerts(1, kind="held", title="gold.days is held back: rule r refused it", brief="rule r")
+    one = alerts(
+        1, kind="held", title="gold.days is held back: rule r refused it", brief="rule r"
+    )
     assert summary(one, at(1)).lines[1] == "- gold.days is held back: rule r refused it"
 
 
@@ -75,16 +102,25 @@ def test_recoveries_alone_are_good_news() -> None:
 
 
 def test_what_is_over_stands_last() -> None:
-    over = [replace(one, saying="recovered", title=f"Over: {one.title}") for one in alerts(3, table="gold.days")]
+    over = [
+        replace(one, saying="recovered", title=f"Over: {one.title}")
+        for one in alerts(3, table="gold.days")
+    ]
     found = summary([*over, *alerts(9, severity="warn")], at(1))
 
     assert found.title == "12 things at once: 9 broke, 3 over, in gold.days, silver.fruits"
-    assert [line[:20] for line in found.lines[1:3]] == ["- silver.fruits: 9 c", "- Over: gold.days: 3"]
+    assert [line[:20] for line in found.lines[1:3]] == [
+        "- silver.fruits: 9 c",
+        "- Over: gold.days: 3",
+    ]
 
 
 def test_five_hundred_at_once_show_errors_first_and_no_more_than_ten_lines() -> None:
     tables = [f"silver.t{number}" for number in range(499)]
-    many = [*alerts(499, severity="warn", table=tables), *alerts(1, table="gold.days", title="gold.days broke")]
+    many = [
+        *alerts(499, severity="warn", table=tables),
+        *alerts(1, table="gold.days", title="gold.days broke"),
+    ]
     found = summary(many, at(1))
 
     assert found.severity == "error"

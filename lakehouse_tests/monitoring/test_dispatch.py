@@ -1,4 +1,6 @@
-"""Messages reach their sinks at least once, whatever is down or killed, and no other sink waits for it."""
+"""Messages reach their sinks at least once, whatever is down or killed, and no other sink waits
+for it.
+"""
 
 import logging
 from dataclasses import dataclass, field, replace
@@ -31,18 +33,26 @@ def unmuted(*_) -> str:
 
 def seen(settings: Settings, routes: Routes, minutes: float, *facts) -> None:
     state = read_state(settings)
-    write_state(settings, take_in(state, Observed(facts, cursors={"x": minutes}), at(minutes), routes, unmuted))
+    write_state(
+        settings,
+        take_in(state, Observed(facts, cursors={"x": minutes}), at(minutes), routes, unmuted),
+    )
 
 
 def deliver(settings: Settings, routes: Routes) -> AlertState:
     # What was refused may be tried again at once.
     state = read_state(settings)
-    state = replace(state, queues={name: replace(queue, retry_at=None) for name, queue in state.queues.items()})
+    state = replace(
+        state,
+        queues={name: replace(queue, retry_at=None) for name, queue in state.queues.items()},
+    )
     sinks = open_sinks(settings, routes.urls, LOGGER)
     return Delivery(state, lambda now: write_state(settings, now), LOGGER).run(sinks)
 
 
-def test_a_message_reaches_log_file_and_webhook(settings: Settings, receiver: Receiver, caplog) -> None:
+def test_a_message_reaches_log_file_and_webhook(
+    settings: Settings, receiver: Receiver, caplog
+) -> None:
     routes = Routes((Route((receiver.url,)),))
     seen(settings, routes, 1, firing(1, lines=("1 of 3 rows break it.",)))
     with caplog.at_level(logging.INFO):
@@ -55,18 +65,26 @@ def test_a_message_reaches_log_file_and_webhook(settings: Settings, receiver: Re
     assert taken.headers["idempotency-key"] == alert.alert_id
     assert alert.alert_id in taken.body["message"]
     assert told([alert]) == [("opened", A)]
-    assert any(A in record.getMessage() for record in caplog.records if record.name == LOGGER.name)
+    assert any(
+        A in record.getMessage() for record in caplog.records if record.name == LOGGER.name
+    )
     assert state.undelivered == 0
 
 
-def test_a_receiver_that_was_down_gets_all_of_it_once_and_in_order(settings: Settings, receiver: Receiver) -> None:
+def test_a_receiver_that_was_down_gets_all_of_it_once_and_in_order(
+    settings: Settings, receiver: Receiver
+) -> None:
     routes = Routes((Route((receiver.url,)),))
     receiver.is_down = True
     seen(settings, routes, 1, firing(1), firing(1.5, key=B))
     deliver(settings, routes)
     seen(settings, routes, 2, resolved(2))
     assert deliver(settings, routes).undelivered == 3
-    assert [alert.saying for alert in read_alerts(settings)] == ["opened", "opened", "recovered"]
+    assert [alert.saying for alert in read_alerts(settings)] == [
+        "opened",
+        "opened",
+        "recovered",
+    ]
     receiver.is_down = False
 
     assert deliver(settings, routes).undelivered == 0
@@ -87,7 +105,9 @@ def test_a_sink_that_is_down_holds_up_no_other(settings: Settings, receiver: Rec
 
 
 def test_a_route_takes_what_it_is_for(settings: Settings, receiver: Receiver) -> None:
-    routes = Routes((Route((receiver.url,), severity=("error",), owner=("data-*",), table=("silver.*",)),))
+    routes = Routes(
+        (Route((receiver.url,), severity=("error",), owner=("data-*",), table=("silver.*",)),)
+    )
     seen(
         settings,
         routes,
@@ -107,7 +127,12 @@ def test_five_hundred_failures_are_one_message_and_each_stands_in_the_file(
     settings: Settings, receiver: Receiver
 ) -> None:
     routes = Routes((Route((receiver.url,)),))
-    seen(settings, routes, 1, *(firing(1, key=f"check silver.t{number} a") for number in range(500)))
+    seen(
+        settings,
+        routes,
+        1,
+        *(firing(1, key=f"check silver.t{number} a") for number in range(500)),
+    )
     deliver(settings, routes)
 
     assert receiver.titles == ["500 things at once: 500 broke, in silver.fruits"]
@@ -156,8 +181,12 @@ class Recorder:
 
 @hypothesis_settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(0, 30), max_size=4))
-def test_killed_between_any_two_steps_nothing_is_lost_and_what_is_doubled_has_the_same_id(kills: list[int]) -> None:
-    """Each life looks, keeps, delivers and keeps again; all but the last are ended somewhere in it."""
+def test_killed_between_any_two_steps_nothing_is_lost_and_what_is_doubled_has_the_same_id(
+    kills: list[int],
+) -> None:
+    """Each life looks, keeps, delivers and keeps again; all but the last are ended somewhere in
+    it.
+    """
     happened = [firing(1), firing(2, key=B), resolved(3), firing(4), resolved(5, key=B)]
     url = "json://127.0.0.1:1/"
     routes = Routes((Route((url,)),))
@@ -175,7 +204,9 @@ def test_killed_between_any_two_steps_nothing_is_lost_and_what_is_doubled_has_th
     assert len(ids) - len(once) <= len(kills)
 
 
-def _live(settings: Settings, recorder: Recorder, routes: Routes, happened: list, life: int) -> None:
+def _live(
+    settings: Settings, recorder: Recorder, routes: Routes, happened: list, life: int
+) -> None:
     def keep(state: AlertState) -> None:
         recorder.steps.step()
         write_state(settings, state)
@@ -187,7 +218,9 @@ def _live(settings: Settings, recorder: Recorder, routes: Routes, happened: list
         for number in range(known, len(happened)):
             cursors = {"seen": number + 1}
             now = at(10 * life + number) + timedelta(hours=life)
-            state = take_in(state, Observed((happened[number],), cursors=cursors), now, routes, unmuted)
+            state = take_in(
+                state, Observed((happened[number],), cursors=cursors), now, routes, unmuted
+            )
             keep(state)
         Delivery(state, keep, LOGGER).run({recorder.name: recorder})
     except Killed:

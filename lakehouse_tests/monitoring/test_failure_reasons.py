@@ -1,4 +1,6 @@
-"""Why something failed is said where no data can be in it, and else only of what kind it was."""
+"""Why something failed is said where no data can be in it, and else only of what kind it
+was.
+"""
 
 import pytest
 from dagster._utils.error import SerializableErrorInfo
@@ -6,7 +8,9 @@ from dagster._utils.error import SerializableErrorInfo
 from lakehouse.monitoring.detectors.failure_reasons import reason_of, said_without_values
 
 
-def error(kind: str, text: str, module: str = "", cause: SerializableErrorInfo | None = None) -> SerializableErrorInfo:
+def error(
+    kind: str, text: str, module: str = "", cause: SerializableErrorInfo | None = None
+) -> SerializableErrorInfo:
     return SerializableErrorInfo(f"{module}{kind}: {text}\n", [], kind, cause, None)
 
 
@@ -17,7 +21,10 @@ def error(kind: str, text: str, module: str = "", cause: SerializableErrorInfo |
             error("NotADirectoryError", "[Errno 20] Not a directory: '/data/inbox/fruits'"),
             "NotADirectoryError: [Errno 20] Not a directory: '/data/inbox/fruits'",
         ),
-        (error("OSError", "[Errno 28] No space left on device"), "OSError: [Errno 28] No space left on device"),
+        (
+            error("OSError", "[Errno 28] No space left on device"),
+            "OSError: [Errno 28] No space left on device",
+        ),
         (
             error(
                 "DagsterUserCodeUnreachableError",
@@ -25,16 +32,24 @@ def error(kind: str, text: str, module: str = "", cause: SerializableErrorInfo |
                 "dagster._core.errors.",
                 error("_InactiveRpcError", "<_InactiveRpcError of RPC that terminated with:"),
             ),
-            "DagsterUserCodeUnreachableError: Could not reach user code server. gRPC Error code: UNAVAILABLE",
+            (
+                "DagsterUserCodeUnreachableError: Could not reach user code server. gRPC Error"
+                " code: UNAVAILABLE"
+            ),
         ),
-        (error("ValueError", "cannot read 'zoe'"), "ValueError; its text may quote data, the run has it."),
+        (
+            error("ValueError", "cannot read 'zoe'"),
+            "ValueError; its text may quote data, the run has it.",
+        ),
         (
             error("OSError", "[Errno 5] zoe@example.com is no number: 'x'"),
             "OSError; its text may quote data, the run has it.",
         ),
     ],
 )
-def test_a_cause_is_said_where_no_data_can_be_in_it(found: SerializableErrorInfo, said: str) -> None:
+def test_a_cause_is_said_where_no_data_can_be_in_it(
+    found: SerializableErrorInfo, said: str
+) -> None:
     assert reason_of(found, None) == said
 
 
@@ -44,7 +59,8 @@ def test_what_the_lakehouse_says_comes_before_what_it_came_of() -> None:
 
 
 def test_a_path_of_the_system_stays_and_a_value_does_not() -> None:
-    assert said_without_values(FileNotFoundError(2, "No such file or directory", "/data/a.csv")) == (
-        "[Errno 2] No such file or directory: '/data/a.csv'"
+    assert (
+        said_without_values(FileNotFoundError(2, "No such file or directory", "/data/a.csv"))
+        == "[Errno 2] No such file or directory: '/data/a.csv'"
     )
     assert said_without_values(ValueError("cannot read 'zoe'")) == "cannot read …"

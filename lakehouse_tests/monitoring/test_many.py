@@ -1,4 +1,6 @@
-"""Much that breaks at once: one summary, whatever it is that broke, and nothing that is told of neither way."""
+"""Much that breaks at once: one summary, whatever it is that broke, and nothing that is told of
+neither way.
+"""
 
 import logging
 from dataclasses import replace
@@ -24,13 +26,18 @@ MANY, AT_ONCE = 500, 10
 NAMES = [f"rule_{number}" for number in range(MANY)]
 
 
-@dg.asset(key=["silver", "fruits"], check_specs=[dg.AssetCheckSpec(name, asset=["silver", "fruits"]) for name in NAMES])
+@dg.asset(
+    key=["silver", "fruits"],
+    check_specs=[dg.AssetCheckSpec(name, asset=["silver", "fruits"]) for name in NAMES],
+)
 def fruits():
     """A table with many rules."""
 
 
 @pytest.mark.e2e
-def test_five_hundred_checks_that_fail_are_one_message(settings: Settings, receiver: Receiver) -> None:
+def test_five_hundred_checks_that_fail_are_one_message(
+    settings: Settings, receiver: Receiver
+) -> None:
     settings = replace(settings, alert_urls=(receiver.url,))
     graph = dg.Definitions([fruits]).resolve_asset_graph()
     with open_instance(settings) as instance:
@@ -38,12 +45,16 @@ def test_five_hundred_checks_that_fail_are_one_message(settings: Settings, recei
         def look() -> None:
             now = datetime.now(UTC)
             look_and_tell(
-                MonitorContext(instance, graph, {}, (), settings, now), (), logging.getLogger("lakehouse.alerts")
+                MonitorContext(instance, graph, {}, (), settings, now),
+                (),
+                logging.getLogger("lakehouse.alerts"),
             )
 
         look()
         for name in NAMES:
-            instance.report_runless_asset_event(dg.AssetCheckEvaluation(fruits.key, name, False, {}))
+            instance.report_runless_asset_event(
+                dg.AssetCheckEvaluation(fruits.key, name, False, {})
+            )
         look()
         assert receiver.titles == ["500 things at once: 500 broke, in silver.fruits"]
         look()
@@ -53,7 +64,9 @@ def test_five_hundred_checks_that_fail_are_one_message(settings: Settings, recei
 
 @example([(5, 0), (6, 0), (6, 0)])
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 8)), max_size=40))
-def test_each_message_is_sent_by_itself_or_counted_in_one_summary(bursts: list[tuple[int, int]]) -> None:
+def test_each_message_is_sent_by_itself_or_counted_in_one_summary(
+    bursts: list[tuple[int, int]],
+) -> None:
     """Whatever breaks when: no window has more than so many messages, and at most one summary.
 
     What waited counts when it is posted, and not when it broke.

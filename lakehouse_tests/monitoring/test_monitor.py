@@ -1,4 +1,6 @@
-"""What is seen to break: checks, runs, jobs, rejected files, late deliveries, and that something cannot be seen."""
+"""What is seen to break: checks, runs, jobs, rejected files, late deliveries, and that
+something cannot be seen.
+"""
 
 import json
 from dataclasses import replace
@@ -15,7 +17,10 @@ from lakehouse_tests.monitoring.watch import Watch
 
 FRUITS = dg.AssetKey(["silver", "fruits"])
 GOLD = dg.AssetKey(["gold", "fruits"])
-WARNS, FAILS = "silver.fruits: check length_fruit warns", "silver.fruits: check unique_fruit failed"
+WARNS, FAILS = (
+    "silver.fruits: check length_fruit warns",
+    "silver.fruits: check unique_fruit failed",
+)
 
 
 def test_a_check_that_warns_is_told_once_and_when_it_passes_again(watch: Watch) -> None:
@@ -30,7 +35,9 @@ def test_a_check_that_warns_is_told_once_and_when_it_passes_again(watch: Watch) 
     assert watch.says() == []
 
 
-def test_a_message_says_how_bad_it_is_since_when_what_follows_and_what_to_do(watch: Watch) -> None:
+def test_a_message_says_how_bad_it_is_since_when_what_follows_and_what_to_do(
+    watch: Watch,
+) -> None:
     watch.run()
     watch.run("length_fruit")
     (alert,) = watch.look()
@@ -46,18 +53,30 @@ def test_a_message_says_how_bad_it_is_since_when_what_follows_and_what_to_do(wat
         "Owner: data-platform",
         f"Run: http://127.0.0.1:3000/runs/{run_id}",
         "Table: http://127.0.0.1:3000/assets/silver/fruits",
-        "Next: lakehouse sql 'SELECT * FROM silver.fruits WHERE coalesce(char_length(`fruit`) < 2, false) LIMIT 20'",
+        (
+            "Next: lakehouse sql 'SELECT * FROM silver.fruits WHERE"
+            " coalesce(char_length(`fruit`) < 2, false) LIMIT 20'"
+        ),
         "Next: lakehouse check silver.fruits",
         "Next: lakehouse mute silver.fruits --until 2h",
     )
-    assert (alert.owner, alert.table, alert.severity) == ("data-platform", "silver.fruits", "warn")
+    assert (alert.owner, alert.table, alert.severity) == (
+        "data-platform",
+        "silver.fruits",
+        "warn",
+    )
 
 
-def test_an_error_proposes_what_mends_it_and_what_is_over_says_in_which_run(watch: Watch) -> None:
+def test_an_error_proposes_what_mends_it_and_what_is_over_says_in_which_run(
+    watch: Watch,
+) -> None:
     watch.run("unique_fruit")
     (alert,) = watch.look()
     commands = [line for line in alert.lines if line.startswith("Next: ")]
-    assert commands == ["Next: lakehouse retry silver.fruits", "Next: lakehouse history silver.fruits"]
+    assert commands == [
+        "Next: lakehouse retry silver.fruits",
+        "Next: lakehouse history silver.fruits",
+    ]
     watch.run()
     (over,) = watch.look()
     run_id = watch.instance.get_runs(limit=1)[0].run_id
@@ -98,7 +117,9 @@ def test_what_broke_and_mended_while_nobody_looked_is_told(watch: Watch) -> None
     assert watch.says() == [WARNS, f"Over: {WARNS}"]
 
 
-def test_what_broke_before_anybody_looked_is_told_where_it_is_still_broken(watch: Watch) -> None:
+def test_what_broke_before_anybody_looked_is_told_where_it_is_still_broken(
+    watch: Watch,
+) -> None:
     watch.run("length_fruit", "unique_fruit")
     watch.run("length_fruit")
     (watch.settings.home / "alerts" / "state.json").unlink()
@@ -129,7 +150,8 @@ def test_a_run_that_a_person_stopped_is_not_told(watch: Watch, error: BaseExcept
 
 def test_a_run_whose_process_is_gone_is_told_of_its_first_table(watch: Watch) -> None:
     run = watch.instance.create_run_for_job(
-        watch.definitions.resolve_implicit_global_asset_job_def(), asset_selection=frozenset({GOLD, FRUITS})
+        watch.definitions.resolve_implicit_global_asset_job_def(),
+        asset_selection=frozenset({GOLD, FRUITS}),
     )
     watch.instance.report_run_failed(run, "The process of this run (pid 7) is gone.")
     (alert,) = watch.look()
@@ -149,7 +171,9 @@ def test_what_the_system_says_is_told_with_its_path(watch: Watch) -> None:
     watch.error = NotADirectoryError(20, "Not a directory", "/data/inbox/fruits")
     watch.run()
     (alert,) = watch.look()
-    assert alert.lines[0] == "NotADirectoryError: [Errno 20] Not a directory: '/data/inbox/fruits'"
+    assert (
+        alert.lines[0] == "NotADirectoryError: [Errno 20] Not a directory: '/data/inbox/fruits'"
+    )
 
 
 def test_where_a_folder_is_none_the_path_is_told(watch: Watch) -> None:
@@ -167,7 +191,10 @@ def test_what_is_tried_again_by_itself_is_told_at_the_second_failure(watch: Watc
     assert watch.says() == []
     watch.run()
     (alert,) = watch.look()
-    assert (alert.title, alert.lines[0][-13:]) == ("silver.fruits: the run failed", "seen 2 times.")
+    assert (alert.title, alert.lines[0][-13:]) == (
+        "silver.fruits: the run failed",
+        "seen 2 times.",
+    )
     watch.error = None
     watch.run()
     assert watch.says() == ["Over: silver.fruits: the run failed"]
@@ -206,7 +233,9 @@ def test_a_rejected_file_is_told_until_it_is_taken_away(watch: Watch) -> None:
     reject(watch, "short")
     (alert,) = watch.look()
     assert alert.title == "feed fruits: file short was rejected"
-    assert alert.lines[0].startswith("missing column berry: found a header with id; expected id, berry. No row")
+    assert alert.lines[0].startswith(
+        "missing column berry: found a header with id; expected id, berry. No row"
+    )
     assert watch.says() == []
     for file in (watch.settings.home / "rejected" / "fruits").iterdir():
         file.unlink()
@@ -232,16 +261,23 @@ def test_a_delivery_that_is_late_is_told_until_it_comes(watch: Watch) -> None:
     watch.look()
     assert watch.says(later=timedelta(hours=5)) == []
     (alert,) = watch.look(later=timedelta(hours=7))
-    assert (alert.title, alert.brief) == ("feed fruits: the next delivery is late", "7.0 hours old")
+    assert (alert.title, alert.brief) == (
+        "feed fruits: the next delivery is late",
+        "7.0 hours old",
+    )
     # Several lakehouses may be read together.
     assert alert.lakehouse == watch.settings.title
     assert "7.0 hours ago; 6.0 hours are allowed." in alert.lines[0]
     assert watch.says(later=timedelta(hours=8)) == []
     rows.append(rows.scan().to_arrow())
-    assert watch.says(later=timedelta(hours=5)) == ["Over: feed fruits: the next delivery is late"]
+    assert watch.says(later=timedelta(hours=5)) == [
+        "Over: feed fruits: the next delivery is late"
+    ]
 
 
-def test_a_table_that_is_older_than_declared_is_late_until_a_run_finds_it_as_it_should_be(watch: Watch) -> None:
+def test_a_table_that_is_older_than_declared_is_late_until_a_run_finds_it_as_it_should_be(
+    watch: Watch,
+) -> None:
     watch.table = replace(watch.table, freshness=timedelta(hours=2))
     delivered(watch)
     (alert,) = watch.look(later=timedelta(hours=3))
@@ -290,7 +326,9 @@ def test_each_look_leaves_a_sign_of_life(watch: Watch, receiver: Receiver) -> No
     assert [taken.path for taken in receiver.taken] == ["/ping"]
 
 
-def test_an_address_that_does_not_answer_stops_nothing(watch: Watch, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_address_that_does_not_answer_stops_nothing(
+    watch: Watch, caplog: pytest.LogCaptureFixture
+) -> None:
     watch.with_settings(heartbeat_url="http://127.0.0.1:1/secret").look()
     assert "LAKEHOUSE_HEARTBEAT_URL was not reached" in caplog.text
     assert "secret" not in caplog.text

@@ -1,11 +1,22 @@
-"""How messages wait for a sink: not too many at once, in order for each thing, each until it was taken."""
+"""How messages wait for a sink: not too many at once, in order for each thing, each until it
+was taken.
+"""
 
 from dataclasses import replace
 from datetime import timedelta
 
 from lakehouse.monitoring.alert_plan import plan_alerts
 from lakehouse.monitoring.incidents import Observed
-from lakehouse.monitoring.outbox import WINDOW, Queue, delivered, is_due, kept, next_parcel, post, refused
+from lakehouse.monitoring.outbox import (
+    WINDOW,
+    Queue,
+    delivered,
+    is_due,
+    kept,
+    next_parcel,
+    post,
+    refused,
+)
 from lakehouse.orchestration.alert_message import Alert
 from lakehouse_tests.monitoring.breaks import DAY, at, firing
 
@@ -14,7 +25,9 @@ _WINDOW_MINUTES = WINDOW / timedelta(minutes=1)
 
 
 def alerts(number: int, first: int = 0, minutes: float = 0) -> list[Alert]:
-    facts = tuple(firing(minutes, key=f"check silver.t{n} a") for n in range(first, first + number))
+    facts = tuple(
+        firing(minutes, key=f"check silver.t{n} a") for n in range(first, first + number)
+    )
     return list(plan_alerts({}, Observed(facts), at(minutes), DAY).alerts)
 
 
@@ -29,7 +42,9 @@ def test_few_messages_are_sent_each():
 def test_what_goes_on_breaking_is_summed_up_once_in_each_window():
     queue = Queue()
     for minute in range(11):
-        queue = post(queue, alerts(100, first=100 * minute, minutes=minute), at(minute), AT_ONCE)
+        queue = post(
+            queue, alerts(100, first=100 * minute, minutes=minute), at(minute), AT_ONCE
+        )
 
     assert sayings(queue) == ["summary"] * 3
     assert [parcel.alert.title for parcel in queue.parcels] == [
@@ -41,7 +56,9 @@ def test_what_goes_on_breaking_is_summed_up_once_in_each_window():
 
 
 def test_what_waits_for_a_summary_is_told_once_the_window_is_over_though_nothing_else_breaks():
-    queue = post(post(Queue(), alerts(50), at(0), AT_ONCE), alerts(20, first=50), at(1), AT_ONCE)
+    queue = post(
+        post(Queue(), alerts(50), at(0), AT_ONCE), alerts(20, first=50), at(1), AT_ONCE
+    )
     assert len(queue.held) == 20
     later = post(queue, [], at(_WINDOW_MINUTES), AT_ONCE)
 
@@ -78,7 +95,9 @@ def test_what_is_said_of_one_thing_stays_in_order_and_a_message_that_is_refused_
 
     assert next_parcel(queue, [], []).alert == opened
     assert next_parcel(queue, [opened.alert_id], [opened.key]).alert == other
-    assert next_parcel(queue, [opened.alert_id, other.alert_id], [opened.key, other.key]) is None
+    assert (
+        next_parcel(queue, [opened.alert_id, other.alert_id], [opened.key, other.key]) is None
+    )
 
 
 def test_what_waits_for_a_sink_that_was_taken_away_is_dropped():

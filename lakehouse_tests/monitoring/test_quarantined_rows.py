@@ -1,4 +1,6 @@
-"""Rows in quarantine are one thing of a table: told when they come and grow, until none is left or a person says so."""
+"""Rows in quarantine are one thing of a table: told when they come and grow, until none is left
+or a person says so.
+"""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -38,12 +40,18 @@ class Quarantine:
         self.main.append(main)
         self.table = client.create_table("silver.fruits_quarantine", SCHEMA)
 
-    def refuse(self, rows: int, file: str = "a.csv", rule: str = "castable_id", run_id: str = "") -> None:
+    def refuse(
+        self, rows: int, file: str = "a.csv", rule: str = "castable_id", run_id: str = ""
+    ) -> None:
         row = {"_reasons": [rule], "_source_file": file, "_quarantined_at": datetime.now(UTC)}
-        self.table.append(pa.Table.from_pylist([row] * rows, SCHEMA), snapshot_properties=_stamp(run_id))
+        self.table.append(
+            pa.Table.from_pylist([row] * rows, SCHEMA), snapshot_properties=_stamp(run_id)
+        )
 
     def publish(self, rows: int, run_id: str) -> None:
-        self.main.append(pa.table({"id": list(range(rows))}), snapshot_properties=_stamp(run_id))
+        self.main.append(
+            pa.table({"id": list(range(rows))}), snapshot_properties=_stamp(run_id)
+        )
 
     def take_out(self, file: str, **summary: str) -> None:
         self.table.delete(f"_source_file == '{file}'", snapshot_properties=summary)
@@ -58,7 +66,9 @@ def quarantine(watch: Watch) -> Quarantine:
     return Quarantine(watch)
 
 
-def test_rows_that_come_are_told_with_their_number_rules_share_and_files(watch: Watch, quarantine: Quarantine) -> None:
+def test_rows_that_come_are_told_with_their_number_rules_share_and_files(
+    watch: Watch, quarantine: Quarantine
+) -> None:
     assert watch.says() == []
     quarantine.refuse(2)
     (alert,) = watch.look()
@@ -95,20 +105,34 @@ def test_rows_of_a_run_that_goes_on_are_told_once_it_published_the_others_or_end
     assert any(share in line for line in more.lines)
 
 
-def test_a_row_that_breaks_two_rules_is_shown_once(watch: Watch, quarantine: Quarantine) -> None:
+def test_a_row_that_breaks_two_rules_is_shown_once(
+    watch: Watch, quarantine: Quarantine
+) -> None:
     quarantine.refuse(1)
     quarantine.refuse(1, rule="unique_fruit")
     watch.run("castable_id", "unique_fruit")
     (alert,) = (one for one in watch.look() if "quarantine" in one.title)
-    assert [line[:9] for line in alert.lines if line.startswith("Row: ")] == ["Row: id=x", "Row: id=y"]
+    assert [line[:9] for line in alert.lines if line.startswith("Row: ")] == [
+        "Row: id=x",
+        "Row: id=y",
+    ]
 
 
-@pytest.mark.parametrize(("first", "second", "count"), [(78, 78, 1), (78, 79, 2), (None, None, 1)])
+@pytest.mark.parametrize(
+    ("first", "second", "count"), [(78, 78, 1), (78, 79, 2), (None, None, 1)]
+)
 def test_a_delivered_row_is_shown_once_however_often_it_was_refused(
     first: int | None, second: int | None, count: int
 ) -> None:
     came = {"amount": "twelve", "_source_file": "a.csv", "_source_sha256": "f3f2"}
-    assert len(shown_rows([{**came, "_source_row": first}, {**came, "_source_row": second}], frozenset())) == count
+    assert (
+        len(
+            shown_rows(
+                [{**came, "_source_row": first}, {**came, "_source_row": second}], frozenset()
+            )
+        )
+        == count
+    )
 
 
 def test_the_name_of_a_file_steers_no_terminal(watch: Watch, quarantine: Quarantine) -> None:
@@ -118,7 +142,9 @@ def test_the_name_of_a_file_steers_no_terminal(watch: Watch, quarantine: Quarant
     assert alert.lines[1].endswith(" UTC with a\\u001b[2J\\n.csv.")
 
 
-def test_neither_a_check_nor_a_good_run_nor_another_rejection_ends_it(watch: Watch, quarantine: Quarantine) -> None:
+def test_neither_a_check_nor_a_good_run_nor_another_rejection_ends_it(
+    watch: Watch, quarantine: Quarantine
+) -> None:
     quarantine.refuse(2)
     quarantine.refuse(1, "b.csv")
     watch.look()
@@ -128,20 +154,29 @@ def test_neither_a_check_nor_a_good_run_nor_another_rejection_ends_it(watch: Wat
     assert watch.says(later=LATER) == []
     quarantine.take_out("a.csv")
     (over,) = watch.look(later=LATER)
-    assert (over.title, over.lines[0]) == ("Over: silver.fruits: 2 rows in quarantine", "The quarantine is empty.")
+    assert (over.title, over.lines[0]) == (
+        "Over: silver.fruits: 2 rows in quarantine",
+        "The quarantine is empty.",
+    )
 
 
-def test_what_is_over_says_who_rejected_the_file_and_why(watch: Watch, quarantine: Quarantine) -> None:
+def test_what_is_over_says_who_rejected_the_file_and_why(
+    watch: Watch, quarantine: Quarantine
+) -> None:
     quarantine.refuse(2)
     watch.look()
     delivery = RejectedDelivery("a.csv", "0" * 64)
     quarantine.take_out("a.csv", **delivery.to_summary(by="somebody", why="it came by mistake"))
     (over,) = watch.look(later=LATER)
-    assert over.lines[0] == "The quarantine is empty: somebody rejected a.csv: it came by mistake"
+    assert (
+        over.lines[0] == "The quarantine is empty: somebody rejected a.csv: it came by mistake"
+    )
     assert over.lines[2:] == ("Table: http://127.0.0.1:3000/assets/silver/fruits_quarantine",)
 
 
-def test_what_is_over_leads_to_the_run_that_took_the_last_rows_out(watch: Watch, quarantine: Quarantine) -> None:
+def test_what_is_over_leads_to_the_run_that_took_the_last_rows_out(
+    watch: Watch, quarantine: Quarantine
+) -> None:
     quarantine.refuse(2)
     watch.look()
     stamp = Stamp(kind="write", write_id="1", run_id="0123abcd-5")
@@ -153,7 +188,9 @@ def test_what_is_over_leads_to_the_run_that_took_the_last_rows_out(watch: Watch,
     assert over.lines[2] == "Run: http://127.0.0.1:3000/runs/0123abcd-5"
 
 
-def test_two_rows_more_are_told_though_many_are_there(watch: Watch, quarantine: Quarantine) -> None:
+def test_two_rows_more_are_told_though_many_are_there(
+    watch: Watch, quarantine: Quarantine
+) -> None:
     quarantine.refuse(144)
     watch.look()
     quarantine.refuse(2, "b.csv")
@@ -176,7 +213,9 @@ def test_less_than_a_hundredth_more_waits_for_a_day_unless_another_rule_is_broke
     quarantine.refuse(1, "d.csv")
     assert watch.says(later=2 * LATER) == []
     # The feed is late too by then.
-    assert "Still: silver.fruits: 504 rows in quarantine" in watch.says(later=timedelta(hours=25))
+    assert "Still: silver.fruits: 504 rows in quarantine" in watch.says(
+        later=timedelta(hours=25)
+    )
 
 
 def test_rows_that_replace_others_are_new(watch: Watch, quarantine: Quarantine) -> None:
@@ -189,7 +228,9 @@ def test_rows_that_replace_others_are_new(watch: Watch, quarantine: Quarantine) 
     assert more.title == "More: silver.fruits: 3 rows in quarantine"
 
 
-def test_a_run_that_quarantines_is_told_once_and_not_by_its_checks(watch: Watch, quarantine: Quarantine) -> None:
+def test_a_run_that_quarantines_is_told_once_and_not_by_its_checks(
+    watch: Watch, quarantine: Quarantine
+) -> None:
     quarantine.refuse(1)
     watch.run("castable_id")
     assert watch.says() == ["silver.fruits: 1 row in quarantine"]
@@ -205,14 +246,18 @@ def test_a_row_of_no_partition_is_told_as_one_in_quarantine_and_not_by_its_check
     assert alert.lines[0] == "1 of 11 rows (9.09%), by rule: has_partition 1."
 
 
-def test_a_row_of_no_partition_is_told_by_its_check_where_there_is_no_quarantine(watch: Watch) -> None:
+def test_a_row_of_no_partition_is_told_by_its_check_where_there_is_no_quarantine(
+    watch: Watch,
+) -> None:
     kept = [rule for rule in watch.table.rules if rule.on_failure != "quarantine"]
     watch.table = replace(watch.table, rules=kept)
     watch.run("has_partition")
     assert watch.says() == ["silver.fruits: check has_partition warns"]
 
 
-def test_a_row_that_readers_see_and_that_breaks_a_quarantining_rule_is_told(watch: Watch) -> None:
+def test_a_row_that_readers_see_and_that_breaks_a_quarantining_rule_is_told(
+    watch: Watch,
+) -> None:
     watch.run()
     watch.run("castable_id", checks_alone=True)
     assert watch.says() == ["silver.fruits: check castable_id warns"]
@@ -245,9 +290,13 @@ def test_what_is_acknowledged_is_not_repeated_and_told_when_it_is_over(watch: Wa
     (alert,) = watch.look()
     acknowledge(watch.settings, alert, by="somebody", why="the source is asked")
     assert watch.says(later=timedelta(hours=30)) == []
-    assert [one.acknowledged for one in read_state(watch.settings).open.values()] == ["somebody: the source is asked"]
+    assert [one.acknowledged for one in read_state(watch.settings).open.values()] == [
+        "somebody: the source is asked"
+    ]
     watch.run()
-    assert watch.says(later=timedelta(hours=31)) == ["Over: silver.fruits: check unique_fruit failed"]
+    assert watch.says(later=timedelta(hours=31)) == [
+        "Over: silver.fruits: check unique_fruit failed"
+    ]
 
 
 def test_the_rows_are_read_only_where_the_quarantine_changed(
@@ -255,6 +304,8 @@ def test_the_rows_are_read_only_where_the_quarantine_changed(
 ) -> None:
     quarantine.refuse(2)
     watch.look()
-    monkeypatch.setattr("lakehouse.monitoring.detectors.quarantined_rows.quarantined_rows", None)
+    monkeypatch.setattr(
+        "lakehouse.monitoring.detectors.quarantined_rows.quarantined_rows", None
+    )
     assert watch.says(later=LATER) == []
     assert list(read_state(watch.settings).open) == ["quarantined silver.fruits"]

@@ -1,4 +1,6 @@
-"""What ends that a table is held back or that its run failed: a publish of these partitions, or by a person."""
+"""What ends that a table is held back or that its run failed: a publish of these partitions, or
+by a person.
+"""
 
 from datetime import UTC, datetime, timedelta
 
@@ -31,7 +33,16 @@ def context(settings: Settings):
 def held(run_id: str = "", extent: list[str] = DAYS) -> Incident:
     at = datetime.now(UTC) - timedelta(minutes=1)
     return Incident.of(
-        Firing(f"held {TABLE}", "held", at, "error", "", table=TABLE, run_id=run_id, extent=frozenset(extent))
+        Firing(
+            f"held {TABLE}",
+            "held",
+            at,
+            "error",
+            "",
+            table=TABLE,
+            run_id=run_id,
+            extent=frozenset(extent),
+        )
     )
 
 
@@ -59,8 +70,13 @@ def test_each_day_that_is_published_is_held_no_more(context: MonitorContext) -> 
     assert after(held(), context) is None
 
 
-def test_days_that_somebody_asked_for_and_that_failed_are_over_once_they_are_published(context: MonitorContext) -> None:
-    tags = {"dagster/asset_partition_range_start": DAYS[0], "dagster/asset_partition_range_end": DAYS[1]}
+def test_days_that_somebody_asked_for_and_that_failed_are_over_once_they_are_published(
+    context: MonitorContext,
+) -> None:
+    tags = {
+        "dagster/asset_partition_range_start": DAYS[0],
+        "dagster/asset_partition_range_end": DAYS[1],
+    }
     run = context.instance.create_run_for_job(
         dg.Definitions([days]).resolve_implicit_global_asset_job_def(),
         asset_selection=frozenset({dg.AssetKey(["gold", "days"])}),
@@ -84,14 +100,29 @@ def test_a_publish_of_no_day_ends_nothing(context: MonitorContext) -> None:
     assert left.extent == set(DAYS)
 
 
-def test_what_a_person_published_ends_it_for_the_days_of_that_run(context: MonitorContext) -> None:
-    tags = {"dagster/asset_partition_range_start": DAYS[0], "dagster/asset_partition_range_end": DAYS[1]}
-    run = context.instance.create_run_for_job(dg.define_asset_job("j").resolve(asset_graph=context.graph), tags=tags)
-    publish(context, None, refused_run=run.run_id, overridden_by="somebody", overridden_for="it is one")
+def test_what_a_person_published_ends_it_for_the_days_of_that_run(
+    context: MonitorContext,
+) -> None:
+    tags = {
+        "dagster/asset_partition_range_start": DAYS[0],
+        "dagster/asset_partition_range_end": DAYS[1],
+    }
+    run = context.instance.create_run_for_job(
+        dg.define_asset_job("j").resolve(asset_graph=context.graph), tags=tags
+    )
+    publish(
+        context,
+        None,
+        refused_run=run.run_id,
+        overridden_by="somebody",
+        overridden_for="it is one",
+    )
     left = after(held(run.run_id), context)
     assert left is not None
     (resolved,) = look_for_mends(context, [held(run.run_id)], [])
-    assert resolved.said.endswith(f"against its rules by somebody, as of run {run.run_id[:8]}: it is one")
+    assert resolved.said.endswith(
+        f"against its rules by somebody, as of run {run.run_id[:8]}: it is one"
+    )
     assert resolved.links[0].endswith(f"/runs/{run.run_id}")
     assert left.extent == {DAYS[2]}
 
@@ -100,7 +131,13 @@ def test_the_days_of_a_run_are_told_by_its_tags(context: MonitorContext) -> None
     job = dg.define_asset_job("j").resolve(asset_graph=context.graph)
     for tags, expected in [
         ({"dagster/partition": DAYS[0]}, {DAYS[0]}),
-        ({"dagster/asset_partition_range_start": DAYS[0], "dagster/asset_partition_range_end": DAYS[2]}, set(DAYS)),
+        (
+            {
+                "dagster/asset_partition_range_start": DAYS[0],
+                "dagster/asset_partition_range_end": DAYS[2],
+            },
+            set(DAYS),
+        ),
         ({}, set()),
     ]:
         run = context.instance.create_run_for_job(job, tags=tags)

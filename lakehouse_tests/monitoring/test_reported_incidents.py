@@ -1,17 +1,25 @@
-"""What other parts report as broken, such as a server that died, is told, and when it is mended."""
+"""What other parts report as broken, such as a server that died, is told, and when it is
+mended.
+"""
 
 from datetime import timedelta
 
 from lakehouse.orchestration.incident_reports import Report, report_firing, report_resolved
 from lakehouse_tests.monitoring.watch import Watch
 
-DIED = Report("spark server", "Spark died", ("Killed by signal 9; it is started again at 10:00:05 UTC.",))
+DIED = Report(
+    "spark server", "Spark died", ("Killed by signal 9; it is started again at 10:00:05 UTC.",)
+)
 
 
 def test_what_is_reported_is_told_once_and_when_it_is_mended(watch: Watch) -> None:
     report_firing(watch.settings, DIED)
     (alert,) = watch.look()
-    assert (alert.title, alert.severity, alert.lines[0]) == ("Spark died", "error", DIED.lines[0])
+    assert (alert.title, alert.severity, alert.lines[0]) == (
+        "Spark died",
+        "error",
+        DIED.lines[0],
+    )
     report_firing(watch.settings, DIED)
     assert watch.says() == []
     report_resolved(watch.settings, DIED.key, "Spark was started again.")

@@ -1,4 +1,6 @@
-"""What stands for people, in its own column or in a wrong one, is in nothing that the lakehouse writes or says."""
+"""What stands for people, in its own column or in a wrong one, is in nothing that the lakehouse
+writes or says.
+"""
 
 import logging
 import random
@@ -30,7 +32,9 @@ _TYPES = ("string", "bigint")
 
 
 def declared(chosen: random.Random) -> IcebergTable:
-    """Return a table about people: what stands for them, how it is written and what is known of them differ."""
+    """Return a table about people: what stands for them, how it is written and what is known of
+    them differ.
+    """
     subject = Column("subject", chosen.choice(_TYPES))
     contact = Column("contact", "string", personal=chosen.random() < 0.5)
     columns = [
@@ -56,7 +60,9 @@ def declared(chosen: random.Random) -> IcebergTable:
 
 
 class People:
-    """Rows of people, each of whom has an id and an address of its own, that stand in right and in wrong columns."""
+    """Rows of people, each of whom has an id and an address of its own, that stand in right and
+    in wrong columns.
+    """
 
     def __init__(self, engine: Engine, table: IcebergTable) -> None:
         self.engine, self.table = engine, table
@@ -68,36 +74,67 @@ class People:
         person = {"id": str(770_000_000 + at), "mail": f"secret{at}@example.org"}
         self.secrets += person.values()
         values = {"number": number, "amount": "1.50", "status": "NEW", "note": "", **wrong}
-        given = {name: value.format(**person) if isinstance(value, str) else value for name, value in values.items()}
-        subject = int(person["id"]) if self.table.column("subject").type == "bigint" else person["id"]
-        note = {given["note"]: given["note"]} if self.table.column("note").type.startswith("map") else given["note"]
+        given = {
+            name: value.format(**person) if isinstance(value, str) else value
+            for name, value in values.items()
+        }
+        subject = (
+            int(person["id"]) if self.table.column("subject").type == "bigint" else person["id"]
+        )
+        note = (
+            {given["note"]: given["note"]}
+            if self.table.column("note").type.startswith("map")
+            else given["note"]
+        )
         known = {"subject": subject, "contact": person["mail"], **given, "note": note}
         return tuple(known[name] for name in self.table.column_names)
 
     def with_column(self, changed: str, sql: str) -> list[str]:
-        """Return what to select of the table's columns where one of them is computed otherwise."""
-        return [f"{sql} AS {name}" if name == changed else name for name in self.table.column_names]
+        """Return what to select of the table's columns where one of them is computed
+        otherwise.
+        """
+        return [
+            f"{sql} AS {name}" if name == changed else name for name in self.table.column_names
+        ]
 
     def frame(self, *rows: tuple[Any, ...]) -> Any:
         """Return rows as a frame, amounts as they were delivered."""
-        types = {column.name: column.type for column in self.table.columns} | {"amount": "string"}
-        return self.engine.spark.createDataFrame(rows, ", ".join(f"{name} {type_}" for name, type_ in types.items()))
+        types = {column.name: column.type for column in self.table.columns} | {
+            "amount": "string"
+        }
+        return self.engine.spark.createDataFrame(
+            rows, ", ".join(f"{name} {type_}" for name, type_ in types.items())
+        )
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_no_secret_is_in_what_is_kept_told_or_printed(
-    embedded_engine: Engine, settings: Settings, capfd: pytest.CaptureFixture[str], caplog: Any, seed: int
+    embedded_engine: Engine,
+    settings: Settings,
+    capfd: pytest.CaptureFixture[str],
+    caplog: Any,
+    seed: int,
 ) -> None:
     people = People(embedded_engine, declared(random.Random(seed)))
-    spark_log = Path(embedded_engine.spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:"))
+    spark_log = Path(
+        embedded_engine.spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:")
+    )
     spark_log = spark_log.with_name("logs") / "spark.log"
     began = spark_log.stat().st_size
     failing = "raise_error(concat(contact, ' ', CAST(subject AS STRING)))"
     computed: list[Callable[[], Any]] = [
-        lambda: people.frame(people.row(1), people.row(2, amount="{mail}", note="{id}"), people.row(3, status="{id}")),
-        lambda: people.frame(people.row(13, status="{mail}"), people.row(14, amount="{id}{id}")),
+        lambda: people.frame(
+            people.row(1),
+            people.row(2, amount="{mail}", note="{id}"),
+            people.row(3, status="{id}"),
+        ),
+        lambda: people.frame(
+            people.row(13, status="{mail}"), people.row(14, amount="{id}{id}")
+        ),
         lambda: people.frame(people.row(5)).selectExpr(*people.with_column("status", failing)),
-        lambda: people.frame(people.row(6)).selectExpr(*people.with_column("number", "CAST(contact AS BIGINT)")),
+        lambda: people.frame(people.row(6)).selectExpr(
+            *people.with_column("number", "CAST(contact AS BIGINT)")
+        ),
         lambda: int(people.row(7)[people.table.column_names.index("contact")]),
     ]
     said = [run(people, settings, compute) for compute in computed]
@@ -115,8 +152,15 @@ def test_no_secret_is_in_what_is_kept_told_or_printed(
         for path in kept
         if path.relative_to(settings.home).parts[0] not in _DATA
     }
-    assert any("masked:" in text for text in texts.values()) and any("alerts.jsonl" in name for name in texts)
-    assert {name: secret for name, text in texts.items() for secret in people.secrets if secret in text} == {}
+    assert any("masked:" in text for text in texts.values()) and any(
+        "alerts.jsonl" in name for name in texts
+    )
+    assert {
+        name: secret
+        for name, text in texts.items()
+        for secret in people.secrets
+        if secret in text
+    } == {}
 
 
 def run(people: People, settings: Settings, compute: Callable[[], Any]) -> tuple[bool, Any]:
@@ -127,7 +171,9 @@ def run(people: People, settings: Settings, compute: Callable[[], Any]) -> tuple
         return compute()
 
     resources = {"io_manager": IcebergIOManager(engine=people.engine, declared={})}
-    definitions = dg.Definitions(assets=[computed, quarantine_spec(people.table)], resources=resources)
+    definitions = dg.Definitions(
+        assets=[computed, quarantine_spec(people.table)], resources=resources
+    )
     with open_instance(settings) as instance:
         done = materialize(definitions, instance, dg.AssetSelection.all())
         declared_now = {people.table.name: people.table}

@@ -35,17 +35,27 @@ def sink(settings: Settings, url: str) -> Sink:
     return list(open_sinks(settings, [url], logging.getLogger("test")).values())[-1]
 
 
-def test_a_webhook_is_told_with_what_tells_a_message_that_comes_twice(settings: Settings) -> None:
+def test_a_webhook_is_told_with_what_tells_a_message_that_comes_twice(
+    settings: Settings,
+) -> None:
     with receiving() as receiver:
         sink(settings, f"{receiver.url}?+X-Team=data").send(ALERT)
         (taken,) = receiver.taken
     assert taken.body["title"] == ALERT.title
-    assert taken.body["message"] == f"1 of 2 rows break it.\nAlert 0123456789abcdef\nLakehouse {settings.title}"
+    assert (
+        taken.body["message"]
+        == f"1 of 2 rows break it.\nAlert 0123456789abcdef\nLakehouse {settings.title}"
+    )
     assert taken.body["type"] == "failure"
-    assert (taken.headers["idempotency-key"], taken.headers["x-team"]) == (ALERT.alert_id, "data")
+    assert (taken.headers["idempotency-key"], taken.headers["x-team"]) == (
+        ALERT.alert_id,
+        "data",
+    )
 
 
-def test_a_webhook_that_does_not_take_it_is_named_without_its_secret(settings: Settings) -> None:
+def test_a_webhook_that_does_not_take_it_is_named_without_its_secret(
+    settings: Settings,
+) -> None:
     with pytest.raises(LakehouseError) as raised:
         sink(settings, "json://user:T0ken@127.0.0.1:1/").send(ALERT)
     assert "did not take alert 0123456789abcdef" in str(raised.value)
@@ -58,7 +68,9 @@ def test_a_topic_of_sns_is_told(aws_settings: Settings) -> None:
     topic = client.create_topic(Name="data")["TopicArn"]
     with receiving() as receiver:
         for severity in ("error", "warn"):
-            policy = {"FilterPolicy": json.dumps({"severity": [severity], "table": ["silver.fruits"]})}
+            policy = {
+                "FilterPolicy": json.dumps({"severity": [severity], "table": ["silver.fruits"]})
+            }
             place = f"http://127.0.0.1:{receiver.port}/{severity}"
             client.subscribe(TopicArn=topic, Protocol="http", Endpoint=place, Attributes=policy)
         check_url(aws_settings, topic)
@@ -72,7 +84,9 @@ def test_a_topic_of_sns_is_told(aws_settings: Settings) -> None:
 
 def notified(receiver: Receiver) -> list[tuple[str, dict]]:
     """What SNS sent, and where to; it asks first whether somebody wants that."""
-    return [(one.path, one.body) for one in receiver.taken if one.body.get("Type") == "Notification"]
+    return [
+        (one.path, one.body) for one in receiver.taken if one.body.get("Type") == "Notification"
+    ]
 
 
 def test_a_topic_that_is_not_there_is_an_error(aws_settings: Settings) -> None:
@@ -95,21 +109,36 @@ def test_a_record_of_an_earlier_version_is_read(settings: Settings) -> None:
     assert read_alerts(settings) == [ALERT]
 
 
-def test_no_name_or_value_steers_a_terminal_or_makes_a_line_of_its_own(settings: Settings, caplog) -> None:
-    key, lines = "rejected a\u2028\x1b[2J.csv", ("Row: note=\x1b]0;x\x07", "With a\nOver: all is well.csv.")
+def test_no_name_or_value_steers_a_terminal_or_makes_a_line_of_its_own(
+    settings: Settings, caplog
+) -> None:
+    key, lines = (
+        "rejected a\u2028\x1b[2J.csv",
+        (
+            "Row: note=\x1b]0;x\x07",
+            "With a\nOver: all is well.csv.",
+        ),
+    )
     alert = replace(ALERT, key=key, title="file a\x1b[2J.csv", lines=lines, brief="a\rb")
     for one in open_sinks(settings, [], logging.getLogger("test")).values():
         one.send(alert)
 
     assert alert.title == "file a\\u001b[2J.csv"
-    assert alert.text.splitlines()[:2] == ["Row: note=\\u001b]0;x\\u0007", "With a\\nOver: all is well.csv."]
+    assert alert.text.splitlines()[:2] == [
+        "Row: note=\\u001b]0;x\\u0007",
+        "With a\\nOver: all is well.csv.",
+    ]
     assert "\x1b" not in caplog.text
     (read,) = read_alerts(settings)
     assert (read.key, read.lines) == (key, alert.lines)
 
 
-@pytest.mark.parametrize("url", ["nosuchservice://x", "slack://", "arn:aws:s3:::lake", "arn:aws:sns:eu:1:x"])
-def test_a_place_that_nothing_can_be_sent_to_is_found_before_something_breaks(settings: Settings, url: str) -> None:
+@pytest.mark.parametrize(
+    "url", ["nosuchservice://x", "slack://", "arn:aws:s3:::lake", "arn:aws:sns:eu:1:x"]
+)
+def test_a_place_that_nothing_can_be_sent_to_is_found_before_something_breaks(
+    settings: Settings, url: str
+) -> None:
     wrong = replace(settings, alert_urls=(url,))
     with pytest.raises(SettingsError):
         check_url(wrong, url)

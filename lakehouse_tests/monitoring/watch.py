@@ -1,4 +1,6 @@
-"""A small project that is watched: a table with some checks, a job, a feed, and what somebody was told."""
+"""A small project that is watched: a table with some checks, a job, a feed, and what somebody
+was told.
+"""
 
 import logging
 from collections.abc import Collection
@@ -20,7 +22,11 @@ from lakehouse.tables.table import Column, IcebergTable, Merge
 TABLE = IcebergTable(
     "silver.fruits",
     "Fruits.",
-    [Column("id", "bigint"), Column("fruit", "string"), Column("email", "string", personal=True)],
+    [
+        Column("id", "bigint"),
+        Column("fruit", "string"),
+        Column("email", "string", personal=True),
+    ],
     write=Merge(on=["fruit"]),
     rules=[castable("id", "bigint"), length("fruit", 2, on_failure="warn"), unique("fruit")],
     owner="data-platform",
@@ -37,7 +43,9 @@ SAMPLE = [{"id": "x", "email": "masked:0123456789ab"}, {"id": "y", "email": "one
 
 @dataclass
 class Watch:
-    """What the table's checks find next, whether its run and the job fail, and what was told of it."""
+    """What the table's checks find next, whether its run and the job fail, and what was told of
+    it.
+    """
 
     settings: Settings
     instance: dg.DagsterInstance
@@ -65,7 +73,9 @@ class Watch:
                 raise self.error
             if context.selected_asset_keys:
                 yield dg.MaterializeResult(["silver", "fruits"])
-            yield from (self._result(key.name) for key in sorted(context.selected_asset_check_keys))
+            yield from (
+                self._result(key.name) for key in sorted(context.selected_asset_check_keys)
+            )
 
         @dg.asset(key=["gold", "fruits"], deps=[dg.AssetKey(["silver", "fruits"])])
         def gold() -> None:
@@ -84,9 +94,18 @@ class Watch:
 
     def _result(self, name: str) -> dg.AssetCheckResult:
         failed = name in self.failing
-        severity = dg.AssetCheckSeverity.WARN if name != "unique_fruit" else dg.AssetCheckSeverity.ERROR
+        severity = (
+            dg.AssetCheckSeverity.WARN
+            if name != "unique_fruit"
+            else dg.AssetCheckSeverity.ERROR
+        )
         sample = dg.MetadataValue.table([dg.TableRecord(row) for row in SAMPLE])
-        found = {"failed_rows": int(failed), "total_rows": 4, "threshold": 0.0, "snapshot_id": "123"}
+        found = {
+            "failed_rows": int(failed),
+            "total_rows": 4,
+            "threshold": 0.0,
+            "snapshot_id": "123",
+        }
         return dg.AssetCheckResult(
             asset_key=["silver", "fruits"],
             check_name=name,
@@ -99,22 +118,31 @@ class Watch:
     def run(self, *failing: str, checks_alone: bool = False) -> None:
         """Compute the table, while some of its checks fail."""
         self.failing = set(failing)
-        graph, job = self.definitions.resolve_asset_graph(), self.definitions.resolve_implicit_global_asset_job_def()
+        graph, job = (
+            self.definitions.resolve_asset_graph(),
+            self.definitions.resolve_implicit_global_asset_job_def(),
+        )
         key = dg.AssetKey(["silver", "fruits"])
         checks = set(graph.asset_check_keys)
-        subset = job.get_subset(asset_selection=set() if checks_alone else {key}, asset_check_selection=checks)
+        subset = job.get_subset(
+            asset_selection=set() if checks_alone else {key}, asset_check_selection=checks
+        )
         subset.execute_in_process(instance=self.instance, raise_on_error=False, tags=self.tags)
 
     def work(self, error: Exception | None = None) -> None:
         """Run the job."""
         self.error = error
-        self.definitions.resolve_job_def("upkeep").execute_in_process(instance=self.instance, raise_on_error=False)
+        self.definitions.resolve_job_def("upkeep").execute_in_process(
+            instance=self.instance, raise_on_error=False
+        )
         self.error = None
 
     def look(self, names: Collection[str] = (), later: timedelta = timedelta()) -> list[Alert]:
         """Look once, and return what was told of it."""
         graph, now = self.definitions.resolve_asset_graph(), datetime.now(UTC) + later
-        monitor_context = MonitorContext(self.instance, graph, {TABLE.name: self.table}, (FEED,), self.settings, now)
+        monitor_context = MonitorContext(
+            self.instance, graph, {TABLE.name: self.table}, (FEED,), self.settings, now
+        )
         look_and_tell(monitor_context, names, logging.getLogger("lakehouse.alerts"))
         told = read_alerts(self.settings)
         news, self.known = told[self.known :], len(told)

@@ -1,4 +1,6 @@
-"""A small bronze and silver table, Dagster on an instance of the test's own, and what a user sees of a run."""
+"""A small bronze and silver table, Dagster on an instance of the test's own, and what a user
+sees of a run.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -69,14 +71,19 @@ class Project:
 
         @iceberg_asset(RAW)
         def raw_people():
-            stamped = [(*row, self.file, f"sha-{self.file}", at) for at, row in enumerate(self.delivered, 1)]
+            stamped = [
+                (*row, self.file, f"sha-{self.file}", at)
+                for at, row in enumerate(self.delivered, 1)
+            ]
             return self.engine.spark.createDataFrame(
                 stamped,
-                "id string, name string, email string, _source_file string, _source_sha256 string, _source_row bigint",
+                "id string, name string, email string, _source_file string, _source_sha256"
+                " string, _source_row bigint",
             )
 
         @iceberg_asset(PEOPLE, inputs={"raw_people": incremental("bronze.raw_people")})
-        def people(raw_people: "DataFrame") -> "DataFrame":  # noqa: F821 - as under TYPE_CHECKING
+        # The names of types are unknown here, as they are under TYPE_CHECKING.
+        def people(raw_people: "DataFrame") -> "DataFrame":  # noqa: F821
             """People, as last delivered."""
             return raw_people
 
@@ -84,7 +91,10 @@ class Project:
         def after() -> None:
             self.downstream_runs += 1
 
-        return dg.Definitions(assets=[raw_people, people, after, quarantine_spec(PEOPLE)], resources=self.resources)
+        return dg.Definitions(
+            assets=[raw_people, people, after, quarantine_spec(PEOPLE)],
+            resources=self.resources,
+        )
 
     @property
     def resources(self) -> dict[str, Any]:
@@ -106,7 +116,9 @@ class Project:
 
     def latest(self, key: Sequence[str]) -> dg.AssetMaterialization:
         """The newest materialization that Dagster has recorded."""
-        return self.instance.get_latest_materialization_event(dg.AssetKey(key)).asset_materialization
+        return self.instance.get_latest_materialization_event(
+            dg.AssetKey(key)
+        ).asset_materialization
 
 
 @pytest.fixture

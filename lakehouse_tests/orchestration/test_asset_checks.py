@@ -23,31 +23,54 @@ def table(*rules: Rule) -> IcebergTable:
     return IcebergTable("silver.t", "", [Column("v", "int")], Append(once_by=()), rules=rules)
 
 
-def shown(rule: Rule, failed_rows: int = 0, value: Any = None, note: str = "") -> dg.AssetCheckResult:
-    return check_result(table(rule), RuleResult(rule, failed_rows, 100, value=value, note=note), MAIN)
+def shown(
+    rule: Rule, failed_rows: int = 0, value: Any = None, note: str = ""
+) -> dg.AssetCheckResult:
+    return check_result(
+        table(rule), RuleResult(rule, failed_rows, 100, value=value, note=note), MAIN
+    )
 
 
-@pytest.mark.parametrize(("failed_rows", "passed", "severity"), [(1, True, ERROR), (3, False, WARN), (6, False, ERROR)])
+@pytest.mark.parametrize(
+    ("failed_rows", "passed", "severity"),
+    [(1, True, ERROR), (3, False, WARN), (6, False, ERROR)],
+)
 def test_severity_follows_from_which_threshold_is_exceeded(
     failed_rows: int, passed: bool, severity: dg.AssetCheckSeverity
 ) -> None:
-    found = shown(not_null("v", on_failure="block", warn_above=0.01, fail_above=0.05), failed_rows)
+    found = shown(
+        not_null("v", on_failure="block", warn_above=0.01, fail_above=0.05), failed_rows
+    )
     assert (found.passed, found.severity) == (passed, severity)
-    numbers = {name: found.metadata[name].value for name in ("failed_rows", "total_rows", "threshold", "warn_above")}
-    assert numbers == {"failed_rows": failed_rows, "total_rows": 100, "threshold": 0.05, "warn_above": 0.01}
+    numbers = {
+        name: found.metadata[name].value
+        for name in ("failed_rows", "total_rows", "threshold", "warn_above")
+    }
+    assert numbers == {
+        "failed_rows": failed_rows,
+        "total_rows": 100,
+        "threshold": 0.05,
+        "warn_above": 0.01,
+    }
 
 
 def test_a_measure_is_shown_as_a_number_with_its_bounds() -> None:
     found = shown(mean("v", 1, 3, warn_outside=(1.5, None)), value=1.25)
     assert (found.passed, found.severity) == (False, WARN)
     assert found.description == "mean of v is at least 1 and at most 3: 1.25."
-    numbers = {name: found.metadata[name].value for name in ("value", "low", "high", "warn_low")}
+    numbers = {
+        name: found.metadata[name].value for name in ("value", "low", "high", "warn_low")
+    }
     assert numbers == {"value": 1.25, "low": 1.0, "high": 3.0, "warn_low": 1.5}
 
 
 def test_what_there_is_to_say_beside_a_measure_is_said() -> None:
-    found = shown(row_count_change(at_most=0.5), value=0.6, note="16 rows, 10 before, in snapshot 1")
-    assert found.description.endswith("1 write earlier: 0.6 (16 rows, 10 before, in snapshot 1).")
+    found = shown(
+        row_count_change(at_most=0.5), value=0.6, note="16 rows, 10 before, in snapshot 1"
+    )
+    assert found.description.endswith(
+        "1 write earlier: 0.6 (16 rows, 10 before, in snapshot 1)."
+    )
     assert found.metadata["note"].value == "16 rows, 10 before, in snapshot 1"
 
 

@@ -1,4 +1,6 @@
-"""What is said where the function of a table is wrong: one line with the table, the function and the cause."""
+"""What is said where the function of a table is wrong: one line with the table, the function
+and the cause.
+"""
 
 import re
 from dataclasses import replace
@@ -11,8 +13,12 @@ from lakehouse.orchestration.compute_errors import explained, rule_naming
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
 
-TABLE = IcebergTable("silver.t", "t", [Column("id", "int"), Column("name", "string")], write=Overwrite())
-PEOPLE = IcebergTable("silver.p", "p", [Column("email", "string", personal=True)], write=Overwrite())
+TABLE = IcebergTable(
+    "silver.t", "t", [Column("id", "int"), Column("name", "string")], write=Overwrite()
+)
+PEOPLE = IcebergTable(
+    "silver.p", "p", [Column("email", "string", personal=True)], write=Overwrite()
+)
 HERE = "lakehouse_tests/orchestration/test_compute_errors.py"
 
 
@@ -37,7 +43,8 @@ def test_the_line_that_failed_is_named():
     said = str(explained(TABLE, failing, error_of(failing)))
     line = first_line_of(failing) + 1
     assert said.startswith(
-        f"silver.t: failing ({HERE}:{line}) failed: KeyError: 'ann@example.org'. Correct the function"
+        f"silver.t: failing ({HERE}:{line}) failed: KeyError: 'ann@example.org'. Correct the"
+        " function"
     )
 
 
@@ -47,7 +54,9 @@ def test_of_a_table_with_personal_data_no_value_is_told():
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("error", [TableBusy("silver.t is locked."), OSError("No space left on device")])
+@pytest.mark.parametrize(
+    "error", [TableBusy("silver.t is locked."), OSError("No space left on device")]
+)
 def test_what_is_no_fault_of_the_function_is_left_as_it_is(error):
     assert explained(TABLE, failing, error) is None
 
@@ -63,13 +72,20 @@ def test_the_end_of_spark_is_no_fault_of_the_function_that_asked_it():
 @pytest.mark.unit
 def test_a_frame_that_does_not_fit_is_said_to_come_of_the_function():
     said = explained(TABLE, failing, FrameMismatch("silver.t: the frame lacks id."))
-    assert str(said) == f"silver.t: the frame lacks id. It is returned by failing ({HERE}:{first_line_of(failing)})."
+    assert (
+        str(said) == "silver.t: the frame lacks id. It is returned by failing"
+        f" ({HERE}:{first_line_of(failing)})."
+    )
 
 
 @pytest.mark.unit
 @pytest.mark.parametrize(
     ("cause", "rule"),
-    [("name `t`.`nam` cannot be resolved.", "named"), ("name `nam` cannot be resolved.", "named"), ("nam", None)],
+    [
+        ("name `t`.`nam` cannot be resolved.", "named"),
+        ("name `nam` cannot be resolved.", "named"),
+        ("nam", None),
+    ],
 )
 def test_the_rule_is_named_whose_column_is_not_there(cause, rule):
     rules = [not_null("id"), expression("named", "nam <> 'x'")]
@@ -93,7 +109,10 @@ def cannot_be_read(engine):
     ("function", "said"),
     [
         (returns_nothing, "silver.t: its function returned None; expected a frame of Spark."),
-        (has_a_typo, "name `nam` cannot be resolved. Did you mean one of the following? [`name`, `id`]"),
+        (
+            has_a_typo,
+            "name `nam` cannot be resolved. Did you mean one of the following? [`name`, `id`]",
+        ),
         (cannot_be_read, "The value '12a' of the type"),
     ],
 )

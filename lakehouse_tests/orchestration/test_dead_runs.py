@@ -37,7 +37,9 @@ def started(instance: dg.DagsterInstance, tags: dict[str, str], **parts) -> dg.D
     def work():
         pass
 
-    run = instance.create_run_for_job(work, tags=tags, status=dg.DagsterRunStatus.STARTED, **parts)
+    run = instance.create_run_for_job(
+        work, tags=tags, status=dg.DagsterRunStatus.STARTED, **parts
+    )
     return instance.get_run_by_id(run.run_id)
 
 
@@ -75,7 +77,9 @@ def test_a_run_of_another_host_is_left_alone(instance, dead):
 def test_a_run_of_the_ui_is_known_by_the_process_that_dagster_noted(instance, dead):
     run = started(instance, {})
     # As Dagster's launcher does.
-    instance.report_engine_event("Started process for run.", run, EngineEventData.in_process(dead.pid))
+    instance.report_engine_event(
+        "Started process for run.", run, EngineEventData.in_process(dead.pid)
+    )
 
     assert [found.run_id for found in fail_dead_runs(instance)] == [run.run_id]
 

@@ -1,4 +1,6 @@
-"""What is found by importing a package of assets, and what is said of a file in it that cannot be right."""
+"""What is found by importing a package of assets, and what is said of a file in it that cannot
+be right.
+"""
 
 import importlib
 import sys
@@ -57,7 +59,9 @@ Write = Callable[[Mapping[str, str]], str]
 
 
 def test_each_table_is_found_once_wherever_it_is_imported(package: Write) -> None:
-    modules = modules_of(package({"a": table("a"), "b": f"from some_assets.a import TABLE as A\n{table('b')}"}))
+    modules = modules_of(
+        package({"a": table("a"), "b": f"from some_assets.a import TABLE as A\n{table('b')}"})
+    )
     assert list(declared_tables(modules)) == ["silver.a", "silver.b"]
     assert len(declared_assets(modules)) == 2
 
@@ -66,20 +70,29 @@ def test_two_files_that_declare_one_table_are_both_named(package: Write) -> None
     modules = modules_of(package({"a": table("a"), "mine": table("a")}))
     with pytest.raises(
         DeclarationError,
-        match=r"^silver\.a is declared twice, in some_assets/a\.py:6 and in some_assets/mine\.py:6; exp",
+        match=(
+            r"^silver\.a is declared twice, in some_assets/a\.py:6 and in"
+            r" some_assets/mine\.py:6; exp"
+        ),
     ):
         declared_tables(modules)
 
 
 def test_a_type_that_does_not_exist_is_named_with_its_column_and_file(package: Write) -> None:
-    with pytest.raises(DeclarationError, match=r"^In some_assets/a\.py:6: Column id: 'integr' is not a column type"):
+    with pytest.raises(
+        DeclarationError,
+        match=r"^In some_assets/a\.py:6: Column id: 'integr' is not a column type",
+    ):
         modules_of(package({"a": table("a", column_type="integr")}))
 
 
 def test_a_file_that_cannot_be_imported_is_named(package: Write) -> None:
     with pytest.raises(
         DeclarationError,
-        match=r"^some_assets/a\.py:1 cannot be imported: ModuleNotFoundError: No module named 'nowhere'\.",
+        match=(
+            r"^some_assets/a\.py:1 cannot be imported: ModuleNotFoundError: No module named"
+            r" 'nowhere'\."
+        ),
     ):
         modules_of(package({"a": "import nowhere"}))
 
@@ -97,12 +110,19 @@ def test_a_file_that_cannot_be_imported_is_named(package: Write) -> None:
         ),
         (
             "from lakehouse.resources import (\n    iceberg_asset,\n)",
-            "lakehouse.resources.iceberg_asset has moved: import from lakehouse.orchestration.iceberg_asset.",
+            (
+                "lakehouse.resources.iceberg_asset has moved: import from"
+                " lakehouse.orchestration.iceberg_asset."
+            ),
         ),
     ],
 )
-def test_a_file_with_an_import_that_has_moved_is_told_where_to(package: Write, line: str, moved: str) -> None:
-    with pytest.raises(DeclarationError, match=r"^some_assets/a\.py:1 cannot be imported: .*Error: ") as raised:
+def test_a_file_with_an_import_that_has_moved_is_told_where_to(
+    package: Write, line: str, moved: str
+) -> None:
+    with pytest.raises(
+        DeclarationError, match=r"^some_assets/a\.py:1 cannot be imported: .*Error: "
+    ) as raised:
         modules_of(package({"a": line}))
     assert raised.value.next_step == moved
 
@@ -112,13 +132,19 @@ def test_what_has_moved_is_where_it_is_said_to_be(old: str, new: str) -> None:
     module = importlib.import_module(new)
     with pytest.raises(ImportError):
         exec(f"from {old} import {public_name(module)}")
-    changelog = (Path(lakehouse.__file__).parent.parent / "CHANGELOG.md").read_text(encoding="utf-8")
+    changelog = (Path(lakehouse.__file__).parent.parent / "CHANGELOG.md").read_text(
+        encoding="utf-8"
+    )
     assert f"| `{old}` | `{new}` |" in changelog
 
 
 def public_name(module: ModuleType) -> str:
     """Return the name of something that a module defines."""
-    own = (name for name, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__)
+    own = (
+        name
+        for name, value in vars(module).items()
+        if getattr(value, "__module__", None) == module.__name__
+    )
     return next(name for name in own if not name.startswith("_"))
 
 
@@ -126,54 +152,91 @@ def test_an_input_that_nothing_declares_is_named(package: Write) -> None:
     modules = modules_of(package({"a": table("a"), "b": table("b", reads="silver.aa")}))
     with pytest.raises(
         DeclarationError,
-        match=r"^silver\.b: input given is silver\.aa, which nothing declares; did you mean silver\.a\?",
+        match=(
+            r"^silver\.b: input given is silver\.aa, which nothing declares; did you mean"
+            r" silver\.a\?"
+        ),
     ):
         declared_assets(modules)
 
 
 def test_an_input_that_names_a_column_which_its_table_has_not_is_named(package: Write) -> None:
-    keyed = table("b").replace('latest("silver.a")', 'changed_keys("silver.a", of="idd", by="id")')
-    modules = modules_of(package({"a": table("a"), "b": keyed.replace("import latest", "import changed_keys")}))
+    keyed = table("b").replace(
+        'latest("silver.a")', 'changed_keys("silver.a", of="idd", by="id")'
+    )
+    modules = modules_of(
+        package({"a": table("a"), "b": keyed.replace("import latest", "import changed_keys")})
+    )
     with pytest.raises(
         DeclarationError,
-        match=r"^silver\.b: input given has of='idd', and silver\.a has no such column; expected one of id",
+        match=(
+            r"^silver\.b: input given has of='idd', and silver\.a has no such column; expected"
+            r" one of id"
+        ),
     ):
         declared_assets(modules)
 
 
 def test_the_file_is_named_where_it_failed_and_not_one_that_imports_it(package: Write) -> None:
-    modules = {"a_gold": "from some_assets.b_silver import TABLE", "b_silver": table("b", column_type="integr")}
+    modules = {
+        "a_gold": "from some_assets.b_silver import TABLE",
+        "b_silver": table("b", column_type="integr"),
+    }
     with pytest.raises(DeclarationError, match=r"^In some_assets/b_silver\.py:6: Column id:"):
         modules_of(package(modules))
 
 
-def test_a_file_that_cannot_be_parsed_is_named_and_not_one_that_imports_it(package: Write) -> None:
+def test_a_file_that_cannot_be_parsed_is_named_and_not_one_that_imports_it(
+    package: Write,
+) -> None:
     modules = {"a_gold": "import some_assets.b_silver", "b_silver": "A = 1\nB = (\n"}
     with pytest.raises(
-        DeclarationError, match=r"^some_assets/b_silver\.py:2 cannot be imported: SyntaxError: '\(' was never closed"
+        DeclarationError,
+        match=(
+            r"^some_assets/b_silver\.py:2 cannot be imported: SyntaxError: '\(' was never"
+            r" closed"
+        ),
     ):
         modules_of(package(modules))
 
 
-def test_the_file_that_declares_a_table_is_named_and_not_one_that_imports_it(package: Write) -> None:
+def test_the_file_that_declares_a_table_is_named_and_not_one_that_imports_it(
+    package: Write,
+) -> None:
     imports = "from some_assets.b_silver import TABLE"
-    modules = modules_of(package({"a_gold": imports, "b_silver": table("b"), "c_copy": table("b")}))
-    with pytest.raises(DeclarationError, match=r"in some_assets/b_silver\.py:6 and in some_assets/c_copy\.py:6;"):
+    modules = modules_of(
+        package({"a_gold": imports, "b_silver": table("b"), "c_copy": table("b")})
+    )
+    with pytest.raises(
+        DeclarationError,
+        match=r"in some_assets/b_silver\.py:6 and in some_assets/c_copy\.py:6;",
+    ):
         declared_tables(modules)
 
 
 def test_two_declarations_of_a_name_in_one_file_are_told_by_their_lines(package: Write) -> None:
-    both = table("a") + '\nOTHER = IcebergTable("silver.a", "", [Column("id", "int")], write=Overwrite())\n'
-    with pytest.raises(DeclarationError, match=r"in some_assets/a\.py:6 and in some_assets/a\.py:13;"):
+    both = (
+        table("a")
+        + '\nOTHER = IcebergTable("silver.a", "", [Column("id", "int")], write=Overwrite())\n'
+    )
+    with pytest.raises(
+        DeclarationError, match=r"in some_assets/a\.py:6 and in some_assets/a\.py:13;"
+    ):
         declared_tables(modules_of(package({"a": both})))
 
 
 def test_a_table_that_has_the_name_of_a_quarantine_is_refused(package: Write) -> None:
     refusing = 'write=Overwrite(), rules=[not_null("id")], quarantine_name="silver.b")'
-    written = "from lakehouse.iceberg.rules.rows import not_null\n" + table("a").replace("write=Overwrite())", refusing)
+    written = "from lakehouse.iceberg.rules.rows import not_null\n" + table("a").replace(
+        "write=Overwrite())", refusing
+    )
     modules = modules_of(package({"a": written, "b": table("b")}))
     with pytest.raises(
-        DeclarationError, match=r"^silver\.b is declared in some_assets/b\.py:6, and is the quarantine of silver\.a too"
+        DeclarationError,
+        match=(
+            r"^silver\.b is declared in some_assets/b\.py:6, and is the quarantine of"
+            r" silver\.a too"
+        ),
     ):
         declared_tables(modules)
 
@@ -191,7 +254,10 @@ def test_two_functions_of_one_table_are_both_named(package: Write) -> None:
     """
     modules = modules_of(package({"a": table("a"), "b": dedent(second)}))
     with pytest.raises(
-        DeclarationError, match=r"^silver\.a is computed twice, in some_assets/a\.py:10 and in some_assets/b\.py:8;"
+        DeclarationError,
+        match=(
+            r"^silver\.a is computed twice, in some_assets/a\.py:10 and in some_assets/b\.py:8;"
+        ),
     ):
         declared_assets(modules)
 
@@ -200,7 +266,10 @@ def test_a_rule_that_reads_what_nothing_declares_is_named(package: Write) -> Non
     rule = 'rules=[references("id", "silver.{}")], write=Overwrite())'
     imports = "from lakehouse.iceberg.rules.tables import references\n"
     written = imports + table("b").replace("write=Overwrite())", rule.format("aa"))
-    with pytest.raises(DeclarationError, match=r"reads silver\.aa, which nothing declares; did you mean silver\.a\?"):
+    with pytest.raises(
+        DeclarationError,
+        match=r"reads silver\.aa, which nothing declares; did you mean silver\.a\?",
+    ):
         declared_assets(modules_of(package({"a": table("a"), "b": written})))
 
 
@@ -208,11 +277,15 @@ def test_a_rule_that_reads_a_column_that_is_not_there_is_named(package: Write) -
     rule = 'rules=[references("id", "silver.a", "idd")], write=Overwrite())'
     imports = "from lakehouse.iceberg.rules.tables import references\n"
     written = imports + table("b").replace("write=Overwrite())", rule)
-    with pytest.raises(DeclarationError, match=r"rule references_id reads idd of silver\.a; did you mean id\?"):
+    with pytest.raises(
+        DeclarationError, match=r"rule references_id reads idd of silver\.a; did you mean id\?"
+    ):
         declared_assets(modules_of(package({"a": table("a"), "b": written})))
 
 
 def test_a_table_that_is_made_elsewhere_may_be_read(package: Write) -> None:
     made_elsewhere = "import dagster as dg\nELSEWHERE = dg.AssetSpec(['bronze', 'theirs'])"
-    modules = modules_of(package({"a": table("a", reads="bronze.theirs"), "elsewhere": made_elsewhere}))
+    modules = modules_of(
+        package({"a": table("a", reads="bronze.theirs"), "elsewhere": made_elsewhere})
+    )
     assert len(declared_assets(modules)) == 2

@@ -23,14 +23,22 @@ CHECKS = [dg.AssetCheckSpec(name, asset="fruit") for name in ("ripe", "round")]
 def fruit() -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
     yield dg.MaterializeResult(
         metadata={"eaten": 3},
-        check_results=[dg.AssetCheckResult(check_name=spec.name, passed=spec.name == "ripe") for spec in CHECKS],
+        check_results=[
+            dg.AssetCheckResult(check_name=spec.name, passed=spec.name == "ripe")
+            for spec in CHECKS
+        ],
     )
 
 
-@dg.asset(check_specs=[dg.AssetCheckSpec(spec.name, asset="kilos") for spec in CHECKS], partitions_def=KINDS)
+@dg.asset(
+    check_specs=[dg.AssetCheckSpec(spec.name, asset="kilos") for spec in CHECKS],
+    partitions_def=KINDS,
+)
 def kilos() -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
     yield dg.MaterializeResult(
-        check_results=[dg.AssetCheckResult(check_name=spec.name, passed=True) for spec in CHECKS]
+        check_results=[
+            dg.AssetCheckResult(check_name=spec.name, passed=True) for spec in CHECKS
+        ]
     )
 
 
@@ -49,12 +57,16 @@ def outcome(instance: dg.DagsterInstance) -> tuple:
     made = instance.get_latest_materialization_event(dg.AssetKey("fruit"))
     assert made is not None
     assert made.asset_materialization is not None
-    checks = instance.event_log_storage.get_latest_asset_check_execution_by_key([spec.key for spec in CHECKS])
+    checks = instance.event_log_storage.get_latest_asset_check_execution_by_key(
+        [spec.key for spec in CHECKS]
+    )
     states = {key.name: record.status.value for key, record in checks.items()}
     return made.run_id, made.asset_materialization.metadata["eaten"].value, states
 
 
-def test_dagster_reads_what_a_command_wrote_and_a_command_what_dagster_wrote(settings: Settings) -> None:
+def test_dagster_reads_what_a_command_wrote_and_a_command_what_dagster_wrote(
+    settings: Settings,
+) -> None:
     states = {"ripe": "SUCCEEDED", "round": "FAILED"}
     with open_instance(settings) as instance:
         assert isinstance(instance.event_log_storage, EventLog)
@@ -71,13 +83,18 @@ def test_dagster_reads_what_a_command_wrote_and_a_command_what_dagster_wrote(set
 
 
 def test_both_write_to_one_run_in_turn(settings: Settings) -> None:
-    with open_instance(settings) as command, dg.DagsterInstance.from_config(str(dagster_home(settings))) as server:
+    with (
+        open_instance(settings) as command,
+        dg.DagsterInstance.from_config(str(dagster_home(settings))) as server,
+    ):
         run = JOB.execute_in_process(instance=command).dagster_run
         for number in range(3):
             command.report_engine_event(f"command {number}", run)
             server.report_engine_event(f"server {number}", run)
         told = [message for _, message in said(command, run.run_id)][-6:]
-        assert told == [f"{who} {number}" for number in range(3) for who in ("command", "server")]
+        assert told == [
+            f"{who} {number}" for number in range(3) for who in ("command", "server")
+        ]
         assert said(server, run.run_id) == said(command, run.run_id)
 
 
@@ -92,7 +109,9 @@ def test_of_many_runs_each_keeps_its_events_and_few_files_are_open(settings: Set
 def test_the_file_of_a_later_run_is_as_that_of_the_first(settings: Settings) -> None:
     with open_instance(settings) as instance:
         paths = [
-            instance.event_log_storage.path_for_shard(JOB.execute_in_process(instance=instance).run_id)
+            instance.event_log_storage.path_for_shard(
+                JOB.execute_in_process(instance=instance).run_id
+            )
             for _ in range(2)
         ]
         assert instance.event_log_storage._empty
@@ -104,7 +123,11 @@ def test_the_file_of_a_later_run_is_as_that_of_the_first(settings: Settings) -> 
 def shape_of(path: str) -> list[tuple]:
     """The tables and indexes of a file, how it keeps its journal, and its revision."""
     with closing(sqlite3.connect(path)) as connection:
-        asked = ("SELECT sql FROM sqlite_master ORDER BY name", "PRAGMA journal_mode", "SELECT * FROM alembic_version")
+        asked = (
+            "SELECT sql FROM sqlite_master ORDER BY name",
+            "PRAGMA journal_mode",
+            "SELECT * FROM alembic_version",
+        )
         return [row for statement in asked for row in connection.execute(statement)]
 
 
@@ -112,18 +135,28 @@ def test_each_check_speaks_of_the_materialization_of_its_run(settings: Settings)
     with open_instance(settings) as instance:
         for _ in range(2):
             run_id = PARTITIONED.execute_in_process(instance=instance, partition_key="a").run_id
-            events = instance.get_records_for_run(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION).records
-            told = [record.event_log_entry.dagster_event.event_specific_data for record in events]
+            events = instance.get_records_for_run(
+                run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION
+            ).records
+            told = [
+                record.event_log_entry.dagster_event.event_specific_data for record in events
+            ]
             assert len(told) == len(CHECKS)
             assert {one.target_materialization_data.run_id for one in told} == {run_id}
 
 
-def test_what_dagster_asks_for_each_check_is_answered_once(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_dagster_asks_for_each_check_is_answered_once(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[object] = []
 
     def counted(name: str) -> None:
         ask = getattr(SqliteEventLogStorage, name)
-        monkeypatch.setattr(SqliteEventLogStorage, name, lambda log, *of: (asked.append(of[0]), ask(log, *of))[1])
+        monkeypatch.setattr(
+            SqliteEventLogStorage,
+            name,
+            lambda log, *of: (asked.append(of[0]), ask(log, *of))[1],
+        )
 
     counted("has_table")
     counted("fetch_materializations")

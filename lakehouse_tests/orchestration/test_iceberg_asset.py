@@ -23,14 +23,19 @@ def test_a_published_write_is_a_materialization_with_its_numbers(project):
     assert result.success, result.messages
     found = result.asset("silver.people")
     assert found.status == "published"
-    assert {name: found.metadata[name] for name in ("nr_rows", "dagster/row_count", "iceberg/inserted_rows")} == {
+    assert {
+        name: found.metadata[name]
+        for name in ("nr_rows", "dagster/row_count", "iceberg/inserted_rows")
+    } == {
         "nr_rows": 2,
         "dagster/row_count": 2,
         "iceberg/inserted_rows": 2,
     }
     assert found.metadata["iceberg/snapshot_id"] == str(project.snapshot_id("silver.people"))
     assert found.metadata["dagster/table_name"].endswith(".silver.people")
-    assert found.metadata["dagster/uri"] == project.engine.catalog.load("silver.people").location()
+    assert (
+        found.metadata["dagster/uri"] == project.engine.catalog.load("silver.people").location()
+    )
     assert project.downstream_runs == 1
 
 
@@ -70,7 +75,10 @@ def test_check_results_point_at_the_new_materialization(project):
 
 def test_a_refused_delivery_is_a_failed_check_and_no_materialization(project):
     project.deliver("first", ANN)
-    before, materialized = project.snapshot_id("silver.people"), project.latest(["silver", "people"])
+    before, materialized = (
+        project.snapshot_id("silver.people"),
+        project.latest(["silver", "people"]),
+    )
     result = project.deliver("second", BOB, NOBODY)
 
     assert not result.success
@@ -78,7 +86,7 @@ def test_a_refused_delivery_is_a_failed_check_and_no_materialization(project):
     assert project.downstream_runs == 1
     assert project.snapshot_id("silver.people") == before
     assert project.latest(["silver", "people"]) == materialized
-    (newest, _) = _evaluations(project, "excluded_name")
+    newest, _ = _evaluations(project, "excluded_name")
     assert not newest.passed
     assert newest.severity == dg.AssetCheckSeverity.ERROR
     shown = {name: value.value for name, value in newest.metadata.items() if name != "sample"}
@@ -92,7 +100,8 @@ def test_a_refusal_names_the_rule_the_rows_and_one_of_them_masked(project):
     (message,) = project.deliver("first", BOB, NOBODY).messages
 
     assert message.startswith(
-        "silver.people was not published: rule excluded_name (name is none of nobody) is broken by 1 of 2 rows, "
+        "silver.people was not published: rule excluded_name (name is none of nobody) is broken"
+        " by 1 of 2 rows, "
     )
     assert '"name": "6 characters: letters", "email": "masked:' in message
     assert "nobody@example.org" not in message
@@ -121,7 +130,9 @@ def test_a_quarantine_stands_in_the_graph_with_its_own_numbers(project):
     found = project.latest(["silver", "people_quarantine"])
     assert found.metadata["nr_rows"].value == 1
     assert found.metadata["dagster/row_count"].value == 1
-    spec = project.definitions.resolve_asset_graph().get(dg.AssetKey(["silver", "people_quarantine"]))
+    spec = project.definitions.resolve_asset_graph().get(
+        dg.AssetKey(["silver", "people_quarantine"])
+    )
     assert spec.parent_keys == {SILVER}
 
 
@@ -139,13 +150,18 @@ def test_a_write_that_changes_nothing_keeps_the_version_and_lets_downstream_go_o
 
 def test_checks_alone_are_evaluated_on_main_and_write_nothing(project):
     project.deliver("first", ANN, BOB)
-    before, materialized = project.snapshot_id("silver.people"), project.latest(["silver", "people"])
+    before, materialized = (
+        project.snapshot_id("silver.people"),
+        project.latest(["silver", "people"]),
+    )
     project.deliver("second", NOBODY)
     result = project.run(dg.AssetSelection.checks_for_assets(SILVER))
 
     assert result.success
     assert {check.name for check in result.checks} == {rule.name for rule in PEOPLE.rules}
-    assert all(check.passed and check.metadata["evaluated"] == "main" for check in result.checks)
+    assert all(
+        check.passed and check.metadata["evaluated"] == "main" for check in result.checks
+    )
     assert {check.metadata["total_rows"] for check in result.checks} == {2}
     assert {check.metadata["snapshot_id"] for check in result.checks} == {str(before)}
     assert project.snapshot_id("silver.people") == before
@@ -162,7 +178,9 @@ def test_one_check_can_be_run_alone(project):
 def test_an_error_of_the_machine_is_no_bad_data(build, embedded_engine):
     @iceberg_asset(PEOPLE)
     def people():
-        return embedded_engine.sql("SELECT 1 AS id, 'Ann' AS name, raise_error('the disk is full') AS email")
+        return embedded_engine.sql(
+            "SELECT 1 AS id, 'Ann' AS name, raise_error('the disk is full') AS email"
+        )
 
     result = build(people)
 
@@ -170,13 +188,19 @@ def test_an_error_of_the_machine_is_no_bad_data(build, embedded_engine):
     assert result.checks == ()
     assert result.messages[0].startswith("silver.people: the rows of people (")
     # What an error of a table about people says may quote a row.
-    assert "USER_RAISED_EXCEPTION" in result.messages[0] and "the disk is full" not in result.messages[0]
+    assert (
+        "USER_RAISED_EXCEPTION" in result.messages[0]
+        and "the disk is full" not in result.messages[0]
+    )
 
 
 def test_a_function_takes_what_its_inputs_are_called():
     table = IcebergTable("gold.t", "t", [Column("v", "int")], write=Overwrite())
 
-    with pytest.raises(DeclarationError, match=r"gold\.t: the function t takes people; expected the inputs, persons"):
+    with pytest.raises(
+        DeclarationError,
+        match=r"gold\.t: the function t takes people; expected the inputs, persons",
+    ):
 
         @iceberg_asset(table, inputs={"persons": latest("silver.people")})
         def t(people):
@@ -190,12 +214,17 @@ def test_a_function_takes_what_its_inputs_are_called():
             {"came": incremental("bronze.t", by="d")},
             "came has only what came to them; the rows that stand",
         ),
-        ({"came": standing("silver.t", by="d")}, r"came is standing, and of another table; expected gold\.t"),
+        (
+            {"came": standing("silver.t", by="d")},
+            r"came is standing, and of another table; expected gold\.t",
+        ),
     ],
 )
 def test_rows_that_stand_in_a_partition_are_not_lost_by_a_declaration(inputs, message):
     mode = OverwritePartitions(by="d")
-    table = IcebergTable("gold.t", "t", [Column("d", "date")], partitioning=["days(d)"], write=mode)
+    table = IcebergTable(
+        "gold.t", "t", [Column("d", "date")], partitioning=["days(d)"], write=mode
+    )
 
     with pytest.raises(DeclarationError, match=message):
 
@@ -204,10 +233,15 @@ def test_rows_that_stand_in_a_partition_are_not_lost_by_a_declaration(inputs, me
             return came
 
 
-@pytest.mark.parametrize("given", [incremental("bronze.raw"), latest("bronze.raw"), as_of("bronze.raw", tag="x")])
+@pytest.mark.parametrize(
+    "given", [incremental("bronze.raw"), latest("bronze.raw"), as_of("bronze.raw", tag="x")]
+)
 def test_an_append_from_another_table_needs_what_makes_a_row_happen_once(given):
     table = IcebergTable("gold.t", "t", [Column("v", "int")], write=Append(once_by=()))
-    message = r"gold\.t: Append\(once_by=\(\)\).*raw \(\w+ of bronze\.raw\).*expected.*once_by=\('v',\)"
+    message = (
+        r"gold\.t: Append\(once_by=\(\)\).*raw \(\w+ of"
+        r" bronze\.raw\).*expected.*once_by=\('v',\)"
+    )
 
     with pytest.raises(DeclarationError, match=message):
 
@@ -240,5 +274,9 @@ def test_it_is_the_same_on_glue_and_s3(glue_engine, instance):
     refused = project.deliver("second", NOBODY)
 
     assert published.success, published.messages
-    assert published.asset("silver.people").metadata["dagster/uri"].startswith("s3://lake/warehouse/silver.db/people-")
+    assert (
+        published.asset("silver.people")
+        .metadata["dagster/uri"]
+        .startswith("s3://lake/warehouse/silver.db/people-")
+    )
     assert [asset.status for asset in refused.assets] == ["published", "failed", "not run"]

@@ -1,4 +1,6 @@
-"""Plain assets through the IO manager: frames of Spark and pandas, declared tables and undeclared ones, partitions."""
+"""Plain assets through the IO manager: frames of Spark and pandas, declared tables and
+undeclared ones, partitions.
+"""
 
 from datetime import date, datetime
 
@@ -45,17 +47,27 @@ def test_a_spark_frame_becomes_a_table_of_its_columns(build, embedded_engine):
     result = build(plain(numbers))
 
     assert result.success, result.messages
-    assert rows(embedded_engine, f"SELECT * FROM {table(embedded_engine)}") == [(1, "one", {"a": 1.5})]
+    assert rows(embedded_engine, f"SELECT * FROM {table(embedded_engine)}") == [
+        (1, "one", {"a": 1.5})
+    ]
 
 
 def test_a_pandas_frame_becomes_a_table_of_its_columns(build, embedded_engine):
     def numbers():
-        return pd.DataFrame({"id": [1, 2], "name": ["one", None], "at": pd.to_datetime(["2024-01-01", None], utc=True)})
+        return pd.DataFrame(
+            {
+                "id": [1, 2],
+                "name": ["one", None],
+                "at": pd.to_datetime(["2024-01-01", None], utc=True),
+            }
+        )
 
     result = build(plain(numbers))
 
     assert result.success, result.messages
-    found = rows(embedded_engine, f"SELECT id, name, at FROM {table(embedded_engine)} ORDER BY id")
+    found = rows(
+        embedded_engine, f"SELECT id, name, at FROM {table(embedded_engine)} ORDER BY id"
+    )
     assert found == [(1, "one", datetime(2024, 1, 1)), (2, None, None)]
 
 
@@ -70,11 +82,17 @@ def test_an_undeclared_table_is_replaced_by_each_run(build, embedded_engine):
     assert rows(embedded_engine, f"SELECT id FROM {table(embedded_engine)}") == [(2,)]
 
 
-def test_a_plain_asset_has_the_standard_metadata_and_its_snapshot_as_version(build, embedded_engine, instance):
+def test_a_plain_asset_has_the_standard_metadata_and_its_snapshot_as_version(
+    build, embedded_engine, instance
+):
     result = build(plain(lambda: embedded_engine.sql("SELECT 1 AS id")))
 
     found = result.asset("silver.numbers").metadata
-    assert (found["nr_rows"], found["dagster/row_count"], found["iceberg/added_rows"]) == (1, 1, 1)
+    assert (found["nr_rows"], found["dagster/row_count"], found["iceberg/added_rows"]) == (
+        1,
+        1,
+        1,
+    )
     recorded = instance.get_latest_materialization_event(KEY).asset_materialization
     assert recorded.tags["dagster/data_version"] == found["iceberg/snapshot_id"]
 
@@ -88,8 +106,12 @@ def test_a_table_is_read_back_as_spark_or_pandas_as_the_parameter_says(build, em
     def as_pandas(numbers: pd.DataFrame) -> None:
         seen["pandas"] = numbers
 
-    readers = [dg.asset(ins={"numbers": dg.AssetIn(KEY)})(reader) for reader in (as_spark, as_pandas)]
-    result = build(plain(lambda: embedded_engine.sql("SELECT 1 AS id, 'one' AS name")), *readers)
+    readers = [
+        dg.asset(ins={"numbers": dg.AssetIn(KEY)})(reader) for reader in (as_spark, as_pandas)
+    ]
+    result = build(
+        plain(lambda: embedded_engine.sql("SELECT 1 AS id, 'one' AS name")), *readers
+    )
 
     assert result.success, result.messages
     assert seen["spark"] == [(1, "one")]
@@ -97,7 +119,9 @@ def test_a_table_is_read_back_as_spark_or_pandas_as_the_parameter_says(build, em
     assert seen["pandas"].to_dict("records") == [{"id": 1, "name": "one"}]
 
 
-def test_a_loaded_frame_stays_at_its_snapshot_whatever_is_written_meanwhile(build, embedded_engine):
+def test_a_loaded_frame_stays_at_its_snapshot_whatever_is_written_meanwhile(
+    build, embedded_engine
+):
     seen = []
 
     @dg.asset(ins={"numbers": dg.AssetIn(KEY)})
@@ -118,8 +142,13 @@ def test_what_was_read_is_recorded(build, embedded_engine, instance):
     result = build(plain(lambda: embedded_engine.sql("SELECT 1 AS id")), reader)
 
     (event,) = instance.all_logs(result.run_id, of_type=dg.DagsterEventType.LOADED_INPUT)
-    shown = {name: value.value for name, value in event.dagster_event.event_specific_data.metadata.items()}
-    assert shown["snapshot_id"] == result.asset("silver.numbers").metadata["iceberg/snapshot_id"]
+    shown = {
+        name: value.value
+        for name, value in event.dagster_event.event_specific_data.metadata.items()
+    }
+    assert (
+        shown["snapshot_id"] == result.asset("silver.numbers").metadata["iceberg/snapshot_id"]
+    )
 
 
 def test_a_declared_table_is_written_as_declared(build, embedded_engine):
@@ -141,19 +170,32 @@ def test_a_declared_table_is_audited(build, embedded_engine):
     def numbers():
         return embedded_engine.sql("SELECT DATE '2024-01-01' AS day, 101L AS v")
 
-    result = build(plain(numbers, partitions_def=DAYS), declared={BY_DAY.name: BY_DAY}, partition="2024-01-01")
+    result = build(
+        plain(numbers, partitions_def=DAYS),
+        declared={BY_DAY.name: BY_DAY},
+        partition="2024-01-01",
+    )
 
     assert not result.success
-    assert "rule between_v (v is at least 0 and at most 100) is broken by 1 of 1 row" in result.messages[0]
+    assert (
+        "rule between_v (v is at least 0 and at most 100) is broken by 1 of 1 row"
+        in result.messages[0]
+    )
     assert rows(embedded_engine, f"SELECT * FROM {table(embedded_engine)}") == []
 
 
-def test_an_undeclared_partitioned_asset_overwrites_the_partitions_of_its_run(build, embedded_engine):
+def test_an_undeclared_partitioned_asset_overwrites_the_partitions_of_its_run(
+    build, embedded_engine
+):
     def numbers(context):
         low, _ = context.partition_time_window
-        return embedded_engine.sql(f"SELECT TIMESTAMP '{low.isoformat()}' AS at, {low.day} AS v")
+        return embedded_engine.sql(
+            f"SELECT TIMESTAMP '{low.isoformat()}' AS at, {low.day} AS v"
+        )
 
-    zone = dg.DailyPartitionsDefinition("2024-01-01", timezone="Asia/Kuala_Lumpur", end_date="2024-01-04")
+    zone = dg.DailyPartitionsDefinition(
+        "2024-01-01", timezone="Asia/Kuala_Lumpur", end_date="2024-01-04"
+    )
     asset = plain(numbers, partitions_def=zone, metadata={"partition_expr": "at"})
     for day in ("2024-01-01", "2024-01-02", "2024-01-01"):
         result = build(asset, partition=day)
@@ -164,7 +206,10 @@ def test_an_undeclared_partitioned_asset_overwrites_the_partitions_of_its_run(bu
 
 
 def test_a_partitioned_asset_says_in_which_column_its_partitions_are(build, embedded_engine):
-    result = build(plain(lambda: embedded_engine.sql("SELECT 1 AS v"), partitions_def=DAYS), partition="2024-01-01")
+    result = build(
+        plain(lambda: embedded_engine.sql("SELECT 1 AS v"), partitions_def=DAYS),
+        partition="2024-01-01",
+    )
 
     assert 'Give the asset metadata={"partition_expr": "<column>"}' in result.messages[0]
 
@@ -175,7 +220,9 @@ def test_a_range_of_partitions_is_one_run(build, embedded_engine):
         return embedded_engine.sql(f"SELECT explode(array({days})) AS day, 1L AS v")
 
     asset = plain(numbers, partitions_def=DAYS)
-    result = build(asset, declared={BY_DAY.name: BY_DAY}, partition=("2024-01-01", "2024-01-03"))
+    result = build(
+        asset, declared={BY_DAY.name: BY_DAY}, partition=("2024-01-01", "2024-01-03")
+    )
 
     assert result.success, result.messages
     assert len(rows(embedded_engine, f"SELECT * FROM {table(embedded_engine)}")) == 3
@@ -213,7 +260,12 @@ def test_an_unpartitioned_asset_loads_all_partitions(build, embedded_engine):
     asset = plain(numbers, partitions_def=DAYS)
     for day in ("2024-01-01", "2024-01-02"):
         build(asset, declared={BY_DAY.name: BY_DAY}, partition=day)
-    build(asset, reader, declared={BY_DAY.name: BY_DAY}, selection=dg.AssetSelection.assets("reader"))
+    build(
+        asset,
+        reader,
+        declared={BY_DAY.name: BY_DAY},
+        selection=dg.AssetSelection.assets("reader"),
+    )
 
     assert seen == [2]
 
@@ -221,4 +273,7 @@ def test_an_unpartitioned_asset_loads_all_partitions(build, embedded_engine):
 def test_what_is_no_frame_is_refused(build):
     result = build(plain(lambda: [1, 2]))
 
-    assert "silver.numbers was given a list; expected a frame of Spark or pandas" in result.messages[0]
+    assert (
+        "silver.numbers was given a list; expected a frame of Spark or pandas"
+        in result.messages[0]
+    )

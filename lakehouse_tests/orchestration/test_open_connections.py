@@ -23,7 +23,9 @@ def write(file: Path, value: int) -> None:
 def values(file: Path) -> list[int]:
     engine = create_engine(f"sqlite:///{file}", poolclass=NullPool)
     with engine.connect() as connection:
-        return [row[0] for row in connection.execute(text("SELECT value FROM found ORDER BY value"))]
+        return [
+            row[0] for row in connection.execute(text("SELECT value FROM found ORDER BY value"))
+        ]
 
 
 def log(file: Path) -> Path:

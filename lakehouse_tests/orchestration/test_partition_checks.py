@@ -1,4 +1,6 @@
-"""What cannot be right about partitions is said at load, with what was found and what was expected."""
+"""What cannot be right about partitions is said at load, with what was found and what was
+expected.
+"""
 
 import dagster as dg
 import pytest
@@ -12,22 +14,57 @@ from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrit
 pytestmark = pytest.mark.unit
 
 DAILY = dg.DailyPartitionsDefinition("2024-01-01")
-COLUMNS = [Column("d", "date"), Column("day", "string"), Column("at", "timestamp"), Column("v", "int")]
-BY_DAY = IcebergTable("gold.t", "t", COLUMNS, partitioning=["days(d)"], write=OverwritePartitions(by="d"))
+COLUMNS = [
+    Column("d", "date"),
+    Column("day", "string"),
+    Column("at", "timestamp"),
+    Column("v", "int"),
+]
+BY_DAY = IcebergTable(
+    "gold.t", "t", COLUMNS, partitioning=["days(d)"], write=OverwritePartitions(by="d")
+)
 MERGED = IcebergTable("gold.t", "t", COLUMNS, write=Merge(on="v"))
-RAW = IcebergTable("bronze.raw", "t", COLUMNS, partitioning=["d", "day", "hours(at)"], write=Append(once_by=("v",)))
+RAW = IcebergTable(
+    "bronze.raw",
+    "t",
+    COLUMNS,
+    partitioning=["d", "day", "hours(at)"],
+    write=Append(once_by=("v",)),
+)
 
 
 @pytest.mark.parametrize(
     ("table", "definition", "said"),
     [
-        (BY_DAY, None, r"gold\.t is written by OverwritePartitions\(by='d'\), and its asset has no partitions_def"),
-        (MERGED, DAILY, r"gold\.t has a partitions_def, and is written by Merge; expected OverwritePartitions"),
+        (
+            BY_DAY,
+            None,
+            (
+                r"gold\.t is written by OverwritePartitions\(by='d'\), and its asset has no"
+                r" partitions_def"
+            ),
+        ),
+        (
+            MERGED,
+            DAILY,
+            (
+                r"gold\.t has a partitions_def, and is written by Merge; expected"
+                r" OverwritePartitions"
+            ),
+        ),
         (BY_DAY, dg.DynamicPartitionsDefinition(name="d"), r"gold\.t has dynamic partitions"),
         (BY_DAY, dg.HourlyPartitionsDefinition("2024-01-01-00:00"), "expected whole days"),
         # All of its hours together are whole days, as those of any definition at midnight.
-        (BY_DAY, dg.HourlyPartitionsDefinition("2024-01-01-00:00", end_date="2024-01-03-00:00"), "whole days"),
-        (BY_DAY, dg.StaticPartitionsDefinition(["north"]), "cannot be partitions of column d, which is date"),
+        (
+            BY_DAY,
+            dg.HourlyPartitionsDefinition("2024-01-01-00:00", end_date="2024-01-03-00:00"),
+            "whole days",
+        ),
+        (
+            BY_DAY,
+            dg.StaticPartitionsDefinition(["north"]),
+            "cannot be partitions of column d, which is date",
+        ),
     ],
 )
 def test_partitions_of_the_asset_are_those_of_the_table(table, definition, said):
@@ -39,8 +76,14 @@ def test_partitions_of_the_asset_are_those_of_the_table(table, definition, said)
     ("inputs", "said"),
     [
         ({"raw": latest(RAW.name)}, r"none of its inputs \(raw\) has by=…"),
-        ({"raw": latest(RAW.name, by="d", outside=True)}, r"none of its inputs \(raw\) has by=…"),
-        ({"raw": changed_keys(RAW.name, of="v", by="d")}, r"none of its inputs \(raw\) has by=…"),
+        (
+            {"raw": latest(RAW.name, by="d", outside=True)},
+            r"none of its inputs \(raw\) has by=…",
+        ),
+        (
+            {"raw": changed_keys(RAW.name, of="v", by="d")},
+            r"none of its inputs \(raw\) has by=…",
+        ),
         (
             {"raw": incremental(RAW.name, by="d"), "own": standing(BY_DAY.name, by="day")},
             "input own is standing with by='day'; expected 'd'",
@@ -67,13 +110,25 @@ def test_an_asset_is_checked_where_it_is_declared():
             latest(RAW.name, by="dd"),
             r"gold\.t: input raw has by='dd', and bronze\.raw has no such column; expected one",
         ),
-        (changed_keys(RAW.name, of="vv", by="d"), "input raw has of='vv', and bronze.raw has no such column"),
+        (
+            changed_keys(RAW.name, of="vv", by="d"),
+            "input raw has of='vv', and bronze.raw has no such column",
+        ),
         (
             latest(RAW.name, by="v"),
-            r"by='v', and bronze\.raw is partitioned by d, day, hours\(at\); expected v or days",
+            (
+                r"by='v', and bronze\.raw is partitioned by d, day, hours\(at\); expected v or"
+                r" days"
+            ),
         ),
-        (latest(RAW.name, by="at"), r"by='at', and bronze\.raw is partitioned by d, day, hours\(at\)"),
-        (latest(RAW.name, by="day"), r"by='day', which is string in bronze\.raw, and the table is overwritten by d"),
+        (
+            latest(RAW.name, by="at"),
+            r"by='at', and bronze\.raw is partitioned by d, day, hours\(at\)",
+        ),
+        (
+            latest(RAW.name, by="day"),
+            r"by='day', which is string in bronze\.raw, and the table is overwritten by d",
+        ),
     ],
 )
 def test_a_column_that_cannot_tell_the_partitions_is_named(given, said):
@@ -83,5 +138,7 @@ def test_a_column_that_cannot_tell_the_partitions_is_named(given, said):
 
 def test_a_column_that_tells_them_is_taken():
     check_columns(BY_DAY, BY_DAY.name, "raw", latest(RAW.name, by="d"), RAW)
-    check_partitions(BY_DAY, {"raw": latest(RAW.name, by="d"), "names": latest("silver.names")}, DAILY)
+    check_partitions(
+        BY_DAY, {"raw": latest(RAW.name, by="d"), "names": latest("silver.names")}, DAILY
+    )
     check_partitions(BY_DAY, {}, DAILY)

@@ -1,4 +1,6 @@
-"""A partitioned table as a Dagster asset: the partitions of the run are replaced, audited and shown."""
+"""A partitioned table as a Dagster asset: the partitions of the run are replaced, audited and
+shown.
+"""
 
 from datetime import date
 
@@ -24,13 +26,16 @@ TABLE = IcebergTable(
 
 @pytest.fixture
 def days(embedded_engine):
-    """An asset of one row for each day of the run; `v` says what is in the rows, `shift` moves them to other days."""
+    """An asset of one row for each day of the run; `v` says what is in the rows, `shift` moves
+    them to other days.
+    """
 
     def make(v=1, shift=0):
         @iceberg_asset(TABLE, partitions_def=DAYS)
         def compute():
             return embedded_engine.sql(
-                f"SELECT date_add(DATE '2024-01-01', CAST(id AS INT) + {shift}) AS day, {v} AS v FROM range(2)"
+                f"SELECT date_add(DATE '2024-01-01', CAST(id AS INT) + {shift}) AS day, {v} AS"
+                " v FROM range(2)"
             )
 
         return compute
@@ -40,7 +45,9 @@ def days(embedded_engine):
 
 def stored(engine):
     """The rows that readers see."""
-    found = engine.sql(f"SELECT day, v FROM {engine.catalog.sql_name('silver.days')} ORDER BY day")
+    found = engine.sql(
+        f"SELECT day, v FROM {engine.catalog.sql_name('silver.days')} ORDER BY day"
+    )
     return [tuple(row) for row in found.collect()]
 
 
@@ -57,23 +64,29 @@ def test_checks_say_which_partitions_they_evaluated(build, days):
     result = build(days(), partition=("2024-01-01", "2024-01-02"))
 
     assert {check.name for check in result.checks} == {"between_v", "in_partitions"}
-    assert all(check.metadata["partitions"] == ["2024-01-01", "2024-01-02"] for check in result.checks)
+    assert all(
+        check.metadata["partitions"] == ["2024-01-01", "2024-01-02"] for check in result.checks
+    )
 
 
-def test_rows_outside_the_partitions_of_the_run_are_refused_by_a_check(build, days, embedded_engine):
+def test_rows_outside_the_partitions_of_the_run_are_refused_by_a_check(
+    build, days, embedded_engine
+):
     result = build(days(shift=1), partition=("2024-01-01", "2024-01-02"))
 
     assert not result.success
     failed = [check for check in result.checks if not check.passed]
-    assert [(check.name, check.severity, check.metadata["failed_rows"]) for check in failed] == [
-        ("in_partitions", "ERROR", 1)
-    ]
+    assert [
+        (check.name, check.severity, check.metadata["failed_rows"]) for check in failed
+    ] == [("in_partitions", "ERROR", 1)]
     assert stored(embedded_engine) == []
 
 
 def test_checks_alone_look_at_the_partitions_of_the_run(build, days):
     build(days(), partition=("2024-01-01", "2024-01-02"))
-    result = build(days(), selection=dg.AssetSelection.checks_for_assets(KEY), partition="2024-01-02")
+    result = build(
+        days(), selection=dg.AssetSelection.checks_for_assets(KEY), partition="2024-01-02"
+    )
 
     assert result.success, result.messages
     (check,) = [check for check in result.checks if check.name == "between_v"]
@@ -94,7 +107,12 @@ def test_an_input_can_be_narrowed_to_the_partitions_of_the_run(build, days, embe
         return days
 
     build(days(), partition=("2024-01-01", "2024-01-02"))
-    result = build(days(), copies, selection=dg.AssetSelection.assets(["gold", "copies"]), partition="2024-01-02")
+    result = build(
+        days(),
+        copies,
+        selection=dg.AssetSelection.assets(["gold", "copies"]),
+        partition="2024-01-02",
+    )
 
     assert result.success, result.messages
     assert result.asset("gold.copies").metadata["dagster/partition_row_count"] == 1

@@ -1,4 +1,6 @@
-"""What a refusal says: where the rows are kept, and the commands that go on, as they are run."""
+"""What a refusal says: where the rows are kept, and the commands that go on, as they are
+run.
+"""
 
 from lakehouse.iceberg.metadata.write_result import Refused
 from lakehouse.orchestration.refused_write import refusal

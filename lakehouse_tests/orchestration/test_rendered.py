@@ -1,4 +1,6 @@
-"""One look at each of mail, Slack, Teams, Telegram and a webhook, as they are sent: whole lines, and rows as text."""
+"""One look at each of mail, Slack, Teams, Telegram and a webhook, as they are sent: whole
+lines, and rows as text.
+"""
 
 import socketserver
 import threading
@@ -18,7 +20,10 @@ from lakehouse.orchestration.alert_message import Alert
 from lakehouse.settings import Settings
 from lakehouse_tests.monitoring.receiver import Receiver, receiving
 
-ROW = "Row: fruit=<b>Fig</b> & *Plum* [here](http://example.org), note=<a href='http://example.org'>"
+ROW = (
+    "Row: fruit=<b>Fig</b> & *Plum* [here](http://example.org), note=<a"
+    " href='http://example.org'>"
+)
 ALERT = Alert(
     "0123456789abcdef",
     "check silver.fruits a",
@@ -26,7 +31,11 @@ ALERT = Alert(
     "error",
     datetime(2026, 3, 1, 8, tzinfo=UTC),
     "silver.fruits: check a_b failed",
-    ("1 of 2 rows break it.", ROW, 'Next: lakehouse sql "SELECT * FROM silver.fruits_quarantine"'),
+    (
+        "1 of 2 rows break it.",
+        ROW,
+        'Next: lakehouse sql "SELECT * FROM silver.fruits_quarantine"',
+    ),
     "silver.fruits",
 )
 LINES = [*ALERT.text.splitlines(), "Lakehouse fruit shop (local)"]
@@ -38,7 +47,9 @@ def taken(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator["Sent
     with receiving() as receiver:
         send = requests.Session.request
 
-        def here(session: requests.Session, method: str, url: str, **how: Any) -> requests.Response:
+        def here(
+            session: requests.Session, method: str, url: str, **how: Any
+        ) -> requests.Response:
             parts = urlsplit(url)._replace(scheme="http", netloc=f"127.0.0.1:{receiver.port}")
             return send(session, method, urlunsplit(parts), **how)
 
@@ -76,7 +87,11 @@ def test_slack(taken: Sent) -> None:
 
 def test_teams(taken: Sent) -> None:
     body = taken.of("workflows://prod-1.logic.azure.com:443/abcd1234/sigXYZ")
-    texts = {part["id"]: part["text"] for part in body["attachments"][0]["content"]["body"] if "id" in part}
+    texts = {
+        part["id"]: part["text"]
+        for part in body["attachments"][0]["content"]["body"]
+        if "id" in part
+    }
     paragraphs = texts["body"].split("\n\n")
     assert len(paragraphs) == len(LINES)
     assert "\\*Plum\\*" in paragraphs[1]
@@ -90,7 +105,9 @@ def test_telegram(taken: Sent) -> None:
     title, *lines = body["text"].splitlines()
     assert (body["parse_mode"], title) == ("HTML", f"<b>{ALERT.title}</b>")
     assert len(lines) == len(LINES)
-    assert lines[1].replace("\u2060", "") == ROW.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    assert lines[1].replace("\u2060", "") == ROW.replace("&", "&amp;").replace(
+        "<", "&lt;"
+    ).replace(">", "&gt;")
     assert lines[2] == LINES[2]
     assert lines[-1] == LINES[-1]
 
@@ -133,4 +150,7 @@ def mailbox() -> Iterator[tuple[int, list[str]]]:
 
 def test_a_lakehouse_without_a_name_is_told_by_its_host_and_home(settings: Settings) -> None:
     assert settings.title.endswith(f":{settings.home} (local)")
-    assert Settings.from_env({"LAKEHOUSE_NAME": "fruit\n shop", "LAKEHOUSE_HOME": "/h"}).title == "fruit shop (local)"
+    assert (
+        Settings.from_env({"LAKEHOUSE_NAME": "fruit\n shop", "LAKEHOUSE_HOME": "/h"}).title
+        == "fruit shop (local)"
+    )

@@ -1,4 +1,6 @@
-"""A partitioned table with the obvious input, in Dagster: what is owed is run, and no row is lost."""
+"""A partitioned table with the obvious input, in Dagster: what is owed is run, and no row is
+lost.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,7 +25,9 @@ MONDAY, LONG_AGO = date(2024, 1, 1), date(2009, 1, 1)
 def tables(column_type: str) -> tuple[IcebergTable, IcebergTable]:
     """A source, and a table by its partitions."""
     columns = [Column("p", column_type), Column("v", "int")]
-    raw = IcebergTable("bronze.raw", "As it came.", columns, partitioning=["p"], write=Append(once_by=()))
+    raw = IcebergTable(
+        "bronze.raw", "As it came.", columns, partitioning=["p"], write=Append(once_by=())
+    )
     rules = [between("v", 0, 100)]
     return raw, replace(raw, name="silver.by_p", write=OverwritePartitions(by="p"), rules=rules)
 
@@ -31,22 +35,34 @@ def tables(column_type: str) -> tuple[IcebergTable, IcebergTable]:
 class Pipeline:
     """Two assets, what is delivered to the first, and the runs that the second owes."""
 
-    def __init__(self, engine: Any, build: Callable[..., RunResult], table: IcebergTable, raw: IcebergTable) -> None:
+    def __init__(
+        self,
+        engine: Any,
+        build: Callable[..., RunResult],
+        table: IcebergTable,
+        raw: IcebergTable,
+    ) -> None:
         self.engine, self.build, self.table, self.raw = engine, build, table, raw
         self.delivered: list[tuple[Any, int]] = []
 
     def assets(self, definition: dg.PartitionsDefinition) -> list[dg.AssetsDefinition]:
         @iceberg_asset(self.raw)
         def raw():
-            return self.engine.spark.createDataFrame(self.delivered, f"p {self.raw.column('p').type}, v int")
+            return self.engine.spark.createDataFrame(
+                self.delivered, f"p {self.raw.column('p').type}, v int"
+            )
 
-        @iceberg_asset(self.table, inputs={"raw": latest(self.raw.name, by="p")}, partitions_def=definition)
+        @iceberg_asset(
+            self.table, inputs={"raw": latest(self.raw.name, by="p")}, partitions_def=definition
+        )
         def by_p(raw):
             return raw
 
         return [raw, by_p]
 
-    def deliver(self, definition: dg.PartitionsDefinition, *rows: tuple[Any, int]) -> list[PendingRun]:
+    def deliver(
+        self, definition: dg.PartitionsDefinition, *rows: tuple[Any, int]
+    ) -> list[PendingRun]:
         """Deliver rows, and return what is owed then."""
         self.delivered = list(rows)
         self.run(definition, dg.AssetSelection.assets(["bronze", "raw"]))
@@ -61,7 +77,9 @@ class Pipeline:
     def do(self, definition: dg.PartitionsDefinition, stale: PendingRun) -> RunResult:
         return self.run(definition, stale.selection, partition=stale.partitions, tags=CATCH_UP)
 
-    def run(self, definition: dg.PartitionsDefinition, selection: dg.AssetSelection, **how: Any) -> RunResult:
+    def run(
+        self, definition: dg.PartitionsDefinition, selection: dg.AssetSelection, **how: Any
+    ) -> RunResult:
         result = self.build(*self.assets(definition), selection=selection, **how)
         assert result.success, result.messages
         return result
@@ -77,7 +95,9 @@ class Pipeline:
 
 @pytest.fixture
 def make(embedded_engine, build):
-    """Make a pipeline by partitions of some column type, whose table has a quarantine or none."""
+    """Make a pipeline by partitions of some column type, whose table has a quarantine or
+    none.
+    """
 
     def pipeline(column_type: str, *, quarantines: bool = True, **changes: Any) -> Pipeline:
         raw, table = tables(column_type)
@@ -120,9 +140,15 @@ def test_without_a_quarantine_a_check_fails_until_such_rows_are_gone(make, embed
     checks = dg.AssetSelection.checks_for_assets(["silver", "by_p"])
     assert found(pipeline.do(DAILY, stale)) == (False, "ERROR", 1)
     assert pipeline.rows("silver.by_p") == [(MONDAY, 1)]
-    assert found(pipeline.build(*pipeline.assets(DAILY), selection=checks)) == (False, "ERROR", 1)
+    assert found(pipeline.build(*pipeline.assets(DAILY), selection=checks)) == (
+        False,
+        "ERROR",
+        1,
+    )
 
-    embedded_engine.sql(f"DELETE FROM {embedded_engine.catalog.sql_name('bronze.raw')} WHERE p IS NULL")
+    embedded_engine.sql(
+        f"DELETE FROM {embedded_engine.catalog.sql_name('bronze.raw')} WHERE p IS NULL"
+    )
     (stale,) = pipeline.stale(DAILY)
     assert found(pipeline.do(DAILY, stale)) == (True, "ERROR", 0)
 
@@ -140,8 +166,12 @@ def test_a_command_and_a_sensor_that_meet_compute_a_partition_once(make):
     assert pipeline.snapshot != published
 
 
-def test_a_table_that_is_partitioned_by_months_is_computed_by_ranges_of_days(make, embedded_engine):
-    """While some ranges are owed, what stands of others is looked at, in files that do not tell their days."""
+def test_a_table_that_is_partitioned_by_months_is_computed_by_ranges_of_days(
+    make, embedded_engine
+):
+    """While some ranges are owed, what stands of others is looked at, in files that do not tell
+    their days.
+    """
     wednesday, friday = date(2024, 1, 3), date(2024, 1, 5)
     definition = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-01-06")
     pipeline = make("date", partitioning=["months(p)"])
@@ -150,7 +180,9 @@ def test_a_table_that_is_partitioned_by_months_is_computed_by_ranges_of_days(mak
     pipeline.do(definition, first)
     assert pipeline.stale(definition) == others
 
-    embedded_engine.sql(f"DELETE FROM {embedded_engine.catalog.sql_name('bronze.raw')} WHERE p = DATE'{MONDAY}'")
+    embedded_engine.sql(
+        f"DELETE FROM {embedded_engine.catalog.sql_name('bronze.raw')} WHERE p = DATE'{MONDAY}'"
+    )
     for stale in pipeline.stale(definition):
         pipeline.do(definition, stale)
     assert pipeline.stale(definition) == []

@@ -17,7 +17,9 @@ from lakehouse_tests.processes import KILLED, Child, start, wait_for
 
 
 def endless_run() -> str:
-    """Run an asset whose Spark job does not end; return how the run ended. For a process of its own."""
+    """Run an asset whose Spark job does not end; return how the run ended. For a process of its
+    own.
+    """
     settings = Settings.from_env()
     engine = open_engine(settings)
     began = settings.home / "began"
@@ -33,7 +35,9 @@ def endless_run() -> str:
     )
     with open_instance(settings) as instance:
         try:
-            materialize(definitions, instance, dg.AssetSelection.all(), tags={"test": "endless"})
+            materialize(
+                definitions, instance, dg.AssetSelection.all(), tags={"test": "endless"}
+            )
         except KeyboardInterrupt:
             return "interrupted"
     return "ended"
@@ -89,14 +93,19 @@ def test_a_run_tells_its_events_as_they_happen(settings, quick, capfd):
     with open_instance(settings) as instance:
         materialize(quick, instance, dg.AssetSelection.all(), on_event=seen.append)
 
-    assert [seen[0].event_type_value, seen[-1].event_type_value] == ["PIPELINE_START", "PIPELINE_SUCCESS"]
+    assert [seen[0].event_type_value, seen[-1].event_type_value] == [
+        "PIPELINE_START",
+        "PIPELINE_SUCCESS",
+    ]
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_run_is_on_the_instance_of_the_home_with_its_tags(settings, quick, monkeypatch):
     monkeypatch.setenv("DAGSTER_HOME", "/nowhere")
     with open_instance(settings) as instance:
-        result = materialize(quick, instance, dg.AssetSelection.all(), tags={"lakehouse/feed": "fruits"})
+        result = materialize(
+            quick, instance, dg.AssetSelection.all(), tags={"lakehouse/feed": "fruits"}
+        )
     with open_instance(settings) as instance:
         run = instance.get_run_by_id(result.run_id)
 
@@ -125,5 +134,8 @@ def test_the_instance_is_set_up_as_the_design_says(settings):
 
 
 def test_an_empty_selection_is_named(settings, quick):
-    with open_instance(settings) as instance, pytest.raises(UsageError, match="selects nothing to run"):
+    with (
+        open_instance(settings) as instance,
+        pytest.raises(UsageError, match="selects nothing to run"),
+    ):
         materialize(quick, instance, dg.AssetSelection.groups("none"))

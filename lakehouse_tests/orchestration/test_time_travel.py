@@ -11,12 +11,16 @@ from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
 
 SOURCE = "bronze.prices"
-TABLE = IcebergTable("gold.prices_then", "Prices as they were.", [Column("price", "int")], write=Overwrite())
+TABLE = IcebergTable(
+    "gold.prices_then", "Prices as they were.", [Column("price", "int")], write=Overwrite()
+)
 
 
 @pytest.fixture
 def prices(embedded_engine):
-    """A table of two commits, the first of them tagged; the snapshot and the moment of the first."""
+    """A table of two commits, the first of them tagged; the snapshot and the moment of the
+    first.
+    """
     name = embedded_engine.catalog.sql_name(SOURCE)
     embedded_engine.sql(f"CREATE NAMESPACE {embedded_engine.catalog.name}.bronze")
     embedded_engine.sql(f"CREATE TABLE {name} (price int)")
@@ -36,7 +40,10 @@ def read_by_asset(build, given):
 
 
 def rows(engine):
-    return sorted(row["price"] for row in engine.spark.table(engine.catalog.sql_name(TABLE.name)).collect())
+    return sorted(
+        row["price"]
+        for row in engine.spark.table(engine.catalog.sql_name(TABLE.name)).collect()
+    )
 
 
 @pytest.mark.parametrize("by", ["tag", "timestamp", "snapshot_id"])
@@ -58,5 +65,10 @@ def test_a_tag_that_is_gone_fails_the_run_and_is_named(build, instance, prices):
     result = read_by_asset(build, as_of(SOURCE, tag="yearly"))
 
     assert not result.success
-    assert "bronze.prices has no tag or branch 'yearly'; it has main, monthly." in result.messages[0]
-    assert instance.get_latest_materialization_event(dg.AssetKey(["gold", "prices_then"])) is None
+    assert (
+        "bronze.prices has no tag or branch 'yearly'; it has main, monthly."
+        in result.messages[0]
+    )
+    assert (
+        instance.get_latest_materialization_event(dg.AssetKey(["gold", "prices_then"])) is None
+    )

@@ -1,4 +1,6 @@
-"""What is said of an error in a table about people: its kind and its place, and no text that may quote a row."""
+"""What is said of an error in a table about people: its kind and its place, and no text that
+may quote a row.
+"""
 
 import traceback
 from dataclasses import replace
@@ -12,7 +14,9 @@ from lakehouse.tables.table import Append, Column, IcebergTable
 
 pytestmark = pytest.mark.unit
 SECRET = "jane@example.org"
-PEOPLE = IcebergTable("silver.p", "People.", [Column("id", "bigint")], write=Append(once_by=("id",)), subject="id")
+PEOPLE = IcebergTable(
+    "silver.p", "People.", [Column("id", "bigint")], write=Append(once_by=("id",)), subject="id"
+)
 
 
 def raised(error: Exception, table: IcebergTable = PEOPLE) -> Exception:
@@ -27,13 +31,17 @@ def raised(error: Exception, table: IcebergTable = PEOPLE) -> Exception:
 def test_an_error_is_told_without_its_text_and_what_it_came_of() -> None:
     found = raised(ValueError(f"cannot read {SECRET}"))
     assert isinstance(found, ComputeFailed)
-    assert str(found).startswith("silver.p could not be computed: ValueError (test_withheld_errors.py, line ")
+    assert str(found).startswith(
+        "silver.p could not be computed: ValueError (test_withheld_errors.py, line "
+    )
     assert SECRET not in "".join(traceback.format_exception(found))
 
 
 def test_an_error_of_the_lakehouse_is_told_alone() -> None:
     found = raised(FrameMismatch("silver.p: column x is int."))
-    assert isinstance(found, FrameMismatch) and SECRET not in "".join(traceback.format_exception(found))
+    assert isinstance(found, FrameMismatch) and SECRET not in "".join(
+        traceback.format_exception(found)
+    )
 
 
 def test_of_a_table_without_personal_data_an_error_is_told_as_it_is() -> None:
@@ -41,11 +49,18 @@ def test_of_a_table_without_personal_data_an_error_is_told_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("subject", ["id", None])
-def test_the_end_of_spark_is_told_in_one_line_whatever_the_table_holds(subject: str | None) -> None:
-    stopped = RuntimeError("Cannot call methods on a stopped SparkContext.\nIt was created at:\n\norg.X.main(X.scala)")
+def test_the_end_of_spark_is_told_in_one_line_whatever_the_table_holds(
+    subject: str | None,
+) -> None:
+    stopped = RuntimeError(
+        "Cannot call methods on a stopped SparkContext.\nIt was created"
+        " at:\n\norg.X.main(X.scala)"
+    )
     found = raised(stopped, replace(PEOPLE, subject=subject))
     assert isinstance(found, SparkEnded) and found.__suppress_context__
-    assert str(found).startswith("silver.p was not computed: Spark ended while this ran. What was published stays;")
+    assert str(found).startswith(
+        "silver.p was not computed: Spark ended while this ran. What was published stays;"
+    )
     assert "\n" not in str(found)
 
 
@@ -56,7 +71,10 @@ def test_a_failure_of_dagster_goes_through() -> None:
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (NotADirectoryError(20, "Not a directory", "/a/b"), "NotADirectoryError: Not a directory: /a/b"),
+        (
+            NotADirectoryError(20, "Not a directory", "/a/b"),
+            "NotADirectoryError: Not a directory: /a/b",
+        ),
         (OSError(28, "whatever"), "OSError: No space left on device"),
         (OSError(SECRET), "OSError"),
         (NameError("name 'col' is not defined"), "NameError: name 'col' is not defined"),

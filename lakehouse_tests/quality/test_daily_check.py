@@ -16,14 +16,18 @@ def asked(settings: Settings) -> dg.RunRequest | dg.SkipReason:
     repository = definitions(lambda: settings).get_repository_def()
     schedule = repository.get_schedule_def("check_tables_daily")
     with dg.instance_for_test() as instance:
-        found = schedule.evaluate_tick(dg.build_schedule_context(instance, repository_def=repository))
+        found = schedule.evaluate_tick(
+            dg.build_schedule_context(instance, repository_def=repository)
+        )
     return found.run_requests[0] if found.run_requests else dg.SkipReason(found.skip_message)
 
 
 def test_the_job_has_every_check_and_writes_nothing() -> None:
     repository = definitions().get_repository_def()
     job = repository.get_job("check_tables")
-    assert job.asset_layer.asset_graph.asset_check_keys == repository.asset_graph.asset_check_keys
+    assert (
+        job.asset_layer.asset_graph.asset_check_keys == repository.asset_graph.asset_check_keys
+    )
     assert not job.asset_layer.selected_asset_keys
 
 

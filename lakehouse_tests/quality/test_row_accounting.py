@@ -11,7 +11,16 @@ from lakehouse.orchestration.run_result import CheckResult, RunResult
 from lakehouse.orchestration.runs import materialize
 from lakehouse.quality.row_accounting import FATES, Came, account
 from lakehouse.quality.row_accounting_check import NAME
-from lakehouse_tests.assets.deliveries import CLEAN, DAYS, HEADER, PROFILES, RAW, SUMMARY, line, put
+from lakehouse_tests.assets.deliveries import (
+    CLEAN,
+    DAYS,
+    HEADER,
+    PROFILES,
+    RAW,
+    SUMMARY,
+    line,
+    put,
+)
 from lakehouse_tests.assets.pipeline import Pipeline, Savepoint
 from lakehouse_tests.conftest import settings_at
 
@@ -20,7 +29,9 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def landed(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> tuple[Pipeline, Savepoint]:
+def landed(
+    spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Pipeline, Savepoint]:
     """A row of each fate."""
     folder = tmp_path_factory.mktemp("fates")
     pipeline = Pipeline(settings_at(folder / "home"), "bnpl")
@@ -41,11 +52,15 @@ def run_check(pipeline: Pipeline) -> RunResult:
     """Run the check alone."""
     key = dg.AssetCheckKey(dg.AssetKey(CLEAN.split(".")), NAME)
     with open_instance(pipeline.settings) as instance:
-        return materialize(definitions(lambda: pipeline.settings), instance, dg.AssetSelection.checks(key))
+        return materialize(
+            definitions(lambda: pipeline.settings), instance, dg.AssetSelection.checks(key)
+        )
 
 
 def fates(check: CheckResult) -> dict[str, int]:
-    return {name: check.metadata[f"{name}_rows"] for name in FATES if check.metadata[f"{name}_rows"]}
+    return {
+        name: check.metadata[f"{name}_rows"] for name in FATES if check.metadata[f"{name}_rows"]
+    }
 
 
 def test_each_row_has_a_fate(bnpl: Pipeline) -> None:
@@ -57,17 +72,29 @@ def test_each_row_has_a_fate(bnpl: Pipeline) -> None:
 def test_a_run_looks_at_what_came(bnpl: Pipeline) -> None:
     result = put(bnpl, "late.csv", line(3, DAYS[1]), second=1)
     (check,) = (check for run in result.runs for check in run.checks if check.name == NAME)
-    assert (check.passed, fates(check), check.metadata["partitions"]) == (True, {"clean": 1}, [DAYS[1]])
+    assert (check.passed, fates(check), check.metadata["partitions"]) == (
+        True,
+        {"clean": 1},
+        [DAYS[1]],
+    )
 
 
 def test_a_run_by_hand_looks_at_all_rows_of_its_days(bnpl: Pipeline) -> None:
     put(bnpl, "late.csv", line(3, DAYS[1]), second=1)
     keys = [dg.AssetCheckKey(dg.AssetKey(CLEAN.split(".")), NAME)]
-    selection = dg.AssetSelection.assets(dg.AssetKey(CLEAN.split("."))) | dg.AssetSelection.checks(*keys)
+    selection = dg.AssetSelection.assets(
+        dg.AssetKey(CLEAN.split("."))
+    ) | dg.AssetSelection.checks(*keys)
     with open_instance(bnpl.settings) as instance:
-        run = materialize(definitions(lambda: bnpl.settings), instance, selection, partition=DAYS[1])
+        run = materialize(
+            definitions(lambda: bnpl.settings), instance, selection, partition=DAYS[1]
+        )
     (check,) = (check for check in run.checks if check.name == NAME)
-    assert (check.passed, check.metadata["total_rows"], check.metadata["partitions"]) == (True, 3, [DAYS[1]])
+    assert (check.passed, check.metadata["total_rows"], check.metadata["partitions"]) == (
+        True,
+        3,
+        [DAYS[1]],
+    )
 
 
 def test_a_run_follows_what_stands_no_more(bnpl: Pipeline) -> None:
@@ -81,7 +108,9 @@ def test_a_row_that_stood_and_that_nothing_displaced_is_lost(bnpl: Pipeline) -> 
     raw, stood = (bnpl.snapshots()[name] for name in (RAW, CLEAN))
     assert raw is not None
     bnpl.engine.sql(f"DELETE FROM {CLEAN} WHERE transaction_id = 2")
-    found = account(bnpl.engine, TABLES[RAW], TABLES[CLEAN], raw, computed_id=raw, came=Came(raw, stood))
+    found = account(
+        bnpl.engine, TABLES[RAW], TABLES[CLEAN], raw, computed_id=raw, came=Came(raw, stood)
+    )
     assert {fate: rows for fate, rows in found.rows.items() if rows} == {"lost": 1}
 
 
@@ -91,21 +120,30 @@ def test_a_lost_row_is_told(bnpl: Pipeline) -> None:
     (check,) = run.checks
     assert not check.passed
     assert run.messages == (
-        f"{CLEAN}: check {NAME} failed: 1 clean, 1 quarantined, 1 superseded, 0 pending, 1 lost of 4 delivered rows.",
+        (
+            f"{CLEAN}: check {NAME} failed: 1 clean, 1 quarantined, 1 superseded, 0 pending, 1"
+            " lost of 4 delivered rows."
+        ),
     )
     assert fates(check) == {"clean": 1, "quarantined": 1, "superseded": 1, "lost": 1}
-    assert [(row["_source_file"], row["_source_row"]) for row in check.metadata["sample"]] == [("first.csv", 3)]
+    assert [(row["_source_file"], row["_source_row"]) for row in check.metadata["sample"]] == [
+        ("first.csv", 3)
+    ]
 
 
 def test_a_lost_row_holds_back_what_is_computed_later(bnpl: Pipeline) -> None:
-    """The run that computes gold alone, after silver was computed by another, looks at silver first."""
+    """The run that computes gold alone, after silver was computed by another, looks at silver
+    first.
+    """
     before = bnpl.snapshots()
     bnpl.write("more.csv", "\n".join([HEADER, line(3, DAYS[1])]), second=1)
     assert bnpl.materialize(RAW).success
     assert bnpl.materialize(CLEAN, partition=DAYS[1]).success
     bnpl.engine.sql(f"DELETE FROM {CLEAN} WHERE transaction_id = 3")
     done = bnpl.ingest()
-    assert [(check.name, check.passed) for run in done.runs for check in run.checks] == [(NAME, False)]
+    assert [(check.name, check.passed) for run in done.runs for check in run.checks] == [
+        (NAME, False)
+    ]
     assert {name: bnpl.snapshots()[name] for name in (SUMMARY, PROFILES)} == {
         name: before[name] for name in (SUMMARY, PROFILES)
     }

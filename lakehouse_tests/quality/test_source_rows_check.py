@@ -1,4 +1,6 @@
-"""The check that is there by default: what became of each source row, in tables that keep the source of their rows."""
+"""The check that is there by default: what became of each source row, in tables that keep the
+source of their rows.
+"""
 
 from dataclasses import replace
 
@@ -19,7 +21,14 @@ from lakehouse.orchestration.runs import materialize
 from lakehouse.quality.row_accounting_check import NAME, accounted_check, partitions_of
 from lakehouse.quality.source_rows_check import default_checks
 from lakehouse.settings import Settings
-from lakehouse.tables.table import Append, Column, IcebergTable, Merge, OverwritePartitions, Versions
+from lakehouse.tables.table import (
+    Append,
+    Column,
+    IcebergTable,
+    Merge,
+    OverwritePartitions,
+    Versions,
+)
 from lakehouse_tests.iceberg.declarations import DELIVERED, PEOPLE, delivery
 
 MERGED = IcebergTable(
@@ -54,7 +63,9 @@ def asset_of(table: IcebergTable, given: Input) -> dg.AssetsDefinition:
     ],
     ids=["incremental", "latest", "keeps no source", "reads none", "merged versions"],
 )
-def test_it_is_there_where_both_tables_keep_the_source(table: IcebergTable, given: Input, names: list[str]) -> None:
+def test_it_is_there_where_both_tables_keep_the_source(
+    table: IcebergTable, given: Input, names: list[str]
+) -> None:
     made = default_checks([asset_of(table, given)], KEPT)
     assert [key.name for check in made for key in check.check_keys] == names
 
@@ -63,11 +74,23 @@ def test_a_table_of_versions_has_the_check_that_follows_them() -> None:
     columns = [*MERGED.columns, Column("day", "date"), Column("n", "bigint")]
     parts = {"columns": columns, "partitioning": ["day"], "write": OverwritePartitions("day")}
     table = replace(MERGED, versions=Versions("id", "n"), **parts)
-    (made,) = default_checks([asset_of(table, latest(DELIVERED.name, by="day"))], {**KEPT, table.name: table})
-    assert "or was superseded." in made.get_spec_for_check_key(next(iter(made.check_keys))).description
-    assert default_checks([asset_of(table, latest(DELIVERED.name, by="day")), made], {table.name: table}) == []
+    (made,) = default_checks(
+        [asset_of(table, latest(DELIVERED.name, by="day"))], {**KEPT, table.name: table}
+    )
+    assert (
+        "or was superseded."
+        in made.get_spec_for_check_key(next(iter(made.check_keys))).description
+    )
+    assert (
+        default_checks(
+            [asset_of(table, latest(DELIVERED.name, by="day")), made], {table.name: table}
+        )
+        == []
+    )
     filtering = replace(table, versions=Versions("id", "n", may_leave_out=True))
-    (made,) = default_checks([asset_of(filtering, latest(DELIVERED.name, by="day"))], {**KEPT, table.name: filtering})
+    (made,) = default_checks(
+        [asset_of(filtering, latest(DELIVERED.name, by="day"))], {**KEPT, table.name: filtering}
+    )
     counting = made.get_spec_for_check_key(next(iter(made.check_keys))).description
     assert counting.endswith("or is counted as left out by the function.")
     assert filtering.declaration_hash == table.declaration_hash, "what it says decides no row"
@@ -78,17 +101,25 @@ def test_a_table_of_versions_has_the_check_that_follows_them() -> None:
     [
         (("east", "west"), (), "`by` IN ('east', 'west')"),
         (("1", "2"), (("1", "3"),), "(`by` >= 1 AND `by` < 3)"),
-        (("2024-01-01",), (("2024-01-01", "2024-01-02"),), "(`by` >= DATE '2024-01-01' AND `by` < DATE '2024-01-02')"),
+        (
+            ("2024-01-01",),
+            (("2024-01-01", "2024-01-02"),),
+            "(`by` >= DATE '2024-01-01' AND `by` < DATE '2024-01-02')",
+        ),
     ],
     ids=["static", "integer", "days"],
 )
-def test_the_rows_of_a_run_are_told_by_its_partitions(partitions: tuple, spans: tuple, predicate: str) -> None:
+def test_the_rows_of_a_run_are_told_by_its_partitions(
+    partitions: tuple, spans: tuple, predicate: str
+) -> None:
     stamp = Stamp("write", "w", partitions=partitions, spans=spans)
     assert partitions_of(stamp).predicate("by") == predicate
 
 
 def test_declared_of_a_table_without_versions_it_says_why_not() -> None:
-    with pytest.raises(DeclarationError, match="it follows the versions of a table that overwrites partitions"):
+    with pytest.raises(
+        DeclarationError, match="it follows the versions of a table that overwrites partitions"
+    ):
         accounted_check(DELIVERED, MERGED, by="name")
 
 
@@ -97,7 +128,9 @@ def run(engine: Engine, settings: Settings, *, alone: bool = False) -> RunResult
     checks = default_checks([asset], KEPT)
     resources = {"io_manager": IcebergIOManager(engine=engine, declared=KEPT)}
     definitions = dg.Definitions(assets=[asset, *checks], resources=resources)
-    selection = dg.AssetSelection.checks(*checks[0].check_keys) if alone else dg.AssetSelection.all()
+    selection = (
+        dg.AssetSelection.checks(*checks[0].check_keys) if alone else dg.AssetSelection.all()
+    )
     with open_instance(settings) as instance:
         return materialize(definitions, instance, selection)
 
@@ -108,8 +141,14 @@ def counted(result: RunResult) -> tuple[bool, dict[str, int]]:
 
 
 def counts(check: CheckResult) -> dict[str, int]:
-    found = {name.removesuffix("_rows"): value for name, value in check.metadata.items() if name.endswith("_rows")}
-    return {name: rows for name, rows in found.items() if rows and name not in ("failed", "total")}
+    found = {
+        name.removesuffix("_rows"): value
+        for name, value in check.metadata.items()
+        if name.endswith("_rows")
+    }
+    return {
+        name: rows for name, rows in found.items() if rows and name not in ("failed", "total")
+    }
 
 
 @pytest.mark.spark
@@ -117,12 +156,17 @@ def test_each_row_is_counted_where_it_is(embedded_engine: Engine, settings: Sett
     """In a run those that it read; alone all of them. One that is in two places fails."""
     engine = embedded_engine
     write(engine, DELIVERED, delivery(engine, "a", [("1", "ann"), ("x", "bob"), ("2", "skip")]))
-    assert counted(run(engine, settings)) == (True, {"clean": 1, "quarantined": 1, "left_out": 1})
+    assert counted(run(engine, settings)) == (
+        True,
+        {"clean": 1, "quarantined": 1, "left_out": 1},
+    )
     write(engine, DELIVERED, delivery(engine, "b", [("3", "ann")]))
     assert counted(run(engine, settings)) == (True, {"clean": 1})
     everything = {"clean": 1, "quarantined": 1, "superseded": 1, "left_out": 1}
     assert counted(run(engine, settings, alone=True)) == (True, everything)
     held = engine.catalog.sql_name("silver.merged_quarantine")
-    engine.sql(f"UPDATE {held} SET _source_file = 'b', _source_sha256 = 'sha-b', _source_row = 1")
+    engine.sql(
+        f"UPDATE {held} SET _source_file = 'b', _source_sha256 = 'sha-b', _source_row = 1"
+    )
     passed, found = counted(run(engine, settings, alone=True))
     assert not passed and found["twice"] == 1

@@ -1,4 +1,6 @@
-"""The archive of Java's classes: which one is used, that a session does, and that it is never in the way."""
+"""The archive of Java's classes: which one is used, that a session does, and that it is never
+in the way.
+"""
 
 import json
 import os
@@ -10,7 +12,12 @@ from pathlib import Path
 import pytest
 
 from lakehouse.runtime import jvm
-from lakehouse.runtime.class_archive import archive_options, archive_path, archive_problem, drop_those_of_others
+from lakehouse.runtime.class_archive import (
+    archive_options,
+    archive_path,
+    archive_problem,
+    drop_those_of_others,
+)
 from lakehouse.runtime.jvm import Jvm
 from lakehouse.settings import Settings
 
@@ -32,7 +39,9 @@ def chosen(tmp_path: Path) -> Jvm:
     """A JVM that says what it is, and does not start."""
     home = tmp_path / "java"
     (home / "bin").mkdir(parents=True)
-    (home / "bin" / "java").write_text("#!/bin/sh\necho 'Unable to use shared archive'\nexit 1\n")
+    (home / "bin" / "java").write_text(
+        "#!/bin/sh\necho 'Unable to use shared archive'\nexit 1\n"
+    )
     (home / "bin" / "java").chmod(0o755)
     (home / "release").write_text('JAVA_VERSION="17.0.15"\n')
     return Jvm(home, 17, "JAVA_HOME")
@@ -56,7 +65,9 @@ def test_without_an_archive_the_jvm_is_given_no_option(cached: Settings, chosen:
     assert archive_problem(cached, chosen) == "none was made"
 
 
-def test_one_that_does_not_fit_is_told_of_and_passed_over(cached: Settings, chosen: Jvm) -> None:
+def test_one_that_does_not_fit_is_told_of_and_passed_over(
+    cached: Settings, chosen: Jvm
+) -> None:
     file = archive_path(cached, chosen)
     file.parent.mkdir(parents=True)
     file.touch()
@@ -75,10 +86,19 @@ def test_those_whose_java_or_spark_is_gone_are_dropped(tmp_path: Path) -> None:
 
 
 @pytest.mark.e2e
-@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="Only Linux tells which files a process has mapped.")
+@pytest.mark.skipif(
+    not Path("/proc/self/maps").exists(),
+    reason="Only Linux tells which files a process has mapped.",
+)
 def test_a_session_maps_the_archive_that_set_up_made(settings: Settings, home: Path) -> None:
     file = archive_path(settings, jvm.find(settings))
     assert file.is_file(), "`make setup` makes it"
     given = os.environ | {"LAKEHOUSE_HOME": str(home), "LAKEHOUSE_SPARK_MEMORY": "1g"}
-    done = subprocess.run([sys.executable, "-c", SHOWS_MAPS], env=given, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", SHOWS_MAPS],
+        env=given,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert str(file) in done.stdout

@@ -1,4 +1,6 @@
-"""Spark's own resolver, on a repository that the test serves: a jar is kept whole and verified, or not at all."""
+"""Spark's own resolver, on a repository that the test serves: a jar is kept whole and verified,
+or not at all.
+"""
 
 import functools
 import threading
@@ -69,7 +71,9 @@ def test_the_jvm_that_pip_installed_fetches_as_well(machine, repository):
     assert jars.path(machine, JAR).read_bytes() == CONTENT
 
 
-def test_a_damaged_jar_is_fetched_again_and_the_rest_of_a_killed_set_up_is_dropped(machine, repository):
+def test_a_damaged_jar_is_fetched_again_and_the_rest_of_a_killed_set_up_is_dropped(
+    machine, repository
+):
     file = jars.path(machine, JAR)
     file.parent.mkdir(parents=True)
     file.write_bytes(CONTENT[:100])
@@ -83,7 +87,10 @@ def test_a_damaged_jar_is_fetched_again_and_the_rest_of_a_killed_set_up_is_dropp
 def test_a_jar_that_is_not_what_is_pinned_is_not_kept(machine, repository):
     (repository / "small-1.0.jar").write_bytes(b"<html>Sign in to the network</html>")
 
-    with pytest.raises(SetupError, match=r"has 35 bytes; expected 31000\. It was fetched just now, and is not kept"):
+    with pytest.raises(
+        SetupError,
+        match=r"has 35 bytes; expected 31000\. It was fetched just now, and is not kept",
+    ):
         fetch(machine, lambda _: None, (JAR,))
     assert not jars.path(machine, JAR).exists()
 

@@ -1,4 +1,6 @@
-"""The pinned jars: what is wrong with one is found before Spark meets it, and is told with what to do."""
+"""The pinned jars: what is wrong with one is found before Spark meets it, and is told with what
+to do.
+"""
 
 from dataclasses import replace
 from hashlib import sha256
@@ -33,7 +35,9 @@ def test_a_jar_that_is_as_pinned_is_taken(cached):
 def test_a_session_does_not_start_without_a_jar(cached):
     jars.path(cached, JAR).unlink()
 
-    with pytest.raises(SetupError, match=r"test\.group_small-1\.0\.jar is missing\. Run `lakehouse setup`"):
+    with pytest.raises(
+        SetupError, match=r"test\.group_small-1\.0\.jar is missing\. Run `lakehouse setup`"
+    ):
         jars.require(cached, (JAR,))
 
 

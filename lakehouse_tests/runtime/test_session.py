@@ -17,10 +17,18 @@ from lakehouse.settings import Settings
 def test_both_catalogs_stage_on_a_branch_and_publish_it(engine: Engine) -> None:
     table = engine.catalog.sql_name("silver.fruits")
     engine.sql(f"CREATE NAMESPACE {engine.catalog.sql_name('silver')}")
-    engine.sql(f"CREATE TABLE {table} (id BIGINT, fruit STRING) USING iceberg PARTITIONED BY (bucket(4, id))")
+    engine.sql(
+        f"CREATE TABLE {table} (id BIGINT, fruit STRING) USING iceberg PARTITIONED BY"
+        " (bucket(4, id))"
+    )
     engine.sql(f"ALTER TABLE {table} CREATE BRANCH audit_1")
-    engine.sql(f"INSERT INTO {engine.catalog.sql_name('silver.fruits', branch='audit_1')} VALUES (1, 'Fig')")
-    engine.sql(f"CALL {engine.catalog.name}.system.fast_forward('silver.fruits', 'main', 'audit_1')")
+    engine.sql(
+        f"INSERT INTO {engine.catalog.sql_name('silver.fruits', branch='audit_1')} VALUES (1,"
+        " 'Fig')"
+    )
+    engine.sql(
+        f"CALL {engine.catalog.name}.system.fast_forward('silver.fruits', 'main', 'audit_1')"
+    )
     engine.sql(f"ALTER TABLE {table} DROP BRANCH audit_1")
     engine.sql(
         f"MERGE INTO {table} t USING (SELECT 1L AS id, 'Quince' AS fruit) s ON t.id = s.id "
@@ -47,14 +55,18 @@ def test_a_catalog_of_the_same_name_in_another_home_is_not_mixed_up(spark, setti
     other = replace(settings, home=tmp_path / "other")
     for one in (settings, other):
         open_session(one, Catalog.of(one)).sql("CREATE NAMESPACE silver")
-    open_session(other, Catalog.of(other)).sql("CREATE TABLE lakehouse.silver.fruits (id BIGINT) USING iceberg")
+    open_session(other, Catalog.of(other)).sql(
+        "CREATE TABLE lakehouse.silver.fruits (id BIGINT) USING iceberg"
+    )
 
     assert Catalog.of(settings).tables() == []
     assert Catalog.of(other).tables() == ["silver.fruits"]
 
 
 def test_a_session_is_opened_once(spark, settings):
-    assert open_session(settings, Catalog.of(settings)) is open_session(settings, Catalog.of(settings))
+    assert open_session(settings, Catalog.of(settings)) is open_session(
+        settings, Catalog.of(settings)
+    )
 
 
 HOMES = ['it\'s my "höme-家"', "a:b\\c@d!", "-{a}[b]*$c`d;=&+"]
@@ -62,7 +74,9 @@ HOMES = ['it\'s my "höme-家"', "a:b\\c@d!", "-{a}[b]*$c`d;=&+"]
 
 @pytest.mark.parametrize("name", HOMES)
 def test_a_home_may_be_called_anything_that_settings_take(spark, tmp_path, settings, name):
-    odd = replace(settings, home=Settings.from_env({"LAKEHOUSE_HOME": str(tmp_path / name)}).home)
+    odd = replace(
+        settings, home=Settings.from_env({"LAKEHOUSE_HOME": str(tmp_path / name)}).home
+    )
     write_and_read(odd)
 
     assert list((tmp_path / name / "warehouse").glob("silver/fruits-*/data/*.parquet"))
@@ -76,7 +90,9 @@ def test_a_home_may_be_a_link_and_is_the_same_by_both_names(spark, tmp_path, set
 
     real = replace(settings, home=tmp_path / "real")
     assert Catalog.of(real).load("silver.fruits").scan().to_arrow().to_pylist() == [{"id": 1}]
-    assert [finding.found for finding in findings(real) if finding.name == "home"] == [str(real.home)]
+    assert [finding.found for finding in findings(real) if finding.name == "home"] == [
+        str(real.home)
+    ]
 
 
 def write_and_read(settings):
@@ -87,7 +103,9 @@ def write_and_read(settings):
     session.sql("INSERT INTO silver.fruits VALUES (1)")
 
     assert session.table("silver.fruits").collect() == [(1,)]
-    assert Catalog.of(settings).load("silver.fruits").scan().to_arrow().to_pylist() == [{"id": 1}]
+    assert Catalog.of(settings).load("silver.fruits").scan().to_arrow().to_pylist() == [
+        {"id": 1}
+    ]
 
 
 def test_a_client_of_a_spark_server_sets_nothing_that_only_a_server_can(settings):
@@ -109,10 +127,13 @@ def test_a_cluster_is_sent_the_jars_and_can_reach_the_driver(settings):
 
 
 @pytest.mark.parametrize(
-    "master", ["spark://10.0.0.1:7077", "yarn", "k8s://https://10.0.0.1:6443", "local-cluster[1,1,1024]"]
+    "master",
+    ["spark://10.0.0.1:7077", "yarn", "k8s://https://10.0.0.1:6443", "local-cluster[1,1,1024]"],
 )
 def test_a_cluster_keeps_its_own_settings_for_who_may_connect(settings, master):
-    assert "spark.authenticate" not in session_configuration(replace(settings, spark_master=master))
+    assert "spark.authenticate" not in session_configuration(
+        replace(settings, spark_master=master)
+    )
 
 
 @pytest.mark.parametrize("master", ["local", "local[*]", "local[2, 3]"])

@@ -1,4 +1,6 @@
-"""The start of a session in a process of its own: on which JVM, what it says, and what is said when it cannot start."""
+"""The start of a session in a process of its own: on which JVM, what it says, and what is said
+when it cannot start.
+"""
 
 import os
 import subprocess
@@ -28,13 +30,17 @@ print(session.sql("SELECT java_method('java.lang.System', 'getProperty', 'java.h
 
 
 def start(home: Path, **env: str | None) -> subprocess.CompletedProcess:
-    """Run the program in a shell that holds no more than it must, in a folder that is no clone."""
+    """Run the program in a shell that holds no more than it must, in a folder that is no
+    clone.
+    """
     folder = home.parent / "elsewhere"
     folder.mkdir()
     given = os.environ | {"LAKEHOUSE_HOME": str(home), "LAKEHOUSE_SPARK_MEMORY": "1g"} | env
     given = {name: value for name, value in given.items() if value is not None}
     command = [sys.executable, "-c", PROGRAM]
-    return subprocess.run(command, cwd=folder, env=given, capture_output=True, text=True, check=False, timeout=300)
+    return subprocess.run(
+        command, cwd=folder, env=given, capture_output=True, text=True, check=False, timeout=300
+    )
 
 
 def path_without_java(folder: Path) -> str:
@@ -59,7 +65,9 @@ def test_without_java_spark_runs_on_the_jvm_that_pip_installed(home, tmp_path):
 def test_a_java_home_that_is_too_old_does_not_keep_it_from_starting(home, tmp_path):
     old = tmp_path / "java8"
     (old / "bin").mkdir(parents=True)
-    (old / "bin" / "java").write_text("#!/bin/sh\necho 'Unrecognized option: --add-modules' >&2\nexit 1\n")
+    (old / "bin" / "java").write_text(
+        "#!/bin/sh\necho 'Unrecognized option: --add-modules' >&2\nexit 1\n"
+    )
     (old / "bin" / "java").chmod(0o755)
     (old / "release").write_text('JAVA_VERSION="1.8.0_412"\n')
     done = start(home, JAVA_HOME=str(old))

@@ -1,4 +1,6 @@
-"""A Spark that does not answer is said in seconds, with the setting that names it, and not its token."""
+"""A Spark that does not answer is said in seconds, with the setting that names it, and not its
+token.
+"""
 
 import socket
 import time
@@ -27,27 +29,37 @@ def listening() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-def test_a_remote_to_nowhere_is_named_in_seconds_and_its_token_is_not(settings: Settings) -> None:
+def test_a_remote_to_nowhere_is_named_in_seconds_and_its_token_is_not(
+    settings: Settings,
+) -> None:
     remote = replace(settings, spark_remote="sc://localhost:1/;token=S3cret")
     began_at = time.monotonic()
-    with pytest.raises(SetupError, match="SPARK_REMOTE is sc://localhost:1, which does not answer") as raised:
+    with pytest.raises(
+        SetupError, match="SPARK_REMOTE is sc://localhost:1, which does not answer"
+    ) as raised:
         open_session(remote, Catalog.of(settings))
     assert time.monotonic() - began_at < SECONDS
     assert "unset it" in raised.value.next_step
     assert "S3cret" not in str(raised.value)
 
 
-def test_a_remote_that_is_no_spark_is_told_from_one_that_is_gone(listening: int, monkeypatch) -> None:
+def test_a_remote_that_is_no_spark_is_told_from_one_that_is_gone(
+    listening: int, monkeypatch
+) -> None:
     monkeypatch.setattr(spark_address, "HANDSHAKE_SECONDS", 0.5)
     with pytest.raises(SetupError, match="accepts connections, and says nothing"):
         require_connect(f"sc://127.0.0.1:{listening}")
 
 
 @pytest.mark.parametrize(
-    "master", ["spark://127.0.0.1:1", "spark://127.0.0.1:1,localhost:1", "k8s://https://127.0.0.1:1"]
+    "master",
+    ["spark://127.0.0.1:1", "spark://127.0.0.1:1,localhost:1", "k8s://https://127.0.0.1:1"],
 )
 def test_a_master_to_nowhere_is_named(master: str) -> None:
-    with pytest.raises(SetupError, match=r"LAKEHOUSE_SPARK_MASTER is .+, which does not answer: Connection refused"):
+    with pytest.raises(
+        SetupError,
+        match=r"LAKEHOUSE_SPARK_MASTER is .+, which does not answer: Connection refused",
+    ):
         require_master(master)
 
 

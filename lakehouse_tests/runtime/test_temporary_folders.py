@@ -1,4 +1,6 @@
-"""Spark's temporary folders: in the home, closed to others, and removed once their process is gone."""
+"""Spark's temporary folders: in the home, closed to others, and removed once their process is
+gone.
+"""
 
 import os
 import socket
@@ -16,10 +18,14 @@ def test_it_is_in_the_home_and_closed_to_others(settings: Settings) -> None:
 
     folder = temporary_folder(settings)
     assert folder.parent == settings.home / "tmp"
-    assert [path.stat().st_mode & 0o777 for path in (settings.home, folder.parent, folder)] == [0o700] * 3
+    assert [path.stat().st_mode & 0o777 for path in (settings.home, folder.parent, folder)] == [
+        0o700
+    ] * 3
 
 
-def test_spark_is_told_of_it_also_where_its_path_has_spaces_and_quotes(settings: Settings, tmp_path: Path) -> None:
+def test_spark_is_told_of_it_also_where_its_path_has_spaces_and_quotes(
+    settings: Settings, tmp_path: Path
+) -> None:
     from dataclasses import replace
 
     odd = replace(settings, home=tmp_path / 'a "b" c')
@@ -33,10 +39,14 @@ def test_spark_is_told_of_it_also_where_its_path_has_spaces_and_quotes(settings:
 def test_a_cluster_spills_where_it_says(settings: Settings) -> None:
     from dataclasses import replace
 
-    assert "spark.local.dir" not in session_configuration(replace(settings, spark_master="spark://10.0.0.1:7077"))
+    assert "spark.local.dir" not in session_configuration(
+        replace(settings, spark_master="spark://10.0.0.1:7077")
+    )
 
 
-def test_a_server_and_the_process_that_starts_it_have_folders_of_their_own(settings: Settings) -> None:
+def test_a_server_and_the_process_that_starts_it_have_folders_of_their_own(
+    settings: Settings,
+) -> None:
     prepare_temporary_folder(settings)
     (temporary_folder(settings) / "spilled").touch()
     prepare_temporary_folder(settings, is_server=True)

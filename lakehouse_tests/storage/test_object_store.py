@@ -1,4 +1,6 @@
-"""A folder as an object store: what is seen of it, and that nothing is moved that is not what was seen."""
+"""A folder as an object store: what is seen of it, and that nothing is moved that is not what
+was seen.
+"""
 
 import os
 import tempfile
@@ -20,7 +22,11 @@ def test_objects_are_ordered_by_time_then_key(store) -> None:
         store.write_text(key, key)
         os.utime(store.root / key, (second, second))
 
-    assert [item.key for item in store.objects("inbox/f/")] == ["inbox/f/b", "inbox/f/d/c", "inbox/f/a"]
+    assert [item.key for item in store.objects("inbox/f/")] == [
+        "inbox/f/b",
+        "inbox/f/d/c",
+        "inbox/f/a",
+    ]
 
 
 def test_a_prefix_that_is_not_there_holds_nothing(store) -> None:
@@ -38,13 +44,26 @@ def test_a_folder_that_cannot_be_read_is_an_error(store, monkeypatch) -> None:
         store.objects("inbox/f/")
 
 
-@pytest.mark.parametrize("key", ["a.csv", "d/a.csv", "a.tmp.csv", "_a.csv", "a~b.csv", "part.csv"])
+@pytest.mark.parametrize(
+    "key", ["a.csv", "d/a.csv", "a.tmp.csv", "_a.csv", "a~b.csv", "part.csv"]
+)
 def test_a_delivery_is_finished(key: str) -> None:
     assert is_finished(key)
 
 
 @pytest.mark.parametrize(
-    "key", ["", "d/", ".a.csv", "d/.a", "a.csv.tmp", "a.PART", "_SUCCESS", "d/_temporary/a", "a_$folder$"]
+    "key",
+    [
+        "",
+        "d/",
+        ".a.csv",
+        "d/.a",
+        "a.csv.tmp",
+        "a.PART",
+        "_SUCCESS",
+        "d/_temporary/a",
+        "a_$folder$",
+    ],
 )
 def test_what_is_hidden_half_written_or_a_marker_is_not_finished(key: str) -> None:
     assert not is_finished(key)

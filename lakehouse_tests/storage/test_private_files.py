@@ -1,4 +1,6 @@
-"""What the lakehouse makes in its home is closed to other users of the machine, whatever the shell's umask is."""
+"""What the lakehouse makes in its home is closed to other users of the machine, whatever the
+shell's umask is.
+"""
 
 import os
 import stat
@@ -31,7 +33,11 @@ def open_paths(folder: Path) -> list[str]:
     """What others may read below a folder, and the folder itself."""
     paths = [folder, *folder.rglob("*")]
     modes = ((path, path.lstat().st_mode) for path in paths)
-    return [f"{stat.filemode(mode)} {path.relative_to(folder.parent)}" for path, mode in modes if mode & 0o077]
+    return [
+        f"{stat.filemode(mode)} {path.relative_to(folder.parent)}"
+        for path, mode in modes
+        if mode & 0o077
+    ]
 
 
 def delivered(home: Path, name: str, content: str) -> Inbox:
@@ -41,12 +47,16 @@ def delivered(home: Path, name: str, content: str) -> Inbox:
     return inbox
 
 
-def test_what_is_landed_archived_rejected_and_written_by_spark_is_closed(embedded_engine, settings) -> None:
+def test_what_is_landed_archived_rejected_and_written_by_spark_is_closed(
+    embedded_engine, settings
+) -> None:
     with open_instance(settings):
         inbox = delivered(settings.home, "a.csv", ROW)
     delivered(settings.home, "b.csv", "id\n")
 
-    done = land(embedded_engine, FRUITS, bronze_table(FRUITS, "Fruits."), inbox.store, settings.home)
+    done = land(
+        embedded_engine, FRUITS, bronze_table(FRUITS, "Fruits."), inbox.store, settings.home
+    )
 
     assert isinstance(done.outcome, Published)
     assert list((settings.home / "warehouse").rglob("*.parquet"))
@@ -71,5 +81,8 @@ def test_doctor_names_a_home_that_is_open_and_what_closes_it(settings) -> None:
 
     (line,) = [line for line in findings(settings) if line.name == "home"]
 
-    assert (line.ok, line.found) == (False, f"{settings.home} is open to other users (mode 755)")
+    assert (line.ok, line.found) == (
+        False,
+        f"{settings.home} is open to other users (mode 755)",
+    )
     assert line.next_step == f"Run `chmod -R go-rwx {settings.home}`."

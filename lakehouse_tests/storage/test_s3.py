@@ -16,7 +16,15 @@ def store(aws_settings) -> S3ObjectStore:
 
 
 def test_objects_are_those_of_the_prefix_by_time_then_key(store) -> None:
-    for key in ("inbox/f/b", "inbox/f/a", "inbox/f/d/c", "inbox/g/a", "inbox/f/.hidden", "inbox/f/a.tmp", "inbox/f/"):
+    for key in (
+        "inbox/f/b",
+        "inbox/f/a",
+        "inbox/f/d/c",
+        "inbox/g/a",
+        "inbox/f/.hidden",
+        "inbox/f/a.tmp",
+        "inbox/f/",
+    ):
         store.write_text(key, key)
     found = store.objects("inbox/f/")
     assert {item.key for item in found} == {"inbox/f/a", "inbox/f/b", "inbox/f/d/c"}

@@ -9,7 +9,9 @@ KUALA_LUMPUR = "Asia/Kuala_Lumpur"
 
 
 def cast(spark, text, to, time_zone="UTC"):
-    return spark.sql(f"SELECT CAST({cast_sql(literal(text), to, time_zone)} AS string)").first()[0]
+    return spark.sql(
+        f"SELECT CAST({cast_sql(literal(text), to, time_zone)} AS string)"
+    ).first()[0]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +50,12 @@ def test_a_decimal_keeps_all_its_digits(spark, text, value):
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("0.0000000001", "0.0000000001"), ("0.00000000011", None), ("1e-11", None), ("1e3", "1000.0000000000")],
+    [
+        ("0.0000000001", "0.0000000001"),
+        ("0.00000000011", None),
+        ("1e-11", None),
+        ("1e3", "1000.0000000000"),
+    ],
 )
 def test_the_widest_decimal_keeps_all_its_digits_too(spark, text, value):
     assert cast(spark, text, "decimal(38,10)") == value

@@ -1,4 +1,6 @@
-"""Names that others chose: what cannot be seen in them is shown, and a shell gets them as they are."""
+"""Names that others chose: what cannot be seen in them is shown, and a shell gets them as they
+are.
+"""
 
 import subprocess
 
@@ -6,7 +8,18 @@ import pytest
 
 from lakehouse.tables.escaping import quoted, shell_word, shown, visible
 
-NAMES = ["a.csv", "a b.csv", "it's", "a\x1b[2Jb", "\ufeffid", "a\nb", "$(id)", "ä\u202eb", "\\x41\t", "-rf"]
+NAMES = [
+    "a.csv",
+    "a b.csv",
+    "it's",
+    "a\x1b[2Jb",
+    "\ufeffid",
+    "a\nb",
+    "$(id)",
+    "ä\u202eb",
+    "\\x41\t",
+    "-rf",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -17,7 +30,9 @@ def test_nothing_that_is_shown_steers_a_terminal(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_shell_gets_the_name_as_it_is(name: str) -> None:
-    printed = subprocess.run(["bash", "-c", f"printf %s {shell_word('>' + name)}"], capture_output=True, check=True)
+    printed = subprocess.run(
+        ["bash", "-c", f"printf %s {shell_word('>' + name)}"], capture_output=True, check=True
+    )
     assert printed.stdout.decode() == ">" + name
 
 
@@ -28,9 +43,15 @@ def test_a_plain_name_of_a_file_stays_as_it_is_and_that_of_a_column_is_quoted() 
         "''",
         "'a b'",
     ]
-    assert [quoted("id"), quoted(" fruit"), quoted("x" * 61)] == ["'id'", "' fruit'", f"'{'x' * 60}'…"]
+    assert [quoted("id"), quoted(" fruit"), quoted("x" * 61)] == [
+        "'id'",
+        "' fruit'",
+        f"'{'x' * 60}'…",
+    ]
 
 
-def test_what_can_be_seen_stays_as_it_is_and_the_rest_is_what_spark_reads_in_a_literal() -> None:
+def test_what_can_be_seen_stays_as_it_is_and_the_rest_is_what_spark_reads_in_a_literal() -> (
+    None
+):
     assert visible("früh – 'a' \\n") == "früh – 'a' \\n"
     assert visible("a\n\x1b[2J\udcff\U000e0001") == "a\\n\\u001b[2J\\udcff\\U000e0001"

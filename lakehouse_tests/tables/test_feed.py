@@ -16,7 +16,9 @@ def test_bronze_holds_the_delivered_columns_as_strings_and_their_source() -> Non
         ("_source_file", "string"), ("_source_sha256", "string"), ("_source_modified_at", "timestamp"),
         ("_source_row", "bigint"), ("_ingested_at", "timestamp"),
     ]  # fmt: skip
-    assert [column.name for column in table.columns if column.required] == list(table.column_names[3:])
+    assert [column.name for column in table.columns if column.required] == list(
+        table.column_names[3:]
+    )
 
 
 def test_bronze_appends_each_file_and_content_once() -> None:
@@ -36,7 +38,9 @@ def test_bronze_knows_what_is_personal() -> None:
 def test_bronze_may_have_columns_of_its_own_and_what_else_a_table_declares() -> None:
     day = Column("_event_date", "date", "The day of the row.")
 
-    table = bronze_table(FRUITS, "Fruits as delivered.", extra=[day], partitioning=["_event_date"], owner="data")
+    table = bronze_table(
+        FRUITS, "Fruits as delivered.", extra=[day], partitioning=["_event_date"], owner="data"
+    )
 
     assert table.column_names[3] == "_event_date"
     assert table.partitioning == ("_event_date",)

@@ -31,21 +31,34 @@ from lakehouse_tests.iceberg.evolving import NAME, columns, declared
         ("truncate(zip, 4)", "truncate(4, zip)", "truncate(4, `zip`)"),
     ],
 )
-def test_a_partition_field_is_read_in_either_order_of_arguments(written: str, meant: str, sql: str) -> None:
+def test_a_partition_field_is_read_in_either_order_of_arguments(
+    written: str, meant: str, sql: str
+) -> None:
     field = PartitionField.parse(written)
     assert (str(field), field.sql) == (meant, sql)
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "weeks(ts)", "bucket(id)", "bucket(0, id)", "bucket(4, 8)", "bucket(a, b)", "days(ts, 2)", "a b", "days("],
+    [
+        "",
+        "weeks(ts)",
+        "bucket(id)",
+        "bucket(0, id)",
+        "bucket(4, 8)",
+        "bucket(a, b)",
+        "days(ts, 2)",
+        "a b",
+        "days(",
+    ],
 )
 def test_what_is_no_transform_is_named_with_those_that_exist(text: str) -> None:
     with pytest.raises(DeclarationError) as raised:
         PartitionField.parse(text)
-    assert str(raised.value) == (
-        f"{text!r} is not a partition transform; expected a column, years(c), months(c), days(c), hours(c), "
-        "bucket(n, c) or truncate(w, c)."
+    assert (
+        str(raised.value)
+        == f"{text!r} is not a partition transform; expected a column, years(c), months(c),"
+        " days(c), hours(c), bucket(n, c) or truncate(w, c)."
     )
 
 
@@ -64,7 +77,13 @@ def test_a_sort_field_says_its_direction_and_where_nulls_go(written: str, sql: s
 
 
 ALL = columns(
-    id="bigint", zip="string", amount="decimal(10,2)", ts="timestamp", d="date", n="timestamp_ntz", flag="boolean"
+    id="bigint",
+    zip="string",
+    amount="decimal(10,2)",
+    ts="timestamp",
+    d="date",
+    n="timestamp_ntz",
+    flag="boolean",
 )
 
 
@@ -90,8 +109,13 @@ ALL = columns(
         "truncate(10, amount)",
     ],
 )
-def test_a_table_is_created_and_evolved_to_each_kind_of_transform(embedded_engine: Engine, text: str) -> None:
-    created, evolved = declared(columns=ALL, partitioning=[text]), declared(columns=ALL, name="silver.evolved")
+def test_a_table_is_created_and_evolved_to_each_kind_of_transform(
+    embedded_engine: Engine, text: str
+) -> None:
+    created, evolved = (
+        declared(columns=ALL, partitioning=[text]),
+        declared(columns=ALL, name="silver.evolved"),
+    )
     ensure(embedded_engine, created)
     assert plan_now(embedded_engine, created).is_empty
     ensure(embedded_engine, evolved)
@@ -101,8 +125,8 @@ def test_a_table_is_created_and_evolved_to_each_kind_of_transform(embedded_engin
 
 
 ROWS = (
-    "VALUES (7, 'north-1', TIMESTAMP'2024-01-01 08:00:00'), (8, 'north-2', TIMESTAMP'2024-01-02 09:00:00'), "
-    "(9, 'south-1', TIMESTAMP'2024-01-02 10:00:00')"
+    "VALUES (7, 'north-1', TIMESTAMP'2024-01-01 08:00:00'), (8, 'north-2', TIMESTAMP'2024-01-02"
+    " 09:00:00'), (9, 'south-1', TIMESTAMP'2024-01-02 10:00:00')"
 )
 
 
@@ -110,7 +134,12 @@ ROWS = (
     ("text", "values", "where", "files_read"),
     [
         ("zip", {"north-1", "north-2", "south-1"}, "zip = 'north-1'", 1),
-        ("days(ts)", {date(2024, 1, 1), date(2024, 1, 2)}, "ts >= TIMESTAMP'2024-01-02 00:00:00'", 1),
+        (
+            "days(ts)",
+            {date(2024, 1, 1), date(2024, 1, 2)},
+            "ts >= TIMESTAMP'2024-01-02 00:00:00'",
+            1,
+        ),
         ("hours(ts)", {473360, 473385, 473386}, "ts >= TIMESTAMP'2024-01-02 00:00:00'", 2),
         ("bucket(16, id)", {3, 7, 15}, "id = 7", 1),
         ("bucket(id, 16)", {3, 7, 15}, "id = 7", 1),
@@ -123,14 +152,19 @@ ROWS = (
 def test_files_are_split_by_each_kind_and_read_by_need(
     embedded_engine: Engine, text: str, values: set, where: str, files_read: int, later: bool
 ) -> None:
-    parts = {"columns": columns(id="bigint", zip="string", ts="timestamp"), "sort_order": ["id"]}
+    parts = {
+        "columns": columns(id="bigint", zip="string", ts="timestamp"),
+        "sort_order": ["id"],
+    }
     table = declared(**parts, partitioning=[text])
     ensure(embedded_engine, declared(**parts) if later else table)
     apply(embedded_engine, table)
     name = embedded_engine.catalog.sql_name(NAME)
     embedded_engine.sql(f"INSERT INTO {name} {ROWS}")
 
-    assert {value for file in files(embedded_engine, NAME) for value in file.partition.values()} == values
+    assert {
+        value for file in files(embedded_engine, NAME) for value in file.partition.values()
+    } == values
     read = embedded_engine.sql(f"SELECT * FROM {name} WHERE {where}")
     rows = read.collect()
     scan = read._jdf.queryExecution().executedPlan().collectLeaves().head()
@@ -140,16 +174,34 @@ def test_files_are_split_by_each_kind_and_read_by_need(
 
 
 @pytest.mark.parametrize("mode", [None, "hash", "none"])
-@pytest.mark.parametrize("how", [Append(once_by=()), Overwrite(), OverwritePartitions(by="d"), Merge(on=["id"])])
+@pytest.mark.parametrize(
+    "how", [Append(once_by=()), Overwrite(), OverwritePartitions(by="d"), Merge(on=["id"])]
+)
 def test_rows_of_many_days_in_any_order_land_without_a_file_open_for_each(
     embedded_engine: Engine, mode: str | None, how: WriteMode
 ) -> None:
     properties = {"write.distribution-mode": mode} if mode else {}
-    table = declared(columns=columns(id="bigint", d="date"), partitioning=["d"], write=how, properties=properties)
+    table = declared(
+        columns=columns(id="bigint", d="date"),
+        partitioning=["d"],
+        write=how,
+        properties=properties,
+    )
     # Each task has rows of each day, and none after another of the same day.
-    rows = embedded_engine.spark.range(0, 80, 1, 2).selectExpr("id", "date_add(DATE'2024-01-01', int(id % 20)) AS d")
+    rows = embedded_engine.spark.range(0, 80, 1, 2).selectExpr(
+        "id", "date_add(DATE'2024-01-01', int(id % 20)) AS d"
+    )
     every_day = Partitions(("2024",), ((date(2024, 1, 1), date(2025, 1, 1)),))
     for _ in range(2):
-        write(embedded_engine, table, lambda: rows, run=Run("run", every_day if table.overwritten_by else None))
-    assert embedded_engine.catalog.load(NAME).properties["write.spark.fanout.enabled"] == "false"
-    assert sum(file.record_count for file in files(embedded_engine, NAME)) == (160 if isinstance(how, Append) else 80)
+        write(
+            embedded_engine,
+            table,
+            lambda: rows,
+            run=Run("run", every_day if table.overwritten_by else None),
+        )
+    assert (
+        embedded_engine.catalog.load(NAME).properties["write.spark.fanout.enabled"] == "false"
+    )
+    assert sum(file.record_count for file in files(embedded_engine, NAME)) == (
+        160 if isinstance(how, Append) else 80
+    )

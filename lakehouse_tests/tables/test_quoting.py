@@ -41,7 +41,20 @@ def test_a_text_reads_back_as_it_is(spark: SparkSession, text: str) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [None, True, False, 0, -7, 2**62, 1.5, -0.1, float("inf"), Decimal("12.50"), Decimal("-0.001"), date(2024, 2, 29)],
+    [
+        None,
+        True,
+        False,
+        0,
+        -7,
+        2**62,
+        1.5,
+        -0.1,
+        float("inf"),
+        Decimal("12.50"),
+        Decimal("-0.001"),
+        date(2024, 2, 29),
+    ],
     ids=repr,
 )
 def test_a_value_reads_back_as_it_is(spark: SparkSession, value: object) -> None:
@@ -56,7 +69,9 @@ def test_a_value_reads_back_as_it_is(spark: SparkSession, value: object) -> None
         datetime(2024, 1, 2, 3, 4, 5),
     ],
 )
-def test_a_moment_is_one_in_utc_unless_it_says_otherwise(spark: SparkSession, moment: datetime) -> None:
+def test_a_moment_is_one_in_utc_unless_it_says_otherwise(
+    spark: SparkSession, moment: datetime
+) -> None:
     meant = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     found = spark.sql(f"SELECT unix_micros({literal(moment)}) AS micros").first()["micros"]
     assert found == (meant - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

@@ -1,4 +1,6 @@
-"""What of rows about people is shown: what tells no person, or is shared by several; of other values their shape."""
+"""What of rows about people is shown: what tells no person, or is shared by several; of other
+values their shape.
+"""
 
 from dataclasses import replace
 from datetime import date
@@ -43,7 +45,12 @@ def test_the_subject_is_masked() -> None:
 
 def test_numbers_dates_booleans_and_the_source_are_shown() -> None:
     found = shown(row(ordered=date(2026, 1, 2), paid=True, _source_file="a.csv"))
-    expected = {"amount": Decimal("1.50"), "ordered": date(2026, 1, 2), "paid": True, "_source_file": "a.csv"}
+    expected = {
+        "amount": Decimal("1.50"),
+        "ordered": date(2026, 1, 2),
+        "paid": True,
+        "_source_file": "a.csv",
+    }
     assert found.items() >= expected.items()
 
 
@@ -53,24 +60,40 @@ def test_of_a_text_the_shape_is_shown() -> None:
 
 def test_where_rows_are_compared_texts_of_one_shape_are_told_apart() -> None:
     rows = [row(status=SECRET), row(status=SECRET), row(status=SECRET.upper())]
-    one, same, other = (found["status"] for found in redacted(b"key", ORDERS, rows, is_compared=True))
+    one, same, other = (
+        found["status"] for found in redacted(b"key", ORDERS, rows, is_compared=True)
+    )
     assert one == same != other
     assert one.startswith("16 characters: letters, @, dot (masked:")
 
 
-@pytest.mark.parametrize(("persons", "said"), [(PERSONS, "CANCELED"), (PERSONS - 1, "8 characters: letters")])
+@pytest.mark.parametrize(
+    ("persons", "said"), [(PERSONS, "CANCELED"), (PERSONS - 1, "8 characters: letters")]
+)
 def test_a_text_is_shown_that_several_persons_share(persons: int, said: str) -> None:
-    assert shown(*(row(str(person)) for person in range(persons)), row("1"), row(None))["status"] == said
+    assert (
+        shown(*(row(str(person)) for person in range(persons)), row("1"), row(None))["status"]
+        == said
+    )
 
 
 def test_a_delivered_text_is_shown_that_can_be_read_in_the_columns_type() -> None:
-    assert shown(row(amount="12.5", **{READABLE: ["amount"]})) == shown(row()) | {"amount": "12.5"}
+    assert shown(row(amount="12.5", **{READABLE: ["amount"]})) == shown(row()) | {
+        "amount": "12.5"
+    }
     assert shown(row(amount="12.5"))["amount"] == "4 characters: digits, dot"
 
 
 def test_without_a_subject_persons_are_told_by_their_personal_values() -> None:
-    table = replace(ORDERS, subject=None, columns=[replace(ORDERS.columns[0], personal=True), *ORDERS.columns[1:]])
-    assert shown(*(row(str(person)) for person in range(PERSONS)), table=table)["status"] == "CANCELED"
+    table = replace(
+        ORDERS,
+        subject=None,
+        columns=[replace(ORDERS.columns[0], personal=True), *ORDERS.columns[1:]],
+    )
+    assert (
+        shown(*(row(str(person)) for person in range(PERSONS)), table=table)["status"]
+        == "CANCELED"
+    )
     assert shown(row(), table=table)["status"] == "8 characters: letters"
 
 

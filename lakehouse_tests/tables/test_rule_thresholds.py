@@ -1,4 +1,6 @@
-"""How much it takes for a rule to warn, and how much for it to keep a write from being published."""
+"""How much it takes for a rule to warn, and how much for it to keep a write from being
+published.
+"""
 
 import math
 from dataclasses import replace
@@ -9,9 +11,21 @@ import pytest
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.write_result import RuleResult
-from lakehouse.iceberg.rules.metadata import fresh, row_count, row_count_change, schema_as_declared
+from lakehouse.iceberg.rules.metadata import (
+    fresh,
+    row_count,
+    row_count_change,
+    schema_as_declared,
+)
 from lakehouse.iceberg.rules.rows import between, not_null
-from lakehouse.iceberg.rules.tables import mean, null_fraction, reconciles, references, total, unique
+from lakehouse.iceberg.rules.tables import (
+    mean,
+    null_fraction,
+    reconciles,
+    references,
+    total,
+    unique,
+)
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
 
@@ -36,7 +50,10 @@ def level(rule: Rule, failed_rows: int, total_rows: int = 100) -> str:
         (not_null("v", warn_above=0.02, fail_above=0.2), {2: "holds", 3: "warns", 21: "fails"}),
         (unique("v", warn_above=0.01, fail_above=0.02), {1: "holds", 2: "warns", 3: "fails"}),
         (null_fraction("v", at_most=0.05), {5: "holds", 6: "fails"}),
-        (null_fraction("v", at_most=0.05, warn_above=0.01), {1: "holds", 5: "warns", 6: "fails"}),
+        (
+            null_fraction("v", at_most=0.05, warn_above=0.01),
+            {1: "holds", 5: "warns", 6: "fails"},
+        ),
         (null_fraction("v", at_most=0.05, on_failure="warn"), {5: "holds", 6: "warns"}),
     ],
     ids=lambda found: str(found) if isinstance(found, dict) else None,
@@ -52,16 +69,28 @@ def test_no_rows_break_nothing() -> None:
 @pytest.mark.parametrize(
     ("rule", "levels"),
     [
-        (mean("v", 1, 3), {1: "holds", 3.0: "holds", 3.1: "fails", math.nan: "fails", None: "holds"}),
+        (
+            mean("v", 1, 3),
+            {1: "holds", 3.0: "holds", 3.1: "fails", math.nan: "fails", None: "holds"},
+        ),
         (mean("v", 1, 3, on_failure="warn"), {0: "warns", math.nan: "warns"}),
-        (total("v", 10, warn_outside=(20, 90)), {9: "fails", 10: "warns", 20: "holds", 91: "warns"}),
+        (
+            total("v", 10, warn_outside=(20, 90)),
+            {9: "fails", 10: "warns", 20: "holds", 91: "warns"},
+        ),
         (row_count(1, warn_outside=(100, None)), {0: "fails", 99: "warns", 100: "holds"}),
-        (row_count_change(at_most=0.5, at_least=-0.1), {0.5: "holds", 0.51: "fails", -0.1: "holds", -0.2: "fails"}),
+        (
+            row_count_change(at_most=0.5, at_least=-0.1),
+            {0.5: "holds", 0.51: "fails", -0.1: "holds", -0.2: "fails"},
+        ),
         (
             fresh(within=timedelta(days=2), warn_after=timedelta(days=1), on_failure="block"),
             {24: "holds", 25: "warns", 48: "warns", math.inf: "fails"},
         ),
-        (reconciles("gold.a", at_most=0.05, warn_above=0.01), {0.01: "holds", 0.02: "warns", math.inf: "fails"}),
+        (
+            reconciles("gold.a", at_most=0.05, warn_above=0.01),
+            {0.01: "holds", 0.02: "warns", math.inf: "fails"},
+        ),
         (schema_as_declared(), {0: "holds", 1: "fails"}),
     ],
     ids=lambda found: str(found) if isinstance(found, dict) else None,
@@ -73,16 +102,34 @@ def test_of_a_measure_are_bounds(rule: Rule, levels: dict[Any, str]) -> None:
 @pytest.mark.parametrize(
     ("said", "make"),
     [
-        ("only warns, and has fail_above", lambda: not_null("v", on_failure="warn", fail_above=0.1)),
-        ("only warns, and has warn_outside", lambda: mean("v", 1, on_failure="warn", warn_outside=(2, None))),
+        (
+            "only warns, and has fail_above",
+            lambda: not_null("v", on_failure="warn", fail_above=0.1),
+        ),
+        (
+            "only warns, and has warn_outside",
+            lambda: mean("v", 1, on_failure="warn", warn_outside=(2, None)),
+        ),
         ("warn_above is 1.5; expected 0 to below 1", lambda: not_null("v", warn_above=1.5)),
         ("expected it to warn first", lambda: unique("v", warn_above=0.1)),
         ("expected it to warn first", lambda: unique("v", warn_above=0.2, fail_above=0.1)),
         ("counts no rows; expected bounds", lambda: mean("v", 1, fail_above=0.1)),
-        ("expected warn_above, a share of the rows", lambda: replace(unique("v"), warn_outside=mean("v", 1).bounds)),
-        ("no single row can be quarantined for it", lambda: references("v", "silver.b", on_failure="quarantine")),
-        ("no single row can be quarantined for it", lambda: row_count(1, on_failure="quarantine")),
-        ("cannot quarantine them", lambda: null_fraction("v", at_most=0.1, on_failure="quarantine")),
+        (
+            "expected warn_above, a share of the rows",
+            lambda: replace(unique("v"), warn_outside=mean("v", 1).bounds),
+        ),
+        (
+            "no single row can be quarantined for it",
+            lambda: references("v", "silver.b", on_failure="quarantine"),
+        ),
+        (
+            "no single row can be quarantined for it",
+            lambda: row_count(1, on_failure="quarantine"),
+        ),
+        (
+            "cannot quarantine them",
+            lambda: null_fraction("v", at_most=0.1, on_failure="quarantine"),
+        ),
         ("mean('v') is from None to None", lambda: mean("v")),
         ("row_count is from 3 to 2", lambda: row_count(3, 2)),
         ("compares 1 with 2 columns", lambda: references("v", "silver.b", ["x", "y"])),
@@ -99,14 +146,24 @@ def test_that_cannot_work_are_refused(said: str, make: Any) -> None:
     [
         ("rule mean_s is about s, which is string; expected a column of numbers", mean("s", 1)),
         ("rule total_pay is about pay, which is personal", total("pay", 1)),
-        ("rule reconciles_silver_b compares whole tables, and a run writes partitions of d", reconciles("silver.b")),
+        (
+            "rule reconciles_silver_b compares whole tables, and a run writes partitions of d",
+            reconciles("silver.b"),
+        ),
         ("names x; expected columns among", references("x", "silver.b")),
     ],
 )
 def test_that_a_table_cannot_have_are_refused(said: str, rule: Rule) -> None:
     columns = [Column("s", "string"), Column("pay", "int", personal=True), Column("d", "date")]
     with pytest.raises(DeclarationError, match=said):
-        IcebergTable("silver.a", "", columns, OverwritePartitions(by="d"), partitioning=["d"], rules=[rule])
+        IcebergTable(
+            "silver.a",
+            "",
+            columns,
+            OverwritePartitions(by="d"),
+            partitioning=["d"],
+            rules=[rule],
+        )
 
 
 def test_a_rule_says_what_it_looks_at() -> None:
@@ -119,7 +176,10 @@ def test_a_rule_says_what_it_looks_at() -> None:
         row_count_change(at_most=0.5, against=timedelta(days=7)),
     ]
     assert [rule.test for rule in rules] == [
-        "coalesce(`v` < 1 OR (typeof(`v`) IN ('float', 'double') AND isnan(try_cast(`v` AS DOUBLE))), false)",
+        (
+            "coalesce(`v` < 1 OR (typeof(`v`) IN ('float', 'double') AND isnan(try_cast(`v` AS"
+            " DOUBLE))), false)"
+        ),
         "unique(v, w)",
         "(v) in silver.b (id)",
         "avg(v) at least 1 and at most 3",
@@ -129,7 +189,19 @@ def test_a_rule_says_what_it_looks_at() -> None:
 
 
 def test_a_table_may_hold_all_of_them() -> None:
-    rules = [null_fraction("v", at_most=0.1), mean("v", 1), row_count(1), fresh(within=timedelta(1)), unique("v")]
+    rules = [
+        null_fraction("v", at_most=0.1),
+        mean("v", 1),
+        row_count(1),
+        fresh(within=timedelta(1)),
+        unique("v"),
+    ]
     table = IcebergTable("silver.a", "", [Column("v", "int")], Append(once_by=()), rules=rules)
-    assert [rule.kind for rule in table.rules] == ["rows", "figures", "metadata", "metadata", "keys"]
+    assert [rule.kind for rule in table.rules] == [
+        "rows",
+        "figures",
+        "metadata",
+        "metadata",
+        "keys",
+    ]
     assert table.quarantine is None

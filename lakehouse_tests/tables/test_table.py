@@ -8,17 +8,43 @@ import pytest
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.rules.rows import castable, not_null
-from lakehouse.tables.table import Append, Column, IcebergTable, Merge, OverwritePartitions, Upkeep, Versions
+from lakehouse.tables.table import (
+    Append,
+    Column,
+    IcebergTable,
+    Merge,
+    OverwritePartitions,
+    Upkeep,
+    Versions,
+)
 from lakehouse_tests.iceberg.evolving import columns, declared
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "a name without a layer": ({"name": "orders"}, "'orders' is not a table name; expected layer.table"),
+    "a name without a layer": (
+        {"name": "orders"},
+        "'orders' is not a table name; expected layer.table",
+    ),
     "no columns": ({"columns": []}, "silver.orders declares no columns"),
-    "a column twice": ({"columns": columns(a="int", A="int")}, "declares A, a more than once; names ignore case"),
-    "a dot in a name": ({"columns": columns(**{"a.b": "int"})}, "the column 'a.b'; expected a name without dots"),
-    "a variable in a name": ({"columns": columns(**{"${x}": "int"})}, "the column '${x}'; expected a name without"),
-    "a name that Iceberg keeps": ({"columns": columns(_file="string")}, "_file, a name that Iceberg keeps"),
-    "an unknown partition column": ({"partitioning": ["days(ts)"]}, "partitioning names ts; expected columns among id"),
+    "a column twice": (
+        {"columns": columns(a="int", A="int")},
+        "declares A, a more than once; names ignore case",
+    ),
+    "a dot in a name": (
+        {"columns": columns(**{"a.b": "int"})},
+        "the column 'a.b'; expected a name without dots",
+    ),
+    "a variable in a name": (
+        {"columns": columns(**{"${x}": "int"})},
+        "the column '${x}'; expected a name without",
+    ),
+    "a name that Iceberg keeps": (
+        {"columns": columns(_file="string")},
+        "_file, a name that Iceberg keeps",
+    ),
+    "an unknown partition column": (
+        {"partitioning": ["days(ts)"]},
+        "partitioning names ts; expected columns among id",
+    ),
     "a column partitioned by twice": (
         {"columns": columns(ts="timestamp"), "partitioning": ["days(ts)", "hours(ts)"]},
         "partitioning names ts more than once (days(ts), hours(ts))",
@@ -39,7 +65,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"columns": columns(ts="timestamp", ts_day="date"), "partitioning": ["days(ts)"]},
         "the partition field days(ts) is called ts_day in Iceberg, as is a column.",
     ),
-    "an unknown sort column": ({"sort_order": ["x desc"]}, "sort_order names x; expected columns among id, note."),
+    "an unknown sort column": (
+        {"sort_order": ["x desc"]},
+        "sort_order names x; expected columns among id, note.",
+    ),
     "a personal partition": (
         {"columns": [Column("mail", "string", personal=True)], "partitioning": ["mail"]},
         "silver.orders is partitioned by mail, which is personal",
@@ -48,14 +77,26 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"properties": {"owner": "me"}},
         "properties has owner, which Spark keeps for itself. Use owner=",
     ),
-    "a property that is no text": ({"properties": {"x": 1}}, "the property x is 1; expected text."),
+    "a property that is no text": (
+        {"properties": {"x": 1}},
+        "the property x is 1; expected text.",
+    ),
     "a property that breaks inserts": (
         {"properties": {"write.spark.accept-any-schema": "true"}},
         "with which inserts by position fail",
     ),
-    "an unknown format version": ({"format_version": 4}, "the format version is 4; expected 2, or 3."),
-    "declared and dropped": ({"dropped": ["NOTE"]}, "silver.orders both declares and drops note."),
-    "a merge by no column": ({"write": Merge(on=["x"])}, "Merge(on=…) names x; expected columns among id, note."),
+    "an unknown format version": (
+        {"format_version": 4},
+        "the format version is 4; expected 2, or 3.",
+    ),
+    "declared and dropped": (
+        {"dropped": ["NOTE"]},
+        "silver.orders both declares and drops note.",
+    ),
+    "a merge by no column": (
+        {"write": Merge(on=["x"])},
+        "Merge(on=…) names x; expected columns among id, note.",
+    ),
     "versions of another key than that of the merge": (
         {"write": Merge(on=["id"]), "versions": Versions(of="note", newest="id")},
         "merges on id, and its versions are of note; expected the same columns",
@@ -72,23 +113,40 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"write": OverwritePartitions(by="id")},
         "overwrites partitions by id, which is not in its partitioning (none)",
     ),
-    "an append once by what is not there": ({"write": Append()}, "once_by names _source_file, _source_sha256"),
-    "rules of one name": ({"rules": [not_null("id"), not_null("id")]}, "has rules of the same name"),
+    "an append once by what is not there": (
+        {"write": Append()},
+        "once_by names _source_file, _source_sha256",
+    ),
+    "rules of one name": (
+        {"rules": [not_null("id"), not_null("id")]},
+        "has rules of the same name",
+    ),
     "a cast to another type": (
         {"columns": [Column("quantity", "int")], "rules": [castable("quantity", "bigint")]},
-        "rule castable_quantity reads quantity as bigint, and the column is int; expected int, or a type of which each "
-        "value is one. Say castable('quantity', 'int'), or declare the column as bigint.",
+        (
+            "rule castable_quantity reads quantity as bigint, and the column is int; expected"
+            " int, or a type of which each value is one. Say castable('quantity', 'int'), or"
+            " declare the column as bigint."
+        ),
     ),
     "a cast to more decimals": (
-        {"columns": [Column("sum", "decimal(10,2)")], "rules": [castable("sum", "decimal(10,4)")]},
+        {
+            "columns": [Column("sum", "decimal(10,2)")],
+            "rules": [castable("sum", "decimal(10,4)")],
+        },
         "reads sum as decimal(10,4), and the column is decimal(10,2)",
     ),
-    "a rule on no column": ({"rules": [not_null("x")]}, "rule not_null_x names x; expected columns among id, note."),
+    "a rule on no column": (
+        {"rules": [not_null("x")]},
+        "rule not_null_x names x; expected columns among id, note.",
+    ),
 }
 
 
 @pytest.mark.parametrize(("parts", "message"), REFUSED.values(), ids=REFUSED.keys())
-def test_a_declaration_that_cannot_work_is_refused_by_name(parts: dict[str, Any], message: str) -> None:
+def test_a_declaration_that_cannot_work_is_refused_by_name(
+    parts: dict[str, Any], message: str
+) -> None:
     with pytest.raises(DeclarationError) as raised:
         declared(**parts)
     assert message in str(raised.value)
@@ -103,14 +161,20 @@ DECIDES_NO_ROW: dict[str, dict[str, Any]] = {
     "properties": {"properties": {"a": "b"}},
     "upkeep": {"upkeep": Upkeep(compact=False)},
     "freshness": {"freshness": timedelta(hours=1)},
-    "a column's doc": {"columns": [replace(column, doc="Other.") for column in declared().columns]},
+    "a column's doc": {
+        "columns": [replace(column, doc="Other.") for column in declared().columns]
+    },
     "what warns": {"rules": [*declared().rules, not_null("id", on_failure="warn")]},
 }
 DECIDES_ROWS: dict[str, dict[str, Any]] = {
     "a column": {"columns": [*declared().columns, Column("added", "string")]},
-    "a type": {"columns": [*declared().columns[:-1], replace(declared().columns[-1], type="double")]},
+    "a type": {
+        "columns": [*declared().columns[:-1], replace(declared().columns[-1], type="double")]
+    },
     "a rule": {"rules": [*declared().rules, not_null("id", on_failure="quarantine")]},
-    "a rule that holds a write back": {"rules": [*declared().rules, not_null("id", on_failure="block")]},
+    "a rule that holds a write back": {
+        "rules": [*declared().rules, not_null("id", on_failure="block")]
+    },
     "a mode of writing": {"write": Append(once_by=["id"])},
     "partitioning": {"partitioning": ["bucket(4, id)"]},
 }
@@ -126,12 +190,17 @@ def test_the_hash_of_a_declaration_stays_where_no_row_is_decided(parts: dict[str
 
 
 @pytest.mark.parametrize("parts", DECIDES_ROWS.values(), ids=DECIDES_ROWS.keys())
-def test_the_hash_of_a_declaration_changes_with_what_decides_rows(parts: dict[str, Any]) -> None:
+def test_the_hash_of_a_declaration_changes_with_what_decides_rows(
+    parts: dict[str, Any],
+) -> None:
     assert declared(**parts).declaration_hash != declared().declaration_hash
 
 
 def test_properties_have_the_last_word() -> None:
-    table = declared(target_file_mb=64, properties={"write.target-file-size-bytes": "1", "format-version": "3"})
+    table = declared(
+        target_file_mb=64,
+        properties={"write.target-file-size-bytes": "1", "format-version": "3"},
+    )
     assert table.table_properties["write.target-file-size-bytes"] == "1"
     assert table.table_properties["format-version"] == "3"
 
@@ -154,7 +223,11 @@ def test_a_table_without_quarantining_rules_has_no_quarantine() -> None:
 def test_a_rule_that_says_how_a_column_is_read_is_broken_by_no_row_that_stands() -> None:
     cast = castable("amount", "decimal(10,2)")
     table = IcebergTable(
-        "silver.paid", "Paid.", [Column("amount", "decimal(10, 2)")], write=Merge(on=["amount"]), rules=[cast]
+        "silver.paid",
+        "Paid.",
+        [Column("amount", "decimal(10, 2)")],
+        write=Merge(on=["amount"]),
+        rules=[cast],
     )
     assert table.broken_by(cast) == "false"
 
@@ -163,6 +236,10 @@ def test_a_rule_that_says_how_a_column_is_read_is_broken_by_no_row_that_stands()
 def test_a_value_of_a_wider_column_is_looked_at(column_type: str) -> None:
     cast = castable("amount", "decimal(10,2)")
     table = IcebergTable(
-        "silver.paid", "Paid.", [Column("amount", column_type)], write=Merge(on=["amount"]), rules=[cast]
+        "silver.paid",
+        "Paid.",
+        [Column("amount", column_type)],
+        write=Merge(on=["amount"]),
+        rules=[cast],
     )
     assert table.broken_by(cast) == cast.predicate() != "false"

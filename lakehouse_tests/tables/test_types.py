@@ -10,7 +10,16 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.table_state import read_state
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse.tables.type_promotion import is_wider, leaf_paths
-from lakehouse.tables.types import Array, ColumnType, Decimal, Field, Map, Primitive, Struct, parse
+from lakehouse.tables.types import (
+    Array,
+    ColumnType,
+    Decimal,
+    Field,
+    Map,
+    Primitive,
+    Struct,
+    parse,
+)
 
 PRIMITIVES = [
     "boolean",
@@ -28,14 +37,20 @@ PRIMITIVES = [
 
 def types() -> st.SearchStrategy[ColumnType]:
     """Any type that can be declared; names of fields may be anything but empty."""
-    decimals = st.integers(1, 38).flatmap(lambda digits: st.builds(Decimal, st.just(digits), st.integers(0, digits)))
+    decimals = st.integers(1, 38).flatmap(
+        lambda digits: st.builds(Decimal, st.just(digits), st.integers(0, digits))
+    )
     names = st.text(min_size=1, max_size=8)
 
     def nested(inner: st.SearchStrategy[ColumnType]) -> st.SearchStrategy[ColumnType]:
         fields = st.lists(st.builds(Field, names, inner), min_size=1, max_size=3).map(tuple)
-        return st.builds(Array, inner) | st.builds(Map, inner, inner) | st.builds(Struct, fields)
+        return (
+            st.builds(Array, inner) | st.builds(Map, inner, inner) | st.builds(Struct, fields)
+        )
 
-    return st.recursive(st.sampled_from(PRIMITIVES).map(Primitive) | decimals, nested, max_leaves=6)
+    return st.recursive(
+        st.sampled_from(PRIMITIVES).map(Primitive) | decimals, nested, max_leaves=6
+    )
 
 
 @settings(deadline=None)
@@ -85,7 +100,9 @@ def test_what_is_no_type_is_named_with_those_that_exist(text: str) -> None:
     with pytest.raises(DeclarationError) as raised:
         parse(text)
     assert f"{text!r} is not a column type; expected" in str(raised.value)
-    assert "timestamp_ntz, decimal(p,s), array<…>, map<…,…> or struct<name:…>." in str(raised.value)
+    assert "timestamp_ntz, decimal(p,s), array<…>, map<…,…> or struct<name:…>." in str(
+        raised.value
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,7 +126,12 @@ def test_a_wider_type_holds_all_values(have: str, want: str, widens: bool) -> No
 
 def test_values_are_in_the_leaves_of_a_type() -> None:
     column_type = parse("struct<a:int,b:array<struct<c:string>>,m:map<string,date>>")
-    assert list(leaf_paths(column_type, "x")) == ["x.a", "x.b.element.c", "x.m.key", "x.m.value"]
+    assert list(leaf_paths(column_type, "x")) == [
+        "x.a",
+        "x.b.element.c",
+        "x.m.key",
+        "x.m.value",
+    ]
 
 
 def test_each_type_is_in_the_table_what_it_is_in_the_declaration(engine: Engine) -> None:

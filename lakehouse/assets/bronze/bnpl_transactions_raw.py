@@ -17,14 +17,21 @@ FEED = Feed(
     name="bnpl",
     table="bronze.bnpl_transactions_raw",
     columns=[
-        FeedColumn("transaction_id", "Identifier of the transaction; several rows of one are its versions."),
+        FeedColumn(
+            "transaction_id",
+            "Identifier of the transaction; several rows of one are its versions.",
+        ),
         FeedColumn("customer_id", "Identifier of the customer."),
         FeedColumn("merchant_id", "Identifier of the merchant."),
         FeedColumn("merchant_category", "What the merchant sells."),
         FeedColumn("amount", "Amount in units of the currency, with at most two decimals."),
         FeedColumn("currency", "ISO 4217 code."),
         FeedColumn("installments", "In how many parts the amount is paid."),
-        FeedColumn("payment_method", "What the instalments are paid with; older files lack it.", optional=True),
+        FeedColumn(
+            "payment_method",
+            "What the instalments are paid with; older files lack it.",
+            optional=True,
+        ),
         FeedColumn("status", "What became of the transaction."),
         FeedColumn("transaction_date", "Day of the transaction, or a moment on it."),
         FeedColumn("created_at", "When the source wrote this version of the transaction."),
@@ -39,10 +46,17 @@ FEED = Feed(
 TABLE = bronze_table(
     FEED,
     "Buy now, pay later transactions as they were delivered, each row with its source.",
-    extra=[Column("_event_date", "date", "Day of the transaction in the feed's time zone, where it can be read.")],
+    extra=[
+        Column(
+            "_event_date",
+            "date",
+            "Day of the transaction in the feed's time zone, where it can be read.",
+        )
+    ],
     # A day is computed anew from the files of that day alone.
     partitioning=["_event_date"],
-    # A delivered file holds few days, so that gathering the rows of a day from all files first would be wasted.
+    # A delivered file holds few days, so that gathering the rows of a day from all files first
+    # would be wasted.
     properties={"write.distribution-mode": "none"},
     owner="data-platform",
 )
@@ -50,9 +64,11 @@ TABLE = bronze_table(
 
 @feed_asset(FEED, TABLE)
 def bnpl_transactions_raw(delivered: DataFrame) -> DataFrame:
-    """Buy now, pay later transactions as they were delivered: all files waiting in the inbox of the feed `bnpl`.
+    """Buy now, pay later transactions as they were delivered: all files waiting in the inbox of
+    the feed `bnpl`.
 
-    Values are strings, as in the files; every row is stamped with its file, its number in it, and when it was ingested.
+    Values are strings, as in the files; every row is stamped with its file, its number in it,
+    and when it was ingested.
     """
     event_date = cast_sql("transaction_date", "date", FEED.time_zone)
     return delivered.selectExpr("*", f"{event_date} AS _event_date")

@@ -22,13 +22,17 @@ FEED = Feed(
     expected_within=timedelta(days=31),
 )
 
-TABLE = bronze_table(FEED, "Fruits as they were delivered, each row with its source.", owner="data-platform")
+TABLE = bronze_table(
+    FEED, "Fruits as they were delivered, each row with its source.", owner="data-platform"
+)
 
 
 @feed_asset(FEED, TABLE)
 def raw_fruits(delivered: DataFrame) -> DataFrame:
-    """Fruits as they were delivered: all files waiting in the inbox of the feed `fruits`, once each.
+    """Fruits as they were delivered: all files waiting in the inbox of the feed `fruits`, once
+    each.
 
-    Values are strings, as in the files; every row is stamped with its file, its number in it, and when it was ingested.
+    Values are strings, as in the files; every row is stamped with its file, its number in it,
+    and when it was ingested.
     """
     return delivered

@@ -26,9 +26,17 @@ TABLE = IcebergTable(
         Column("approved", "bigint", "How many of them are approved."),
         Column("declined", "bigint", "How many of them are declined."),
         Column("gross_amount", "decimal(20,2)", "Sum of all amounts."),
-        Column("approved_amount", "decimal(20,2)", "Sum of the approved amounts; 0 where none is."),
-        Column("average_amount", "decimal(12,4)", "Gross amount by transactions, rounded half up."),
-        Column("approval_rate", "double", "Share of approved among approved and declined, 0 to 1; NULL without any."),
+        Column(
+            "approved_amount", "decimal(20,2)", "Sum of the approved amounts; 0 where none is."
+        ),
+        Column(
+            "average_amount", "decimal(12,4)", "Gross amount by transactions, rounded half up."
+        ),
+        Column(
+            "approval_rate",
+            "double",
+            "Share of approved among approved and declined, 0 to 1; NULL without any.",
+        ),
         Column("distinct_customers", "bigint", "How many customers the transactions are of."),
         Column("distinct_merchants", "bigint", "How many merchants they were made with."),
     ],
@@ -51,9 +59,15 @@ TABLE = IcebergTable(
 )
 
 
-@iceberg_asset(TABLE, inputs={"transactions": latest(CLEAN.name, by="transaction_date")}, partitions_def=DAYS)
+@iceberg_asset(
+    TABLE,
+    inputs={"transactions": latest(CLEAN.name, by="transaction_date")},
+    partitions_def=DAYS,
+)
 def bnpl_daily_summary(transactions: DataFrame) -> DataFrame:
-    """Each day's transactions in figures, by currency: how many, how much, and what share was approved."""
+    """Each day's transactions in figures, by currency: how many, how much, and what share was
+    approved.
+    """
     from pyspark.sql.functions import expr
 
     figures = {
@@ -63,7 +77,10 @@ def bnpl_daily_summary(transactions: DataFrame) -> DataFrame:
         "gross_amount": "CAST(sum(amount) AS decimal(20,2))",
         "approved_amount": "CAST(sum(if(status = 'APPROVED', amount, 0)) AS decimal(20,2))",
         "average_amount": "CAST(sum(amount) / count(1) AS decimal(12,4))",
-        "approval_rate": "count_if(status = 'APPROVED') / nullif(count_if(status IN ('APPROVED', 'DECLINED')), 0)",
+        "approval_rate": (
+            "count_if(status = 'APPROVED') / nullif(count_if(status IN ('APPROVED',"
+            " 'DECLINED')), 0)"
+        ),
         "distinct_customers": "count(DISTINCT customer_id)",
         "distinct_merchants": "count(DISTINCT merchant_id)",
     }

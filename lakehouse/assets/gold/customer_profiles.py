@@ -26,13 +26,22 @@ TABLE = IcebergTable(
         Column("approved", "bigint", "How many of them are approved."),
         Column("declined", "bigint", "How many of them are declined."),
         Column("total_amount", "map<string,decimal(20,2)>", "Sum of the amounts, by currency."),
-        Column("average_amount", "map<string,decimal(12,4)>", "Average amount, rounded half up, by currency."),
+        Column(
+            "average_amount",
+            "map<string,decimal(12,4)>",
+            "Average amount, rounded half up, by currency.",
+        ),
         Column(
             "preferred_payment_method",
             "string",
-            "The method of most transactions, the first by name of several; NULL where none is known.",
+            "The method of most transactions, the first by name of several; NULL where none is"
+            " known.",
         ),
-        Column("approval_rate", "double", "Share of approved among approved and declined, 0 to 1; NULL without any."),
+        Column(
+            "approval_rate",
+            "double",
+            "Share of approved among approved and declined, 0 to 1; NULL without any.",
+        ),
         Column("updated_at", "timestamp", "When the profile last changed."),
     ],
     write=Merge(on=["customer_id"], stamp="updated_at"),
@@ -47,8 +56,8 @@ TABLE = IcebergTable(
             columns=["first_transaction_date", "last_transaction_date"],
             on_failure="block",
         ),
-        # Costs a look at one column of all profiles: only the sum over those that did not change, too, can tell that a
-        # customer was left out who did.
+        # Costs a look at one column of all profiles: only the sum over those that did not
+        # change, too, can tell that a customer was left out who did.
         reconciles(CLEAN.name, here="sum(transactions)"),
         row_count_change(at_least=-0.5, on_failure="warn"),
         schema_as_declared(on_failure="warn"),
@@ -66,13 +75,16 @@ TABLE = IcebergTable(
     },
 )
 def customer_profiles(customers: DataFrame, transactions: DataFrame) -> DataFrame:
-    """One row for each customer: when they bought, how often, how much in each currency, and how they like to pay.
+    """One row for each customer: when they bought, how often, how much in each currency, and
+    how they like to pay.
 
-    A customer is computed anew when a transaction of theirs came, went or changed; one who has none left disappears.
+    A customer is computed anew when a transaction of theirs came, went or changed; one who has
+    none left disappears.
     """
     from pyspark.sql.functions import expr
 
-    # One shuffle is enough for all that is grouped below. Spark leaves it out where the join has made the same one.
+    # One shuffle is enough for all that is grouped below. Spark leaves it out where the join
+    # has made the same one.
     theirs = transactions.join(customers, "customer_id", "left_semi").repartition("customer_id")
     by_currency = theirs.groupBy("customer_id", "currency", "payment_method").agg(
         *(expr(sql) for sql in _COUNTS), expr("sum(amount) AS amount")
@@ -84,10 +96,13 @@ def customer_profiles(customers: DataFrame, transactions: DataFrame) -> DataFram
     )
     profiles = by_currency.groupBy("customer_id").agg(
         *(expr(sql) for sql in _SUMS),
-        expr("map_from_entries(collect_list(struct(currency, CAST(amount AS decimal(20,2))))) AS total_amount"),
         expr(
-            "map_from_entries(collect_list(struct(currency, CAST(amount / transactions AS decimal(12,4))))) "
-            "AS average_amount"
+            "map_from_entries(collect_list(struct(currency, CAST(amount AS decimal(20,2))))) AS"
+            " total_amount"
+        ),
+        expr(
+            "map_from_entries(collect_list(struct(currency, CAST(amount / transactions AS"
+            " decimal(12,4))))) AS average_amount"
         ),
         expr("flatten(collect_list(methods)) AS methods"),
     )
@@ -96,7 +111,9 @@ def customer_profiles(customers: DataFrame, transactions: DataFrame) -> DataFram
         f"{_PREFERRED} AS preferred_payment_method",
         "approved / nullif(approved + declined, 0) AS approval_rate",
     ).drop("methods")
-    return customers.join(known, "customer_id", "left").selectExpr("*", "transactions IS NULL AS _deleted")
+    return customers.join(known, "customer_id", "left").selectExpr(
+        "*", "transactions IS NULL AS _deleted"
+    )
 
 
 _COUNTS = (
@@ -113,8 +130,11 @@ _SUMS = (
     "sum(approved) AS approved",
     "sum(declined) AS declined",
 )
-_COUNTED = "aggregate(filter(methods, m -> m.payment_method = method), 0L, (n, m) -> n + m.transactions)"
+_COUNTED = (
+    "aggregate(filter(methods, m -> m.payment_method = method), 0L, (n, m) -> n +"
+    " m.transactions)"
+)
 _PREFERRED = (
-    "get(array_sort(transform(array_distinct(filter(methods.payment_method, method -> method IS NOT NULL)), "
-    f"method -> struct(-{_COUNTED} AS fewest, method AS method))), 0).method"
+    "get(array_sort(transform(array_distinct(filter(methods.payment_method, method -> method"
+    f" IS NOT NULL)), method -> struct(-{_COUNTED} AS fewest, method AS method))), 0).method"
 )

@@ -6,21 +6,32 @@ from lakehouse.tables.table import Append, Column, IcebergTable
 
 TABLE = IcebergTable(
     name="monitoring.data_quality_metrics",
-    comment="What each run measured of each table, one row for each metric; appended once a run, when it has ended.",
+    comment=(
+        "What each run measured of each table, one row for each metric; appended once a run,"
+        " when it has ended."
+    ),
     columns=[
         Column("table_name", "string", "The table that was measured.", required=True),
         Column(
             "metric",
             "string",
-            "What was measured: record_count, daily_growth, nr_rows, scanned_files, scanned_total_files, "
-            "scanned_bytes, scanned_total_bytes; and by check or column failed_fraction.CHECK, "
-            "null_fraction.COLUMN, distinct_count.COLUMN.",
+            "What was measured: record_count, daily_growth, nr_rows, scanned_files,"
+            " scanned_total_files, scanned_bytes, scanned_total_bytes; and by check or column"
+            " failed_fraction.CHECK, null_fraction.COLUMN, distinct_count.COLUMN.",
             required=True,
         ),
         Column("value", "double", "The number.", required=True),
         Column("measured_at", "timestamp", "When it was measured.", required=True),
-        Column("snapshot_id", "bigint", "The table's snapshot that it was measured on, as in its snapshots."),
-        Column("partition", "string", "The run's partitions that it is about: one, or the first and the last."),
+        Column(
+            "snapshot_id",
+            "bigint",
+            "The table's snapshot that it was measured on, as in its snapshots.",
+        ),
+        Column(
+            "partition",
+            "string",
+            "The run's partitions that it is about: one, or the first and the last.",
+        ),
         Column("run_id", "string", "The Dagster run that measured it.", required=True),
     ],
     write=Append(once_by=("run_id",)),
@@ -37,8 +48,9 @@ TABLE = IcebergTable(
 ASSET = table_spec(
     TABLE,
     description=(
-        "What each run measured of each table, for trends: rows and growth, rows of each ingest, files and bytes read, "
-        "the failed fraction of each check, and null fractions and distinct counts of columns declared `measured`. "
-        "Appended once a run, when it has ended, by the command that ran it or by the sensor `run_metrics`."
+        "What each run measured of each table, for trends: rows and growth, rows of each"
+        " ingest, files and bytes read, the failed fraction of each check, and null fractions"
+        " and distinct counts of columns declared `measured`. Appended once a run, when it has"
+        " ended, by the command that ran it or by the sensor `run_metrics`."
     ),
 )

@@ -1,4 +1,6 @@
-"""`silver.bnpl_transactions_clean`: one row for each transaction, its newest valid version, by day."""
+"""`silver.bnpl_transactions_clean`: one row for each transaction, its newest valid version, by
+day.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,14 @@ import dagster as dg
 from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
 from lakehouse.iceberg.read.inputs import incremental, standing
-from lakehouse.iceberg.rules.rows import accepted, castable, expression, not_after, not_blank, not_null
+from lakehouse.iceberg.rules.rows import (
+    accepted,
+    castable,
+    expression,
+    not_after,
+    not_blank,
+    not_null,
+)
 from lakehouse.iceberg.rules.tables import unique
 from lakehouse.iceberg.write.row_versions import newest_accepted
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
@@ -19,11 +28,15 @@ from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions, Ve
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-DAYS = dg.DailyPartitionsDefinition(start_date="2020-01-01", timezone=FEED.time_zone, end_offset=1)
+DAYS = dg.DailyPartitionsDefinition(
+    start_date="2020-01-01", timezone=FEED.time_zone, end_offset=1
+)
 """Days in the feed's time zone, today among them."""
 
 INGESTED_ON = f"to_date(from_utc_timestamp(_ingested_at, {literal(FEED.time_zone)}))"
-"""The day that it was where the feed comes from when a row was ingested; no transaction can be later."""
+"""The day that it was where the feed comes from when a row was ingested; no transaction can be
+later.
+"""
 
 TABLE = IcebergTable(
     name="silver.bnpl_transactions_clean",
@@ -49,15 +62,21 @@ TABLE = IcebergTable(
         Column("region", "string", "Where the transaction was made.", measured=True),
         Column("_source_file", "string", "The delivered file that this version came with."),
         Column("_source_sha256", "string", "SHA-256 of that file's content."),
-        Column("_source_row", "bigint", "Number of the row in its file, the first after the header being 1."),
+        Column(
+            "_source_row",
+            "bigint",
+            "Number of the row in its file, the first after the header being 1.",
+        ),
         Column("_ingested_at", "timestamp", "When the ingest began that landed this version."),
     ],
     partitioning=["days(transaction_date)"],
     write=OverwritePartitions(by="transaction_date"),
     quarantine_name="silver.bnpl_transactions_quarantine",
-    # Equal in the first three, a file that was delivered again under its name with other content wins.
+    # Equal in the first three, a file that was delivered again under its name with other
+    # content wins.
     versions=Versions(
-        of="transaction_id", newest=("created_at", "_source_file", "_source_row", "_ingested_at", "_source_sha256")
+        of="transaction_id",
+        newest=("created_at", "_source_file", "_source_row", "_ingested_at", "_source_sha256"),
     ),
     rules=[
         castable("transaction_id", "bigint"),
@@ -112,13 +131,17 @@ TABLE = IcebergTable(
     partitions_def=DAYS,
 )
 def bnpl_transactions_clean(
-    delivered: DataFrame, delivered_elsewhere: DataFrame, standing_rows: DataFrame, standing_elsewhere: DataFrame
+    delivered: DataFrame,
+    delivered_elsewhere: DataFrame,
+    standing_rows: DataFrame,
+    standing_elsewhere: DataFrame,
 ) -> DataFrame:
     """One row for each transaction: of its versions the newest valid one, whatever came first.
 
-    A day is computed from what stands and what came since, or anew from all deliveries of that day; a version that came
-    with another day is known from what has just arrived, or from where the transaction stands.
-    Rows that the rules refuse stand in `silver.bnpl_transactions_quarantine` until a valid version of them arrives.
+    A day is computed from what stands and what came since, or anew from all deliveries of that
+    day; a version that came with another day is known from what has just arrived, or from where
+    the transaction stands. Rows that the rules refuse stand in
+    `silver.bnpl_transactions_quarantine` until a valid version of them arrives.
     """
     has_no_day = f"NOT coalesce(_event_date BETWEEN DATE'2020-01-01' AND {INGESTED_ON}, false)"
     return newest_accepted(

@@ -57,6 +57,13 @@ def fruits(raw_fruits: DataFrame) -> DataFrame:
     Rows whose id is no number, or that have no name, stand in `silver.fruits_quarantine`.
     """
     kept = raw_fruits.where(f"fruit IS NULL OR fruit NOT IN {literals(LEFT_OUT)}")
-    newest = ["_ingested_at DESC", "_source_modified_at DESC", "_source_file DESC", "_source_row ASC"]
+    newest = [
+        "_ingested_at DESC",
+        "_source_modified_at DESC",
+        "_source_file DESC",
+        "_source_row ASC",
+    ]
     counting = first_accepted(TABLE, kept, key=["fruit"], order=newest)
-    return counting.select("id", "fruit", "berry", "_source_file", "_source_sha256", "_source_row")
+    return counting.select(
+        "id", "fruit", "berry", "_source_file", "_source_sha256", "_source_row"
+    )

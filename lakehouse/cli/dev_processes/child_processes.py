@@ -1,4 +1,6 @@
-"""Processes that live and die together: when one ends, or the command that started them, so do the others."""
+"""Processes that live and die together: when one ends, or the command that started them, so do
+the others.
+"""
 
 import os
 import signal
@@ -12,7 +14,9 @@ GRACE_SECONDS = 15.0
 
 
 class Children:
-    """Process groups of a command, by name; the last one that was started is the first to be ended."""
+    """Process groups of a command, by name; the last one that was started is the first to be
+    ended.
+    """
 
     def __init__(self) -> None:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
@@ -28,7 +32,10 @@ class Children:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         """End all of them."""
         for name in reversed(list(self._running)):
@@ -42,7 +49,9 @@ class Children:
         """Start a process in a group of its own."""
         self.add(name, subprocess.Popen(command, start_new_session=True))
 
-    def add(self, name: str, child: "subprocess.Popen[bytes]", grace_seconds: float = GRACE_SECONDS) -> None:
+    def add(
+        self, name: str, child: "subprocess.Popen[bytes]", grace_seconds: float = GRACE_SECONDS
+    ) -> None:
         """Watch over a process that leads a group of its own.
 
         :param grace_seconds: how long it may take to end when it is asked to.
@@ -63,7 +72,9 @@ class Children:
 
 
 def _end(child: "subprocess.Popen[bytes]", grace_seconds: float) -> None:
-    """End a child's whole group: the child first, so that it can end its own, then whatever is left of it."""
+    """End a child's whole group: the child first, so that it can end its own, then whatever is
+    left of it.
+    """
     if child.poll() is None:
         child.send_signal(signal.SIGINT)
         try:

@@ -12,14 +12,17 @@ _LAST_WORDS_SECONDS = 2.0
 
 
 def main() -> None:
-    """Run `dagster dev` with the arguments of this process, hand signals on, and exit as it did."""
+    """Run `dagster dev` with the arguments of this process, hand signals on, and exit as it
+    did.
+    """
     children: list[subprocess.Popen[str]] = []
 
     def hand_on(number: int, _: object) -> None:
         for child in children:
             child.send_signal(number)
 
-    # Before it starts, so that a signal that this process was started to ignore is not ignored by the child too.
+    # Before it starts, so that a signal that this process was started to ignore is not ignored
+    # by the child too.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, hand_on)
     children.append(_start(sys.argv[1:]))

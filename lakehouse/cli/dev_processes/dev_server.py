@@ -1,4 +1,6 @@
-"""A warm Spark, and Dagster's webserver and daemon, as children of the command that end together with it."""
+"""A warm Spark, and Dagster's webserver and daemon, as children of the command that end
+together with it.
+"""
 
 import os
 import signal
@@ -25,9 +27,16 @@ _PAUSE_SECONDS = 0.3
 
 
 def serve(
-    settings: Settings, host: str, port: int, progress: Progress, *, is_fixed: bool, tells_all: bool = False
+    settings: Settings,
+    host: str,
+    port: int,
+    progress: Progress,
+    *,
+    is_fixed: bool,
+    tells_all: bool = False,
 ) -> None:
-    """Run the UI in the foreground until it is stopped, or Dagster ends; a Spark that dies is started again.
+    """Run the UI in the foreground until it is stopped, or Dagster ends; a Spark that dies is
+    started again.
 
     :param is_fixed: whether that port was asked for; else the next free one is taken.
     :param tells_all: whether Dagster's whole log is shown, and not only what happened.
@@ -53,7 +62,10 @@ def serve(
                 lambda at: _dagster(host, at, tells_all=tells_all),
                 spark.look,
             )
-            click.echo(f"The Dagster UI is open at {url}, on {settings.home}. Ctrl-C ends it.", err=True)
+            click.echo(
+                f"The Dagster UI is open at {url}, on {settings.home}. Ctrl-C ends it.",
+                err=True,
+            )
             raise ended(settings, _wait(children, spark))
         finally:
             remove_note(settings)
@@ -87,7 +99,9 @@ def _alone(settings: Settings) -> Iterator[None]:
     except Timeout:
         raise UsageError(
             f"`lakehouse dev` runs already on {settings.home}; expected one for each home.",
-            next_step="Use that one, stop it with Ctrl-C, or set LAKEHOUSE_HOME to another folder.",
+            next_step=(
+                "Use that one, stop it with Ctrl-C, or set LAKEHOUSE_HOME to another folder."
+            ),
         ) from None
     try:
         yield
@@ -97,10 +111,11 @@ def _alone(settings: Settings) -> Iterator[None]:
 
 @contextmanager
 def _signals() -> Iterator[None]:
-    """End at SIGTERM as at Ctrl-C; and where a script made this ignore Ctrl-C, let what is started not ignore it.
+    """End at SIGTERM as at Ctrl-C; and where a script made this ignore Ctrl-C, let what is
+    started not ignore it.
 
-    A program keeps what its parent ignores, and Dagster and Spark are ended by that signal. One with a handler here is
-    as it should be there.
+    A program keeps what its parent ignores, and Dagster and Spark are ended by that signal. One
+    with a handler here is as it should be there.
     """
 
     def interrupt(*_: object) -> None:

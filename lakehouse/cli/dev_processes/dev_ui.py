@@ -1,4 +1,6 @@
-"""Dagster's UI on a port that it has: whether what answers there is of this home is asked before it is printed."""
+"""Dagster's UI on a port that it has: whether what answers there is of this home is asked
+before it is printed.
+"""
 
 import json
 import os
@@ -41,7 +43,8 @@ class PortTaken(UsageError):
 
 
 def free_port(host: str, port: int, *, is_fixed: bool) -> int:
-    """Return a port that nobody listens on: this one, or where it may be another, the next that is free.
+    """Return a port that nobody listens on: this one, or where it may be another, the next that
+    is free.
 
     :raises PortTaken: when there is none.
     :raises UsageError: when the host cannot be looked up.
@@ -54,7 +57,9 @@ def free_port(host: str, port: int, *, is_fixed: bool) -> int:
 
 @dataclass(frozen=True)
 class Address:
-    """Where the UI is to listen; `is_fixed` where that port was asked for, and no other will do."""
+    """Where the UI is to listen; `is_fixed` where that port was asked for, and no other will
+    do.
+    """
 
     host: str
     port: int
@@ -73,7 +78,8 @@ def open_ui(
     command: Callable[[int], Sequence[str]],
     look: Callable[[], None],
 ) -> str:
-    """Start Dagster, wait until its UI answers, and return its address; another port where that one was taken.
+    """Start Dagster, wait until its UI answers, and return its address; another port where that
+    one was taken.
 
     :param command: what starts Dagster on a port.
     :param look: what is done while it is waited.
@@ -91,10 +97,14 @@ def open_ui(
         children.end(NAME)
         if address.is_fixed:
             raise PortTaken(address.host, address.port)
-        address = replace(address, port=free_port(address.host, address.port + 1, is_fixed=False))
+        address = replace(
+            address, port=free_port(address.host, address.port + 1, is_fixed=False)
+        )
 
 
-def _opens(settings: Settings, children: Children, address: Address, look: Callable[[], None]) -> bool:
+def _opens(
+    settings: Settings, children: Children, address: Address, look: Callable[[], None]
+) -> bool:
     """Wait until the UI answers; whether it does, and nothing else has its port."""
     of_another, until = 0, time.monotonic() + _OPENING_SECONDS
     while of_another < _OF_ANOTHER:
@@ -115,7 +125,10 @@ def ended(settings: Settings, code: int | None) -> LakehouseError:
     how = "does not answer" if code is None else f"ended by itself (exit status {code})"
     return LakehouseError(
         f"{NAME} {how}, and all else ends with it.",
-        next_step=f"Its last words are above, or in {settings.home / 'logs'}; `lakehouse dev` starts it again.",
+        next_step=(
+            f"Its last words are above, or in {settings.home / 'logs'}; `lakehouse dev` starts"
+            " it again."
+        ),
     )
 
 
@@ -125,7 +138,9 @@ def _ask(settings: Settings, address: Address) -> _Answer:
     if not _is_taken(host, port):
         return _Answer.NONE
     asked = urllib.request.Request(
-        f"http://{_place(host)}:{port}/graphql", _ASKED, headers={"Content-Type": "application/json"}
+        f"http://{_place(host)}:{port}/graphql",
+        _ASKED,
+        headers={"Content-Type": "application/json"},
     )
     try:
         # The address is http, above.
@@ -142,7 +157,9 @@ def _is_of(settings: Settings, info: str) -> bool:
     """Whether what Dagster tells of its instance, as YAML, names this home."""
     import yaml
 
-    return json.dumps(str(settings.dagster_home))[1:-1] in json.dumps(yaml.safe_load(info), default=str)
+    return json.dumps(str(settings.dagster_home))[1:-1] in json.dumps(
+        yaml.safe_load(info), default=str
+    )
 
 
 def _place(host: str) -> str:
@@ -162,6 +179,7 @@ def _is_taken(host: str, port: int) -> bool:
             return probe.connect_ex((host, port)) == 0
         except socket.gaierror as error:
             raise UsageError(
-                f"--host is {host!r}, which this machine cannot look up; expected a name or an address of its own.",
+                f"--host is {host!r}, which this machine cannot look up; expected a name or an"
+                " address of its own.",
                 next_step="Leave it out to listen on this machine alone.",
             ) from error

@@ -1,4 +1,6 @@
-"""The Spark server that `lakehouse dev` keeps warm: started again where it dies, after pauses that grow."""
+"""The Spark server that `lakehouse dev` keeps warm: started again where it dies, after pauses
+that grow.
+"""
 
 import signal
 import time
@@ -25,12 +27,16 @@ _HANGS = 1_000
 _OUT_OF_MEMORY = 52
 """The status that Spark exits with after an OutOfMemoryError, `SparkExitCode.OOM`."""
 _STEADY_SECONDS = 600
-"""A server that answered for so long did not die of its start: the next pause is the first one again."""
+"""A server that answered for so long did not die of its start: the next pause is the first one
+again.
+"""
 
 
 @dataclass
 class WarmSpark:
-    """One server at a time, on the same port and with the same token, so that its clients find the next one."""
+    """One server at a time, on the same port and with the same token, so that its clients find
+    the next one.
+    """
 
     settings: Settings
     children: Children
@@ -53,7 +59,9 @@ class WarmSpark:
         self._is_back("Spark was started.")
 
     def look(self) -> None:
-        """Take one step: notice that it died, start it again when the pause is over, or that it is back."""
+        """Take one step: notice that it died, start it again when the pause is over, or that it
+        is back.
+        """
         if self._retry_at is not None:
             if time.monotonic() >= self._retry_at:
                 self._start_again()
@@ -65,7 +73,10 @@ class WarmSpark:
             spark_server.publish(self.settings, self._server)
             self.say("The Spark server is back.")
             self._is_back("Spark was started again, and answers.")
-        elif self._answers_since is None and time.monotonic() > self._started_at + spark_server.START_SECONDS:
+        elif (
+            self._answers_since is None
+            and time.monotonic() > self._started_at + spark_server.START_SECONDS
+        ):
             self._died(_HANGS)
 
     def close(self) -> None:
@@ -101,12 +112,17 @@ class WarmSpark:
         seconds = pause_seconds(self._failures)
         self._retry_at = time.monotonic() + seconds
         again = f"{datetime.now(UTC) + timedelta(seconds=seconds):%H:%M:%S} UTC"
-        self.say(f"The Spark server {what}. It is started again at {again}; the UI, sensors and alerts go on.")
+        self.say(
+            f"The Spark server {what}. It is started again at {again}; the UI, sensors and"
+            " alerts go on."
+        )
         report_firing(self.settings, _report(what, again, advice))
 
 
 def how_it_ended(code: int) -> str:
-    """Say what an exit status means: a process that lacked memory is killed by the machine, and says nothing."""
+    """Say what an exit status means: a process that lacked memory is killed by the machine, and
+    says nothing.
+    """
     if code == _HANGS:
         return f"no answer in {spark_server.START_SECONDS:.0f} s"
     if code == _OUT_OF_MEMORY:
@@ -121,11 +137,16 @@ def _signal(code: int) -> int:
 
 
 def _advice(code: int, memory: str) -> str:
-    """Say which way memory is to be changed: Spark had too little of its own, or took too much of the machine's."""
+    """Say which way memory is to be changed: Spark had too little of its own, or took too much
+    of the machine's.
+    """
     if code == _OUT_OF_MEMORY:
         return f" Set LAKEHOUSE_SPARK_MEMORY to more than {memory}, or give Spark less at once."
     if _signal(code) == signal.SIGKILL:
-        return f" Where the machine lacked memory, set LAKEHOUSE_SPARK_MEMORY to less than {memory}."
+        return (
+            " Where the machine lacked memory, set LAKEHOUSE_SPARK_MEMORY to less than"
+            f" {memory}."
+        )
     return ""
 
 
@@ -135,8 +156,10 @@ def _report(what: str, again: str, advice: str) -> Report:
         "Spark died",
         (
             f"The Spark server of `lakehouse dev` {what}.",
-            f"It is started again at {again}. The UI, sensors and alerts go on; runs that were going on fail, and are "
-            f"tried again.{advice}",
+            (
+                f"It is started again at {again}. The UI, sensors and alerts go on; runs that"
+                f" were going on fail, and are tried again.{advice}"
+            ),
         ),
         ("lakehouse doctor",),
     )

@@ -1,4 +1,5 @@
-"""Ends what a command started, when the command itself is gone; `kill -9` leaves it no moment to do so.
+"""Ends what a command started, when the command itself is gone; `kill -9` leaves it no moment
+to do so.
 
 It is told process groups on its standard input, a line each. Its end is the end of the command.
 """

@@ -1,6 +1,8 @@
-"""How a value of a Spark row is shown: as a piece of JSON, and as text in a table or a CSV file.
+"""How a value of a Spark row is shown: as a piece of JSON, and as text in a table or a CSV
+file.
 
-Nothing is rounded or shifted: moments are UTC, decimals keep their digits, integers beyond 2^53 are text in JSON.
+Nothing is rounded or shifted: moments are UTC, decimals keep their digits, integers beyond 2^53
+are text in JSON.
 """
 
 import json
@@ -43,9 +45,15 @@ def json_value(value: Any, kind: "DataType") -> Any:
     if isinstance(kind, ArrayType):
         return [json_value(item, kind.elementType) for item in value]
     if isinstance(kind, MapType):
-        return {json_text(key, kind.keyType): json_value(item, kind.valueType) for key, item in value.items()}
+        return {
+            json_text(key, kind.keyType): json_value(item, kind.valueType)
+            for key, item in value.items()
+        }
     if isinstance(kind, StructType):
-        return {field.name: json_value(value[at], field.dataType) for at, field in enumerate(kind.fields)}
+        return {
+            field.name: json_value(value[at], field.dataType)
+            for at, field in enumerate(kind.fields)
+        }
     return plain_json(value)
 
 
@@ -83,11 +91,15 @@ def utc_text(moment: datetime) -> str:
 def iso_text(moment: datetime) -> str:
     """Write a moment with as many decimals as it has, three at least if any."""
     thousandths, rest = divmod(moment.microsecond, 1000)
-    return moment.isoformat(timespec="microseconds" if rest else "milliseconds" if thousandths else "seconds")
+    return moment.isoformat(
+        timespec="microseconds" if rest else "milliseconds" if thousandths else "seconds"
+    )
 
 
 def json_text(value: Any, kind: "DataType") -> str:
-    """Return what a value of a Spark row is as text: its JSON, without the quotes around a text."""
+    """Return what a value of a Spark row is as text: its JSON, without the quotes around a
+    text.
+    """
     return as_text(json_value(value, kind))
 
 

@@ -21,7 +21,10 @@ def summary(result: "IngestResult") -> list[str]:
     """Say which files were landed, what each table got of them, and where refused rows are."""
     return [
         _delivery(result),
-        *(f"  {shown(key)} is still being written; the next ingest takes it" for key in result.unsettled),
+        *(
+            f"  {shown(key)} is still being written; the next ingest takes it"
+            for key in result.unsettled
+        ),
         *(f"  {said}" for said in result.passed_over),
         *(f"  {warning}" for warning in _warnings(result)),
         *tables(result.assets),
@@ -30,18 +33,26 @@ def summary(result: "IngestResult") -> list[str]:
 
 
 def complaints(result: "IngestResult") -> list[str]:
-    """Say what failed: one line for each rejected file, and one for each table that was not published."""
+    """Say what failed: one line for each rejected file, and one for each table that was not
+    published.
+    """
     return [*rejected(result.rejected), *result.messages]
 
 
 def rejected(files: "Iterable[RejectedReason]") -> list[str]:
     """Say of each rejected file why, and where it is now."""
-    return [f"{shown(file.file)} was rejected: {file.reason} It is kept as {shown(file.kept_as)}." for file in files]
+    return [
+        f"{shown(file.file)} was rejected: {file.reason} It is kept as {shown(file.kept_as)}."
+        for file in files
+    ]
 
 
 def _delivery(result: "IngestResult") -> str:
     if not result.files and result.missing:
-        return f"Feed {result.feed.name}: no inbox, the folder {shown(result.missing)} is missing; files are put there"
+        return (
+            f"Feed {result.feed.name}: no inbox, the folder {shown(result.missing)} is missing;"
+            " files are put there"
+        )
     if not result.files:
         return f"Feed {result.feed.name}: no new file in {result.feed.inbox}"
     files = f"{count(len(result.files), 'file')} ({_listed(result.files)})"
@@ -51,7 +62,11 @@ def _delivery(result: "IngestResult") -> str:
 
 def _listed(names: Sequence[str]) -> str:
     """List some names, the first and the last where there are many."""
-    return ", ".join(map(shown, names)) if len(names) <= _MANY else f"{shown(names[0])} … {shown(names[-1])}"
+    return (
+        ", ".join(map(shown, names))
+        if len(names) <= _MANY
+        else f"{shown(names[0])} … {shown(names[-1])}"
+    )
 
 
 def tables(assets: "Iterable[AssetResult]") -> list[str]:
@@ -59,12 +74,19 @@ def tables(assets: "Iterable[AssetResult]") -> list[str]:
     found: dict[str, list[AssetResult]] = {}
     for asset in assets:
         found.setdefault(asset.table, []).append(asset)
-    done = ([asset for asset in of_table if asset.status in _DONE] for of_table in found.values())
-    return [*(_table(of_table) for of_table in done if of_table), *map(_refused, filter(_has_news, found.values()))]
+    done = (
+        [asset for asset in of_table if asset.status in _DONE] for of_table in found.values()
+    )
+    return [
+        *(_table(of_table) for of_table in done if of_table),
+        *map(_refused, filter(_has_news, found.values())),
+    ]
 
 
 def _warnings(result: "IngestResult") -> list[str]:
-    return [warning for asset in result.assets for warning in asset.metadata.get("warnings", ())]
+    return [
+        warning for asset in result.assets for warning in asset.metadata.get("warnings", ())
+    ]
 
 
 def _table(assets: "list[AssetResult]") -> str:
@@ -75,8 +97,12 @@ def _table(assets: "list[AssetResult]") -> str:
     words = {"iceberg/inserted_rows": "inserted", "iceberg/updated_rows": "updated"}
     merged = any(words.keys() <= asset.metadata.keys() for asset in assets)
     replaced = 0 if merged else _sum(assets, "iceberg/deleted_rows")
-    written = {"iceberg/added_rows": f"written in place of {replaced:,}" if replaced else "added"}
-    changes = [f"{_sum(assets, key):,} {word}" for key, word in (words if merged else written).items()]
+    written = {
+        "iceberg/added_rows": f"written in place of {replaced:,}" if replaced else "added"
+    }
+    changes = [
+        f"{_sum(assets, key):,} {word}" for key, word in (words if merged else written).items()
+    ]
     removed = _sum(assets, "iceberg/removed_rows")
     changes += [f"{removed:,} removed"] if removed else []
     runs = f" in {len(assets)} runs" if len(assets) > 1 else ""
@@ -95,7 +121,8 @@ def _has_news(assets: "list[AssetResult]") -> bool:
 def _refused(assets: "list[AssetResult]") -> str:
     """Say how many rows were refused, of what share, by which rules, and where they are."""
     refused, new, evaluated = (
-        _sum(assets, key) for key in ("quarantined_rows", "newly_quarantined_rows", "judged_rows")
+        _sum(assets, key)
+        for key in ("quarantined_rows", "newly_quarantined_rows", "judged_rows")
     )
     by_rule: Counter[str] = Counter()
     for asset in assets:
@@ -105,7 +132,11 @@ def _refused(assets: "list[AssetResult]") -> str:
     share = f" ({refused / evaluated * 100:.1f} %)" if evaluated else ""
     first = f", {new:,} for the first time" if new < refused else ""
     broken = f": {broken_rules(by_rule)}" if by_rule else ""
-    quarantine = next(asset.metadata["quarantine_table"] for asset in assets if "quarantine_table" in asset.metadata)
+    quarantine = next(
+        asset.metadata["quarantine_table"]
+        for asset in assets
+        if "quarantine_table" in asset.metadata
+    )
     return (
         f"{assets[-1].table}: {rows} {verb} refused and quarantined{share}{first}{broken}; "
         f'look at them with: lakehouse sql "TABLE {quarantine}"'

@@ -1,4 +1,6 @@
-"""What is printed: rows as an aligned table for people, as CSV and JSON for programs, and what failed in one line."""
+"""What is printed: rows as an aligned table for people, as CSV and JSON for programs, and what
+failed in one line.
+"""
 
 import csv
 import json
@@ -31,11 +33,17 @@ def render(form: Format, columns: Sequence[Column], rows: Rows) -> str:
 
 
 def table(
-    columns: Sequence[Column], rows: Rows, *, noun: str = "row", footer: str = "", width: int | None = None
+    columns: Sequence[Column],
+    rows: Rows,
+    *,
+    noun: str = "row",
+    footer: str = "",
+    width: int | None = None,
 ) -> str:
     """Write an aligned table, NULL shown, numbers on the right, and how many rows there are.
 
-    It is as wide as the terminal at most, and as wide as its cells where another program reads it.
+    It is as wide as the terminal at most, and as wide as its cells where another program reads
+    it.
 
     :param noun: what a row stands for.
     :param footer: said in place of the number of rows.
@@ -49,7 +57,8 @@ def table(
 
 
 def csv_text(columns: Sequence[Column], rows: Rows) -> str:
-    """Write CSV: a header, each row on a line that ends as those of other programs do, NULL as nothing between commas.
+    """Write CSV: a header, each row on a line that ends as those of other programs do, NULL as
+    nothing between commas.
 
     Line ends within a value are quoted, and stay as they are.
     """
@@ -57,7 +66,9 @@ def csv_text(columns: Sequence[Column], rows: Rows) -> str:
     # With this line end, a value that holds either character of it is quoted.
     writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator=_CSV_END)
     writer.writerow([column.name for column in columns])
-    writer.writerows([["" if value is None else as_text(value) for value in row] for row in rows])
+    writer.writerows(
+        [["" if value is None else as_text(value) for value in row] for row in rows]
+    )
     return "\n".join(line.removesuffix(_CSV_END) for line in lines)
 
 
@@ -70,7 +81,8 @@ def json_array(columns: Sequence[Column], rows: Rows) -> str:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise UsageError(
-            f"The result has more than one column {', '.join(twice)}; a JSON object can hold one.",
+            f"The result has more than one column {', '.join(twice)}; a JSON object can hold"
+            " one.",
             next_step="Give them names of their own with AS.",
         )
     lines = [json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) for row in rows]
@@ -88,7 +100,9 @@ def count(number: int, noun: str) -> str:
 
 
 def size(number_bytes: int) -> str:
-    """Write a size in the largest unit that leaves a number of at least 1: `812 B`, `1.4 MiB`."""
+    """Write a size in the largest unit that leaves a number of at least 1: `812 B`, `1.4
+    MiB`.
+    """
     amount = float(number_bytes)
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if amount < 1024 or unit == "TiB":
@@ -103,8 +117,12 @@ def complain(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    """Return a text in one line; a line end would break a table, and an escape sequence speak to the terminal."""
-    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
+    """Return a text in one line; a line end would break a table, and an escape sequence speak
+    to the terminal.
+    """
+    return "".join(
+        character if character.isprintable() else repr(character)[1:-1] for character in text
+    )
 
 
 def _shown(value: Any) -> str:

@@ -1,4 +1,6 @@
-"""What goes on, on standard error: a spinner for a person, one plain line for a log, nothing where it is quick."""
+"""What goes on, on standard error: a spinner for a person, one plain line for a log, nothing
+where it is quick.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -10,12 +12,16 @@ QUICK_SECONDS = 2.0
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether a person reads what is printed there; where it was closed, Python has no stream at all."""
+    """Whether a person reads what is printed there; where it was closed, Python has no stream
+    at all.
+    """
     return stream is not None and stream.isatty()
 
 
 class Progress:
-    """Shows what goes on for as long as a `with` block takes; in a log, the same is said once."""
+    """Shows what goes on for as long as a `with` block takes; in a log, the same is said
+    once.
+    """
 
     def __init__(self) -> None:
         self._told: set[str] = set()

@@ -1,4 +1,6 @@
-"""What commands did and found, as records for programs: the same as people are told, under names that stay."""
+"""What commands did and found, as records for programs: the same as people are told, under
+names that stay.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,7 +15,9 @@ if TYPE_CHECKING:
     from lakehouse.ingestion.feed_runs import IngestResult
     from lakehouse.orchestration.run_result import CheckResult
 
-text_or_json = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+text_or_json = click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
 table_or_json = click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
@@ -57,7 +61,10 @@ def ingest_record(result: "IngestResult") -> dict[str, Any]:
         "files": list(result.files),
         "rows": result.rows,
         "unsettled": list(result.unsettled),
-        "rejected": [{"file": file.file, "reason": file.reason, "kept_as": file.kept_as} for file in result.rejected],
+        "rejected": [
+            {"file": file.file, "reason": file.reason, "kept_as": file.kept_as}
+            for file in result.rejected
+        ],
         "tables": _tables(result),
         "quarantined_rows": dict(result.quarantined),
         "runs": [run.run_id for run in result.runs],
@@ -85,6 +92,12 @@ def _tables(result: "IngestResult") -> Sequence[Mapping[str, Any]]:
 
 
 def print_values(records: Sequence[Mapping[str, Any]]) -> None:
-    """Print records of Python values as one JSON array; their columns are those of the first."""
+    """Print records of Python values as one JSON array; their columns are those of the
+    first.
+    """
     columns = [Column(name) for name in (records[0] if records else ())]
-    click.echo(json_array(columns, [[plain_json(value) for value in record.values()] for record in records]))
+    click.echo(
+        json_array(
+            columns, [[plain_json(value) for value in record.values()] for record in records]
+        )
+    )

@@ -1,4 +1,6 @@
-"""A table that fits a terminal: cells are wrapped, never cut; where none fits, each row is a list of its own."""
+"""A table that fits a terminal: cells are wrapped, never cut; where none fits, each row is a
+list of its own.
+"""
 
 import shutil
 import sys
@@ -9,11 +11,15 @@ from lakehouse.cli.output.progress import is_terminal
 
 _BETWEEN = " | "
 _WHOLE = 24
-"""Words up to this width, such as ids and moments, are not taken apart, so that they can be copied."""
+"""Words up to this width, such as ids and moments, are not taken apart, so that they can be
+copied.
+"""
 
 
 def terminal_width() -> int | None:
-    """Return the width of the terminal that is printed to; None where that is a file, a pipe or another program."""
+    """Return the width of the terminal that is printed to; None where that is a file, a pipe or
+    another program.
+    """
     return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
 
 
@@ -24,7 +30,9 @@ def cell_width(text: str) -> int:
     return cell_len(text)
 
 
-def lines_of(rows: Sequence[Sequence[str]], numbers: Sequence[bool], width: int | None) -> list[str]:
+def lines_of(
+    rows: Sequence[Sequence[str]], numbers: Sequence[bool], width: int | None
+) -> list[str]:
     """Return the lines of an aligned table; the first row is its heading.
 
     :param numbers: which columns stand on the right.
@@ -35,7 +43,9 @@ def lines_of(rows: Sequence[Sequence[str]], numbers: Sequence[bool], width: int 
         return _table(rows, natural, numbers)
     floors = [
         full if is_number else max(map(_longest_word, column))
-        for full, is_number, column in zip(natural, numbers, zip(*rows, strict=True), strict=True)
+        for full, is_number, column in zip(
+            natural, numbers, zip(*rows, strict=True), strict=True
+        )
     ]
     if _total(floors) > width:
         return _lists(rows, width)
@@ -43,7 +53,9 @@ def lines_of(rows: Sequence[Sequence[str]], numbers: Sequence[bool], width: int 
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Return a text in lines of at most some width, broken between words, and within those that are longer."""
+    """Return a text in lines of at most some width, broken between words, and within those that
+    are longer.
+    """
     from rich.cells import chop_cells
 
     lines = [""]
@@ -74,7 +86,9 @@ def _shrunk(widths: Sequence[int], floors: Sequence[int], limit: int) -> list[in
     return found
 
 
-def _table(rows: Sequence[Sequence[str]], widths: Sequence[int], numbers: Sequence[bool]) -> list[str]:
+def _table(
+    rows: Sequence[Sequence[str]], widths: Sequence[int], numbers: Sequence[bool]
+) -> list[str]:
     heading, *others = rows
     lines = _row(heading, widths, [False] * len(widths))
     lines.append("-+-".join("-" * width for width in widths))
@@ -85,10 +99,12 @@ def _table(rows: Sequence[Sequence[str]], widths: Sequence[int], numbers: Sequen
 
 def _row(cells: Sequence[str], widths: Sequence[int], numbers: Sequence[bool]) -> list[str]:
     broken = [
-        [text] if cell_width(text) <= width else wrapped(text, width) for text, width in zip(cells, widths, strict=True)
+        [text] if cell_width(text) <= width else wrapped(text, width)
+        for text, width in zip(cells, widths, strict=True)
     ]
     return [
-        _BETWEEN.join(map(_padded, parts, widths, numbers)).rstrip() for parts in zip_longest(*broken, fillvalue="")
+        _BETWEEN.join(map(_padded, parts, widths, numbers)).rstrip()
+        for parts in zip_longest(*broken, fillvalue="")
     ]
 
 

@@ -1,4 +1,6 @@
-"""Which personal values a result shows in clear: told by its columns, and by what its statements select."""
+"""Which personal values a result shows in clear: told by its columns, and by what its
+statements select.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +17,8 @@ _WORD = re.compile(r"\w+")
 
 @dataclass
 class Shown:
-    """What the results of some statements have shown: the statements that ran so far, and the columns of all results.
+    """What the results of some statements have shown: the statements that ran so far, and the
+    columns of all results.
 
     A view or a variable of an earlier statement may be what a later one shows.
     """
@@ -29,16 +32,30 @@ class Shown:
         self.columns |= {name.lower() for name in columns}
 
     def notice(
-        self, tables: Callable[[], Sequence[str]], declared: "Callable[[], Mapping[str, IcebergTable]]"
+        self,
+        tables: Callable[[], Sequence[str]],
+        declared: "Callable[[], Mapping[str, IcebergTable]]",
     ) -> str | None:
-        """Return the line that names the personal columns shown, by table; None where there are none.
+        """Return the line that names the personal columns shown, by table; None where there are
+        none.
 
-        :param tables: lists the tables of the catalog; what is declared is loaded only where one of them is read.
+        :param tables: lists the tables of the catalog; what is declared is loaded only where
+            one of them is read.
         """
         words = {word for text in self.statements for word in _WORD.findall(text.lower())}
-        read = {name for name in tables() if name.rpartition(".")[2] in words} if self.columns else set()
-        found = {name: self._columns_of(declared()[name]) for name in sorted(read) if name in declared()}
-        named = [f"{', '.join(columns)} of {name}" for name, columns in found.items() if columns]
+        read = (
+            {name for name in tables() if name.rpartition(".")[2] in words}
+            if self.columns
+            else set()
+        )
+        found = {
+            name: self._columns_of(declared()[name])
+            for name in sorted(read)
+            if name in declared()
+        }
+        named = [
+            f"{', '.join(columns)} of {name}" for name, columns in found.items() if columns
+        ]
         return f"This shows personal values in clear: {'; '.join(named)}." if named else None
 
     def _columns_of(self, table: "IcebergTable") -> list[str]:

@@ -26,27 +26,44 @@ def watch(catalog: Catalog, statement: str) -> frozenset[int]:
 
 def effect(catalog: Catalog, statement: str, before: frozenset[int]) -> str:
     """Say what a statement did: `ok`, and how many rows it changed where the snapshot tells."""
-    added = [snapshot for snapshot in _snapshots(catalog, statement) if snapshot.snapshot_id not in before]
+    added = [
+        snapshot
+        for snapshot in _snapshots(catalog, statement)
+        if snapshot.snapshot_id not in before
+    ]
     return ", ".join(["ok", *describe(verb(statement), added)])
 
 
 def describe(word: str, added: Sequence["Snapshot"]) -> list[str]:
     """Say how many rows a statement changed.
 
-    An UPDATE by copy-on-write rewrites whole files, and leaves no count of the rows that it changed.
+    An UPDATE by copy-on-write rewrites whole files, and leaves no count of the rows that it
+    changed.
     """
     if not added:
         return []
     if word == "MERGE":
         return _merged(added)
-    rows, gone, masked = (_total(added, key) for key in ("added-records", "deleted-records", "added-position-deletes"))
+    rows, gone, masked = (
+        _total(added, key)
+        for key in ("added-records", "deleted-records", "added-position-deletes")
+    )
     if word == "DELETE":
         return [f"{count(gone - rows + masked, 'row')} deleted"]
     if word == "UPDATE":
         files = _total(added, "deleted-data-files")
-        return [f"{count(rows, 'row')} updated" if masked else f"{count(files, 'data file')} rewritten"]
+        return [
+            (
+                f"{count(rows, 'row')} updated"
+                if masked
+                else f"{count(files, 'data file')} rewritten"
+            )
+        ]
     if word in _ADDING:
-        return [f"{count(rows, 'row')} inserted", *([f"{count(gone, 'row')} replaced"] if gone else [])]
+        return [
+            f"{count(rows, 'row')} inserted",
+            *([f"{count(gone, 'row')} replaced"] if gone else []),
+        ]
     return []
 
 
@@ -54,10 +71,15 @@ def _merged(added: Sequence["Snapshot"]) -> list[str]:
     if all(snapshot.operation == "append" for snapshot in added):
         return [f"{count(_total(added, 'added-records'), 'row')} inserted"]
     # Spark counts from 4.1 on.
-    counts = {word: [f"{_MERGED}{name}" for name in names] for word, names in _MERGE_COUNTS.items()}
+    counts = {
+        word: [f"{_MERGED}{name}" for name in names] for word, names in _MERGE_COUNTS.items()
+    }
     if not any(key in snapshot.summary for snapshot in added for key in counts["inserted"]):
         return [f"{count(_total(added, 'deleted-data-files'), 'data file')} rewritten"]
-    return [f"{count(sum(_total(added, key) for key in keys), 'row')} {word}" for word, keys in counts.items()]
+    return [
+        f"{count(sum(_total(added, key) for key in keys), 'row')} {word}"
+        for word, keys in counts.items()
+    ]
 
 
 def _total(snapshots: Iterable["Snapshot"], key: str) -> int:

@@ -12,7 +12,9 @@ _TABLE_IS_SECOND = frozenset({"snapshot"})
 
 @dataclass(frozen=True)
 class Call:
-    """A procedure in lower case, and the name of its table; each is empty where the text does not tell."""
+    """A procedure in lower case, and the name of its table; each is empty where the text does
+    not tell.
+    """
 
     procedure: str
     table: Name
@@ -32,10 +34,16 @@ def read_call(tokens: Sequence[Token]) -> Call:
     given = named.get("table") or (positional[at] if len(positional) > at else ())
     text = given[0].plain_text if len(given) == 1 else None
     is_dry_run = [token.keyword for token in named.get("dry_run", ())] == ["TRUE"]
-    return Call(procedure, read_text(text) if text else (), is_dry_run and procedure == "remove_orphan_files")
+    return Call(
+        procedure,
+        read_text(text) if text else (),
+        is_dry_run and procedure == "remove_orphan_files",
+    )
 
 
-def _arguments(tokens: Sequence[Token]) -> tuple[list[Sequence[Token]], Mapping[str, Sequence[Token]]]:
+def _arguments(
+    tokens: Sequence[Token],
+) -> tuple[list[Sequence[Token]], Mapping[str, Sequence[Token]]]:
     """Return the arguments of a call: those by position, and those by name."""
     positional: list[Sequence[Token]] = []
     named: dict[str, Sequence[Token]] = {}

@@ -16,15 +16,16 @@ _REWRITING = "rewrite_"
 
 
 def check_calls(statements: Sequence[str]) -> None:
-    """Refuse a procedure on a table that cannot be told from its text: it would run without that table's lock.
+    """Refuse a procedure on a table that cannot be told from its text: it would run without
+    that table's lock.
 
     :raises UsageError: names the procedure, and says how its table is written.
     """
     for call in filter(None, map(call_of, statements)):
         if call.writes and any("*" in pattern for pattern in patterns(call.table)):
             raise UsageError(
-                f"Which table CALL {call.procedure or 'of an unknown procedure'} is about cannot be told from its "
-                "text; expected its full name as one text.",
+                f"Which table CALL {call.procedure or 'of an unknown procedure'} is about"
+                " cannot be told from its text; expected its full name as one text.",
                 next_step="Write table => 'namespace.table'.",
             )
 
@@ -36,7 +37,8 @@ def called_tables(statements: Sequence[str]) -> list[str]:
 
 
 def carry_before(engine: "Engine", statement: str, declared: Sequence[str]) -> None:
-    """Keep the watermarks of the tables that a statement may expire snapshots of; in their locks.
+    """Keep the watermarks of the tables that a statement may expire snapshots of; in their
+    locks.
 
     :param declared: the tables that a statement of which the text tells nothing may be about.
     """
@@ -47,7 +49,8 @@ def carry_before(engine: "Engine", statement: str, declared: Sequence[str]) -> N
 
 
 def carry_after(engine: "Engine", statement: str) -> None:
-    """Keep the watermark of a table that a statement has compacted, whoever expires its snapshots later.
+    """Keep the watermark of a table that a statement has compacted, whoever expires its
+    snapshots later.
 
     A rollback carries nothing: the watermark goes back with the rows.
     """
@@ -67,6 +70,8 @@ def _expired(statement: str, declared: Sequence[str]) -> Iterator[str]:
 
 
 def _table_of(call: Call) -> str | None:
-    """Return `namespace.table`; None where the text does not tell it, or leaves the namespace to the session."""
+    """Return `namespace.table`; None where the text does not tell it, or leaves the namespace
+    to the session.
+    """
     found = next(patterns(call.table), None)
     return None if found is None or "*" in found else found

@@ -1,7 +1,9 @@
-"""What a text of SQL holds: its statements, and the tables that each one writes to; nothing is run.
+"""What a text of SQL holds: its statements, and the tables that each one writes to; nothing is
+run.
 
-Spark parses the statements themselves. This finds only where one ends and whether it may change a declared table, so
-that a question never becomes a change by mistake. Where the text does not tell, it counts as a write to any table.
+Spark parses the statements themselves. This finds only where one ends and whether it may change
+a declared table, so that a question never becomes a change by mistake. Where the text does not
+tell, it counts as a write to any table.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +15,9 @@ from lakehouse.cli.sql_text.tokens import UNCLEAR_COMMENT, Token, tokenize
 
 _NAMESPACE_WORDS = frozenset({"NAMESPACE", "DATABASE", "SCHEMA"})
 _WRITING_ANYTHING = frozenset({"BEGIN", "EXECUTE", "INSERT", "EXPORT", "IMPORT"})
-"""What else may write. Of what remains some statements only read, and of a word that is none Spark says so."""
+"""What else may write. Of what remains some statements only read, and of a word that is none
+Spark says so.
+"""
 # The word that the name of the target stands after, by the first word of the statement.
 _TARGET_AFTER = {
     "UPDATE": "UPDATE",
@@ -31,13 +35,17 @@ _PLACES = frozenset({"LOCATION", "OPTIONS"})
 _RUNNING_CODE = frozenset({"reflect", "try_reflect", "java_method"})
 """Functions that call any method of Java."""
 _SCRIPTS = frozenset({"TRANSFORM", "MAP", "REDUCE"})
-"""Words that send rows through a script of the operating system: `SELECT TRANSFORM(…) USING '…'`."""
+"""Words that send rows through a script of the operating system: `SELECT TRANSFORM(…) USING
+'…'`.
+"""
 _CATALOG_SETTINGS = ("spark.sql.catalog.", "spark.sql.defaultcatalog")
 _UNNAMED: Name = ()
 
 
 def split(script: str) -> list[str]:
-    """Split a script at the semicolons that end statements; a `BEGIN … END` script stays whole."""
+    """Split a script at the semicolons that end statements; a `BEGIN … END` script stays
+    whole.
+    """
     tokens = tokenize(script)
     if tokens and tokens[0].keyword == "BEGIN":
         return [script.strip()]
@@ -54,13 +62,17 @@ def split(script: str) -> list[str]:
 
 
 def verb(statement: str) -> str:
-    """Return the word that says what a statement does, in capitals: `INSERT` also after a `WITH`."""
+    """Return the word that says what a statement does, in capitals: `INSERT` also after a
+    `WITH`.
+    """
     body = _body(tokenize(statement))
     return body[0].keyword if body else ""
 
 
 def call_of(statement: str) -> Call | None:
-    """Return the procedure that a statement calls, also as `EXECUTE IMMEDIATE 'CALL …'`; None where it is no call."""
+    """Return the procedure that a statement calls, also as `EXECUTE IMMEDIATE 'CALL …'`; None
+    where it is no call.
+    """
     body = _body(tokenize(statement))
     inner = _executed(body)
     if inner is not None:
@@ -69,12 +81,16 @@ def call_of(statement: str) -> Call | None:
 
 
 def changed_rows_of(statement: str) -> list[str]:
-    """Return what DELETE, UPDATE and MERGE change rows of, as `targets` does; nothing for other statements."""
+    """Return what DELETE, UPDATE and MERGE change rows of, as `targets` does; nothing for other
+    statements.
+    """
     body = _body(tokenize(statement))
     inner = _executed(body)
     if inner is not None:
         return changed_rows_of(inner)
-    return targets(statement) if body and body[0].keyword in ("DELETE", "UPDATE", "MERGE") else []
+    return (
+        targets(statement) if body and body[0].keyword in ("DELETE", "UPDATE", "MERGE") else []
+    )
 
 
 def declared_targets(statement: str, declared: Iterable[str]) -> list[str]:
@@ -84,9 +100,11 @@ def declared_targets(statement: str, declared: Iterable[str]) -> list[str]:
 
 
 def targets(statement: str) -> list[str]:
-    """Return the tables that a statement writes to, in lower case, as `namespace.table` or a pattern of it.
+    """Return the tables that a statement writes to, in lower case, as `namespace.table` or a
+    pattern of it.
 
-    `silver.*` is a whole namespace, `*.fruits` a name read by the current namespace, `*.*` what the text does not tell.
+    `silver.*` is a whole namespace, `*.fruits` a name read by the current namespace, `*.*` what
+    the text does not tell.
     """
     return _targets(tokenize(statement))
 
@@ -114,16 +132,28 @@ def _is_unclear(tokens: Sequence[Token]) -> bool:
         following = tokens[at + 1] if at + 1 < len(tokens) else None
         if token.is_mark(UNCLEAR_COMMENT):
             return True
-        if following and token.is_name and token.text.lower() in _RUNNING_CODE and following.is_mark("("):
+        if (
+            following
+            and token.is_name
+            and token.text.lower() in _RUNNING_CODE
+            and following.is_mark("(")
+        ):
             return True
-        if following and token.keyword == "USING" and following.kind == "text" and not _SCRIPTS.isdisjoint(words):
+        if (
+            following
+            and token.keyword == "USING"
+            and following.kind == "text"
+            and not _SCRIPTS.isdisjoint(words)
+        ):
             return True
     setting = "".join(token.text for token in tokens).lower() if words[:1] == ["SET"] else ""
     return any(name in setting for name in _CATALOG_SETTINGS)
 
 
 def _executed(body: Sequence[Token]) -> str | None:
-    """Return the text that `EXECUTE IMMEDIATE '…'` runs; None of anything else, and of an expression."""
+    """Return the text that `EXECUTE IMMEDIATE '…'` runs; None of anything else, and of an
+    expression.
+    """
     if [token.keyword for token in body[:2]] != ["EXECUTE", "IMMEDIATE"] or len(body) < 3:
         return None
     is_whole = len(body) == 3 or body[3].keyword in ("INTO", "USING")
@@ -146,7 +176,9 @@ def _body(tokens: Sequence[Token]) -> Sequence[Token]:
 
 
 def _inserted(body: Sequence[Token]) -> Iterator[Name]:
-    """Find `INSERT INTO …` anywhere: after a `FROM`, Spark takes several. A folder may be that of a table."""
+    """Find `INSERT INTO …` anywhere: after a `FROM`, Spark takes several. A folder may be that
+    of a table.
+    """
     for at, token in enumerate(body[:-1]):
         if token.keyword == "INSERT" and body[at + 1].keyword in ("INTO", "OVERWRITE"):
             rest = body[at + 2 :]
@@ -187,7 +219,11 @@ def _altered(body: Sequence[Token]) -> Iterator[Name]:
 
 
 def _dropped(body: Sequence[Token]) -> Iterator[Name]:
-    kinds = [word for word in (token.keyword for token in body[1:3]) if word not in ("TEMPORARY", "TEMP")]
+    kinds = [
+        word
+        for word in (token.keyword for token in body[1:3])
+        if word not in ("TEMPORARY", "TEMP")
+    ]
     if kinds[:1] == ["TABLE"] or kinds[:1] == ["VIEW"]:
         yield read_name(body[2:])
     elif not _NAMESPACE_WORDS.isdisjoint(kinds[:1]):
@@ -199,7 +235,14 @@ def _dropped(body: Sequence[Token]) -> Iterator[Name]:
 def _created(body: Sequence[Token]) -> Iterator[Name]:
     words = [token.keyword for token in body]
     is_temporary = not {"TEMPORARY", "TEMP"}.isdisjoint(words[1:5])
-    kind = next((word for word in words[1:6] if word in {"TABLE", "VIEW", "FUNCTION", *_NAMESPACE_WORDS}), "")
+    kind = next(
+        (
+            word
+            for word in words[1:6]
+            if word in {"TABLE", "VIEW", "FUNCTION", *_NAMESPACE_WORDS}
+        ),
+        "",
+    )
     if kind == "TABLE" or (kind == "VIEW" and not is_temporary):
         yield read_name(_after(kind, body))
     elif not kind or (kind == "VIEW" and "USING" in words):

@@ -13,7 +13,9 @@ Name = tuple[str, ...]
 
 
 def read_name(tokens: Sequence[Token]) -> Name:
-    """Read the dotted name at the beginning, past such words as `IF EXISTS`; nothing where the text does not tell."""
+    """Read the dotted name at the beginning, past such words as `IF EXISTS`; nothing where the
+    text does not tell.
+    """
     while tokens and tokens[0].keyword in _BEFORE_NAMES:
         tokens = tokens[1:]
     if _is_identifier_clause(tokens):
@@ -32,7 +34,9 @@ def _is_identifier_clause(tokens: Sequence[Token]) -> bool:
 
 
 def _named_by_text(tokens: Sequence[Token]) -> Name:
-    """Read `IDENTIFIER('silver.fruits')`; any other expression in it, or a part after it, is not told by the text."""
+    """Read `IDENTIFIER('silver.fruits')`; any other expression in it, or a part after it, is
+    not told by the text.
+    """
     text = tokens[2].plain_text if len(tokens) > 3 and tokens[3].is_mark(")") else None
     return () if text is None or _begins(tokens[4:], ".") else read_text(text)
 
@@ -49,7 +53,9 @@ def _begins(tokens: Sequence[Token], mark: str) -> bool:
 
 
 def patterns(name: Name) -> Iterator[str]:
-    """Yield the tables of the catalog that a name can mean, as `namespace.table` or a pattern of it."""
+    """Yield the tables of the catalog that a name can mean, as `namespace.table` or a pattern
+    of it.
+    """
     parts = [part.lower() for part in name]
     if not parts:
         yield ANY_TABLE

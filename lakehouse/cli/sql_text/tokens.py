@@ -1,4 +1,6 @@
-"""Spark SQL cut into words, quoted names, texts and marks; comments and white space are left out."""
+"""Spark SQL cut into words, quoted names, texts and marks; comments and white space are left
+out.
+"""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +10,8 @@ from typing import Literal
 Kind = Literal["word", "quoted", "text", "mark"]
 UNCLEAR_COMMENT = "/*/*+"
 """The mark of a comment that holds the beginning of a hint: where it ends cannot be told."""
-# A hint is none of the comments: Spark reads what is in it. What is neither ASCII nor part of a word separates words.
+# A hint is none of the comments: Spark reads what is in it. What is neither ASCII nor part of a
+# word separates words.
 _TOKEN = re.compile(
     r"""
       (?P<space>\s+ | --(?:\\\n|[^\r\n])* | [^\x00-\x7f\w]+)
@@ -28,14 +31,18 @@ _COMMENT_MARK = re.compile(r"/\*|\*/")
 
 @dataclass(frozen=True)
 class Token:
-    """A word, a name in backquotes, a text in quotes (both without them) or a mark, and where it stood."""
+    """A word, a name in backquotes, a text in quotes (both without them) or a mark, and where
+    it stood.
+    """
 
     kind: Kind
     text: str
     start: int
     end: int
     quote: str = ""
-    """What a text begins and ends with; nothing of other tokens, and of texts without a character that ends them."""
+    """What a text begins and ends with; nothing of other tokens, and of texts without a
+    character that ends them.
+    """
 
     @property
     def keyword(self) -> str:
@@ -53,7 +60,9 @@ class Token:
 
     @property
     def plain_text(self) -> str | None:
-        """The text as Spark has it; None of what is no text, or has a character that may stand for another."""
+        """The text as Spark has it; None of what is no text, or has a character that may stand
+        for another.
+        """
         special = ["\\", "${", *self.quote]
         is_plain = self.kind == "text" and not any(found in self.text for found in special)
         return self.text if is_plain else None
@@ -88,7 +97,9 @@ def _token(match: re.Match[str]) -> tuple[Kind, str] | None:
     if match["raw"]:
         return "text", match[0][2:-1]
     if match["dollar"]:
-        return "text", match[0].removeprefix(f"${match['tag']}$").removesuffix(f"${match['tag']}$")
+        return "text", match[0].removeprefix(f"${match['tag']}$").removesuffix(
+            f"${match['tag']}$"
+        )
     return ("text", match[0][1:-1]) if match["text"] else None
 
 

@@ -10,7 +10,8 @@ _VIEW = re.compile(r"\bview\b", re.IGNORECASE)
 
 
 def through_views(tables: Callable[[], Sequence[str]], statements: Sequence[str]) -> list[int]:
-    """Return the numbers of the statements that change rows of what may be a view, of which no text tells the tables.
+    """Return the numbers of the statements that change rows of what may be a view, of which no
+    text tells the tables.
 
     :param tables: lists the tables of the catalog; asked only where rows are changed.
     """
@@ -18,7 +19,10 @@ def through_views(tables: Callable[[], Sequence[str]], statements: Sequence[str]
     for number, statement in enumerate(statements, start=1):
         before = statements[: number - 1]
         changed = changed_rows_of(statement)
-        if any(_is_made_as_a_view(target, before) or not _is_a_table(target, tables, before) for target in changed):
+        if any(
+            _is_made_as_a_view(target, before) or not _is_a_table(target, tables, before)
+            for target in changed
+        ):
             found.append(number)
     return found
 
@@ -28,6 +32,10 @@ def _is_made_as_a_view(target: str, before: Sequence[str]) -> bool:
     return any(_VIEW.search(statement) and name in statement.lower() for statement in before)
 
 
-def _is_a_table(target: str, tables: Callable[[], Sequence[str]], before: Sequence[str]) -> bool:
+def _is_a_table(
+    target: str, tables: Callable[[], Sequence[str]], before: Sequence[str]
+) -> bool:
     made = [name for statement in before for name in targets(statement)]
-    return any(fnmatchcase(name, target) or fnmatchcase(target, name) for name in [*tables(), *made])
+    return any(
+        fnmatchcase(name, target) or fnmatchcase(target, name) for name in [*tables(), *made]
+    )

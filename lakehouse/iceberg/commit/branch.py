@@ -1,4 +1,6 @@
-"""Branches: the fence around a write, its publication, and what is left of a refused or dead one."""
+"""Branches: the fence around a write, its publication, and what is left of a refused or dead
+one.
+"""
 
 import re
 import secrets
@@ -17,7 +19,9 @@ _AUDIT = re.compile(r"^audit_([0-9a-f]{12})[0-9a-f]{20}$")
 
 
 def new_write_id() -> str:
-    """Make an id of 32 hex digits; the first twelve are the time in milliseconds, which a branch does not tell."""
+    """Make an id of 32 hex digits; the first twelve are the time in milliseconds, which a
+    branch does not tell.
+    """
     return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
 
 
@@ -38,12 +42,16 @@ def is_refused(branch: str) -> bool:
 
 def create_branch(engine: Engine, table: str, branch: str) -> None:
     """Branch off main; on a table without a snapshot, off an empty one."""
-    statement = f"ALTER TABLE {engine.catalog.sql_name(table)} CREATE BRANCH {identifier(branch)}"
+    statement = (
+        f"ALTER TABLE {engine.catalog.sql_name(table)} CREATE BRANCH {identifier(branch)}"
+    )
     retry_on_refs(lambda: engine.sql(statement), done=lambda: _has(engine, table, branch))
 
 
 def keep_refused(engine: Engine, table: str, write_id: str, snapshot_id: int) -> str:
-    """Keep a candidate for seven days, for people to look at; `expire_snapshots` drops it after that."""
+    """Keep a candidate for seven days, for people to look at; `expire_snapshots` drops it after
+    that.
+    """
     branch = refused_branch(write_id)
     statement = (
         f"ALTER TABLE {engine.catalog.sql_name(table)} CREATE BRANCH {identifier(branch)} "
@@ -55,7 +63,10 @@ def keep_refused(engine: Engine, table: str, write_id: str, snapshot_id: int) ->
 
 def drop_branch(engine: Engine, table: str, branch: str) -> None:
     """Drop a branch; one that is not there is left alone."""
-    statement = f"ALTER TABLE {engine.catalog.sql_name(table)} DROP BRANCH IF EXISTS {identifier(branch)}"
+    statement = (
+        f"ALTER TABLE {engine.catalog.sql_name(table)} DROP BRANCH IF EXISTS"
+        f" {identifier(branch)}"
+    )
     retry_on_refs(lambda: engine.sql(statement), done=lambda: not _has(engine, table, branch))
 
 
@@ -66,16 +77,19 @@ def fast_forward(engine: Engine, table: str, branch: str, write_id: str) -> None
     """
     catalog = engine.catalog.name
     statement = (
-        f"CALL {identifier(catalog)}.system.fast_forward(table => {literal(f'{catalog}.{table}')}, "
-        f"branch => {literal(MAIN)}, to => {literal(branch)})"
+        f"CALL {identifier(catalog)}.system.fast_forward(table =>"
+        f" {literal(f'{catalog}.{table}')}, branch => {literal(MAIN)}, to => {literal(branch)})"
     )
     retry_on_refs(
-        lambda: engine.sql(statement).collect(), done=lambda: read_history(engine, table).has_published(write_id)
+        lambda: engine.sql(statement).collect(),
+        done=lambda: read_history(engine, table).has_published(write_id),
     )
 
 
 def drop_dead_branches(engine: Engine, table: str, log: WriteLog) -> None:
-    """Drop the branches of writers that died: those begun on this host, and old ones of others; needs the lock."""
+    """Drop the branches of writers that died: those begun on this host, and old ones of others;
+    needs the lock.
+    """
     history = read_history(engine, table)
     dead = {audit_branch(write_id) for write_id in log.dead()} & set(history.refs)
     for branch in dead | _left_by_others(history, datetime.now(UTC) - _FOREIGN):
@@ -83,9 +97,14 @@ def drop_dead_branches(engine: Engine, table: str, log: WriteLog) -> None:
 
 
 def _left_by_others(history: History, before: datetime) -> set[str]:
-    # A live writer elsewhere that loses its branch to this tries again from the start; nothing is lost.
+    # A live writer elsewhere that loses its branch to this tries again from the start; nothing
+    # is lost.
     begun = {branch: _AUDIT.match(branch) for branch in history.refs}
-    return {branch for branch, match in begun.items() if match and int(match[1], 16) < before.timestamp() * 1000}
+    return {
+        branch
+        for branch, match in begun.items()
+        if match and int(match[1], 16) < before.timestamp() * 1000
+    }
 
 
 def _has(engine: Engine, table: str, branch: str) -> bool:

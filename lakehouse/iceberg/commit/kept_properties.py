@@ -1,8 +1,8 @@
 """What a table was computed from, carried on where the snapshot that says so may go.
 
-A watermark is the newest stamp among the snapshots that main descends from. Expiry drops these, and then all of an
-input would be read anew. An empty commit on top of main, stamped with the same, stays as long as main does; compaction
-could not carry it, since it takes no properties.
+A watermark is the newest stamp among the snapshots that main descends from. Expiry drops these,
+and then all of an input would be read anew. An empty commit on top of main, stamped with the
+same, stays as long as main does; compaction could not carry it, since it takes no properties.
 """
 
 import json
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 def carry_stamp(engine: Engine, table: str) -> bool:
-    """Commit the watermarks of a table on top of main, unless main itself has them; runs in the table's lock.
+    """Commit the watermarks of a table on top of main, unless main itself has them; runs in the
+    table's lock.
 
     :returns: whether it was needed.
     """
@@ -36,7 +37,9 @@ def carry_stamp(engine: Engine, table: str) -> bool:
 
 
 def carried_stamp(history: History) -> Stamp | None:
-    """Return the stamp that main lacks to say what the table was computed from; None where it lacks none."""
+    """Return the stamp that main lacks to say what the table was computed from; None where it
+    lacks none.
+    """
     if history.main is None:
         return None
     marks = _watermarks(history)
@@ -47,11 +50,18 @@ def carried_stamp(history: History) -> Stamp | None:
     last = history.last_write
     declaration = last.stamp.declaration if last and last.stamp else ""
     left_out = {source: values for source in marks if (values := history.left_out(source))}
-    return Stamp("upkeep", new_write_id(), inputs=marks, declaration=declaration, left_out=left_out)
+    return Stamp(
+        "upkeep", new_write_id(), inputs=marks, declaration=declaration, left_out=left_out
+    )
 
 
 def _watermarks(history: History) -> dict[str, int]:
     noted = json.loads(history.properties.get(UNCHANGED_PROPERTY, "{}")).get("inputs", {})
-    stamped = (source for snapshot in history.line if snapshot.stamp for source in snapshot.stamp.inputs)
+    stamped = (
+        source
+        for snapshot in history.line
+        if snapshot.stamp
+        for source in snapshot.stamp.inputs
+    )
     marks = {source: history.watermark(source) for source in {*noted, *stamped}}
     return {source: mark for source, mark in marks.items() if mark is not None}

@@ -1,9 +1,9 @@
 """One writer of a table at a time on a host, and no trace of those that died.
 
 The lock is the operating system's, on a file, so that it goes with the process that holds it.
-Beside it stands the list of the writes that were begun: whoever takes the lock next finds there the branches of dead
-writers. A Spark server may commit seconds after its client died, and so bring such a branch back: the list keeps a dead
-write for a day.
+Beside it stands the list of the writes that were begun: whoever takes the lock next finds there
+the branches of dead writers. A Spark server may commit seconds after its client died, and so
+bring such a branch back: the list keeps a dead write for a day.
 """
 
 import time
@@ -23,7 +23,9 @@ _REMEMBERED_SECONDS = 24 * 3600.0
 
 @dataclass(frozen=True)
 class WriteLog:
-    """The writes of one table that were begun on this host and not ended; used under the table's lock."""
+    """The writes of one table that were begun on this host and not ended; used under the
+    table's lock.
+    """
 
     path: Path
 
@@ -55,18 +57,23 @@ class WriteLog:
 
     def _keep(self, entries: dict[str, float]) -> None:
         replacement = self.path.with_suffix(".new")
-        replacement.write_text("".join(f"{begun} {at:.0f}\n" for begun, at in entries.items()), encoding="utf-8")
+        replacement.write_text(
+            "".join(f"{begun} {at:.0f}\n" for begun, at in entries.items()), encoding="utf-8"
+        )
         replacement.replace(self.path)
 
 
 @contextmanager
-def table_lock(engine: Engine, table: str, wait_seconds: float = WAIT_SECONDS) -> Iterator[WriteLog]:
+def table_lock(
+    engine: Engine, table: str, wait_seconds: float = WAIT_SECONDS
+) -> Iterator[WriteLog]:
     """Hold the lock of a table; upkeep passes `wait_seconds=0` and goes on without it.
 
     :raises TableBusy: when another process holds it for longer than `wait_seconds`.
     """
     busy = TableBusy(
-        f"{table} is being written by another process, and its lock was not free within {wait_seconds:.0f} s.",
+        f"{table} is being written by another process, and its lock was not free within"
+        f" {wait_seconds:.0f} s.",
         next_step="Wait for that run to end, or stop it, and run this again.",
     )
     with held_lock(engine.lock_dir / f"{table}.lock", wait_seconds, busy):

@@ -16,7 +16,9 @@ OVERRIDDEN_BY, OVERRIDDEN_FOR = f"{PREFIX}overridden-by", f"{PREFIX}overridden-f
 
 @dataclass(frozen=True)
 class Overridden:
-    """What was published against its rules: the snapshot that main has now, of which run, and its rows."""
+    """What was published against its rules: the snapshot that main has now, of which run, and
+    its rows.
+    """
 
     table: str
     run_id: str
@@ -25,40 +27,69 @@ class Overridden:
     rows: int
 
 
-def publish_refused(engine: Engine, table: IcebergTable, run_id: str, *, by: str, why: str) -> Overridden:
-    """Move main to the candidate that a run staged and its rules refused; a commit on top says who wanted it, and why.
+def publish_refused(
+    engine: Engine, table: IcebergTable, run_id: str, *, by: str, why: str
+) -> Overridden:
+    """Move main to the candidate that a run staged and its rules refused; a commit on top says
+    who wanted it, and why.
 
     :param run_id: the run, or enough of the begin of its id.
-    :raises UsageError: when there is no such candidate, or when main moved on since; nothing is published then.
+    :raises UsageError: when there is no such candidate, or when main moved on since; nothing is
+        published then.
     """
     with table_lock(engine, table.name):
         history = read_history(engine, table.name)
         name, candidate = _prepared(history, run_id)
         main = history.main
-        if main is not None and history.between(main.snapshot_id, candidate.snapshot_id) is None:
+        if (
+            main is not None
+            and history.between(main.snapshot_id, candidate.snapshot_id) is None
+        ):
             raise UsageError(
-                f"{table.name} was written since run {_run(candidate)[:8]} was refused; expected main at the snapshot "
-                "that the candidate was made from.",
-                next_step=f"Compute it anew with `lakehouse retry {table.name}`, and publish that where it is refused.",
+                f"{table.name} was written since run {_run(candidate)[:8]} was refused;"
+                " expected main at the snapshot that the candidate was made from.",
+                next_step=(
+                    f"Compute it anew with `lakehouse retry {table.name}`, and publish that"
+                    " where it is refused."
+                ),
             )
         write_id = branch.new_write_id()
-        _note(engine, table, name, replace(candidate.stamp or Stamp("write", ""), write_id=write_id), by, why)
+        _note(
+            engine,
+            table,
+            name,
+            replace(candidate.stamp or Stamp("write", ""), write_id=write_id),
+            by,
+            why,
+        )
         branch.fast_forward(engine, table.name, name, write_id)
         branch.drop_branch(engine, table.name, name)
         published = read_history(engine, table.name).main
         assert published is not None
-        return Overridden(table.name, _run(candidate), published.snapshot_id, name, published.rows)
+        return Overridden(
+            table.name, _run(candidate), published.snapshot_id, name, published.rows
+        )
 
 
 def _prepared(history: History, run_id: str) -> tuple[str, Snapshot]:
     """Return the newest candidate of a run that is kept, and its branch."""
-    kept = {name: history.snapshots[found] for name, found in history.refs.items() if branch.is_refused(name)}
-    of_run = {name: found for name, found in kept.items() if run_id and _run(found).startswith(run_id)}
+    kept = {
+        name: history.snapshots[found]
+        for name, found in history.refs.items()
+        if branch.is_refused(name)
+    }
+    of_run = {
+        name: found for name, found in kept.items() if run_id and _run(found).startswith(run_id)
+    }
     if not of_run:
         known = ", ".join(sorted({_run(found)[:8] for found in kept.values()})) or "of no run"
         raise UsageError(
-            f"{history.table} keeps no refused candidate of run {run_id!r}; it keeps those {known}.",
-            next_step=f"They are kept for seven days; `lakehouse retry {history.table}` makes a new one.",
+            f"{history.table} keeps no refused candidate of run {run_id!r}; it keeps those"
+            f" {known}.",
+            next_step=(
+                f"They are kept for seven days; `lakehouse retry {history.table}` makes a new"
+                " one."
+            ),
         )
     name = max(of_run, key=lambda found: of_run[found].committed_at)
     return name, of_run[name]
@@ -68,8 +99,12 @@ def _run(candidate: Snapshot) -> str:
     return candidate.stamp.run_id if candidate.stamp else ""
 
 
-def _note(engine: Engine, table: IcebergTable, name: str, stamp: Stamp, by: str, why: str) -> None:
-    """Commit nothing but the words, on top of the candidate; the stamp is the candidate's, so that it is not owed."""
+def _note(
+    engine: Engine, table: IcebergTable, name: str, stamp: Stamp, by: str, why: str
+) -> None:
+    """Commit nothing but the words, on top of the candidate; the stamp is the candidate's, so
+    that it is not owed.
+    """
     writer = engine.spark.table(engine.catalog.sql_name(table.name)).where("false")
     writer = writer.writeTo(engine.catalog.sql_name(table.name, branch=name))  # type: ignore[assignment]
     for key, value in {**stamp.to_summary(), OVERRIDDEN_BY: by, OVERRIDDEN_FOR: why}.items():

@@ -1,7 +1,9 @@
-"""What a failed commit means, and how often it is tried again; the one place that reads Java's errors.
+"""What a failed commit means, and how often it is tried again; the one place that reads Java's
+errors.
 
-The same Java error arrives as another Python type on Spark Connect, with the Java class in its text: the text decides.
-Iceberg retries `CommitFailedException` of data commits by itself, but not operations on refs.
+The same Java error arrives as another Python type on Spark Connect, with the Java class in its
+text: the text decides. Iceberg retries `CommitFailedException` of data commits by itself, but
+not operations on refs.
 """
 
 import random
@@ -35,7 +37,15 @@ class Failure(Enum):
 
 _SIGNS: tuple[tuple[Failure, tuple[str, ...]], ...] = (
     (Failure.UNKNOWN, ("CommitStateUnknownException",)),
-    (Failure.MOVED, ("is not an ancestor of", "Cannot use branch (does not exist)", "Ref does not exist", "FenceLost")),
+    (
+        Failure.MOVED,
+        (
+            "is not an ancestor of",
+            "Cannot use branch (does not exist)",
+            "Ref does not exist",
+            "FenceLost",
+        ),
+    ),
     (Failure.BUSY, ("SQLITE_BUSY", "database is locked", "database table is locked")),
     (
         Failure.CONFLICT,
@@ -68,11 +78,15 @@ def pause(attempt: int) -> None:
     time.sleep(random.uniform(0, min(_LONGEST_PAUSE_SECONDS, 0.1 * 2**attempt)))
 
 
-def retry_on_refs(action: Callable[[], T], done: Callable[[], bool] = lambda: False) -> T | None:
-    """Run an operation on refs again while others' commits come first or the database is locked.
+def retry_on_refs(
+    action: Callable[[], T], done: Callable[[], bool] = lambda: False
+) -> T | None:
+    """Run an operation on refs again while others' commits come first or the database is
+    locked.
 
     :param done: looks up whether the operation has already happened; asked after each failure.
-    :raises CommitUnknown: when the last failure left open whether it happened, and it had not when it was looked up.
+    :raises CommitUnknown: when the last failure left open whether it happened, and it had not
+        when it was looked up.
     """
     for attempt in range(REF_ATTEMPTS):
         try:
@@ -87,7 +101,8 @@ def retry_on_refs(action: Callable[[], T], done: Callable[[], bool] = lambda: Fa
     if failure is not Failure.UNKNOWN:
         raise last
     raise CommitUnknown(
-        f"A change of the table's branches was tried {REF_ATTEMPTS} times, and each time the catalog could not tell "
-        f"whether it happened: {str(last).strip().splitlines()[0][:200]!r}.",
+        f"A change of the table's branches was tried {REF_ATTEMPTS} times, and each time the"
+        " catalog could not tell whether it happened:"
+        f" {str(last).strip().splitlines()[0][:200]!r}.",
         next_step="Look in the table's history whether it was made, before you run this again.",
     ) from last

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.diff.columns import SharedColumn, shared_columns
-from lakehouse.iceberg.diff.files import Touched, file_predicate, partition_predicate, touched_files
+from lakehouse.iceberg.diff.files import (
+    Touched,
+    file_predicate,
+    partition_predicate,
+    touched_files,
+)
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, History, history_of
 from lakehouse.iceberg.metadata.snapshot_refs import published_before, resolve_point
@@ -21,7 +26,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Diff:
-    """Which two snapshots are compared, by what, and where their rows can differ; no row is read yet.
+    """Which two snapshots are compared, by what, and where their rows can differ; no row is
+    read yet.
 
     `before` and `after` are snapshot ids; None stands for the table before its first snapshot.
     """
@@ -33,9 +39,13 @@ class Diff:
     columns: tuple[SharedColumn, ...]
     touched: Touched
     is_append: bool
-    """Whether the rows to look at are those that an incremental read from the one to the other gives."""
+    """Whether the rows to look at are those that an incremental read from the one to the other
+    gives.
+    """
     where_before: str | None = None
-    """Predicate of the rows that may differ, under the names of the earlier snapshot; None for all."""
+    """Predicate of the rows that may differ, under the names of the earlier snapshot; None for
+    all.
+    """
     where_after: str | None = None
 
     @property
@@ -45,30 +55,44 @@ class Diff:
 
     @property
     def change_column(self) -> str:
-        """Name of the column that says what became of a row: `change`, or `_change` where the table has that one."""
+        """Name of the column that says what became of a row: `change`, or `_change` where the
+        table has that one.
+        """
         names = {column.name.lower() for column in self.columns}
         return "_change" if "change" in names else "change"
 
 
 def plan_diff(
-    engine: Engine, table: str, since: str | int | None = None, until: str | int = MAIN, key: Sequence[str] = ()
+    engine: Engine,
+    table: str,
+    since: str | int | None = None,
+    until: str | int = MAIN,
+    key: Sequence[str] = (),
 ) -> Diff:
     """Plan a diff; starts no JVM.
 
-    :param since: a snapshot id, a tag, a branch, or a moment with its time zone such as `2026-01-31T08:00:00Z`; where
-        it is left out, what readers saw before `until`.
+    :param since: a snapshot id, a tag, a branch, or a moment with its time zone such as
+        `2026-01-31T08:00:00Z`; where it is left out, what readers saw before `until`.
     :param until: the same; `main` where it is left out.
     :param key: columns that identify a row; `declared_key` tells those of a declared table.
     :raises SnapshotNotFound: when the table has no such snapshot, tag, branch or moment.
-    :raises UsageError: when the key names a column that neither snapshot has, or one that cannot be compared.
+    :raises UsageError: when the key names a column that neither snapshot has, or one that
+        cannot be compared.
     """
     loaded = engine.catalog.load(table)
     history = history_of(table, loaded)
     before, after = _resolved(history, since, until)
-    earlier, later = schema_at(loaded, before if before is not None else after), schema_at(loaded, after)
+    earlier, later = (
+        schema_at(loaded, before if before is not None else after),
+        schema_at(loaded, after),
+    )
     columns = shared_columns(loaded.schema(), earlier, later)
     changing = _changing(history, before, after)
-    touched = Touched() if changing is not None and not any(changing.values()) else touched_files(loaded, before, after)
+    touched = (
+        Touched()
+        if changing is not None and not any(changing.values())
+        else touched_files(loaded, before, after)
+    )
     return Diff(
         table=table,
         before=before,
@@ -77,14 +101,18 @@ def plan_diff(
         columns=columns,
         touched=touched,
         # An incremental read knows the current names only.
-        is_append=changing is not None and set(changing) <= {"append"} and later == loaded.schema(),
+        is_append=changing is not None
+        and set(changing) <= {"append"}
+        and later == loaded.schema(),
         where_before=_where(loaded, earlier, touched),
         where_after=_where(loaded, later, touched),
     )
 
 
 def declared_key(table: IcebergTable) -> tuple[str, ...]:
-    """Return what identifies a row by a table's declaration: the key of its merge, versions or uniqueness; or none."""
+    """Return what identifies a row by a table's declaration: the key of its merge, versions or
+    uniqueness; or none.
+    """
     if isinstance(table.write, Merge):
         return tuple(table.write.on)
     if table.versions:
@@ -92,14 +120,18 @@ def declared_key(table: IcebergTable) -> tuple[str, ...]:
     return next((tuple(rule.unique_on) for rule in table.rules if rule.unique_on), ())
 
 
-def _resolved(history: History, since: str | int | None, until: str | int) -> tuple[int | None, int | None]:
+def _resolved(
+    history: History, since: str | int | None, until: str | int
+) -> tuple[int | None, int | None]:
     after = resolve_point(history, until)
     if since is not None:
         return resolve_point(history, since), after
     return (None if after is None else published_before(history, after)), after
 
 
-def _changing(history: History, before: int | None, after: int | None) -> dict[str, bool] | None:
+def _changing(
+    history: History, before: int | None, after: int | None
+) -> dict[str, bool] | None:
     """Return the operations of the commits between, and whether they can have changed a row.
 
     Compactions cannot. None where the later snapshot does not descend from the earlier.
@@ -117,13 +149,16 @@ def _changing(history: History, before: int | None, after: int | None) -> dict[s
     return found
 
 
-def _checked(table: str, key: Sequence[str], columns: Sequence[SharedColumn]) -> tuple[str, ...]:
+def _checked(
+    table: str, key: Sequence[str], columns: Sequence[SharedColumn]
+) -> tuple[str, ...]:
     """Return the key as the columns are spelled."""
     fit = {column.name.lower(): column.name for column in columns if not has_map(column.type)}
     unknown = [name for name in key if name.lower() not in fit]
     if unknown:
         raise UsageError(
-            f"The key of {table} names {', '.join(map(repr, unknown))}; expected columns among {', '.join(fit)}."
+            f"The key of {table} names {', '.join(map(repr, unknown))}; expected columns among"
+            f" {', '.join(fit)}."
         )
     return tuple(fit[name.lower()] for name in key)
 

@@ -1,4 +1,6 @@
-"""Whether what somebody takes for the key of a table tells its rows apart, in both snapshots of a diff."""
+"""Whether what somebody takes for the key of a table tells its rows apart, in both snapshots of
+a diff.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -13,11 +15,14 @@ if TYPE_CHECKING:
 
 
 def check_unique(engine: Engine, planned: Diff) -> None:
-    """Check that the key of a diff stands for one row each; reads its columns of both snapshots.
+    """Check that the key of a diff stands for one row each; reads its columns of both
+    snapshots.
 
-    By one that does not, a row that changed would be told as added and removed, or two rows as one.
+    By one that does not, a row that changed would be told as added and removed, or two rows as
+    one.
 
-    :raises UsageError: when it does not; names the key, how many values stand for several rows, and for how many.
+    :raises UsageError: when it does not; names the key, how many values stand for several rows,
+        and for how many.
     """
     for snapshot_id in dict.fromkeys([planned.after, planned.before]):
         if snapshot_id is not None:
@@ -40,7 +45,8 @@ def _check(planned: Diff, snapshot_id: int, repeated: "DataFrame") -> None:
     if found["many"]:
         values = "1 value stands" if found["many"] == 1 else f"{found['many']:,} values stand"
         raise UsageError(
-            f"The key {', '.join(planned.key)} does not tell the rows of {planned.table} apart: in snapshot "
-            f"{snapshot_id}, {values} for several rows, one of them for {found['most']:,}.",
+            f"The key {', '.join(planned.key)} does not tell the rows of {planned.table} apart:"
+            f" in snapshot {snapshot_id}, {values} for several rows, one of them for"
+            f" {found['most']:,}.",
             next_step="Name more columns with --key, or a key that is unique.",
         )

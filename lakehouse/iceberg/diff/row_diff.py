@@ -1,12 +1,15 @@
-"""The change between two snapshots of a table: the rows added, removed and changed, and no others.
+"""The change between two snapshots of a table: the rows added, removed and changed, and no
+others.
 
-A commit may rewrite files whose rows stay as they were: a merge by copy-on-write, a partition computed again, a
-compaction. So what counts is not which files came and went, but the rows in them: those that both snapshots hold are
-taken off against each other, as often as they stand in each, and what is left are the changes. A removed and an added
-row of the same key are one changed row.
+A commit may rewrite files whose rows stay as they were: a merge by copy-on-write, a partition
+computed again, a compaction. So what counts is not which files came and went, but the rows in
+them: those that both snapshots hold are taken off against each other, as often as they stand in
+each, and what is left are the changes. A removed and an added row of the same key are one
+changed row.
 
-Only rows of files that differ are compared; those of the others are the same in both. This holds for any two
-snapshots, whether or not one descends from the other, and with delete files, which change rows of files that stay.
+Only rows of files that differ are compared; those of the others are the same in both. This
+holds for any two snapshots, whether or not one descends from the other, and with delete files,
+which change rows of files that stay.
 """
 
 from collections.abc import Sequence
@@ -38,36 +41,57 @@ class Counts:
 
 
 def diff(
-    engine: Engine, table: str, since: str | int | None = None, until: str | int = MAIN, key: Sequence[str] = ()
+    engine: Engine,
+    table: str,
+    since: str | int | None = None,
+    until: str | int = MAIN,
+    key: Sequence[str] = (),
 ) -> "DataFrame":
     """Return the rows that differ between two snapshots of a table, each with its `change`.
 
-    That is `added` or `removed`; or `before` and `after`, for the two rows of a key whose row changed. Without a key,
-    or where a key stands for several of these rows, they are added and removed, as often as there are more or fewer.
-    Columns have the names that they have now, and are NULL where a snapshot has not got them. The arguments and the
-    errors are those of `plan_diff`.
+    That is `added` or `removed`; or `before` and `after`, for the two rows of a key whose row
+    changed. Without a key, or where a key stands for several of these rows, they are added and
+    removed, as often as there are more or fewer. Columns have the names that they have now, and
+    are NULL where a snapshot has not got them. The arguments and the errors are those of
+    `plan_diff`.
     """
     return apply_diff(engine, plan_diff(engine, table, since, until, key))
 
 
 def apply_diff(engine: Engine, planned: Diff) -> "DataFrame":
-    """Return the frame of a planned diff, in no order; Spark reads when it is asked for rows."""
+    """Return the frame of a planned diff, in no order; Spark reads when it is asked for
+    rows.
+    """
     net = _net(planned.columns, _before(engine, planned).unionAll(_after(engine, planned)))
     kind = "if(__net < 0, 'removed', 'added')"
     if planned.key:
         names = [column.name for column in planned.columns]
-        within = f"OVER (PARTITION BY {', '.join(f'__{names.index(name)}' for name in planned.key)})"
+        within = (
+            f"OVER (PARTITION BY {', '.join(f'__{names.index(name)}' for name in planned.key)})"
+        )
         gone, came = (f"sum(greatest({sign}__net, 0)) {within}" for sign in ("-", ""))
         net = net.selectExpr("*", f"{gone} = 1 AND {came} = 1 AS __paired")
-        kind = f"CASE WHEN NOT __paired THEN {kind} WHEN __net < 0 THEN 'before' ELSE 'after' END"
-    shown = [f"__{at} AS {identifier(column.name)}" for at, column in enumerate(planned.columns)]
+        kind = (
+            f"CASE WHEN NOT __paired THEN {kind} WHEN __net < 0 THEN 'before' ELSE 'after' END"
+        )
+    shown = [
+        f"__{at} AS {identifier(column.name)}" for at, column in enumerate(planned.columns)
+    ]
     copies = "explode(sequence(CAST(1 AS BIGINT), abs(__net))) AS __copy"
-    return net.selectExpr(f"{kind} AS {identifier(planned.change_column)}", *shown, copies).drop("__copy")
+    return net.selectExpr(
+        f"{kind} AS {identifier(planned.change_column)}", *shown, copies
+    ).drop("__copy")
 
 
 def ordered(planned: Diff, rows: "DataFrame") -> "DataFrame":
-    """Return the rows of a diff by key and then by their values, what a row was before what it became."""
-    others = [column.name for column in planned.columns if column.name not in planned.key and not has_map(column.type)]
+    """Return the rows of a diff by key and then by their values, what a row was before what it
+    became.
+    """
+    others = [
+        column.name
+        for column in planned.columns
+        if column.name not in planned.key and not has_map(column.type)
+    ]
     rank = f"array_position({_RANKS}, {identifier(planned.change_column)}) AS __rank"
     by = [*map(identifier, planned.key), "__rank", *map(identifier, others)]
     return rows.selectExpr("*", rank).orderBy(*by).drop("__rank")
@@ -75,12 +99,17 @@ def ordered(planned: Diff, rows: "DataFrame") -> "DataFrame":
 
 def count_changes(planned: Diff, rows: "DataFrame") -> Counts:
     """Count the rows of a diff in one query; a changed row counts once."""
-    found = {row[0]: row[1] for row in rows.groupBy(identifier(planned.change_column)).count().collect()}
+    found = {
+        row[0]: row[1]
+        for row in rows.groupBy(identifier(planned.change_column)).count().collect()
+    }
     return Counts(found.get("added", 0), found.get("removed", 0), found.get("after", 0))
 
 
 def standing_rows(engine: Engine, planned: Diff, most: int) -> list[dict[str, Any]]:
-    """Return some rows of each of the two snapshots, under the names of now: among such stand those that differ."""
+    """Return some rows of each of the two snapshots, under the names of now: among such stand
+    those that differ.
+    """
     names = [column.name for column in planned.columns]
     ends = (
         (planned.before, [column.before for column in planned.columns]),
@@ -89,16 +118,26 @@ def standing_rows(engine: Engine, planned: Diff, most: int) -> list[dict[str, An
     found: list[dict[str, Any]] = []
     for snapshot_id, values in ends:
         if snapshot_id is not None:
-            rows = read(engine, Pin(planned.table, snapshot_id)).selectExpr(*_numbered(values)).limit(most).collect()
+            rows = (
+                read(engine, Pin(planned.table, snapshot_id))
+                .selectExpr(*_numbered(values))
+                .limit(most)
+                .collect()
+            )
             found += (dict(zip(names, row, strict=True)) for row in rows)
     return found
 
 
 def _before(engine: Engine, planned: Diff) -> "DataFrame":
     nothing = planned.is_empty or planned.is_append or planned.touched.only_adds
-    rows = read(engine, Pin(planned.table, planned.before), "false" if nothing else planned.where_before)
+    rows = read(
+        engine, Pin(planned.table, planned.before), "false" if nothing else planned.where_before
+    )
     # Of a table that had no snapshot yet there is no schema to read it by.
-    values = [f"CAST(NULL AS {column.type})" if planned.before is None else column.before for column in planned.columns]
+    values = [
+        f"CAST(NULL AS {column.type})" if planned.before is None else column.before
+        for column in planned.columns
+    ]
     return rows.selectExpr(*_numbered(values), "-1 AS __net")
 
 
@@ -106,7 +145,9 @@ def _after(engine: Engine, planned: Diff) -> "DataFrame":
     since = planned.before if planned.is_append and not planned.is_empty else None
     where = "false" if planned.is_empty else None if planned.is_append else planned.where_after
     rows = read(engine, Pin(planned.table, planned.after, since_snapshot_id=since), where)
-    return rows.selectExpr(*_numbered([column.after for column in planned.columns]), "1 AS __net")
+    return rows.selectExpr(
+        *_numbered([column.after for column in planned.columns]), "1 AS __net"
+    )
 
 
 def _numbered(values: Sequence[str]) -> list[str]:
@@ -115,17 +156,29 @@ def _numbered(values: Sequence[str]) -> list[str]:
 
 
 def _net(columns: Sequence[SharedColumn], rows: "DataFrame") -> "DataFrame":
-    """Return each row once, with how many more of it there are in the later snapshot; none where there are as many."""
+    """Return each row once, with how many more of it there are in the later snapshot; none
+    where there are as many.
+    """
     maps = {at: column for at, column in enumerate(columns) if has_map(column.type)}
-    compared = [f"{_comparable(column, at)} AS __comparable_{at}" for at, column in maps.items()]
+    compared = [
+        f"{_comparable(column, at)} AS __comparable_{at}" for at, column in maps.items()
+    ]
     by = [f"__comparable_{at}" if at in maps else f"__{at}" for at in range(len(columns))]
-    counted = rows.selectExpr("*", *compared).groupBy(*by).agg({"__net": "sum"} | {f"__{at}": "first" for at in maps})
-    values = [f"`first(__{at})` AS __{at}" if at in maps else f"__{at}" for at in range(len(columns))]
+    counted = (
+        rows.selectExpr("*", *compared)
+        .groupBy(*by)
+        .agg({"__net": "sum"} | {f"__{at}": "first" for at in maps})
+    )
+    values = [
+        f"`first(__{at})` AS __{at}" if at in maps else f"__{at}" for at in range(len(columns))
+    ]
     return counted.selectExpr(*values, "`sum(__net)` AS __net").where("__net <> 0")
 
 
 def _comparable(column: SharedColumn, at: int) -> str:
-    """Return SQL that is equal for equal values of a column with a map in it; Spark compares no maps."""
+    """Return SQL that is equal for equal values of a column with a map in it; Spark compares no
+    maps.
+    """
     if isinstance(column.type, Map) and not has_map(column.type.value):
         return f"array_sort(map_entries(__{at}))"
     return f"to_json(__{at})"

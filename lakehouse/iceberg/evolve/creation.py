@@ -19,7 +19,8 @@ _ICEBERG_NAMES = {"bigint": "long", "timestamp": "timestamptz", "timestamp_ntz":
 
 
 def ensure_directly(engine: Engine, table: IcebergTable, run_id: str = "") -> None:
-    """Create the table as Spark would, or bring it to its declaration; runs in the table's lock.
+    """Create the table as Spark would, or bring it to its declaration; runs in the table's
+    lock.
 
     Spark is started only where the declaration of a table that is there has changed.
 
@@ -33,7 +34,9 @@ def ensure_directly(engine: Engine, table: IcebergTable, run_id: str = "") -> No
     client = engine.catalog.client
     client.create_namespace_if_not_exists(table.namespace)
     try:
-        client.create_table(table.name, _schema(table), _location(engine, table), properties=_properties(table))
+        client.create_table(
+            table.name, _schema(table), _location(engine, table), properties=_properties(table)
+        )
     except TableAlreadyExistsError:
         # Another host was first, by the same declaration.
         planning.ensure(engine, table, run_id)
@@ -44,7 +47,9 @@ def _schema(table: IcebergTable) -> "Schema":
 
     if table.partitioning or table.sort_order:
         raise _not_plain(table, "it is partitioned or sorted")
-    return Schema(*(_field(table, number, column) for number, column in enumerate(table.columns, 1)))
+    return Schema(
+        *(_field(table, number, column) for number, column in enumerate(table.columns, 1))
+    )
 
 
 def _field(table: IcebergTable, number: int, column: Column) -> "NestedField":
@@ -54,21 +59,30 @@ def _field(table: IcebergTable, number: int, column: Column) -> "NestedField":
     if not isinstance(parsed, types.Primitive):
         raise _not_plain(table, f"{column.name} is {column.type}")
     name = _ICEBERG_NAMES.get(parsed.name, parsed.name)
-    return NestedField(number, column.name, name, required=column.required, doc=column.doc or None)
+    return NestedField(
+        number, column.name, name, required=column.required, doc=column.doc or None
+    )
 
 
 def _not_plain(table: IcebergTable, found: str) -> DeclarationError:
     return DeclarationError(
-        f"{table.name} cannot be created without Spark: {found}; expected plain columns without partitions or order.",
+        f"{table.name} cannot be created without Spark: {found}; expected plain columns without"
+        " partitions or order.",
         next_step="Declare it so, or let an asset write it.",
     )
 
 
 def _properties(table: IcebergTable) -> dict[str, str]:
-    return {**table.table_properties, MANAGED_PROPERTY: managed_properties(table), "comment": table.comment}
+    return {
+        **table.table_properties,
+        MANAGED_PROPERTY: managed_properties(table),
+        "comment": table.comment,
+    }
 
 
 def _location(engine: Engine, table: IcebergTable) -> str:
-    """Return a folder of the table's own, so that one that is dropped and made again shares none with its past."""
+    """Return a folder of the table's own, so that one that is dropped and made again shares
+    none with its past.
+    """
     warehouse = engine.catalog.pyiceberg["warehouse"]
     return table.location or f"{warehouse}/{table.namespace}/{table.short_name}-{uuid4()}"

@@ -28,12 +28,16 @@ from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import Column, IcebergTable
 
 MANAGED_PROPERTY = "lakehouse.managed-properties"
-"""Table property: the names of those that follow the declaration, so that others' are left alone."""
+"""Table property: the names of those that follow the declaration, so that others' are left
+alone.
+"""
 DISTRIBUTION_PROPERTY = "write.distribution-mode"
 
 
 def statements(step: Step, catalog: Catalog, table: str) -> list[str]:
-    """Return the SQL of a step, in the order that it runs in; none for a step that is a commit rather than DDL."""
+    """Return the SQL of a step, in the order that it runs in; none for a step that is a commit
+    rather than DDL.
+    """
     name = catalog.sql_name(table)
     match step:
         case CreateTable(table=declared):
@@ -42,7 +46,13 @@ def statements(step: Step, catalog: Catalog, table: str) -> list[str]:
             return [f"COMMENT ON TABLE {name} IS {literal(text)}"]
         case CommitSchema():
             return []
-        case ChangePartitioning() | ChangeSortOrder() | MoveLocation() | UpgradeFormat() | ChangeProperties():
+        case (
+            ChangePartitioning()
+            | ChangeSortOrder()
+            | MoveLocation()
+            | UpgradeFormat()
+            | ChangeProperties()
+        ):
             return [f"ALTER TABLE {name} {clause}" for clause in _layout_clauses(step)]
         case _:
             return [f"ALTER TABLE {name} {_column_clause(step)}"]
@@ -58,7 +68,9 @@ def create_table(table: IcebergTable, name: str) -> str:
     columns = ",\n  ".join(_definition(column) for column in table.columns)
     parts = [f"CREATE TABLE IF NOT EXISTS {name} (\n  {columns}\n)", "USING iceberg"]
     if table.partition_fields:
-        parts.append(f"PARTITIONED BY ({', '.join(field.sql for field in table.partition_fields)})")
+        parts.append(
+            f"PARTITIONED BY ({', '.join(field.sql for field in table.partition_fields)})"
+        )
     if table.location:
         parts.append(f"LOCATION {literal(table.location)}")
     if table.comment:
@@ -69,8 +81,14 @@ def create_table(table: IcebergTable, name: str) -> str:
 
 
 def declared_properties(table: IcebergTable) -> dict[str, str]:
-    """Return the properties of a declaration that Iceberg keeps as such; the format version is none of them."""
-    return {name: value for name, value in table.table_properties.items() if name != "format-version"}
+    """Return the properties of a declaration that Iceberg keeps as such; the format version is
+    none of them.
+    """
+    return {
+        name: value
+        for name, value in table.table_properties.items()
+        if name != "format-version"
+    }
 
 
 def managed_properties(table: IcebergTable) -> str:
@@ -117,18 +135,27 @@ def _layout_clauses(step: Step) -> list[str]:
         case UpgradeFormat(declared=declared):
             return [_set([("format-version", str(declared))])]
         case ChangeProperties(values=values, unset=unset):
-            # The list of managed names is among the values: a property that goes must be gone before it is forgotten.
-            return [clause for names, clause in ((unset, _unset(unset)), (values, _set(values))) if names]
+            # The list of managed names is among the values: a property that goes must be gone
+            # before it is forgotten.
+            return [
+                clause
+                for names, clause in ((unset, _unset(unset)), (values, _set(values)))
+                if names
+            ]
     raise TypeError(f"no SQL for {type(step).__name__}")
 
 
 def _sort_clauses(step: ChangeSortOrder) -> list[str]:
     if step.fields:
-        # LOCALLY leaves the distribution mode alone, which for a sorted table is `range` unless a property says so.
+        # LOCALLY leaves the distribution mode alone, which for a sorted table is `range` unless
+        # a property says so.
         return [f"WRITE LOCALLY ORDERED BY {', '.join(field.sql for field in step.fields)}"]
     # UNORDERED sets the distribution mode to `none`, which nobody asked for.
     mode = step.distribution_mode
-    return ["WRITE UNORDERED", _set([(DISTRIBUTION_PROPERTY, mode)]) if mode else _unset([DISTRIBUTION_PROPERTY])]
+    return [
+        "WRITE UNORDERED",
+        _set([(DISTRIBUTION_PROPERTY, mode)]) if mode else _unset([DISTRIBUTION_PROPERTY]),
+    ]
 
 
 def _set(values: Iterable[tuple[str, str]]) -> str:

@@ -1,4 +1,6 @@
-"""How partitioning, sort order, location, format and properties differ from those declared: pure."""
+"""How partitioning, sort order, location, format and properties differ from those declared:
+pure.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -25,10 +27,14 @@ from lakehouse.tables.partitioning import PartitionField, SortField
 from lakehouse.tables.table import IcebergTable
 
 
-def layout_changes(table: IcebergTable, state: TableState, renamed: Mapping[str, str]) -> Iterator[Change]:
-    """Yield the steps that bring all but the columns of a table to its declaration, and what of it is refused.
+def layout_changes(
+    table: IcebergTable, state: TableState, renamed: Mapping[str, str]
+) -> Iterator[Change]:
+    """Yield the steps that bring all but the columns of a table to its declaration, and what of
+    it is refused.
 
-    :param renamed: the new names of columns that are renamed first, by their old ones in lower case.
+    :param renamed: the new names of columns that are renamed first, by their old ones in lower
+        case.
     """
     yield from _partitioning(table, [_renamed(field, renamed) for field in state.partitioning])
     yield from _sort_order(table, state, renamed)
@@ -46,7 +52,11 @@ def _renamed(field: PartitionField, renamed: Mapping[str, str]) -> PartitionFiel
 def _partitioning(table: IcebergTable, found: list[PartitionField]) -> Iterator[Change]:
     declared_keys = {_key(field) for field in table.partition_fields}
     found_keys = {_key(field) for field in found}
-    new = {field.column.lower(): field for field in table.partition_fields if _key(field) not in found_keys}
+    new = {
+        field.column.lower(): field
+        for field in table.partition_fields
+        if _key(field) not in found_keys
+    }
     gone = [field for field in found if _key(field) not in declared_keys]
     for field in gone:
         yield ChangePartitioning(field, new.pop(field.column.lower(), None))
@@ -58,9 +68,13 @@ def _key(field: PartitionField) -> tuple[str, str, int | None]:
     return field.transform, field.column.lower(), field.width
 
 
-def _sort_order(table: IcebergTable, state: TableState, renamed: Mapping[str, str]) -> Iterator[Change]:
+def _sort_order(
+    table: IcebergTable, state: TableState, renamed: Mapping[str, str]
+) -> Iterator[Change]:
     found = [replace(field, field=_renamed(field.field, renamed)) for field in state.sort_order]
-    if [_sort_key(field) for field in found] != [_sort_key(field) for field in table.sort_fields]:
+    if [_sort_key(field) for field in found] != [
+        _sort_key(field) for field in table.sort_fields
+    ]:
         yield ChangeSortOrder(table.sort_fields, state.properties.get(DISTRIBUTION_PROPERTY))
 
 
@@ -98,7 +112,9 @@ def _properties(table: IcebergTable, state: TableState) -> Iterator[Change]:
     declared = declared_properties(table)
     managed = json.loads(state.properties.get(MANAGED_PROPERTY, "[]"))
     wanted = {**declared, MANAGED_PROPERTY: managed_properties(table)}
-    values = {name: value for name, value in wanted.items() if state.properties.get(name) != value}
+    values = {
+        name: value for name, value in wanted.items() if state.properties.get(name) != value
+    }
     unset = [name for name in managed if name not in declared and name in state.properties]
     if values or unset:
         yield ChangeProperties(tuple(sorted(values.items())), tuple(unset))

@@ -1,4 +1,6 @@
-"""The steps that bring the rest of a table to its declaration: partitioning, sort order, location, properties."""
+"""The steps that bring the rest of a table to its declaration: partitioning, sort order,
+location, properties.
+"""
 
 from dataclasses import dataclass
 
@@ -8,7 +10,9 @@ from lakehouse.tables.partitioning import PartitionField, SortField
 
 @dataclass(frozen=True)
 class ChangePartitioning(WaitingStep):
-    """New files are split by another field: one goes (`new=None`), one comes (`old=None`), or one replaces another."""
+    """New files are split by another field: one goes (`new=None`), one comes (`old=None`), or
+    one replaces another.
+    """
 
     rank = 6
     old: PartitionField | None
@@ -17,19 +21,29 @@ class ChangePartitioning(WaitingStep):
     def describe(self) -> str:
         if self.new is None:
             return f"stop partitioning by {self.old}"
-        return f"partition by {self.new} in place of {self.old}" if self.old else f"partition also by {self.new}"
+        return (
+            f"partition by {self.new} in place of {self.old}"
+            if self.old
+            else f"partition also by {self.new}"
+        )
 
 
 @dataclass(frozen=True)
 class ChangeSortOrder(WaitingStep):
-    """New files are sorted in another way, or not at all. `distribution_mode` is what the property of that name is."""
+    """New files are sorted in another way, or not at all. `distribution_mode` is what the
+    property of that name is.
+    """
 
     rank = 7
     fields: tuple[SortField, ...]
     distribution_mode: str | None = None
 
     def describe(self) -> str:
-        return f"sort new files by {', '.join(map(str, self.fields))}" if self.fields else "stop sorting new files"
+        return (
+            f"sort new files by {', '.join(map(str, self.fields))}"
+            if self.fields
+            else "stop sorting new files"
+        )
 
 
 @dataclass(frozen=True)
@@ -67,5 +81,7 @@ class ChangeProperties(Step):
     def describe(self) -> str:
         values = [f"{name}={value}" for name, value in self.values]
         return "; ".join(
-            f"{verb} {', '.join(names)}" for verb, names in (("set", values), ("unset", self.unset)) if names
+            f"{verb} {', '.join(names)}"
+            for verb, names in (("set", values), ("unset", self.unset))
+            if names
         )

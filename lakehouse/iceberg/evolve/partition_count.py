@@ -1,4 +1,6 @@
-"""How many partitions a table has, or would have under another spec: pure, from what its files tell."""
+"""How many partitions a table has, or would have under another spec: pure, from what its files
+tell.
+"""
 
 import math
 from collections.abc import Sequence
@@ -18,16 +20,26 @@ class PartitionCount:
     partitions: int
     values: dict[PartitionField, int]
     is_exact: bool
-    """Whether all files follow the spec; else the number is what the values in the table suggest."""
+    """Whether all files follow the spec; else the number is what the values in the table
+    suggest.
+    """
 
 
-def count_partitions(fields: Sequence[PartitionField], types: Sequence[str], extent: Extent) -> PartitionCount:
-    """Count the partitions of a spec; a field whose values nothing tells of counts as one value.
+def count_partitions(
+    fields: Sequence[PartitionField], types: Sequence[str], extent: Extent
+) -> PartitionCount:
+    """Count the partitions of a spec; a field whose values nothing tells of counts as one
+    value.
 
     :param types: the type of each field's column.
     """
-    values = {field: _values(field, type_, extent) for field, type_ in zip(fields, types, strict=True)}
-    if all(frozenset(fields) == {field for field, _ in partition} for partition in extent.partitions):
+    values = {
+        field: _values(field, type_, extent) for field, type_ in zip(fields, types, strict=True)
+    }
+    if all(
+        frozenset(fields) == {field for field, _ in partition}
+        for partition in extent.partitions
+    ):
         return PartitionCount(len(extent.partitions), values, True)
     return PartitionCount(min(math.prod(values.values()), extent.rows), values, False)
 

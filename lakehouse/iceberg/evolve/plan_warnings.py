@@ -1,4 +1,6 @@
-"""What is worth knowing of a declaration before it is carried out, though it is no reason to refuse it."""
+"""What is worth knowing of a declaration before it is carried out, though it is no reason to
+refuse it.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,7 +14,9 @@ from lakehouse.tables.table import IcebergTable
 
 MANY_PARTITION_FIELDS = 3
 MANY_TINY = ((100, 32 * 1024), (1000, 1024 * 1024))
-"""So many partitions, of less than so many bytes on average: then most of a read is the opening of files."""
+"""So many partitions, of less than so many bytes on average: then most of a read is the opening
+of files.
+"""
 _FINE_GRAINED = ("float", "double", "timestamp", "timestamp_ntz")
 _COARSER = {"hours": "days", "days": "months", "months": "years"}
 
@@ -30,15 +34,19 @@ def _partition_warnings(table: IcebergTable) -> Iterator[str]:
     for field in table.partition_fields:
         declared = table.column(field.column).type
         if field.transform == "identity" and declared in _FINE_GRAINED:
-            coarser = "days(…)" if declared.startswith("timestamp") else "truncate or bucket of another column"
+            coarser = (
+                "days(…)"
+                if declared.startswith("timestamp")
+                else "truncate or bucket of another column"
+            )
             yield (
-                f"{table.name} is partitioned by each value of {field.column} ({declared}), which makes many tiny "
-                f"partitions; {coarser} makes fewer."
+                f"{table.name} is partitioned by each value of {field.column} ({declared}),"
+                f" which makes many tiny partitions; {coarser} makes fewer."
             )
     if len(table.partition_fields) > MANY_PARTITION_FIELDS:
         yield (
-            f"{table.name} is partitioned by {len(table.partition_fields)} fields, which makes many tiny partitions; "
-            f"{MANY_PARTITION_FIELDS} are many already."
+            f"{table.name} is partitioned by {len(table.partition_fields)} fields, which makes"
+            f" many tiny partitions; {MANY_PARTITION_FIELDS} are many already."
         )
 
 
@@ -47,20 +55,27 @@ def _count_warnings(table: IcebergTable, state: TableState) -> Iterator[str]:
         return
     formers = {new: old for old, new in renamed_columns(table, state).items()}
     present = {column.name.lower(): column for column in state.columns}
-    stored = [formers.get(field.column, field.column).lower() for field in table.partition_fields]
+    stored = [
+        formers.get(field.column, field.column).lower() for field in table.partition_fields
+    ]
     if not all(name in present for name in stored):
         return
     fields = [
-        replace(field, column=present[name].name) for field, name in zip(table.partition_fields, stored, strict=True)
+        replace(field, column=present[name].name)
+        for field, name in zip(table.partition_fields, stored, strict=True)
     ]
-    counted = count_partitions(fields, [str(present[name].type) for name in stored], state.extent)
+    counted = count_partitions(
+        fields, [str(present[name].type) for name in stored], state.extent
+    )
     mean_bytes = state.extent.size_bytes // counted.partitions
     changeable = [
         (values, field)
         for field, values in zip(table.partition_fields, counted.values.values(), strict=True)
         if values > 1 and not _is_needed(table, field)
     ]
-    if changeable and any(counted.partitions >= many and mean_bytes < tiny for many, tiny in MANY_TINY):
+    if changeable and any(
+        counted.partitions >= many and mean_bytes < tiny for many, tiny in MANY_TINY
+    ):
         _, finest = max(changeable, key=lambda found: found[0])
         yield _count_warning(table, counted, state.extent, finest)
 
@@ -70,13 +85,16 @@ def _is_needed(table: IcebergTable, field: PartitionField) -> bool:
     return field.column == table.overwritten_by and field.transform in ("identity", "days")
 
 
-def _count_warning(table: IcebergTable, counted: PartitionCount, extent: Extent, finest: PartitionField) -> str:
+def _count_warning(
+    table: IcebergTable, counted: PartitionCount, extent: Extent, finest: PartitionField
+) -> str:
     mean_kb = max(1, round(extent.size_bytes / counted.partitions / 1024))
     number = f"{counted.partitions}" if counted.is_exact else f"about {counted.partitions}"
     return (
-        f"{table.name}: partitioning by {', '.join(map(str, table.partition_fields))} makes {number} partitions of its "
-        f"{extent.rows} rows, with {mean_kb} kB each on average; that many tiny files are slow to plan and to read. "
-        f"Leave out {finest}, or declare {_coarser(table, finest)} in its place."
+        f"{table.name}: partitioning by {', '.join(map(str, table.partition_fields))} makes"
+        f" {number} partitions of its {extent.rows} rows, with {mean_kb} kB each on average;"
+        f" that many tiny files are slow to plan and to read. Leave out {finest}, or declare"
+        f" {_coarser(table, finest)} in its place."
     )
 
 
@@ -85,11 +103,20 @@ def _coarser(table: IcebergTable, field: PartitionField) -> str:
     if field.transform == "bucket":
         return f"fewer buckets than {field.width}"
     if field.transform == "truncate":
-        return "fewer letters" if column_type == "string" else f"a greater width than {field.width}"
+        return (
+            "fewer letters"
+            if column_type == "string"
+            else f"a greater width than {field.width}"
+        )
     if field.transform in _COARSER:
         return f"{_COARSER[field.transform]}({field.column})"
     return {"date": f"months({field.column})", "timestamp": f"days({field.column})"}.get(
-        column_type, f"a bucket of {field.column}" if column_type not in _FINE_GRAINED else "a bucket of another column"
+        column_type,
+        (
+            f"a bucket of {field.column}"
+            if column_type not in _FINE_GRAINED
+            else "a bucket of another column"
+        ),
     )
 
 
@@ -99,8 +126,9 @@ def _case_warnings(table: IcebergTable, state: TableState) -> Iterator[str]:
         name = declared.get(column.name.lower(), column.name)
         if name != column.name:
             yield (
-                f"{table.name} has the column {column.name}, declared as {name}; Spark takes them for the same and "
-                "cannot rename one to the other, but other engines tell them apart."
+                f"{table.name} has the column {column.name}, declared as {name}; Spark takes"
+                " them for the same and cannot rename one to the other, but other engines tell"
+                " them apart."
             )
 
 
@@ -109,9 +137,12 @@ def _personal_warnings(table: IcebergTable, state: TableState) -> Iterator[str]:
         return
     present = {column.name.lower() for column in state.columns}
     for name in sorted(table.personal_columns):
-        kept = any(state.properties.get(key) != "none" for key in table.metrics_properties(name))
+        kept = any(
+            state.properties.get(key) != "none" for key in table.metrics_properties(name)
+        )
         if name.lower() in present and kept:
             yield (
-                f"{table.name}: {name} is personal from now on; the bounds of its values in the metadata of files "
-                "already written stay until those files are rewritten and their snapshots have expired."
+                f"{table.name}: {name} is personal from now on; the bounds of its values in the"
+                " metadata of files already written stay until those files are rewritten and"
+                " their snapshots have expired."
             )

@@ -1,4 +1,6 @@
-"""How a table comes to be what its declaration says: a pure plan, and the two ways in which it is carried out."""
+"""How a table comes to be what its declaration says: a pure plan, and the two ways in which it
+is carried out.
+"""
 
 import json
 from collections.abc import Callable
@@ -47,7 +49,9 @@ class Plan:
         return tuple(step for step in self.steps if not step.automatic)
 
     def describe(self) -> list[str]:
-        """Say in one line each what runs, what waits, what is refused and what is worth knowing."""
+        """Say in one line each what runs, what waits, what is refused and what is worth
+        knowing.
+        """
         return [
             *(step.describe() for step in self.automatic),
             *(f"{step.describe()} (by lakehouse apply)" for step in self.waiting),
@@ -60,23 +64,30 @@ def plan(table: IcebergTable, state: TableState | None) -> Plan:
     """Compare a declaration with what the table is; `state` is None where there is no table."""
     if state is None:
         return Plan(table.name, tuple(_creation(table)), (), tuple(warnings(table, state)))
-    changes = [*schema_changes(table, state), *layout_changes(table, state, renamed_columns(table, state))]
+    changes = [
+        *schema_changes(table, state),
+        *layout_changes(table, state, renamed_columns(table, state)),
+    ]
     steps = [change for change in changes if isinstance(change, Step)]
     if not state.schema_is_committed:
         steps.append(CommitSchema())
     return Plan(
         table=table.name,
-        steps=tuple(_unhindered(step, state) for step in sorted(steps, key=lambda step: step.rank)),
+        steps=tuple(
+            _unhindered(step, state) for step in sorted(steps, key=lambda step: step.rank)
+        ),
         refusals=tuple(change for change in changes if isinstance(change, Refusal)),
         warnings=tuple(warnings(table, state)),
     )
 
 
 def ensure(engine: Engine, table: IcebergTable, run_id: str = "") -> Plan:
-    """Create the table, or make the changes that are safe for readers; runs in the table's lock, before a write.
+    """Create the table, or make the changes that are safe for readers; runs in the table's
+    lock, before a write.
 
     Starts no Spark where nothing is to be done.
-    :returns: the plan as it was found; steps that wait without blocking writes are still waiting.
+    :returns: the plan as it was found; steps that wait without blocking writes are still
+        waiting.
     :raises EvolutionRefused: when a declared change would lose data or break readers.
     :raises PendingChanges: when a rename or a drop waits for `lakehouse apply`.
     """
@@ -87,7 +98,8 @@ def apply(engine: Engine, table: IcebergTable, run_id: str = "") -> Plan:
     """Make all declared changes, those that wait for a person too; takes the table's lock.
 
     :returns: the plan as it was found, all of it carried out.
-    :raises EvolutionRefused: when a declared change would lose data or break readers; then nothing is changed.
+    :raises EvolutionRefused: when a declared change would lose data or break readers; then
+        nothing is changed.
     """
     if (found := plan_now(engine, table)).is_empty:
         return found
@@ -97,14 +109,17 @@ def apply(engine: Engine, table: IcebergTable, run_id: str = "") -> Plan:
 
 
 def plan_now(engine: Engine, table: IcebergTable) -> Plan:
-    """Plan from the table's current metadata, for people: warnings look at what the table holds; starts no JVM."""
+    """Plan from the table's current metadata, for people: warnings look at what the table
+    holds; starts no JVM.
+    """
     return plan(table, read_state(engine, table.name, with_extent=bool(table.partitioning)))
 
 
 def declared_by_earlier_version(engine: Engine, table: IcebergTable) -> bool:
     """Whether partitions were computed by a version that digested declarations otherwise.
 
-    What was changed in the declaration together with the upgrade is then not seen, and no partition computed for it.
+    What was changed in the declaration together with the upgrade is then not seen, and no
+    partition computed for it.
     """
     if not table.overwritten_by or not engine.catalog.has(table.name):
         return False
@@ -118,7 +133,9 @@ def _creation(table: IcebergTable) -> list[Step]:
 
 
 def _unhindered(step: Step, state: TableState) -> Step:
-    """Let a step run by itself where there is no file, so no reader, that it could matter to."""
+    """Let a step run by itself where there is no file, so no reader, that it could matter
+    to.
+    """
     return replace(step, automatic=True) if state.is_empty and not step.blocks_writes else step
 
 
@@ -127,8 +144,12 @@ def _automatic_steps(found: Plan) -> tuple[Step, ...]:
     blocking = [step for step in found.waiting if step.blocks_writes]
     if blocking:
         raise PendingChanges(
-            f"{found.table} is not what its declaration says: {'; '.join(step.describe() for step in blocking)}.",
-            next_step="Look at all changes with `lakehouse plan`, and make them with `lakehouse apply`.",
+            f"{found.table} is not what its declaration says:"
+            f" {'; '.join(step.describe() for step in blocking)}.",
+            next_step=(
+                "Look at all changes with `lakehouse plan`, and make them with `lakehouse"
+                " apply`."
+            ),
         )
     return found.automatic
 
@@ -143,10 +164,14 @@ def _refuse(found: Plan) -> None:
         raise EvolutionRefused("\n".join(map(str, found.refusals)))
 
 
-def _carry_out(engine: Engine, table: IcebergTable, run_id: str, choose: Callable[[Plan], tuple[Step, ...]]) -> Plan:
-    """Run the chosen steps; after a failure, plan again from what the table has become, and go on from there.
+def _carry_out(
+    engine: Engine, table: IcebergTable, run_id: str, choose: Callable[[Plan], tuple[Step, ...]]
+) -> Plan:
+    """Run the chosen steps; after a failure, plan again from what the table has become, and go
+    on from there.
 
-    So a step that another process made, or that was made although its answer got lost, is not made twice.
+    So a step that another process made, or that was made although its answer got lost, is not
+    made twice.
     """
     first = found = plan(table, read_state(engine, table.name))
     for attempt in range(REF_ATTEMPTS):
@@ -158,8 +183,13 @@ def _carry_out(engine: Engine, table: IcebergTable, run_id: str, choose: Callabl
             return first
         except Exception as error:
             found, failed = plan(table, read_state(engine, table.name)), found
-            if attempt == REF_ATTEMPTS - 1 or (found == failed and classify(error) is Failure.OTHER):
-                error.add_note(f"{table.name} was being changed: {'; '.join(step.describe() for step in steps)}.")
+            if attempt == REF_ATTEMPTS - 1 or (
+                found == failed and classify(error) is Failure.OTHER
+            ):
+                error.add_note(
+                    f"{table.name} was being changed:"
+                    f" {'; '.join(step.describe() for step in steps)}."
+                )
                 raise
         pause(attempt)
     raise AssertionError("unreachable: the last attempt returns or raises")
@@ -190,6 +220,8 @@ def _commit_schema(engine: Engine, table: IcebergTable, run_id: str) -> None:
 
 
 def _noted_marks(history: History) -> dict[str, int]:
-    """Return the watermarks that a property notes for the current snapshot: they would lapse with a new one."""
+    """Return the watermarks that a property notes for the current snapshot: they would lapse
+    with a new one.
+    """
     noted = json.loads(history.properties.get(UNCHANGED_PROPERTY, "{}")).get("inputs", {})
     return {source: mark for source in noted if (mark := history.watermark(source)) is not None}

@@ -1,9 +1,16 @@
-"""How the columns of a table differ from those declared: pure, and the same at each depth of a struct."""
+"""How the columns of a table differ from those declared: pure, and the same at each depth of a
+struct.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lakehouse.iceberg.evolve.matched_columns import Wanted, match_columns, renames, wanted_columns
+from lakehouse.iceberg.evolve.matched_columns import (
+    Wanted,
+    match_columns,
+    renames,
+    wanted_columns,
+)
 from lakehouse.iceberg.evolve.steps import (
     AddColumn,
     Change,
@@ -29,19 +36,27 @@ class _Context:
     table: IcebergTable
     state: TableState
 
-    def refuse(self, path: Path, found: object, declared: object, why: str, next_step: str) -> Refusal:
-        return Refusal(self.table.name, f"column {dotted(path)}", str(found), str(declared), why, next_step)
+    def refuse(
+        self, path: Path, found: object, declared: object, why: str, next_step: str
+    ) -> Refusal:
+        return Refusal(
+            self.table.name, f"column {dotted(path)}", str(found), str(declared), why, next_step
+        )
 
     def is_dropped(self, path: Path) -> bool:
         return dotted(path).lower() in {name.lower() for name in self.table.dropped}
 
 
 def schema_changes(table: IcebergTable, state: TableState) -> Iterator[Change]:
-    """Yield the steps that bring a table's columns to its declaration, and what of it is refused."""
+    """Yield the steps that bring a table's columns to its declaration, and what of it is
+    refused.
+    """
     return _fields(_Context(table, state), (), wanted_columns(table), state.columns)
 
 
-def _fields(context: _Context, path: Path, wanted: Sequence[Wanted], found: Sequence[ColumnState]) -> Iterator[Change]:
+def _fields(
+    context: _Context, path: Path, wanted: Sequence[Wanted], found: Sequence[ColumnState]
+) -> Iterator[Change]:
     matched = match_columns(wanted, found)
     yield from (RenameColumn(old, new) for old, new in renames(matched))
     previous: str | None = None
@@ -53,13 +68,17 @@ def _fields(context: _Context, path: Path, wanted: Sequence[Wanted], found: Sequ
             yield from _change(context, path, want, have)
         previous = want.name
     kept = {have.name for have in matched.values()}
-    yield from _leftovers(context, path, wanted, [have for have in found if have.name not in kept])
+    yield from _leftovers(
+        context, path, wanted, [have for have in found if have.name not in kept]
+    )
     yield from _moves(path, wanted, [have.name for have in found], matched)
 
 
 def _add(context: _Context, path: Path, want: Wanted, previous: str | None) -> Iterator[Change]:
     full = (*path, want.name)
-    holder = {name.lower(): column for name, column in context.state.partition_names.items()}.get(want.name.lower())
+    holder = {
+        name.lower(): column for name, column in context.state.partition_names.items()
+    }.get(want.name.lower())
     if want.required:
         yield context.refuse(
             full,
@@ -98,12 +117,19 @@ def _change(context: _Context, path: Path, want: Wanted, have: ColumnState) -> I
         )
 
 
-def _retype(context: _Context, path: Path, want: ColumnType, have: ColumnType) -> Iterator[Change]:
+def _retype(
+    context: _Context, path: Path, want: ColumnType, have: ColumnType
+) -> Iterator[Change]:
     if want == have:
         return
     if isinstance(want, Struct) and isinstance(have, Struct):
         wanted = [Wanted(field.name, field.type) for field in want.fields]
-        yield from _fields(context, path, wanted, [ColumnState(field.name, field.type) for field in have.fields])
+        yield from _fields(
+            context,
+            path,
+            wanted,
+            [ColumnState(field.name, field.type) for field in have.fields],
+        )
     elif isinstance(want, Array) and isinstance(have, Array):
         yield from _retype(context, (*path, "element"), want.element, have.element)
     elif isinstance(want, Map) and isinstance(have, Map) and want.key == have.key:
@@ -116,22 +142,32 @@ def _retype(context: _Context, path: Path, want: ColumnType, have: ColumnType) -
             have,
             want,
             why_not_wider(want, have),
-            f"Declare it {have} again, or add a column of type {want} under another name and fill it from this one.",
+            f"Declare it {have} again, or add a column of type {want} under another name and"
+            " fill it from this one.",
         )
 
 
-def _widen(context: _Context, path: Path, want: ColumnType, have: ColumnType) -> Iterator[Change]:
-    identities = {field.column.lower() for field in context.state.past_partitioning if field.transform == "identity"}
+def _widen(
+    context: _Context, path: Path, want: ColumnType, have: ColumnType
+) -> Iterator[Change]:
+    identities = {
+        field.column.lower()
+        for field in context.state.past_partitioning
+        if field.transform == "identity"
+    }
     by_value = dotted(path).lower() in identities and not isinstance(want, Decimal)
     if by_value and not context.state.is_empty:
-        # Iceberg hands the values of an identity partition on in the new type; a scan of an old snapshot then fails
-        # with a ClassCastException, but for decimals (Iceberg 1.12 on Spark 4.1).
+        # Iceberg hands the values of an identity partition on in the new type; a scan of an old
+        # snapshot then fails with a ClassCastException, but for decimals (Iceberg 1.12 on Spark
+        # 4.1).
         yield context.refuse(
             path,
             have,
             want,
-            "the table is, or was, partitioned by its values, and earlier snapshots could not be read.",
-            f"Declare it {have} again, or add a column of type {want} under another name and fill it from this one.",
+            "the table is, or was, partitioned by its values, and earlier snapshots could not"
+            " be read.",
+            f"Declare it {have} again, or add a column of type {want} under another name and"
+            " fill it from this one.",
         )
     else:
         yield WidenColumn(path, str(have), str(want))
@@ -145,13 +181,15 @@ def _leftovers(
     for have in found:
         full = (*path, have.name)
         successor = successors.get(have.name.lower())
-        if context.is_dropped(full) and any(f"{name}.".startswith(f"{dotted(full)}.".lower()) for name in partitions):
+        if context.is_dropped(full) and any(
+            f"{name}.".startswith(f"{dotted(full)}.".lower()) for name in partitions
+        ):
             yield context.refuse(
                 full,
                 have.type,
                 "dropped",
-                "a partition spec of the table, which older files may follow, is made from it: without it earlier "
-                "snapshots and the table's own metadata could not be read.",
+                "a partition spec of the table, which older files may follow, is made from it:"
+                " without it earlier snapshots and the table's own metadata could not be read.",
                 "Keep it declared.",
             )
         elif context.is_dropped(full):
@@ -162,7 +200,8 @@ def _leftovers(
                 have.type,
                 f"the former name of {successor.name} ({successor.type})",
                 f"the table already has both, so {have.name} cannot take that name.",
-                f'List it in dropped=["{dotted(full)}"] if its values may go, or declare it as a column of its own.',
+                f'List it in dropped=["{dotted(full)}"] if its values may go, or declare it as'
+                " a column of its own.",
             )
         else:
             yield context.refuse(
@@ -170,13 +209,16 @@ def _leftovers(
                 have.type,
                 "absent",
                 "a column does not go by being left out.",
-                f'Declare it again, list it in dropped=["{dotted(full)}"], or name it in formerly=… of the column '
-                "that it became.",
+                f'Declare it again, list it in dropped=["{dotted(full)}"], or name it in'
+                " formerly=… of the column that it became.",
             )
 
 
 def _moves(
-    path: Path, wanted: Sequence[Wanted], found: Sequence[str], matched: Mapping[str, ColumnState]
+    path: Path,
+    wanted: Sequence[Wanted],
+    found: Sequence[str],
+    matched: Mapping[str, ColumnState],
 ) -> Iterator[Change]:
     declared = [want.name for want in wanted]
     declared_as = {have.name: name for name, have in matched.items()}

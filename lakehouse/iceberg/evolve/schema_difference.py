@@ -1,4 +1,6 @@
-"""What makes one schema, partition spec or sort order of a table another: pure, by field ids."""
+"""What makes one schema, partition spec or sort order of a table another: pure, by field
+ids.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that became another; `before` or `after` is empty where there was or is nothing."""
+    """One thing that became another; `before` or `after` is empty where there was or is
+    nothing.
+    """
 
     what: str
     """Such as `column added`, `column renamed`, `type widened`, `partitioning changed`."""
@@ -42,7 +46,9 @@ def partition_terms(spec: "PartitionSpec", schema: "Schema") -> str:
 
 
 def sort_terms(order: "SortOrder", schema: "Schema") -> str:
-    """Write a sort order as it is declared: `d desc nulls last, id asc nulls first`; empty for none."""
+    """Write a sort order as it is declared: `d desc nulls last, id asc nulls first`; empty for
+    none.
+    """
     terms = (
         SortField(term, field.direction.name == "DESC", field.null_order.name == "NULLS_FIRST")
         for field in order.fields
@@ -51,21 +57,33 @@ def sort_terms(order: "SortOrder", schema: "Schema") -> str:
     return ", ".join(map(str, terms))
 
 
-def _term(field: "PartitionFieldOfIceberg | SortFieldOfIceberg", schema: "Schema") -> PartitionField | None:
+def _term(
+    field: "PartitionFieldOfIceberg | SortFieldOfIceberg", schema: "Schema"
+) -> PartitionField | None:
     column = schema.find_column_name(field.source_id)
     return PartitionField.of_metadata(str(field.transform), column) if column else None
 
 
-def _fields(path: Path, before: "Sequence[NestedField]", after: "Sequence[NestedField]") -> Iterator[Change]:
+def _fields(
+    path: Path, before: "Sequence[NestedField]", after: "Sequence[NestedField]"
+) -> Iterator[Change]:
     earlier, later = ({field.field_id: field for field in fields} for fields in (before, after))
     for field_id, field in earlier.items():
         if field_id not in later:
-            yield Change("column dropped", dotted((*path, field.name)), before=str(column_type(field.field_type)))
+            yield Change(
+                "column dropped",
+                dotted((*path, field.name)),
+                before=str(column_type(field.field_type)),
+            )
     for field_id, field in later.items():
         if field_id in earlier:
             yield from _field(path, earlier[field_id], field)
         else:
-            yield Change("column added", dotted((*path, field.name)), after=str(column_type(field.field_type)))
+            yield Change(
+                "column added",
+                dotted((*path, field.name)),
+                after=str(column_type(field.field_type)),
+            )
     yield from _moves(path, earlier, later)
 
 
@@ -92,11 +110,21 @@ def _types(path: Path, before: "IcebergType", after: "IcebergType") -> Iterator[
         yield from _types((*path, "value"), before.value_type, after.value_type)
     elif before != after:
         # Iceberg changes a type only to a wider one.
-        yield Change("type widened", dotted(path), str(column_type(before)), str(column_type(after)))
+        yield Change(
+            "type widened", dotted(path), str(column_type(before)), str(column_type(after))
+        )
 
 
-def _moves(path: Path, earlier: "dict[int, NestedField]", later: "dict[int, NestedField]") -> Iterator[Change]:
+def _moves(
+    path: Path, earlier: "dict[int, NestedField]", later: "dict[int, NestedField]"
+) -> Iterator[Change]:
     names = {str(field_id): field.name for field_id, field in later.items()}
     stayed = [str(field_id) for field_id in earlier if field_id in later]
-    for moved, after in moves(stayed, [str(field_id) for field_id in later if field_id in earlier]):
-        yield Change("column moved", dotted((*path, names[moved])), after=f"after {names[after]}" if after else "first")
+    for moved, after in moves(
+        stayed, [str(field_id) for field_id in later if field_id in earlier]
+    ):
+        yield Change(
+            "column moved",
+            dotted((*path, names[moved])),
+            after=f"after {names[after]}" if after else "first",
+        )

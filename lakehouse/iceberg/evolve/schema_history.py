@@ -1,8 +1,10 @@
-"""How a table's columns and layout came to be: what changed, when, and in which run; no JVM, no scan of data.
+"""How a table's columns and layout came to be: what changed, when, and in which run; no JVM, no
+scan of data.
 
-Columns are told from the schemas of main's snapshots: so each change stands with the commit that it came with, and what
-no reader ever saw is left out. Partitioning and sort order leave no mark in a snapshot: they are told from the earlier
-metadata files, for as long as the table keeps these, and only where they were ever changed.
+Columns are told from the schemas of main's snapshots: so each change stands with the commit
+that it came with, and what no reader ever saw is left out. Partitioning and sort order leave no
+mark in a snapshot: they are told from the earlier metadata files, for as long as the table
+keeps these, and only where they were ever changed.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -11,7 +13,12 @@ from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.evolve.schema_difference import Change, partition_terms, schema_difference, sort_terms
+from lakehouse.iceberg.evolve.schema_difference import (
+    Change,
+    partition_terms,
+    schema_difference,
+    sort_terms,
+)
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import Snapshot, history_of, moment
 
@@ -25,8 +32,9 @@ if TYPE_CHECKING:
 class SchemaChange:
     """One change of a table, and what is known of its time.
 
-    `at` is None where the metadata that would tell is no longer kept. `snapshot` is the first that has the change; None
-    where there is none yet, and for partitioning and sort order, which come without one.
+    `at` is None where the metadata that would tell is no longer kept. `snapshot` is the first
+    that has the change; None where there is none yet, and for partitioning and sort order,
+    which come without one.
     """
 
     change: Change
@@ -41,7 +49,8 @@ class SchemaChange:
 
 
 def read_schema_history(engine: Engine, table: str) -> list[SchemaChange]:
-    """Return the changes of a table's columns, partitioning and sort order, oldest first; of unknown time before all.
+    """Return the changes of a table's columns, partitioning and sort order, oldest first; of
+    unknown time before all.
 
     :raises TableNotFound: when the catalog has no such table.
     """
@@ -62,17 +71,27 @@ def _columns(name: str, table: "Table") -> Iterator[SchemaChange]:
         yield from _differences(schemas, latest, schema_id, at, snapshot)
         latest = schema_id
     # What no snapshot has yet came with the last update of the metadata, or before it.
-    yield from _differences(schemas, latest, table.metadata.current_schema_id, moment(table.metadata.last_updated_ms))
+    yield from _differences(
+        schemas,
+        latest,
+        table.metadata.current_schema_id,
+        moment(table.metadata.last_updated_ms),
+    )
 
 
 def _beginning(table: "Table", seen: Sequence[Snapshot]) -> Generator[SchemaChange, None, int]:
-    """Yield the creation, and what is known from before the first snapshot that is kept; return the schema by then."""
+    """Yield the creation, and what is known from before the first snapshot that is kept; return
+    the schema by then.
+    """
     schemas = table.schemas()
     known = [snapshot.schema_id for snapshot in seen if snapshot.schema_id is not None]
     if not seen or seen[0].parent_id is None:
         first = known[0] if known else table.metadata.current_schema_id
-        times = [entry.timestamp_ms for entry in table.metadata.metadata_log] or [table.metadata.last_updated_ms]
-        # The first branch of a table without a snapshot makes an empty one, which nobody stamped.
+        times = [entry.timestamp_ms for entry in table.metadata.metadata_log] or [
+            table.metadata.last_updated_ms
+        ]
+        # The first branch of a table without a snapshot makes an empty one, which nobody
+        # stamped.
         written = next((snapshot for snapshot in seen if snapshot.stamp or snapshot.rows), None)
         yield SchemaChange(_creation(schemas[first]), moment(min(times)), written)
         return first
@@ -89,7 +108,11 @@ def _creation(schema: "Schema") -> Change:
 
 
 def _differences(
-    schemas: "dict[int, Schema]", before: int, after: int, at: datetime | None, snapshot: Snapshot | None = None
+    schemas: "dict[int, Schema]",
+    before: int,
+    after: int,
+    at: datetime | None,
+    snapshot: Snapshot | None = None,
 ) -> Iterator[SchemaChange]:
     if before != after:
         for change in schema_difference(schemas[before], schemas[after]):

@@ -1,7 +1,9 @@
-"""The steps that bring a table's schema to its declaration, as values, and the refusals where no step may.
+"""The steps that bring a table's schema to its declaration, as values, and the refusals where
+no step may.
 
-An automatic step runs before a write. The others wait for `lakehouse apply`; those that block writes stop them until
-then, since the frames that the declaration makes would not fit the table.
+An automatic step runs before a write. The others wait for `lakehouse apply`; those that block
+writes stop them until then, since the frames that the declaration makes would not fit the
+table.
 """
 
 from dataclasses import dataclass
@@ -15,7 +17,9 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One change of a table. Steps run in the order of `rank`: a name must stand before others refer to it."""
+    """One change of a table. Steps run in the order of `rank`: a name must stand before others
+    refer to it.
+    """
 
     rank: ClassVar[int]
     blocks_writes: ClassVar[bool] = False
@@ -41,7 +45,11 @@ class CreateTable(Step):
     table: IcebergTable
 
     def describe(self) -> str:
-        spec = f", partitioned by {', '.join(self.table.partitioning)}" if self.table.partitioning else ""
+        spec = (
+            f", partitioned by {', '.join(self.table.partitioning)}"
+            if self.table.partitioning
+            else ""
+        )
         return f"create the table with {len(self.table.columns)} columns{spec}"
 
 
@@ -84,7 +92,9 @@ class MakeOptional(WaitingStep):
 
 @dataclass(frozen=True)
 class AddColumn(Step):
-    """A column, or a field inside one, is new; existing rows have NULL there. `after=None` puts it first."""
+    """A column, or a field inside one, is new; existing rows have NULL there. `after=None` puts
+    it first.
+    """
 
     rank = 4
     path: Path
@@ -105,7 +115,10 @@ class Comment(Step):
     text: str
 
     def describe(self) -> str:
-        return f"describe {f'column {self.column}' if self.column else 'the table'} as {self.text!r}"
+        return (
+            f"describe {f'column {self.column}' if self.column else 'the table'} as"
+            f" {self.text!r}"
+        )
 
 
 @dataclass(frozen=True)
@@ -134,7 +147,9 @@ class MoveColumn(WaitingStep):
 
 @dataclass(frozen=True)
 class CommitSchema(Step):
-    """An empty commit carries the current schema, so that time travel shows the names of its time."""
+    """An empty commit carries the current schema, so that time travel shows the names of its
+    time.
+    """
 
     rank = 13
 
@@ -146,7 +161,8 @@ class CommitSchema(Step):
 class Refusal:
     """A declared change that would lose data or break readers.
 
-    `found` and `declared` complete "… is `found` in the table and `declared` in the declaration".
+    `found` and `declared` complete "… is `found` in the table and `declared` in the
+    declaration".
     """
 
     table: str
@@ -159,8 +175,8 @@ class Refusal:
 
     def __str__(self) -> str:
         return (
-            f"{self.table}: {self.subject} is {self.found} in the table and {self.declared} in the declaration; "
-            f"{self.why} {self.next_step}"
+            f"{self.table}: {self.subject} is {self.found} in the table and {self.declared} in"
+            f" the declaration; {self.why} {self.next_step}"
         )
 
 

@@ -1,1 +1,3 @@
-"""What Iceberg's metadata tells of a table: snapshots, manifests, refs, commit properties; no JVM, no scan of data."""
+"""What Iceberg's metadata tells of a table: snapshots, manifests, refs, commit properties; no
+JVM, no scan of data.
+"""

@@ -1,4 +1,6 @@
-"""Which partitions an asset has by now, of any run: what lies in none of them is left out by all."""
+"""Which partitions an asset has by now, of any run: what lies in none of them is left out by
+all.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,26 +13,36 @@ from lakehouse.tables.quoting import identifier, literals
 
 @dataclass(frozen=True)
 class AllPartitions:
-    """All partitions that there are: spans of a column's values that are joined where they touch, or values as text."""
+    """All partitions that there are: spans of a column's values that are joined where they
+    touch, or values as text.
+    """
 
     spans: tuple[Span, ...] = ()
     values: frozenset[str] = frozenset()
 
     def has(self, value: Bound | str | None) -> bool:
-        """Whether a value lies in a partition, a day with any of its moments; NULL lies in none."""
+        """Whether a value lies in a partition, a day with any of its moments; NULL lies in
+        none.
+        """
         if value is None or not self.spans:
             return value is not None and str(value) in self.values
         return bool(parts_within(value, self.spans))
 
     def has_all_of(self, value: Bound | str | None) -> bool:
-        """Whether all rows of a value lie in partitions: those of a day may be in two, and one of them be none yet."""
+        """Whether all rows of a value lie in partitions: those of a day may be in two, and one
+        of them be none yet.
+        """
         if value is None or not self.spans:
             return self.has(value)
         return parts_within(value, self.spans) == [span_of(value, self.spans[0][0])]
 
     def has_between(self, low: Any, high: Any) -> bool:
-        """Whether all values from one to another lie in partitions that leave nothing out between them."""
-        spans = (parts_within(low, [span]) and parts_within(high, [span]) for span in self.spans)
+        """Whether all values from one to another lie in partitions that leave nothing out
+        between them.
+        """
+        spans = (
+            parts_within(low, [span]) and parts_within(high, [span]) for span in self.spans
+        )
         return any(spans) and self.has_all_of(low) and self.has_all_of(high)
 
     def outside(self, column: str) -> str:
@@ -40,14 +52,23 @@ class AllPartitions:
         return f"({identifier(column)} IS NULL OR NOT ({inside}))"
 
     def _among(self, column: str) -> str:
-        return f"{identifier(column)} IN {literals(sorted(self.values))}" if self.values else "false"
+        return (
+            f"{identifier(column)} IN {literals(sorted(self.values))}"
+            if self.values
+            else "false"
+        )
 
     def values_of(self, texts: Iterable[str | None]) -> set[Any]:
-        """Return the values that were written as text, in the type of the column; those that have another are no more.
+        """Return the values that were written as text, in the type of the column; those that
+        have another are no more.
 
         A column may have had another type when they were written.
         """
-        return {value for text in texts if text is not None and (value := self._read(text)) is not None}
+        return {
+            value
+            for text in texts
+            if text is not None and (value := self._read(text)) is not None
+        }
 
     def _read(self, text: str) -> Any:
         if not self.spans:
@@ -60,9 +81,11 @@ class AllPartitions:
 
 
 def span_of(value: Any, bound: Bound) -> Span:
-    """Return the first value of what a value stands for, and the first after it, in the type of some bound.
+    """Return the first value of what a value stands for, and the first after it, in the type of
+    some bound.
 
-    Where partitions are spans of moments, a day is one of UTC; where they are of days, a moment is its day.
+    Where partitions are spans of moments, a day is one of UTC; where they are of days, a moment
+    is its day.
     """
     if isinstance(bound, datetime):
         if not isinstance(value, datetime):
@@ -76,7 +99,9 @@ def span_of(value: Any, bound: Bound) -> Span:
 
 
 def parts_within(value: Any, spans: Iterable[Span]) -> list[Span]:
-    """Return the parts of what a value stands for that lie in some spans, which neither touch nor overlap."""
+    """Return the parts of what a value stands for that lie in some spans, which neither touch
+    nor overlap.
+    """
     found: list[Span] = []
     # What is compared is all of the type of one column.
     bounds: Iterable[tuple[Any, Any]] = spans
@@ -88,6 +113,10 @@ def parts_within(value: Any, spans: Iterable[Span]) -> list[Span]:
 
 
 def _after(value: Any, step: timedelta) -> Any:
-    """Return what comes after a day or a moment; the last that Python has, such as 9999-12-31, comes after itself."""
-    last = datetime.max.replace(tzinfo=value.tzinfo) if isinstance(value, datetime) else date.max
+    """Return what comes after a day or a moment; the last that Python has, such as 9999-12-31,
+    comes after itself.
+    """
+    last = (
+        datetime.max.replace(tzinfo=value.tzinfo) if isinstance(value, datetime) else date.max
+    )
     return last if last - step < value else value + step

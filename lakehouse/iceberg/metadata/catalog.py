@@ -1,4 +1,6 @@
-"""Where the tables are registered: one catalog, opened by Spark to write and by PyIceberg to look without a JVM."""
+"""Where the tables are registered: one catalog, opened by Spark to write and by PyIceberg to
+look without a JVM.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,26 +25,33 @@ _SQLITE_OPTIONS = "journal_mode=WAL&busy_timeout=30000"
 class Catalog:
     """One Iceberg catalog, as both of its clients need it described.
 
-    `spark` holds the catalog's Spark properties, without their `spark.sql.catalog.<name>.` prefix;
-    `pyiceberg` holds PyIceberg's.
+    `spark` holds the catalog's Spark properties, without their `spark.sql.catalog.<name>.`
+    prefix; `pyiceberg` holds PyIceberg's.
     """
 
     name: str
     spark: Mapping[str, str]
     pyiceberg: Mapping[str, str] = field(default_factory=dict)
-    _read: dict[str, "Table"] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _read: dict[str, "Table"] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def of(cls, settings: Settings, name: str = CATALOG_NAME) -> "Catalog":
         """Describe the catalog of a deployment: SQLite in the home, or Glue and S3.
 
-        :raises CatalogDamaged: when the file in the home is no database, or missing beside tables.
+        :raises CatalogDamaged: when the file in the home is no database, or missing beside
+            tables.
         """
-        return _glue(settings, name) if settings.deployment == "aws" else _embedded(settings, name)
+        return (
+            _glue(settings, name) if settings.deployment == "aws" else _embedded(settings, name)
+        )
 
     @property
     def spark_configuration(self) -> dict[str, str]:
-        """The settings that make a Spark session know this catalog; they may be set on a running session."""
+        """The settings that make a Spark session know this catalog; they may be set on a
+        running session.
+        """
         prefix = f"spark.sql.catalog.{self.name}"
         named = {f"{prefix}.{key}": value for key, value in self.spark.items()}
         return {prefix: "org.apache.iceberg.spark.SparkCatalog", **named}
@@ -66,7 +75,8 @@ class Catalog:
         return self.pyiceberg.get("uri", "AWS Glue").removeprefix("sqlite:///")
 
     def load(self, table: str) -> "Table":
-        """Read a table's current metadata; a file of it, which no commit changes, is parsed once.
+        """Read a table's current metadata; a file of it, which no commit changes, is parsed
+        once.
 
         :raises TableNotFound: when the catalog has none of this name.
         :raises TableDamaged: when its metadata file is missing, or cannot be read.
@@ -78,8 +88,16 @@ class Catalog:
             read = self._read.get(table)
             if read is None or read.metadata_location != self._metadata_location(table):
                 read = self._read[table] = self.client.load_table(table)
-            # Another object each time, since a commit through one moves it to the metadata that it wrote.
-            return Table(read.name(), read.metadata, read.metadata_location, read.io, self.client, read.config)
+            # Another object each time, since a commit through one moves it to the metadata that
+            # it wrote.
+            return Table(
+                read.name(),
+                read.metadata,
+                read.metadata_location,
+                read.io,
+                self.client,
+                read.config,
+            )
 
     def has(self, table: str) -> bool:
         """Whether the table is there."""
@@ -90,7 +108,9 @@ class Catalog:
         return True
 
     def _metadata_location(self, table: str) -> str | None:
-        """Ask where a table's metadata is now, of a catalog that tells it without reading it; None of others."""
+        """Ask where a table's metadata is now, of a catalog that tells it without reading it;
+        None of others.
+        """
         from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
         from sqlalchemy import select
 
@@ -109,7 +129,11 @@ class Catalog:
         """Names of all tables, sorted."""
         with explain_catalog(self.place):
             namespaces = self.client.list_namespaces()
-            return sorted(".".join(name) for namespace in namespaces for name in self.client.list_tables(namespace))
+            return sorted(
+                ".".join(name)
+                for namespace in namespaces
+                for name in self.client.list_tables(namespace)
+            )
 
 
 def _embedded(settings: Settings, name: str) -> Catalog:
@@ -146,6 +170,14 @@ def _glue(settings: Settings, name: str) -> Catalog:
         pyiceberg |= {"glue.region": settings.region, "s3.region": settings.region}
     if settings.endpoint_url:
         endpoint = settings.endpoint_url
-        spark |= {"glue.endpoint": endpoint, "s3.endpoint": endpoint, "s3.path-style-access": "true"}
-        pyiceberg |= {"glue.endpoint": endpoint, "s3.endpoint": endpoint, "s3.force-virtual-addressing": "false"}
+        spark |= {
+            "glue.endpoint": endpoint,
+            "s3.endpoint": endpoint,
+            "s3.path-style-access": "true",
+        }
+        pyiceberg |= {
+            "glue.endpoint": endpoint,
+            "s3.endpoint": endpoint,
+            "s3.force-virtual-addressing": "false",
+        }
     return Catalog(name, spark, pyiceberg)

@@ -1,7 +1,9 @@
-"""The file of the embedded catalog, looked at before a client opens it, which would make an empty one in silence.
+"""The file of the embedded catalog, looked at before a client opens it, which would make an
+empty one in silence.
 
-Only SQLite itself opens the file: to close it in any other way takes away the locks that this process has on it, after
-which another one may delete the log of changes that this one goes on reading (https://sqlite.org/howtocorrupt.html).
+Only SQLite itself opens the file: to close it in any other way takes away the locks that this
+process has on it, after which another one may delete the log of changes that this one goes on
+reading (https://sqlite.org/howtocorrupt.html).
 """
 
 import re
@@ -15,21 +17,28 @@ from lakehouse.errors import CatalogDamaged
 _TABLES = ("iceberg_tables", "iceberg_namespace_properties")
 _UNIQUE = re.compile(r"-[0-9a-f-]{32,36}$")
 """What a location ends in so that no other table has the same."""
-_RESTORE = "Put it back from a backup, with its -wal file where there is one; docs/operations.md says what else helps."
+_RESTORE = (
+    "Put it back from a backup, with its -wal file where there is one; docs/operations.md says"
+    " what else helps."
+)
 
 
 def require_catalog_file(file: Path, warehouse: Path) -> None:
-    """Make sure that the catalog is one, and is not missing beside a warehouse that holds tables.
+    """Make sure that the catalog is one, and is not missing beside a warehouse that holds
+    tables.
 
-    One that was never written to is as good as none. Where tables were dropped, their namespaces are still known.
+    One that was never written to is as good as none. Where tables were dropped, their
+    namespaces are still known.
 
-    :raises CatalogDamaged: when tables would be begun anew beside those that are there, or the file is no database.
+    :raises CatalogDamaged: when tables would be begun anew beside those that are there, or the
+        file is no database.
     """
     if _is_unused(file) and (metadata := _some_metadata(warehouse)):
         found = "empty" if file.exists() else "missing"
         raise CatalogDamaged(
-            f"The catalog {file} is {found}, and {warehouse} holds tables, such as {_table(metadata)}: nothing is "
-            "read or written, since every table would begin anew beside them.",
+            f"The catalog {file} is {found}, and {warehouse} holds tables, such as"
+            f" {_table(metadata)}: nothing is read or written, since every table would begin"
+            " anew beside them.",
             next_step=f"{_RESTORE} To begin anew, move {warehouse} away.",
         )
 
@@ -48,8 +57,8 @@ def check_catalog_file(file: Path) -> None:
 def damaged(file: Path | str, found: str) -> CatalogDamaged:
     """Return the error that says that a catalog cannot be read."""
     return CatalogDamaged(
-        f"The catalog {file} is damaged: {found}; expected the database that lists the tables. Their files are not "
-        "touched.",
+        f"The catalog {file} is damaged: {found}; expected the database that lists the tables."
+        " Their files are not touched.",
         next_step=_RESTORE,
     )
 
@@ -64,14 +73,19 @@ def _is_unused(file: Path) -> bool:
         with _explained(file), closing(_open(file)) as connection:
             return not _has_names(connection)
     except sqlite3.OperationalError:
-        # Locked, or in a folder that may not be written: no damage, and whoever opens it next says what it is.
+        # Locked, or in a folder that may not be written: no damage, and whoever opens it next
+        # says what it is.
         return False
 
 
 def _has_names(connection: sqlite3.Connection) -> bool:
     listed = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
     known = {name for (name,) in listed}
-    used = (connection.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone() for name in _TABLES if name in known)
+    used = (
+        connection.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone()
+        for name in _TABLES
+        if name in known
+    )
     return any(used)
 
 

@@ -1,4 +1,6 @@
-"""Which days or values of a column a table's commits touched, told by its manifests: no JVM, no scan of data."""
+"""Which days or values of a column a table's commits touched, told by its manifests: no JVM, no
+scan of data.
+"""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -15,26 +17,35 @@ if TYPE_CHECKING:
 _TELLING = ("identity", "day")
 
 
-def changed_values(table: "Table", history: History, since: int | None, until: int, column: str) -> set[Any]:
-    """Return the values of a partition column in the files that came or went after `since`, up to `until`.
+def changed_values(
+    table: "Table", history: History, since: int | None, until: int, column: str
+) -> set[Any]:
+    """Return the values of a partition column in the files that came or went after `since`, up
+    to `until`.
 
-    All values that the table has as of `until` where `since` is None, or is no longer an ancestor of it. None is among
-    them where a file holds rows without a value. Compaction changes files and no rows, and is passed over.
+    All values that the table has as of `until` where `since` is None, or is no longer an
+    ancestor of it. None is among them where a file holds rows without a value. Compaction
+    changes files and no rows, and is passed over.
 
-    :raises DeclarationError: when some of these files were written under a partition spec that does not tell.
+    :raises DeclarationError: when some of these files were written under a partition spec that
+        does not tell.
     """
     between = history.kept_between(since, until)
     if between is None:
         return set(_values(table, read_manifests(table, until), column))
     changing = [snapshot.snapshot_id for snapshot in between if snapshot.operation != "replace"]
-    written = (manifest for snapshot_id in changing for manifest in own_manifests(table, snapshot_id))
+    written = (
+        manifest for snapshot_id in changing for manifest in own_manifests(table, snapshot_id)
+    )
     return set(_values(table, written, column, by_commit=True))
 
 
 def _values(
     table: "Table", manifests: "Iterable[ManifestFile]", column: str, *, by_commit: bool = False
 ) -> Iterator[Any]:
-    """Yield the column's value of each file that is live, or of those that came or went by the manifest's commit."""
+    """Yield the column's value of each file that is live, or of those that came or went by the
+    manifest's commit.
+    """
     from pyiceberg.manifest import ManifestEntryStatus
 
     for manifest in manifests:
@@ -53,15 +64,19 @@ def telling_field(table: "Table", spec: "PartitionSpec", column: str) -> "Partit
     field = partition_fields(table, column).get(spec.spec_id)
     if field is None:
         raise DeclarationError(
-            f"{'.'.join(table.name())} is read by partitions of {column}, and has files of a partition spec "
-            f"without it: {spec}.",
-            next_step=f"Partition it by {column} or days({column}), and rewrite the older files.",
+            f"{'.'.join(table.name())} is read by partitions of {column}, and has files of a"
+            f" partition spec without it: {spec}.",
+            next_step=(
+                f"Partition it by {column} or days({column}), and rewrite the older files."
+            ),
         )
     return field
 
 
 def partition_fields(table: "Table", column: str) -> "dict[int, PartitionField]":
-    """Return, by spec id, the partition field that tells a column's value; specs without one are left out."""
+    """Return, by spec id, the partition field that tells a column's value; specs without one
+    are left out.
+    """
     source_id = table.schema().find_field(column).field_id
     return {
         spec_id: field

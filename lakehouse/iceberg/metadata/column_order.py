@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 
 def with_added(order: Sequence[str], declared: Sequence[str]) -> list[str]:
-    """Return the order of columns once those that are missing were added, each after its declared neighbour.
+    """Return the order of columns once those that are missing were added, each after its
+    declared neighbour.
 
     :param order: names as they stand, all of them declared.
     """
@@ -19,11 +20,16 @@ def with_added(order: Sequence[str], declared: Sequence[str]) -> list[str]:
 def moves(order: Sequence[str], declared: Sequence[str]) -> list[tuple[str, str | None]]:
     """Return which columns are moved after which, in turn; None stands for the first place.
 
-    Columns of a longest rising run stay where they are, and the others move to their declared neighbour.
+    Columns of a longest rising run stay where they are, and the others move to their declared
+    neighbour.
     """
     number = {name: at for at, name in enumerate(declared)}
     staying = _longest_rise([number[name] for name in order])
-    return [(name, declared[at - 1] if at else None) for at, name in enumerate(declared) if at not in staying]
+    return [
+        (name, declared[at - 1] if at else None)
+        for at, name in enumerate(declared)
+        if at not in staying
+    ]
 
 
 def _longest_rise(numbers: Sequence[int]) -> set[int]:

@@ -9,7 +9,9 @@ from lakehouse.tables.declaration import DIGEST_OF_ROWS
 
 PREFIX = "lakehouse."
 TAKES_OUT = f"{PREFIX}takes-out"
-"""Key of the summary that says whether rows may have gone because their delivery was rejected."""
+"""Key of the summary that says whether rows may have gone because their delivery was
+rejected.
+"""
 Kind = Literal["write", "evolution", "upkeep", "erasure", "restore"]
 
 
@@ -17,13 +19,15 @@ Kind = Literal["write", "evolution", "upkeep", "erasure", "restore"]
 class Stamp:
     """Who made a snapshot, from what, and why.
 
-    `inputs` maps each table read to the snapshot id that was read of it: these are the watermarks of incremental reads.
-    `partitions` are the values of the run's partitions; empty where the run has none. Where it has some, `read` is what
-    was read of each input for them, while `inputs` is what the table as a whole is computed from; `since` is where that
-    reading began, for partitions that were not computed anew; `spans` are the half-open bounds of the partitions as
-    text, where they are spans of a column. `takes_out` says that an input lost rows of rejected deliveries, which the
-    commit follows. `left_out` are the values, as text, of each input's rows that belonged to no partition when `inputs`
-    came to be what it is: once one of them is a partition, it has yet to be computed.
+    `inputs` maps each table read to the snapshot id that was read of it: these are the
+    watermarks of incremental reads. `partitions` are the values of the run's partitions; empty
+    where the run has none. Where it has some, `read` is what was read of each input for them,
+    while `inputs` is what the table as a whole is computed from; `since` is where that reading
+    began, for partitions that were not computed anew; `spans` are the half-open bounds of the
+    partitions as text, where they are spans of a column. `takes_out` says that an input lost
+    rows of rejected deliveries, which the commit follows. `left_out` are the values, as text,
+    of each input's rows that belonged to no partition when `inputs` came to be what it is: once
+    one of them is a partition, it has yet to be computed.
     """
 
     kind: Kind
@@ -39,9 +43,11 @@ class Stamp:
     left_out: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
 
     def to_summary(self) -> dict[str, str]:
-        """Return the stamp as snapshot properties; snapshot ids are text, since they exceed 2^53.
+        """Return the stamp as snapshot properties; snapshot ids are text, since they exceed
+        2^53.
 
-        All of them each time: those that a commit is given replace what Spark's session has for the commit beside it.
+        All of them each time: those that a commit is given replace what Spark's session has for
+        the commit beside it.
         """
         return {
             f"{PREFIX}kind": self.kind,
@@ -54,7 +60,9 @@ class Stamp:
             f"{PREFIX}since": _pins_text(self.since),
             f"{PREFIX}spans": json.dumps(self.spans),
             TAKES_OUT: json.dumps(self.takes_out),
-            f"{PREFIX}left-out": json.dumps({name: list(values) for name, values in sorted(self.left_out.items())}),
+            f"{PREFIX}left-out": json.dumps(
+                {name: list(values) for name, values in sorted(self.left_out.items())}
+            ),
         }
 
     @classmethod
@@ -72,14 +80,18 @@ class Stamp:
             declaration=summary.get(f"{PREFIX}declaration", ""),
             read=_pins(summary.get(f"{PREFIX}read")),
             since=_pins(summary.get(f"{PREFIX}since")),
-            spans=tuple((low, high) for low, high in json.loads(summary.get(f"{PREFIX}spans") or "[]")),
+            spans=tuple(
+                (low, high) for low, high in json.loads(summary.get(f"{PREFIX}spans") or "[]")
+            ),
             takes_out=summary.get(TAKES_OUT) == "true",
             left_out=_left_out(summary.get(f"{PREFIX}left-out")),
         )
 
 
 def has_earlier_digest(stamp: Stamp) -> bool:
-    """Whether a commit tells the declaration as versions did that digested all of it: it counts as the one of today."""
+    """Whether a commit tells the declaration as versions did that digested all of it: it counts
+    as the one of today.
+    """
     return bool(stamp.declaration) and not stamp.declaration.startswith(DIGEST_OF_ROWS)
 
 

@@ -1,4 +1,6 @@
-"""What a client raises where a catalog or a table's metadata cannot be read, as errors of ours that name it."""
+"""What a client raises where a catalog or a table's metadata cannot be read, as errors of ours
+that name it.
+"""
 
 import re
 from collections.abc import Iterator
@@ -22,7 +24,9 @@ def explain_catalog(place: str) -> Iterator[None]:
     except OperationalError as error:
         raise SetupError(
             f"The catalog {place} cannot be opened: {error.orig}.",
-            next_step="Close other programs that have it open, and see that this user may write it.",
+            next_step=(
+                "Close other programs that have it open, and see that this user may write it."
+            ),
         ) from error
     except DatabaseError as error:
         raise damaged(place, str(error.orig)) from error
@@ -42,17 +46,25 @@ def explain_table(table: str) -> Iterator[None]:
     except NoSuchTableError as error:
         raise TableNotFound(
             f"There is no table {table} in the catalog.",
-            next_step="`lakehouse status` lists the tables; a declared table is created by its first run.",
+            next_step=(
+                "`lakehouse status` lists the tables; a declared table is created by its first"
+                " run."
+            ),
         ) from error
     except FileNotFoundError as error:
         raise TableDamaged(
             f"{table} is damaged: its metadata file {_named(error)} is missing.",
-            next_step="Put the file back from a backup; `lakehouse doctor` lists all that are missing.",
+            next_step=(
+                "Put the file back from a backup; `lakehouse doctor` lists all that are"
+                " missing."
+            ),
         ) from error
     except (ValueError, ValidationError) as error:
-        # Metadata that is no text, no JSON, or not that of a table; what PyIceberg says of it quotes the file.
+        # Metadata that is no text, no JSON, or not that of a table; what PyIceberg says of it
+        # quotes the file.
         raise TableDamaged(
-            f"{table} is damaged: its metadata cannot be read; expected the JSON of an Iceberg table.",
+            f"{table} is damaged: its metadata cannot be read; expected the JSON of an Iceberg"
+            " table.",
             next_step="Put the newest file of its metadata folder back from a backup.",
         ) from error
 

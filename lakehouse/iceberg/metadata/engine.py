@@ -1,4 +1,6 @@
-"""What the machinery works with: a catalog, a Spark session on demand, and a place for locks."""
+"""What the machinery works with: a catalog, a Spark session on demand, and a place for
+locks.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,4 +34,8 @@ class Engine:
 
     def sql(self, statement: str, **parameters: Any) -> "DataFrame":
         """Run a Spark SQL statement; `parameters` are named ones (`:name`)."""
-        return self.spark.sql(statement, args=parameters) if parameters else self.spark.sql(statement)
+        return (
+            self.spark.sql(statement, args=parameters)
+            if parameters
+            else self.spark.sql(statement)
+        )

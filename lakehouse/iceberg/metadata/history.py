@@ -1,4 +1,6 @@
-"""The snapshots of a table as values: what main descends from, and what each commit was stamped with; no JVM."""
+"""The snapshots of a table as values: what main descends from, and what each commit was stamped
+with; no JVM.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -16,12 +18,16 @@ if TYPE_CHECKING:
 
 MAIN = "main"
 UNCHANGED_PROPERTY = f"{PREFIX}unchanged"
-"""Table property: the inputs that were read without a row changing, and the snapshot of main that this holds for."""
+"""Table property: the inputs that were read without a row changing, and the snapshot of main
+that this holds for.
+"""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One snapshot: its operation in Iceberg's words, its summary, and our stamp where it has one."""
+    """One snapshot: its operation in Iceberg's words, its summary, and our stamp where it has
+    one.
+    """
 
     snapshot_id: int
     parent_id: int | None
@@ -41,17 +47,23 @@ class Snapshot:
 
     @property
     def rewrites_rows(self) -> bool:
-        """Whether rows went or may have changed; a `replace` moves them to other files and keeps them."""
+        """Whether rows went or may have changed; a `replace` moves them to other files and
+        keeps them.
+        """
         return self.operation not in ("append", "replace")
 
     @property
     def is_write(self) -> bool:
         """Whether rows were written: upkeep moves them, and evolution changes none."""
-        return self.operation != "replace" and (self.stamp is None or self.stamp.kind == "write")
+        return self.operation != "replace" and (
+            self.stamp is None or self.stamp.kind == "write"
+        )
 
     @property
     def begins(self) -> bool:
-        """Whether nothing was before it: what it holds, it added. PyIceberg's expiry leaves no parent to tell it by."""
+        """Whether nothing was before it: what it holds, it added. PyIceberg's expiry leaves no
+        parent to tell it by.
+        """
         return self.parent_id is None and self.rows == self.count("added-records")
 
     @property
@@ -78,14 +90,21 @@ class History:
 
     @cached_property
     def line(self) -> tuple[Snapshot, ...]:
-        """Main and the snapshots that it descends from, newest first, as far back as they are kept."""
+        """Main and the snapshots that it descends from, newest first, as far back as they are
+        kept.
+        """
         return tuple(self.ancestors(self.refs.get(MAIN)))
 
     @property
     def last_write(self) -> Snapshot | None:
-        """The newest snapshot that tells by which declaration the rows were made: no compaction, and no evolution."""
+        """The newest snapshot that tells by which declaration the rows were made: no
+        compaction, and no evolution.
+        """
         kept = (found for found in self.line if found.operation != "replace")
-        return next((found for found in kept if found.stamp is None or found.stamp.kind != "evolution"), None)
+        return next(
+            (found for found in kept if found.stamp is None or found.stamp.kind != "evolution"),
+            None,
+        )
 
     def head(self, ref: str) -> Snapshot | None:
         """The snapshot that a branch or tag points at; None where there is no such ref."""
@@ -93,14 +112,18 @@ class History:
         return None if snapshot_id is None else self.snapshots[snapshot_id]
 
     def ancestors(self, snapshot_id: int | None) -> Iterator[Snapshot]:
-        """Yield the snapshot and those it descends from, newest first, as far back as they are kept."""
+        """Yield the snapshot and those it descends from, newest first, as far back as they are
+        kept.
+        """
         while snapshot_id is not None and snapshot_id in self.snapshots:
             snapshot = self.snapshots[snapshot_id]
             yield snapshot
             snapshot_id = snapshot.parent_id
 
     def between(self, since_id: int, until_id: int) -> list[Snapshot] | None:
-        """Return the snapshots after `since_id` up to `until_id`, oldest first; None where they do not connect."""
+        """Return the snapshots after `since_id` up to `until_id`, oldest first; None where they
+        do not connect.
+        """
         found: list[Snapshot] = []
         for snapshot in self.ancestors(until_id):
             if snapshot.snapshot_id == since_id:
@@ -110,8 +133,14 @@ class History:
         return found[::-1] if found and found[-1].parent_id == since_id else None
 
     def kept_between(self, since_id: int | None, until_id: int) -> list[Snapshot] | None:
-        """Return what `between` does; None too where there is no start, or it can be read no more."""
-        return self.between(since_id, until_id) if since_id is not None and since_id in self.snapshots else None
+        """Return what `between` does; None too where there is no start, or it can be read no
+        more.
+        """
+        return (
+            self.between(since_id, until_id)
+            if since_id is not None and since_id in self.snapshots
+            else None
+        )
 
     def appends_between(self, since_id: int | None, until_id: int) -> list[Snapshot] | None:
         """Return what `kept_between` does; None too where rows went or may have changed."""
@@ -119,11 +148,16 @@ class History:
         return None if added is None or any(found.rewrites_rows for found in added) else added
 
     def watermark(self, source: str) -> int | None:
-        """Return the snapshot of `source` that main was last computed from; it follows a rollback of main."""
+        """Return the snapshot of `source` that main was last computed from; it follows a
+        rollback of main.
+        """
         if self.main is None:
             return None
         checked = json.loads(self.properties.get(UNCHANGED_PROPERTY, "{}"))
-        if checked.get("snapshot") == str(self.main.snapshot_id) and source in checked["inputs"]:
+        if (
+            checked.get("snapshot") == str(self.main.snapshot_id)
+            and source in checked["inputs"]
+        ):
             return int(checked["inputs"][source])
         for snapshot in self.line:
             if snapshot.stamp and source in snapshot.stamp.inputs:
@@ -131,12 +165,15 @@ class History:
         return None
 
     def left_out(self, source: str) -> tuple[str | None, ...]:
-        """Return the values, as text, of the rows of `source` that belonged to no partition as of the watermark.
+        """Return the values, as text, of the rows of `source` that belonged to no partition as
+        of the watermark.
 
         None stands for rows without a value.
         """
         stamps = (snapshot.stamp for snapshot in self.line if snapshot.stamp)
-        return next((stamp.left_out.get(source, ()) for stamp in stamps if source in stamp.inputs), ())
+        return next(
+            (stamp.left_out.get(source, ()) for stamp in stamps if source in stamp.inputs), ()
+        )
 
     def has_published(self, write_id: str) -> bool:
         """Whether a commit of this write is an ancestor of main."""
@@ -144,13 +181,25 @@ class History:
 
     @property
     def written_at(self) -> datetime | None:
-        """When rows were last published, as far as history is kept; None where they never were."""
-        kept = ((at, self.snapshots[found]) for at, found in reversed(self.log) if found in self.snapshots)
+        """When rows were last published, as far as history is kept; None where they never
+        were.
+        """
+        kept = (
+            (at, self.snapshots[found])
+            for at, found in reversed(self.log)
+            if found in self.snapshots
+        )
         return next((at for at, snapshot in kept if snapshot.is_write), None)
 
     def seen_at(self, moment: datetime) -> Snapshot | None:
-        """Return the snapshot that readers saw at a moment; None where there was none yet, or it is not kept."""
-        seen = [snapshot_id for made_current_at, snapshot_id in self.log if made_current_at <= moment]
+        """Return the snapshot that readers saw at a moment; None where there was none yet, or
+        it is not kept.
+        """
+        seen = [
+            snapshot_id
+            for made_current_at, snapshot_id in self.log
+            if made_current_at <= moment
+        ]
         return self.snapshots.get(seen[-1]) if seen else None
 
     def at(self, moment: datetime) -> Snapshot:
@@ -162,8 +211,12 @@ class History:
         if found is None:
             oldest = self.log[0][0].isoformat() if self.log else "never written"
             raise SnapshotNotFound(
-                f"{self.table} has no snapshot as of {moment.isoformat()}; its history starts at {oldest}.",
-                next_step="Ask for a later moment; `lakehouse sql` on its history table lists what there is.",
+                f"{self.table} has no snapshot as of {moment.isoformat()}; its history starts"
+                f" at {oldest}.",
+                next_step=(
+                    "Ask for a later moment; `lakehouse sql` on its history table lists what"
+                    " there is."
+                ),
             )
         return found
 
@@ -194,7 +247,9 @@ def history_of(name: str, table: "Table") -> History:
         table=name,
         snapshots=snapshots,
         refs={ref: target.snapshot_id for ref, target in metadata.refs.items()},
-        log=tuple((moment(entry.timestamp_ms), entry.snapshot_id) for entry in metadata.snapshot_log),
+        log=tuple(
+            (moment(entry.timestamp_ms), entry.snapshot_id) for entry in metadata.snapshot_log
+        ),
         properties=dict(metadata.properties),
     )
 

@@ -1,4 +1,6 @@
-"""Joins where one side is small, and Spark cannot know it; and unions of any number of frames."""
+"""Joins where one side is small, and Spark cannot know it; and unions of any number of
+frames.
+"""
 
 from collections.abc import Iterable
 from functools import reduce
@@ -18,11 +20,16 @@ def together(frames: "Iterable[DataFrame]", *, allow_missing: bool = False) -> "
 
     :param allow_missing: whether a frame may lack columns of others; they are null there.
     """
-    return reduce(lambda rows, more: rows.unionByName(more, allowMissingColumns=allow_missing), frames)
+    return reduce(
+        lambda rows, more: rows.unionByName(more, allowMissingColumns=allow_missing), frames
+    )
 
 
-def having(rows: "DataFrame", keys: "DataFrame", on: "list[str] | Column", count: int) -> "DataFrame":
-    """Return the rows that have any of some keys; where these are few, the rows are not shuffled for it.
+def having(
+    rows: "DataFrame", keys: "DataFrame", on: "list[str] | Column", count: int
+) -> "DataFrame":
+    """Return the rows that have any of some keys; where these are few, the rows are not
+    shuffled for it.
 
     :param count: how many keys there are.
     """
@@ -32,9 +39,11 @@ def having(rows: "DataFrame", keys: "DataFrame", on: "list[str] | Column", count
 
 
 def sized(rows: "DataFrame", count: int) -> "DataFrame":
-    """Return rows as they are, but few ones so that Spark knows how few, and shuffles nothing to join them.
+    """Return rows as they are, but few ones so that Spark knows how few, and shuffles nothing
+    to join them.
 
-    For a join that takes no hint, such as that of a MERGE: there Spark goes by the size, which a limit tells.
+    For a join that takes no hint, such as that of a MERGE: there Spark goes by the size, which
+    a limit tells.
 
     :param count: how many rows there are, exactly.
     """

@@ -1,7 +1,8 @@
-"""Errors of Spark, of AWS, of databases and of the machine whose own words help nobody: what is wrong, and what to do.
+"""Errors of Spark, of AWS, of databases and of the machine whose own words help nobody: what is
+wrong, and what to do.
 
-They are known by their text: the same one comes as a Java error, as a Python error of several libraries, and as what
-Dagster kept of either.
+They are known by their text: the same one comes as a Java error, as a Python error of several
+libraries, and as what Dagster kept of either.
 """
 
 import re
@@ -10,7 +11,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class _Known:
-    """A sign in the text of an error, and what is said in place of it; `{0}` is what the sign's group caught."""
+    """A sign in the text of an error, and what is said in place of it; `{0}` is what the sign's
+    group caught.
+    """
 
     sign: re.Pattern[str]
     says: str
@@ -21,60 +24,75 @@ def _known(sign: str, says: str) -> _Known:
 
 
 _FULL = (
-    "The disk is full. Free some, `lakehouse doctor` says how much there is; what was published stays, and the same "
-    "command again does what is left."
+    "The disk is full. Free some, `lakehouse doctor` says how much there is; what was published"
+    " stays, and the same command again does what is left."
 )
 _JAVA_IS_GONE = "Answer from Java side is empty"
 _SPARK_ENDED = (
     _known(
         r"OutOfMemoryError|Java heap space|GC overhead limit exceeded",
-        "Spark ran out of memory. Set LAKEHOUSE_SPARK_MEMORY to more, such as 4g, and run this again.",
+        "Spark ran out of memory. Set LAKEHOUSE_SPARK_MEMORY to more, such as 4g, and run this"
+        " again.",
     ),
     _known(
-        r"Cannot call methods on a stopped SparkContext|cancelled because SparkContext was shut down"
+        r"Cannot call methods on a stopped SparkContext|cancelled because SparkContext was shut"
+        r" down"
         r"|No active or default Spark session found",
-        "Spark ended while this ran. What was published stays; the same command again does what is left. Why it ended "
-        "stands in logs/spark.log.",
+        "Spark ended while this ran. What was published stays; the same command again does what"
+        " is left. Why it ended stands in logs/spark.log.",
     ),
     _known(
         rf"{_JAVA_IS_GONE}|Error while sending or receiving|Py4JNetworkError",
-        "Spark's Java process ended in the middle of it, as one does that is killed for lack of memory. What was "
-        "published stays; the same command again does what is left. Its last words are in logs/spark.log.",
+        "Spark's Java process ended in the middle of it, as one does that is killed for lack of"
+        " memory. What was published stays; the same command again does what is left. Its last"
+        " words are in logs/spark.log.",
     ),
     _known(
-        r"StatusCode\.UNAVAILABLE|failed to connect to all addresses|SESSION_CHANGED|SESSION_NOT_FOUND",
-        "The Spark server ended in the middle of it, or was started anew. What was published stays; the same command "
-        "again does what is left.",
+        r"StatusCode\.UNAVAILABLE|failed to connect to all"
+        r" addresses|SESSION_CHANGED|SESSION_NOT_FOUND",
+        "The Spark server ended in the middle of it, or was started anew. What was published"
+        " stays; the same command again does what is left.",
     ),
 )
 _KNOWN = (
     _known(r"No space left on device|database or disk is full|SQLITE_FULL|\[Errno 28\]", _FULL),
     _known(
         r"disk I/O error",
-        "The disk could not be written: it is full, or fails. `lakehouse doctor` says how much of it is free; the "
-        "same command again does what is left.",
+        "The disk could not be written: it is full, or fails. `lakehouse doctor` says how much"
+        " of it is free; the same command again does what is left.",
     ),
     _known(
         r"System memory \d+ must be at least",
-        "LAKEHOUSE_SPARK_MEMORY is too little for Spark; expected at least 512m. Set it to more, or unset it for 2g.",
+        "LAKEHOUSE_SPARK_MEMORY is too little for Spark; expected at least 512m. Set it to"
+        " more, or unset it for 2g.",
     ),
     _known(
-        r"NotFoundException: (?:Failed to open input stream for file|Location does not exist): (?:file:)?(\S+)"
-        r"|Failed to open input stream for file: (?:file:)?(\S+)|FAILED_READ_FILE\.FILE_NOT_EXIST\].*?(\S+/\S+)",
-        "The file {0} is missing{1}. Put it back from a backup; `lakehouse doctor` lists all that are missing.",
+        r"NotFoundException: (?:Failed to open input stream for file|Location does not exist):"
+        r" (?:file:)?(\S+)"
+        r"|Failed to open input stream for file:"
+        r" (?:file:)?(\S+)|FAILED_READ_FILE\.FILE_NOT_EXIST\].*?(\S+/\S+)",
+        "The file {0} is missing{1}. Put it back from a backup; `lakehouse doctor` lists all"
+        " that are missing.",
     ),
     _known(
         r"Unable to locate credentials|Unable to load credentials from|NoCredentialsError",
-        "There are no AWS credentials. Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run where "
-        "a role is attached.",
+        "There are no AWS credentials. Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and"
+        " AWS_SECRET_ACCESS_KEY, or run where a role is attached.",
     ),
-    _known(r"You must specify a region|Unable to load region from", "No AWS region is set. Set AWS_REGION."),
     _known(
-        r'Could not connect to the endpoint URL: "(\w+://[^/"]+)|Connect timeout on endpoint URL: "(\w+://[^/"]+)'
+        r"You must specify a region|Unable to load region from",
+        "No AWS region is set. Set AWS_REGION.",
+    ),
+    _known(
+        r'Could not connect to the endpoint URL: "(\w+://[^/"]+)|Connect timeout on endpoint'
+        r' URL: "(\w+://[^/"]+)'
         r"|Unable to execute HTTP request: Connect to (\S+)",
         "AWS does not answer at {0}. Check AWS_ENDPOINT_URL, AWS_REGION and the network.",
     ),
-    _known(r"NoSuchBucket", "The bucket is not there. Correct LAKEHOUSE_BUCKET, or make the bucket in that region."),
+    _known(
+        r"NoSuchBucket",
+        "The bucket is not there. Correct LAKEHOUSE_BUCKET, or make the bucket in that region.",
+    ),
     *_SPARK_ENDED,
     _known(
         r"StatusCode\.UNAUTHENTICATED|Invalid authentication token",
@@ -82,8 +100,8 @@ _KNOWN = (
     ),
     _known(
         r"database disk image is malformed|file is not a database",
-        "A database of this home is damaged: catalog.db, or one of Dagster's below dagster/. Put it back from a "
-        "backup; `lakehouse doctor` reads catalog.db.",
+        "A database of this home is damaged: catalog.db, or one of Dagster's below dagster/."
+        " Put it back from a backup; `lakehouse doctor` reads catalog.db.",
     ),
 )
 _TABLE = re.compile(r"/warehouse/([^/]+)/([^/]+?)(?:-[0-9a-f-]{32,36})?/(?:data|metadata)/")
@@ -106,13 +124,17 @@ def known_error(text: str) -> str:
 
 
 def spark_ended(error: BaseException) -> str:
-    """Return what to say of an error that came of the end of Spark, or of its lack of memory; nothing of others."""
+    """Return what to say of an error that came of the end of Spark, or of its lack of memory;
+    nothing of others.
+    """
     text = text_of(error)
     return next((known.says for known in _SPARK_ENDED if known.sign.search(text)), "")
 
 
 def text_of(error: BaseException) -> str:
-    """Return the kind and the text of an error; that of Java is asked of Java, which may be gone by then."""
+    """Return the kind and the text of an error; that of Java is asked of Java, which may be
+    gone by then.
+    """
     kind = type(error).__name__
     try:
         return f"{kind}: {error}"

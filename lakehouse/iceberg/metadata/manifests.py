@@ -1,6 +1,7 @@
 """The files of a snapshot, read from its manifests.
 
-PyIceberg's own `inspect` is not used: it fails once a column that an old partition spec is made from was dropped.
+PyIceberg's own `inspect` is not used: it fails once a column that an old partition spec is made
+from was dropped.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,14 +21,18 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class TableFile:
-    """A data or delete file of a snapshot. `record_count` of a delete file is how many rows it deletes."""
+    """A data or delete file of a snapshot. `record_count` of a delete file is how many rows it
+    deletes.
+    """
 
     content: Content
     path: str
     format: str
     spec_id: int
     partition: Mapping[str, Any]
-    """Value of each field of any partition spec of the table; None where the file's own spec has no such field."""
+    """Value of each field of any partition spec of the table; None where the file's own spec
+    has no such field.
+    """
     record_count: int
     size_bytes: int
     snapshot_id: int | None
@@ -35,25 +40,43 @@ class TableFile:
 
 
 def read_files(table: "Table", snapshot_id: int | None = None) -> Iterator[TableFile]:
-    """Yield the data and delete files of a snapshot, the current one unless another is named."""
+    """Yield the data and delete files of a snapshot, the current one unless another is
+    named.
+    """
     specs = table.specs()
-    names = {field.field_id: field.name for _, spec in sorted(specs.items()) for field in spec.fields}
+    names = {
+        field.field_id: field.name for _, spec in sorted(specs.items()) for field in spec.fields
+    }
     for manifest in read_manifests(table, snapshot_id):
         spec = specs[manifest.partition_spec_id]
         for entry in manifest.fetch_manifest_entry(table.io):
             values = partition_values(table, spec, entry)
-            yield _file(entry, spec.spec_id, {name: values.get(field_id) for field_id, name in names.items()})
+            yield _file(
+                entry,
+                spec.spec_id,
+                {name: values.get(field_id) for field_id, name in names.items()},
+            )
 
 
 def read_manifests(table: "Table", snapshot_id: int | None = None) -> "list[ManifestFile]":
-    """Return the manifests of a snapshot, the current one unless another is named; none where there is no snapshot."""
-    snapshot = table.current_snapshot() if snapshot_id is None else table.snapshot_by_id(snapshot_id)
+    """Return the manifests of a snapshot, the current one unless another is named; none where
+    there is no snapshot.
+    """
+    snapshot = (
+        table.current_snapshot() if snapshot_id is None else table.snapshot_by_id(snapshot_id)
+    )
     return snapshot.manifests(table.io) if snapshot else []
 
 
 def own_manifests(table: "Table", snapshot_id: int) -> "list[ManifestFile]":
-    """Return the manifests that a snapshot's own commit wrote; each earlier commit may have left one more."""
-    return [found for found in read_manifests(table, snapshot_id) if found.added_snapshot_id == snapshot_id]
+    """Return the manifests that a snapshot's own commit wrote; each earlier commit may have
+    left one more.
+    """
+    return [
+        found
+        for found in read_manifests(table, snapshot_id)
+        if found.added_snapshot_id == snapshot_id
+    ]
 
 
 def _file(entry: "ManifestEntry", spec_id: int, partition: Mapping[str, Any]) -> TableFile:
@@ -70,8 +93,12 @@ def _file(entry: "ManifestEntry", spec_id: int, partition: Mapping[str, Any]) ->
     )
 
 
-def partition_values(table: "Table", spec: "PartitionSpec", entry: "ManifestEntry") -> dict[int, Any]:
-    """Return the value of each field of a file's partition spec, by field id: dates as dates, moments as moments."""
+def partition_values(
+    table: "Table", spec: "PartitionSpec", entry: "ManifestEntry"
+) -> dict[int, Any]:
+    """Return the value of each field of a file's partition spec, by field id: dates as dates,
+    moments as moments.
+    """
     from pyiceberg.schema import index_by_id
 
     sources = index_by_id(table.schema())
@@ -79,7 +106,9 @@ def partition_values(table: "Table", spec: "PartitionSpec", entry: "ManifestEntr
     for position, field in enumerate(spec.fields):
         value = entry.data_file.partition[position]
         if field.source_id in sources:
-            value = readable(value, str(field.transform.result_type(sources[field.source_id].field_type)))
+            value = readable(
+                value, str(field.transform.result_type(sources[field.source_id].field_type))
+            )
         values[field.field_id] = value
     return values
 
@@ -98,6 +127,8 @@ def readable(value: Any, result_type: str) -> Any:
 
 
 def _day(days: int) -> date:
-    """Return a day by its number since 1970; Spark knows days before and after all that Python does."""
+    """Return a day by its number since 1970; Spark knows days before and after all that Python
+    does.
+    """
     first, last = (date.min - _EPOCH.date()).days, (date.max - _EPOCH.date()).days
     return _EPOCH.date() + timedelta(days=min(max(days, first), last))

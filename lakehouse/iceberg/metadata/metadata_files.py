@@ -23,17 +23,26 @@ class MetadataFile:
 
 
 def metadata_files(engine: Engine, table: str) -> list[MetadataFile]:
-    """Return the metadata files of a table, of all its snapshots; a file that several share is there once.
+    """Return the metadata files of a table, of all its snapshots; a file that several share is
+    there once.
 
     :raises TableNotFound: when the catalog has no such table.
     """
     loaded = engine.catalog.load(table)
-    found = [*_table_metadata(loaded), *_manifest_lists(loaded), *_manifests(loaded), *_statistics(loaded)]
+    found = [
+        *_table_metadata(loaded),
+        *_manifest_lists(loaded),
+        *_manifests(loaded),
+        *_statistics(loaded),
+    ]
     return list({file.path: file for file in found}.values())
 
 
 def _table_metadata(table: "Table") -> Iterator[MetadataFile]:
-    for path in [*(entry.metadata_file for entry in table.metadata.metadata_log), table.metadata_location]:
+    for path in [
+        *(entry.metadata_file for entry in table.metadata.metadata_log),
+        table.metadata_location,
+    ]:
         yield from _on_disk(table, "table metadata", path)
 
 

@@ -1,4 +1,5 @@
-"""The metadata tables of Iceberg as values, read from the metadata itself: no JVM, no scan of data.
+"""The metadata tables of Iceberg as values, read from the metadata itself: no JVM, no scan of
+data.
 
 They say what Spark's `files`, `manifests`, `history`, `partitions`, `snapshots` and `refs` say.
 """
@@ -29,7 +30,9 @@ class Manifest:
 
 @dataclass(frozen=True)
 class HistoryEntry:
-    """When a snapshot became the one that readers see; rolled back ones are no ancestors of the current one."""
+    """When a snapshot became the one that readers see; rolled back ones are no ancestors of the
+    current one.
+    """
 
     made_current_at: datetime
     snapshot_id: int
@@ -93,7 +96,9 @@ def history(engine: Engine, table: str) -> list[HistoryEntry]:
 
 
 def partitions(engine: Engine, table: str) -> list[Partition]:
-    """Return the partitions of the current snapshot; an unpartitioned table with files has one, of no values."""
+    """Return the partitions of the current snapshot; an unpartitioned table with files has one,
+    of no values.
+    """
     grouped: dict[tuple[Any, ...], list[TableFile]] = {}
     for file in files(engine, table):
         grouped.setdefault(tuple(file.partition.items()), []).append(file)
@@ -102,7 +107,10 @@ def partitions(engine: Engine, table: str) -> list[Partition]:
 
 def snapshots(engine: Engine, table: str) -> list[Snapshot]:
     """Return the snapshots that are kept, of all branches, oldest first."""
-    return sorted(read_history(engine, table).snapshots.values(), key=lambda snapshot: snapshot.committed_at)
+    return sorted(
+        read_history(engine, table).snapshots.values(),
+        key=lambda snapshot: snapshot.committed_at,
+    )
 
 
 def refs(engine: Engine, table: str) -> list[Ref]:
@@ -140,7 +148,11 @@ def _log(found: History) -> list[HistoryEntry]:
         HistoryEntry(
             made_current_at=made_current_at,
             snapshot_id=snapshot_id,
-            parent_id=found.snapshots[snapshot_id].parent_id if snapshot_id in found.snapshots else None,
+            parent_id=(
+                found.snapshots[snapshot_id].parent_id
+                if snapshot_id in found.snapshots
+                else None
+            ),
             is_current_ancestor=snapshot_id in ancestors,
         )
         for made_current_at, snapshot_id in found.log

@@ -1,4 +1,6 @@
-"""The files that readers of a table need and that are not there: deleted by hand, or lost with a disk."""
+"""The files that readers of a table need and that are not there: deleted by hand, or lost with
+a disk.
+"""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +18,8 @@ _AT_ONCE = 16
 
 
 def missing_files(catalog: Catalog, table: str) -> list[str]:
-    """Return the files of a table's current snapshot that are not there, the first ones of each kind first.
+    """Return the files of a table's current snapshot that are not there, the first ones of each
+    kind first.
 
     Where a manifest is missing, what it lists cannot be told.
 
@@ -45,4 +48,8 @@ def _missing(table: "Table", paths: list[str]) -> list[str]:
         return table.io.new_input(path).exists()
 
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="doctor") as pool:
-        return [path for path, found in zip(paths, pool.map(is_there, paths), strict=True) if not found]
+        return [
+            path
+            for path, found in zip(paths, pool.map(is_there, paths), strict=True)
+            if not found
+        ]

@@ -1,4 +1,6 @@
-"""What stands in a quarantine: how many rows, by which rules, and which came last; read without a JVM."""
+"""What stands in a quarantine: how many rows, by which rules, and which came last; read without
+a JVM.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -29,7 +31,8 @@ class QuarantinedRows:
 
 
 def quarantined_rows(table: "Table", since: datetime | None) -> QuarantinedRows:
-    """Count the rows of a quarantine, one batch at a time; of each only why, whence and when is read.
+    """Count the rows of a quarantine, one batch at a time; of each only why, whence and when is
+    read.
 
     :param since: the moment after which a row is new; None where all are.
     """
@@ -48,7 +51,9 @@ def quarantined_rows(table: "Table", since: datetime | None) -> QuarantinedRows:
             newest_at, newest = at, Counter()
         if at is not None and at == newest_at:
             newest.update(_counts(_of(batch, at).column("_source_file")))
-    return QuarantinedRows(rows, dict(by_rule.most_common()), newest_at, dict(newest.most_common()), new_rows)
+    return QuarantinedRows(
+        rows, dict(by_rule.most_common()), newest_at, dict(newest.most_common()), new_rows
+    )
 
 
 def _latest(batch: "pa.RecordBatch") -> datetime | None:
@@ -82,5 +87,11 @@ def _counts(values: "pa.Array[Any]") -> Counter[str]:
 
     counted = pc.value_counts(values)
     return Counter(
-        dict(zip(map(str, counted.field("values").to_pylist()), counted.field("counts").to_pylist(), strict=True))
+        dict(
+            zip(
+                map(str, counted.field("values").to_pylist()),
+                counted.field("counts").to_pylist(),
+                strict=True,
+            )
+        )
     )

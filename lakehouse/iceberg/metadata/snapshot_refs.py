@@ -1,4 +1,6 @@
-"""A point in a table's past, as a person names it: a snapshot id, a tag or branch, or a moment with its time zone."""
+"""A point in a table's past, as a person names it: a snapshot id, a tag or branch, or a moment
+with its time zone.
+"""
 
 from datetime import datetime
 
@@ -7,11 +9,13 @@ from lakehouse.iceberg.metadata.history import MAIN, History
 
 
 def resolve_point(history: History, point: str | int) -> int | None:
-    """Return the snapshot that a point stands for; None for `main` of a table that has no snapshot yet.
+    """Return the snapshot that a point stands for; None for `main` of a table that has no
+    snapshot yet.
 
     A tag or branch is what it is called, also where that reads like a number or a date.
 
-    :raises SnapshotNotFound: when there is no such snapshot, tag, branch or moment; lists what there is.
+    :raises SnapshotNotFound: when there is no such snapshot, tag, branch or moment; lists what
+        there is.
     :raises UsageError: when a moment has no time zone.
     """
     text = str(point).strip()
@@ -22,19 +26,22 @@ def resolve_point(history: History, point: str | int) -> int | None:
     moment = _moment(text)
     if moment is None:
         raise SnapshotNotFound(
-            f"{history.table} has no tag or branch {text!r}, and that is neither a snapshot id nor a moment; "
-            f"it has {', '.join(sorted(history.refs)) or 'no snapshot'}.",
+            f"{history.table} has no tag or branch {text!r}, and that is neither a snapshot id"
+            f" nor a moment; it has {', '.join(sorted(history.refs)) or 'no snapshot'}.",
             next_step=f"`lakehouse history {history.table}` lists its snapshots.",
         )
     if moment.tzinfo is None:
-        raise UsageError(f"{text} has no time zone; expected one, such as {moment.isoformat()}Z for UTC.")
+        raise UsageError(
+            f"{text} has no time zone; expected one, such as {moment.isoformat()}Z for UTC."
+        )
     return history.at(moment).snapshot_id
 
 
 def published_before(history: History, snapshot_id: int) -> int | None:
     """Return what readers saw before a snapshot was published; None where the table was empty.
 
-    That is not always its parent: a write may leave several commits on its branch, and only the last is ever seen.
+    That is not always its parent: a write may leave several commits on its branch, and only the
+    last is ever seen.
 
     :raises SnapshotNotFound: when it has expired.
     """
@@ -45,8 +52,12 @@ def published_before(history: History, snapshot_id: int) -> int | None:
             return ancestor.snapshot_id
     if found[-1].parent_id is not None:
         raise SnapshotNotFound(
-            f"{history.table} no longer keeps the snapshot before {snapshot_id}: {found[-1].parent_id} has expired.",
-            next_step=f"Name another one; `lakehouse history {history.table}` lists those that are kept.",
+            f"{history.table} no longer keeps the snapshot before {snapshot_id}:"
+            f" {found[-1].parent_id} has expired.",
+            next_step=(
+                f"Name another one; `lakehouse history {history.table}` lists those that are"
+                " kept."
+            ),
         )
     return None
 
@@ -54,8 +65,12 @@ def published_before(history: History, snapshot_id: int) -> int | None:
 def _snapshot(history: History, snapshot_id: int) -> int:
     if snapshot_id not in history.snapshots:
         raise SnapshotNotFound(
-            f"{history.table} has no snapshot {snapshot_id}; it keeps {len(history.snapshots)} snapshots.",
-            next_step=f"It may have expired; `lakehouse history {history.table}` lists those that are kept.",
+            f"{history.table} has no snapshot {snapshot_id}; it keeps {len(history.snapshots)}"
+            " snapshots.",
+            next_step=(
+                f"It may have expired; `lakehouse history {history.table}` lists those that are"
+                " kept."
+            ),
         )
     return snapshot_id
 

@@ -1,35 +1,53 @@
-"""An error of Spark in one readable line: its message, without the Java stack, the plan and the query."""
+"""An error of Spark in one readable line: its message, without the Java stack, the plan and the
+query.
+"""
 
 import re
 from dataclasses import dataclass
 
 from lakehouse.iceberg.metadata.known_errors import known_error, text_of, without_links
 
-# The embedded Spark says `org.….ValidationException: …`, Spark Connect `(org.….ValidationException) …`.
+# The embedded Spark says `org.….ValidationException: …`, Spark Connect
+# `(org.….ValidationException) …`.
 _JAVA_CLASS = re.compile(r"^\(?(?:[a-z_][\w$]*\.)+[A-Z][\w$]*(?:Exception|Error)(?:: |\) )")
 _KIND = re.compile(r"^(?:\w+\.)*(\w+): ")
 _KINDS = ("Py4JJavaError", "Py4JError", "SparkConnectGrpcException", "UnknownException")
 """Kinds of error that say no more than that Spark raised it."""
 _PY4J = re.compile(r"^An error occurred while calling [\w.]+\.\s*:?\s*", re.DOTALL)
 # Where the message ends and the query, the plan or the stack begins.
-_REST = re.compile(r"\n\s*== |;\n|\n\s*'?\w+ .*\n\s*\+- |\n\s*at [\w.$/]+\(|\nJVM stacktrace:|\n\tat ")
+_REST = re.compile(
+    r"\n\s*== |;\n|\n\s*'?\w+ .*\n\s*\+- |\n\s*at [\w.$/]+\(|\nJVM stacktrace:|\n\tat "
+)
 _SQLSTATE = re.compile(r"\s*SQLSTATE: \w{5}\b")
-_NO_TABLE = re.compile(r"TABLE_OR_VIEW_NOT_FOUND\] The table or view ((?:`[^`]*`\.?)+) cannot be found")
+_NO_TABLE = re.compile(
+    r"TABLE_OR_VIEW_NOT_FOUND\] The table or view ((?:`[^`]*`\.?)+) cannot be found"
+)
 _PLACE = re.compile(r"line (\d+),? pos (\d+)")
-_OF_SPARK = ("INTERNAL_ERROR", "FAILED_READ_FILE", "FAILED_EXECUTE", "CONNECT", "SESSION", "SPARK_JOB_CANCELLED")
+_OF_SPARK = (
+    "INTERNAL_ERROR",
+    "FAILED_READ_FILE",
+    "FAILED_EXECUTE",
+    "CONNECT",
+    "SESSION",
+    "SPARK_JOB_CANCELLED",
+)
 """How the conditions begin that Spark names where it is not the query that is wrong."""
 _WORKER = "Traceback (most recent call last):"
 _POSITION = re.compile(r"== SQL \(line (\d+), position (\d+)\)")
 
 
 def one_line(error: BaseException) -> str:
-    """Return the message of an error in one line, with the place in the query where Spark tells it."""
+    """Return the message of an error in one line, with the place in the query where Spark tells
+    it.
+    """
     kind, _, text = text_of(error).partition(": ")
     return known_error(text) or _shortened(text, kind)
 
 
 def plain(text: str) -> str:
-    """Return in one line what was kept of an error, which begins with its kind: without a Java stack or a link."""
+    """Return in one line what was kept of an error, which begins with its kind: without a Java
+    stack or a link.
+    """
     found = _KIND.match(text)
     kind, said = (found[1], text[found.end() :]) if found else ("", text)
     line = known_error(text) or _shortened(said, kind)
@@ -45,7 +63,9 @@ def _shortened(text: str, otherwise: str) -> str:
 
 
 def place(error: BaseException | str) -> str:
-    """Return where in the query an error is, as ` (line 1, position 15)`; nothing where Spark does not tell."""
+    """Return where in the query an error is, as ` (line 1, position 15)`; nothing where Spark
+    does not tell.
+    """
     found = _POSITION.search(str(error))
     return f" (line {found[1]}, position {found[2]})" if found else ""
 
@@ -70,7 +90,9 @@ def missing_table(error: BaseException) -> MissingTable | None:
 
 
 def is_of_query(error: BaseException) -> bool:
-    """Whether an error of Spark is of a query or of the rows that it read, and not of Spark itself."""
+    """Whether an error of Spark is of a query or of the rows that it read, and not of Spark
+    itself.
+    """
     from pyspark.errors import PySparkException
 
     if not isinstance(error, PySparkException):
@@ -80,14 +102,18 @@ def is_of_query(error: BaseException) -> bool:
 
 
 def tells_no_rows(error: BaseException) -> bool:
-    """Whether an error was raised before a row was read, so that its text can hold no value of one."""
+    """Whether an error was raised before a row was read, so that its text can hold no value of
+    one.
+    """
     from pyspark.errors import AnalysisException
 
     return isinstance(error, AnalysisException)
 
 
 def _raised_in_worker(text: str) -> str | None:
-    """Return what Python raised in a function of a user, of a text that has the traceback of the worker."""
+    """Return what Python raised in a function of a user, of a text that has the traceback of
+    the worker.
+    """
     if _WORKER not in text:
         return None
     lines = text.partition(_WORKER)[2].strip("\n").splitlines()

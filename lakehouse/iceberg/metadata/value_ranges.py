@@ -1,4 +1,6 @@
-"""Spans of a column's values, each half-open: joined where they touch, and as the predicate of the rows within."""
+"""Spans of a column's values, each half-open: joined where they touch, and as the predicate of
+the rows within.
+"""
 
 from collections.abc import Iterable
 from datetime import date, datetime

@@ -1,4 +1,6 @@
-"""Which of a table's rows belong to no partition of those that are computed from it, told by its manifests."""
+"""Which of a table's rows belong to no partition of those that are computed from it, told by
+its manifests.
+"""
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -13,13 +15,17 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 
-def outside_values(table: "Table", snapshot_id: int, column: str, every: AllPartitions) -> Counter[Any]:
-    """Return the values of a partition column that lie in no partition, and how many rows the files of each have.
+def outside_values(
+    table: "Table", snapshot_id: int, column: str, every: AllPartitions
+) -> Counter[Any]:
+    """Return the values of a partition column that lie in no partition, and how many rows the
+    files of each have.
 
-    None stands for rows without a value. A day of which some moments lie in a partition, and some in none, is one too.
-    Manifests whose bounds lie in partitions are not opened.
+    None stands for rows without a value. A day of which some moments lie in a partition, and
+    some in none, is one too. Manifests whose bounds lie in partitions are not opened.
 
-    :raises DeclarationError: when some files were written under a partition spec that does not tell.
+    :raises DeclarationError: when some files were written under a partition spec that does not
+        tell.
     """
     from pyiceberg.manifest import ManifestContent
 
@@ -27,7 +33,9 @@ def outside_values(table: "Table", snapshot_id: int, column: str, every: AllPart
     for manifest in read_manifests(table, snapshot_id):
         spec = table.specs()[manifest.partition_spec_id]
         field = telling_field(table, spec, column)
-        if manifest.content == ManifestContent.DELETES or _lies_within(table, manifest, field, every):
+        if manifest.content == ManifestContent.DELETES or _lies_within(
+            table, manifest, field, every
+        ):
             continue
         for entry in manifest.fetch_manifest_entry(table.io):
             value = partition_values(table, spec, entry)[field.field_id]
@@ -36,13 +44,22 @@ def outside_values(table: "Table", snapshot_id: int, column: str, every: AllPart
     return found
 
 
-def _lies_within(table: "Table", manifest: "ManifestFile", field: "PartitionField", every: AllPartitions) -> bool:
+def _lies_within(
+    table: "Table", manifest: "ManifestFile", field: "PartitionField", every: AllPartitions
+) -> bool:
     """Whether the bounds of a manifest say that all its files lie in partitions."""
     from pyiceberg.conversions import from_bytes
 
     spec = table.specs()[manifest.partition_spec_id]
-    summary = (manifest.partitions or [])[spec.fields.index(field)] if manifest.partitions else None
-    if summary is None or summary.contains_null or summary.lower_bound is None or summary.upper_bound is None:
+    summary = (
+        (manifest.partitions or [])[spec.fields.index(field)] if manifest.partitions else None
+    )
+    if (
+        summary is None
+        or summary.contains_null
+        or summary.lower_bound is None
+        or summary.upper_bound is None
+    ):
         return False
     result_type: Any = field.transform.result_type(table.schema().find_type(field.source_id))
     low, high = (

@@ -13,9 +13,9 @@ from lakehouse.tables.quoting import identifier, literals
 class Partitions:
     """The partitions of a run.
 
-    `values` are their names as text, for stamps and metadata.
-    `ranges` are half-open `[low, high)` bounds where partitions are spans of a column; else `values` are its values.
-    `every` are all partitions that there are, of this run or another; None where they are not known.
+    `values` are their names as text, for stamps and metadata. `ranges` are half-open `[low,
+    high)` bounds where partitions are spans of a column; else `values` are its values. `every`
+    are all partitions that there are, of this run or another; None where they are not known.
     """
 
     values: tuple[str, ...]
@@ -30,7 +30,9 @@ class Partitions:
         return spans[0] if len(spans) == 1 else f"({' OR '.join(spans)})"
 
     def outside(self, column: str) -> str:
-        """Return the SQL predicate of the rows whose `column` lies in none of these partitions, or is NULL."""
+        """Return the SQL predicate of the rows whose `column` lies in none of these partitions,
+        or is NULL.
+        """
         return f"({identifier(column)} IS NULL OR NOT ({self.predicate(column)}))"
 
     @cached_property
@@ -39,18 +41,26 @@ class Partitions:
         return joined(self.ranges)
 
     def has(self, value: Bound | str | None) -> bool:
-        """Whether a value lies in these partitions; a day does with all its moments that are in any there is."""
+        """Whether a value lies in these partitions; a day does with all its moments that are in
+        any there is.
+        """
         if value is None or not self.ranges:
             return value is not None and str(value) in self.values
         every = self.every.spans if self.every else [span_of(value, self.ranges[0][0])]
         asked = parts_within(value, every)
         # The bounds of one column are all of one type.
         spans: list[tuple[Any, Any]] = [*self.spans]
-        return bool(asked) and all(any(low <= part[0] and part[1] <= high for low, high in spans) for part in asked)
+        return bool(asked) and all(
+            any(low <= part[0] and part[1] <= high for low, high in spans) for part in asked
+        )
 
     def touches(self, value: Bound | str | None) -> bool:
         """Whether a value lies in one of these partitions, a day with any of its moments."""
-        return bool(parts_within(value, self.spans)) if self.ranges and value is not None else self.has(value)
+        return (
+            bool(parts_within(value, self.spans))
+            if self.ranges and value is not None
+            else self.has(value)
+        )
 
     def is_one(self, value: Bound | str | None) -> bool:
         """Whether a value lies in any partition that there is, of this run or another."""
@@ -61,7 +71,8 @@ class Partitions:
 class Run:
     """The run that a write belongs to: its id in Dagster, and its partitions where it has any.
 
-    `anew` says that these are computed from all their rows, and not from what they hold and what came since.
+    `anew` says that these are computed from all their rows, and not from what they hold and
+    what came since.
     """
 
     run_id: str = ""
@@ -75,5 +86,7 @@ class Run:
 
 
 def within_partitions(partitions: Partitions | None, by: str | None) -> str | None:
-    """Return the SQL predicate of the rows whose column `by` lies in some partitions; None where that is all."""
+    """Return the SQL predicate of the rows whose column `by` lies in some partitions; None
+    where that is all.
+    """
     return partitions.predicate(by) if partitions and by else None

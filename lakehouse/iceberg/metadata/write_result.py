@@ -12,8 +12,9 @@ from lakehouse.tables.rule import Rule
 class RuleResult:
     """What one rule found in the rows, or in the metadata, that it was evaluated on.
 
-    `sample` holds at most 20 of the rows that break it, personal values masked. `value` is what a rule measured, and
-    None where it counts rows or had nothing to measure; `note` says what there is to say beside it.
+    `sample` holds at most 20 of the rows that break it, personal values masked. `value` is what
+    a rule measured, and None where it counts rows or had nothing to measure; `note` says what
+    there is to say beside it.
     """
 
     rule: Rule
@@ -44,7 +45,10 @@ class RuleResult:
     def said(self) -> str:
         """What was found, in words: how many rows break the rule, or what was measured."""
         if self.rule.measure is None:
-            return f"{self.failed_rows} of {self.total_rows} {'row' if self.total_rows == 1 else 'rows'}"
+            return (
+                f"{self.failed_rows} of {self.total_rows}"
+                f" {'row' if self.total_rows == 1 else 'rows'}"
+            )
         value = "nothing to measure" if self.value is None else _short(self.value)
         return f"{value} ({self.note})" if self.note else value
 
@@ -67,8 +71,9 @@ class Scanned:
 class Pin:
     """The exact state of an input that was read.
 
-    `since_snapshot_id` is set where only what was appended after it was read; `note` says why an incremental input was
-    read in full. `rows` is how many rows the range added, where the table's snapshots tell.
+    `since_snapshot_id` is set where only what was appended after it was read; `note` says why
+    an incremental input was read in full. `rows` is how many rows the range added, where the
+    table's snapshots tell.
     """
 
     table: str
@@ -81,12 +86,16 @@ class Pin:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing new to read."""
-        return self.snapshot_id is None or (self.since_snapshot_id is not None and self.rows == 0)
+        return self.snapshot_id is None or (
+            self.since_snapshot_id is not None and self.rows == 0
+        )
 
 
 @dataclass(frozen=True)
 class Quarantined:
-    """Rows that were refused: how many, how many for the first time, and in which snapshot of the quarantine."""
+    """Rows that were refused: how many, how many for the first time, and in which snapshot of
+    the quarantine.
+    """
 
     table: str
     rows: int
@@ -116,7 +125,9 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Published(Outcome):
-    """`main` now holds the rows. Counts are those of this write; a merge counts rows inserted, updated and removed."""
+    """`main` now holds the rows. Counts are those of this write; a merge counts rows inserted,
+    updated and removed.
+    """
 
     operation: str = ""
     added_rows: int = 0
@@ -134,7 +145,9 @@ class Published(Outcome):
 
 @dataclass(frozen=True)
 class Refused(Outcome):
-    """A blocking rule failed: `main` is as it was, and the candidate is kept on `branch` for seven days."""
+    """A blocking rule failed: `main` is as it was, and the candidate is kept on `branch` for
+    seven days.
+    """
 
     branch: str = ""
     candidate_snapshot_id: int | None = None

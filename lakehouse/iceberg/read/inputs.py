@@ -1,6 +1,8 @@
-"""How a table is read: the latest state, what was appended since the last time, or as of a point in its past.
+"""How a table is read: the latest state, what was appended since the last time, or as of a
+point in its past.
 
-Every read is pinned to a snapshot id: a frame over the bare table changes when somebody commits.
+Every read is pinned to a snapshot id: a frame over the bare table changes when somebody
+commits.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -30,7 +32,8 @@ SINCE = ("incremental", "changed_keys")
 class Input:
     """What an asset reads of a table.
 
-    `by` is the column that the run's partitions are looked for in; with `outside`, all rows but theirs are read.
+    `by` is the column that the run's partitions are looked for in; with `outside`, all rows but
+    theirs are read.
     """
 
     table: str
@@ -44,28 +47,34 @@ class Input:
 
 
 def latest(table: str, *, by: str | None = None, outside: bool = False) -> Input:
-    """Read the current snapshot; with `by`, only the run's partitions of that column, or all rows outside of them.
+    """Read the current snapshot; with `by`, only the run's partitions of that column, or all
+    rows outside of them.
 
-    Rows of which `by` lies in no partition of the table are quarantined as `has_partition`, or fail the check of that
-    name; not where an input of the same table reads what is `outside`, which is then the function's to place.
+    Rows of which `by` lies in no partition of the table are quarantined as `has_partition`, or
+    fail the check of that name; not where an input of the same table reads what is `outside`,
+    which is then the function's to place.
     """
     return Input(table, "latest", by=by, outside=outside)
 
 
 def incremental(table: str, *, by: str | None = None, outside: bool = False) -> Input:
-    """Read what was appended since the target was last computed from this table; all of it where that can't be told.
+    """Read what was appended since the target was last computed from this table; all of it
+    where that can't be told.
 
-    With `by`, only of the run's partitions of that column, or what is outside of them. Of partitions that are computed
-    anew all is read: a table that is overwritten by partitions needs `standing` beside it.
+    With `by`, only of the run's partitions of that column, or what is outside of them. Of
+    partitions that are computed anew all is read: a table that is overwritten by partitions
+    needs `standing` beside it.
     """
     return Input(table, "incremental", by=by, outside=outside)
 
 
 def standing(table: str, *, by: str, outside: bool = False) -> Input:
-    """Read the target's own rows of the run's partitions of that column, to which what is `incremental` comes.
+    """Read the target's own rows of the run's partitions of that column, to which what is
+    `incremental` comes.
 
-    None of partitions that are computed anew: by hand, the first time, after the target's declaration changed, or where
-    it can't be told what was appended since. With `outside`, read those elsewhere that may be versions of what came.
+    None of partitions that are computed anew: by hand, the first time, after the target's
+    declaration changed, or where it can't be told what was appended since. With `outside`, read
+    those elsewhere that may be versions of what came.
     """
     return Input(table, "standing", by=by, outside=outside)
 
@@ -73,15 +82,19 @@ def standing(table: str, *, by: str, outside: bool = False) -> Input:
 def changed_keys(table: str, *, of: str | Sequence[str], by: str) -> Input:
     """Read the keys of which a row came, went or changed since the target was last computed.
 
-    Rows are compared in the partitions of `by` that were touched since. Where that can't be told, all keys that the
-    table or the target has. A target that computes these keys anew, and removes those without rows, is as if it had
-    been computed anew as a whole.
+    Rows are compared in the partitions of `by` that were touched since. Where that can't be
+    told, all keys that the table or the target has. A target that computes these keys anew, and
+    removes those without rows, is as if it had been computed anew as a whole.
     """
     return Input(table, "changed_keys", by=by, keys=(of,) if isinstance(of, str) else tuple(of))
 
 
 def as_of(
-    table: str, *, snapshot_id: int | None = None, timestamp: datetime | None = None, tag: str | None = None
+    table: str,
+    *,
+    snapshot_id: int | None = None,
+    timestamp: datetime | None = None,
+    tag: str | None = None,
 ) -> Input:
     """Read a past state: of a snapshot id, of a moment (with its time zone), or of a tag.
 
@@ -90,43 +103,69 @@ def as_of(
     given = [value for value in (snapshot_id, timestamp, tag) if value is not None]
     if len(given) != 1:
         raise UsageError(
-            f"as_of({table!r}) got {len(given)} points in time; expected one of snapshot_id, timestamp, tag."
+            f"as_of({table!r}) got {len(given)} points in time; expected one of snapshot_id,"
+            " timestamp, tag."
         )
     if timestamp is not None and timestamp.tzinfo is None:
         raise UsageError(
-            f"as_of({table!r}) got {timestamp.isoformat()} without a time zone; expected one, such as UTC."
+            f"as_of({table!r}) got {timestamp.isoformat()} without a time zone; expected one,"
+            " such as UTC."
         )
     return Input(table, "as_of", snapshot_id=snapshot_id, timestamp=timestamp, tag=tag)
 
 
-def pin(engine: Engine, inputs: Mapping[str, Input], target: str, *, anew: bool = False) -> dict[str, Pin]:
+def pin(
+    engine: Engine, inputs: Mapping[str, Input], target: str, *, anew: bool = False
+) -> dict[str, Pin]:
     """Resolve each input to the snapshot that will be read; metadata only, no JVM.
 
     :param target: the table whose commits hold the watermarks.
-    :param anew: whether the run's partitions are computed from all their rows, whatever the table holds of them.
+    :param anew: whether the run's partitions are computed from all their rows, whatever the
+        table holds of them.
     :raises TableNotFound: when an input, or the target of an incremental one, is not there.
     """
-    marks = read_history(engine, target) if any(given.mode in SINCE for given in inputs.values()) else None
+    marks = (
+        read_history(engine, target)
+        if any(given.mode in SINCE for given in inputs.values())
+        else None
+    )
     # Once for each table: two inputs of one table are read of the same snapshot.
-    sources = {table: read_history(engine, table) for table in {given.table for given in inputs.values()}}
-    pins = {name: _pin_one(sources[given.table], given, marks) for name, given in inputs.items()}
+    sources = {
+        table: read_history(engine, table)
+        for table in {given.table for given in inputs.values()}
+    }
+    pins = {
+        name: _pin_one(sources[given.table], given, marks) for name, given in inputs.items()
+    }
     added = _added(inputs)
     if anew or any(pins[name].since_snapshot_id is None for name in added):
         pins |= {name: _whole(sources[pins[name].table], pins[name]) for name in added}
-        staying = (name for name, given in inputs.items() if given.mode == "standing" and not given.outside)
+        staying = (
+            name
+            for name, given in inputs.items()
+            if given.mode == "standing" and not given.outside
+        )
         pins |= {name: replace(pins[name], rows=0) for name in staying}
     return pins
 
 
 def read_since(inputs: Mapping[str, Input], pins: Mapping[str, Pin]) -> dict[str, int]:
-    """Return, by table, the snapshot after which it is read for the run's partitions; none where that is all of it."""
+    """Return, by table, the snapshot after which it is read for the run's partitions; none
+    where that is all of it.
+    """
     found = (pins[name] for name in _added(inputs))
-    return {pin.table: pin.since_snapshot_id for pin in found if pin.since_snapshot_id is not None}
+    return {
+        pin.table: pin.since_snapshot_id for pin in found if pin.since_snapshot_id is not None
+    }
 
 
 def _added(inputs: Mapping[str, Input]) -> list[str]:
     """Return the names of the inputs that read what came to the run's partitions."""
-    return [name for name, given in inputs.items() if given.mode == "incremental" and given.by and not given.outside]
+    return [
+        name
+        for name, given in inputs.items()
+        if given.mode == "incremental" and given.by and not given.outside
+    ]
 
 
 def _whole(source: History, pinned: Pin) -> Pin:
@@ -137,18 +176,28 @@ def _whole(source: History, pinned: Pin) -> Pin:
 
 
 def read(engine: Engine, pinned: Pin, where: str | None = None) -> "DataFrame":
-    """Return the frame of a pinned input, narrowed by a SQL predicate that Iceberg prunes files by."""
+    """Return the frame of a pinned input, narrowed by a SQL predicate that Iceberg prunes files
+    by.
+    """
     name = engine.catalog.sql_name(pinned.table)
     if pinned.snapshot_id is None:
-        # A table without a snapshot cannot change under our feet before it has one, and then the pin is no longer it.
+        # A table without a snapshot cannot change under our feet before it has one, and then
+        # the pin is no longer it.
         frame = engine.spark.table(name).where("false")
     elif pinned.is_empty or pinned.rows == 0:
         # Known before it is read, so that Spark leaves out whatever it would be joined with.
-        frame = engine.spark.read.option("versionAsOf", str(pinned.snapshot_id)).table(name).where("false")
+        frame = (
+            engine.spark.read.option("versionAsOf", str(pinned.snapshot_id))
+            .table(name)
+            .where("false")
+        )
     elif pinned.since_snapshot_id is None:
         frame = engine.spark.read.option("versionAsOf", str(pinned.snapshot_id)).table(name)
     else:
-        bounds = {"start-snapshot-id": str(pinned.since_snapshot_id), "end-snapshot-id": str(pinned.snapshot_id)}
+        bounds = {
+            "start-snapshot-id": str(pinned.since_snapshot_id),
+            "end-snapshot-id": str(pinned.snapshot_id),
+        }
         frame = engine.spark.read.format("iceberg").options(**bounds).load(name)
     return frame.where(where) if where else frame
 
@@ -160,9 +209,11 @@ def read_main(engine: Engine, table: str) -> "DataFrame":
 
 
 def pin_since(source: History, since: int | None, until: int) -> Pin:
-    """Return what was appended to a table after a snapshot, up to another; all rows where that can't be told.
+    """Return what was appended to a table after a snapshot, up to another; all rows where that
+    can't be told.
 
-    It can't be told where the start is None or no longer an ancestor that is kept, and where rows were rewritten since.
+    It can't be told where the start is None or no longer an ancestor that is kept, and where
+    rows were rewritten since.
     """
     rows = source.snapshots[until].rows
     if since is None:
@@ -171,12 +222,19 @@ def pin_since(source: History, since: int | None, until: int) -> Pin:
         return Pin(source.table, until, since, rows=0)
     added = source.kept_between(since, until)
     if added is None:
-        return Pin(source.table, until, rows=rows, note=f"read in full: snapshot {since} is gone from main")
+        return Pin(
+            source.table,
+            until,
+            rows=rows,
+            note=f"read in full: snapshot {since} is gone from main",
+        )
     rewriting = next((found for found in added if found.rewrites_rows), None)
     if rewriting:
         note = f"read in full: snapshot {rewriting.snapshot_id} is a {rewriting.operation}"
         return Pin(source.table, until, rows=rows, note=note)
-    appended = sum(found.count("added-records") for found in added if found.operation == "append")
+    appended = sum(
+        found.count("added-records") for found in added if found.operation == "append"
+    )
     return Pin(source.table, until, since, rows=appended)
 
 
@@ -188,14 +246,18 @@ def read_inputs(
     target: str,
     places: Collection[Any] | None = None,
 ) -> "dict[str, DataFrame]":
-    """Return the frames of a write's inputs, each narrowed to the run's partitions where it asks for that.
+    """Return the frames of a write's inputs, each narrowed to the run's partitions where it
+    asks for that.
 
-    :param places: the partitions where versions of what came stand; None where they are not known.
+    :param places: the partitions where versions of what came stand; None where they are not
+        known.
     """
     return {
-        name: _read_keys(engine, given, pins[name], target)
-        if given.mode == "changed_keys"
-        else read(engine, pins[name], _narrowed(given, run, places))
+        name: (
+            _read_keys(engine, given, pins[name], target)
+            if given.mode == "changed_keys"
+            else read(engine, pins[name], _narrowed(given, run, places))
+        )
         for name, given in inputs.items()
     }
 
@@ -207,10 +269,16 @@ def _read_keys(engine: Engine, given: Input, pinned: Pin, target: str) -> "DataF
     if pinned.is_empty or pinned.snapshot_id is None:
         return now.where("false").selectExpr(*keys)
     if pinned.since_snapshot_id is None:
-        return now.selectExpr(*keys).unionAll(read_main(engine, target).selectExpr(*keys)).distinct()
+        return (
+            now.selectExpr(*keys)
+            .unionAll(read_main(engine, target).selectExpr(*keys))
+            .distinct()
+        )
     assert given.by is not None
     history, loaded = read_history(engine, given.table), engine.catalog.load(given.table)
-    touched = changed_values(loaded, history, pinned.since_snapshot_id, pinned.snapshot_id, given.by)
+    touched = changed_values(
+        loaded, history, pinned.since_snapshot_id, pinned.snapshot_id, given.by
+    )
     names = names_at(loaded, pinned.snapshot_id, pinned.since_snapshot_id)
     by = names[given.by]
     assert by is not None
@@ -249,7 +317,11 @@ def _pin_keys(source: History, table: str, since: int | None) -> Pin:
     if since == head:
         return Pin(table, head, since, rows=0)
     if source.kept_between(since, head) is None:
-        note = "read in full: the first time" if since is None else f"read in full: snapshot {since} is gone from main"
+        note = (
+            "read in full: the first time"
+            if since is None
+            else f"read in full: snapshot {since} is gone from main"
+        )
         return Pin(table, head, note=note)
     return Pin(table, head, since)
 
@@ -260,11 +332,14 @@ def _resolve(source: History, given: Input) -> int:
     if given.tag is not None:
         if given.tag not in source.refs:
             known = ", ".join(sorted(source.refs)) or "none"
-            raise SnapshotNotFound(f"{given.table} has no tag or branch {given.tag!r}; it has {known}.")
+            raise SnapshotNotFound(
+                f"{given.table} has no tag or branch {given.tag!r}; it has {known}."
+            )
         return source.refs[given.tag]
     if given.snapshot_id is None or given.snapshot_id not in source.snapshots:
         raise SnapshotNotFound(
-            f"{given.table} has no snapshot {given.snapshot_id}; it keeps {len(source.snapshots)} snapshots.",
+            f"{given.table} has no snapshot {given.snapshot_id}; it keeps"
+            f" {len(source.snapshots)} snapshots.",
             next_step="It may have expired; the history table lists those that are kept.",
         )
     return given.snapshot_id

@@ -1,7 +1,9 @@
-"""Which rows of its sources no run of a table reads, since they belong to none of its partitions.
+"""Which rows of its sources no run of a table reads, since they belong to none of its
+partitions.
 
-An input that is read by partitions (`by=`) gives each run the rows of its own. What lies in no partition, such as a row
-without a date, or one dated tomorrow, would so be passed over by all of them.
+An input that is read by partitions (`by=`) gives each run the rows of its own. What lies in no
+partition, such as a row without a date, or one dated tomorrow, would so be passed over by all
+of them.
 """
 
 from collections.abc import Mapping
@@ -32,8 +34,9 @@ IS_LEFT_OUT = f"array_contains(_reasons, {literal(HAS_PARTITION)})"
 class OutsidePartitions:
     """The rows of a source that belong to no partition, as of what a run reads of it.
 
-    `values` are those that the rows have in `column`, each with how many rows its files hold. `waiting` are values that
-    became partitions since, and that this run computes none of: their rows stay where they are until one does.
+    `values` are those that the rows have in `column`, each with how many rows its files hold.
+    `waiting` are values that became partitions since, and that this run computes none of: their
+    rows stay where they are until one does.
     """
 
     source: Pin
@@ -63,14 +66,26 @@ class OutsidePartitions:
 
 
 def has_partition(table: IcebergTable) -> Rule:
-    """Return the rule that each row which a table is computed from belongs to one of its partitions."""
+    """Return the rule that each row which a table is computed from belongs to one of its
+    partitions.
+    """
     by = table.overwritten_by or ""
     said = f"each row that is read belongs to a partition of {by}"
-    return Rule(HAS_PARTITION, said, (by,), "quarantine" if table.quarantine else "warn", violated_by=said)
+    return Rule(
+        HAS_PARTITION,
+        said,
+        (by,),
+        "quarantine" if table.quarantine else "warn",
+        violated_by=said,
+    )
 
 
 def find_left_out(
-    engine: Engine, table: IcebergTable, inputs: Mapping[str, Input], pins: Mapping[str, Pin], run: Run
+    engine: Engine,
+    table: IcebergTable,
+    inputs: Mapping[str, Input],
+    pins: Mapping[str, Pin],
+    run: Run,
 ) -> list[OutsidePartitions]:
     """Return what is left out of each source that is read by partitions; metadata only."""
     every = run.partitions.every if run.partitions else None
@@ -78,13 +93,22 @@ def find_left_out(
         return []
     read = {pin.table: pin for pin in pins.values() if pin.snapshot_id is not None}
     sources = left_to_none(table, inputs)
-    return [_find(engine, table, read[name], by, every, run) for name, by in sources.items() if name in read]
+    return [
+        _find(engine, table, read[name], by, every, run)
+        for name, by in sources.items()
+        if name in read
+    ]
 
 
 def evaluate_by_metadata(
-    engine: Engine, table: IcebergTable, inputs: Mapping[str, Input], every: AllPartitions | None
+    engine: Engine,
+    table: IcebergTable,
+    inputs: Mapping[str, Input],
+    every: AllPartitions | None,
 ) -> list[RuleResult]:
-    """Return what the rule finds in the sources as the table is computed from them; none where it is not yet."""
+    """Return what the rule finds in the sources as the table is computed from them; none where
+    it is not yet.
+    """
     sources = left_to_none(table, inputs)
     if every is None or not engine.catalog.has(table.name):
         return []
@@ -100,53 +124,79 @@ def evaluate_by_metadata(
 
 
 def was_left_out(
-    engine: Engine, table: IcebergTable, inputs: Mapping[str, Input], partitions: Partitions | None
+    engine: Engine,
+    table: IcebergTable,
+    inputs: Mapping[str, Input],
+    partitions: Partitions | None,
 ) -> bool:
-    """Whether rows of a run's partitions came before these were any: what came since is not all that they have."""
+    """Whether rows of a run's partitions came before these were any: what came since is not all
+    that they have.
+    """
     if partitions is None:
         return False
-    waiting = (waiting_values(engine, table, source, partitions.every) for source in left_to_none(table, inputs))
+    waiting = (
+        waiting_values(engine, table, source, partitions.every)
+        for source in left_to_none(table, inputs)
+    )
     return any(partitions.touches(value) for values in waiting for value in values)
 
 
 def stamped(
     history: History, found: list[OutsidePartitions], marks: Mapping[str, int]
 ) -> dict[str, tuple[str | None, ...]]:
-    """Return what to stamp a commit with: what is left out, or what was as long as the watermark stays where it is."""
+    """Return what to stamp a commit with: what is left out, or what was as long as the
+    watermark stays where it is.
+    """
     return {
-        one.source.table: one.texts
-        if marks.get(one.source.table) == one.source.snapshot_id
-        else history.left_out(one.source.table)
+        one.source.table: (
+            one.texts
+            if marks.get(one.source.table) == one.source.snapshot_id
+            else history.left_out(one.source.table)
+        )
         for one in found
     }
 
 
 def _find(
-    engine: Engine, table: IcebergTable, source: Pin, column: str, every: AllPartitions, run: Run
+    engine: Engine,
+    table: IcebergTable,
+    source: Pin,
+    column: str,
+    every: AllPartitions,
+    run: Run,
 ) -> OutsidePartitions:
     assert source.snapshot_id is not None
-    values = outside_values(engine.catalog.load(source.table), source.snapshot_id, column, every)
+    values = outside_values(
+        engine.catalog.load(source.table), source.snapshot_id, column, every
+    )
     waiting = waiting_values(engine, table, source.table, every)
     assert run.partitions is not None
     still = frozenset(value for value in waiting if not run.partitions.has(value))
-    found = OutsidePartitions(Pin(source.table, source.snapshot_id), column, every, values, still)
+    found = OutsidePartitions(
+        Pin(source.table, source.snapshot_id), column, every, values, still
+    )
     is_settled = not run.anew and not waiting and _is_settled(engine, table, found)
     return OutsidePartitions(found.source, column, every, values, still, is_settled)
 
 
 def _is_settled(engine: Engine, table: IcebergTable, found: OutsidePartitions) -> bool:
-    """Whether the newest run has seen the same values, and no file of theirs came or went since."""
+    """Whether the newest run has seen the same values, and no file of theirs came or went
+    since.
+    """
     target, name = read_history(engine, table.name), found.source.table
     stamps = (snapshot.stamp for snapshot in target.line if snapshot.stamp)
     newest = next((stamp for stamp in stamps if name in stamp.read), None)
     if newest is None or newest.left_out.get(name) != found.texts:
         return not found.values and not (newest and newest.left_out.get(name))
     if any(found.every.has(value) for value in found.values):
-        # Of a day that lies in a partition with some of its moments, the files do not tell how many rows do not.
+        # Of a day that lies in a partition with some of its moments, the files do not tell how
+        # many rows do not.
         return False
     assert found.source.snapshot_id is not None
     source, loaded = read_history(engine, name), engine.catalog.load(name)
-    since = changed_values(loaded, source, newest.read[name], found.source.snapshot_id, found.column)
+    since = changed_values(
+        loaded, source, newest.read[name], found.source.snapshot_id, found.column
+    )
     is_known = source.kept_between(newest.read[name], found.source.snapshot_id) is not None
     return is_known and all(found.every.has_all_of(value) for value in since)
 

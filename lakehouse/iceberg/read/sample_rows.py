@@ -12,18 +12,22 @@ if TYPE_CHECKING:
     from pyiceberg.table import DataScan, FileScanTask, Table
 
 
-def first_rows(engine: Engine, table: IcebergTable, snapshot_id: int | None, limit: int) -> list[dict[str, Any]]:
+def first_rows(
+    engine: Engine, table: IcebergTable, snapshot_id: int | None, limit: int
+) -> list[dict[str, Any]]:
     """Return some rows of a snapshot, those that it added before others; redacted, no JVM.
 
-    It reads no more files than it takes, most often one. Only declared columns are read: of others nobody knows whether
-    they identify a person.
+    It reads no more files than it takes, most often one. Only declared columns are read: of
+    others nobody knows whether they identify a person.
     """
     loaded = engine.catalog.load(table.name)
     there = {field.name for field in loaded.schema().fields}
     columns = tuple(name for name in table.column_names if name in there)
     looked_at = COUNTED_ROWS if table.holds_personal_data else limit
     found: list[Mapping[str, Any]] = []
-    for rows in _rows(loaded, loaded.scan(snapshot_id=snapshot_id, selected_fields=columns, limit=looked_at)):
+    for rows in _rows(
+        loaded, loaded.scan(snapshot_id=snapshot_id, selected_fields=columns, limit=looked_at)
+    ):
         found += rows
         if len(found) >= limit:
             break
@@ -31,18 +35,27 @@ def first_rows(engine: Engine, table: IcebergTable, snapshot_id: int | None, lim
 
 
 def _rows(table: "Table", scan: "DataScan") -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of each file: the scan itself begins with all files at once, whatever its limit is."""
+    """Yield the rows of each file: the scan itself begins with all files at once, whatever its
+    limit is.
+    """
     from pyiceberg.io.pyarrow import ArrowScan
 
     reader = ArrowScan(
-        scan.table_metadata, scan.io, scan.projection(), scan.row_filter, scan.case_sensitive, scan.limit
+        scan.table_metadata,
+        scan.io,
+        scan.projection(),
+        scan.row_filter,
+        scan.case_sensitive,
+        scan.limit,
     )
     for task in _tasks(table, scan):
         yield reader.to_table([task]).to_pylist()
 
 
 def _tasks(table: "Table", scan: "DataScan") -> "Iterator[FileScanTask]":
-    """Yield what the snapshot itself added, and then the rest; only for that all manifests are read."""
+    """Yield what the snapshot itself added, and then the rest; only for that all manifests are
+    read.
+    """
     added = _added(table, scan)
     yield from added
     known = {task.file.file_path for task in added}
@@ -59,5 +72,11 @@ def _added(table: "Table", scan: "DataScan") -> "list[FileScanTask]":
     snapshot = scan.snapshot()
     own = own_manifests(table, snapshot.snapshot_id) if snapshot else []
     manifests = (manifest for manifest in own if manifest.content is ManifestContent.DATA)
-    entries = (entry for manifest in manifests for entry in manifest.fetch_manifest_entry(table.io))
-    return [FileScanTask(entry.data_file) for entry in entries if entry.status is ManifestEntryStatus.ADDED]
+    entries = (
+        entry for manifest in manifests for entry in manifest.fetch_manifest_entry(table.io)
+    )
+    return [
+        FileScanTask(entry.data_file)
+        for entry in entries
+        if entry.status is ManifestEntryStatus.ADDED
+    ]

@@ -1,4 +1,6 @@
-"""How much of a table a read touches: files and bytes, of all that there are; told by metadata, without a scan."""
+"""How much of a table a read touches: files and bytes, of all that there are; told by metadata,
+without a scan.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,13 +18,24 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 
-def with_scanned(engine: Engine, inputs: Mapping[str, Input], pins: Mapping[str, Pin], run: Run) -> dict[str, Pin]:
-    """Return the pins, each with how much of its table is read; without it where the metadata does not tell."""
-    return {name: replace(pin, scanned=_scanned(engine, inputs[name], pin, run)) for name, pin in pins.items()}
+def with_scanned(
+    engine: Engine, inputs: Mapping[str, Input], pins: Mapping[str, Pin], run: Run
+) -> dict[str, Pin]:
+    """Return the pins, each with how much of its table is read; without it where the metadata
+    does not tell.
+    """
+    return {
+        name: replace(pin, scanned=_scanned(engine, inputs[name], pin, run))
+        for name, pin in pins.items()
+    }
 
 
 def _scanned(engine: Engine, given: Input, pin: Pin, run: Run) -> Scanned | None:
-    if pin.snapshot_id is None or given.mode == "changed_keys" or (given.mode == "standing" and given.outside):
+    if (
+        pin.snapshot_id is None
+        or given.mode == "changed_keys"
+        or (given.mode == "standing" and given.outside)
+    ):
         return None
     table = engine.catalog.load(pin.table)
     history = history_of(pin.table, table)
@@ -52,8 +65,12 @@ def _appended(history: History, since: int, until: int) -> tuple[int, int]:
     )
 
 
-def _in_partitions(table: "Table", snapshot_id: int, given: Input, run: Run) -> tuple[int, int] | None:
-    """Return the files and bytes in the run's partitions, or outside; None where partitions do not tell."""
+def _in_partitions(
+    table: "Table", snapshot_id: int, given: Input, run: Run
+) -> tuple[int, int] | None:
+    """Return the files and bytes in the run's partitions, or outside; None where partitions do
+    not tell.
+    """
     assert given.by is not None
     assert run.partitions is not None
     fields = partition_fields(table, given.by)

@@ -1,8 +1,9 @@
 """Which partitions of a table have yet to be computed from what its sources now hold.
 
-Told by the tables alone: by the sources' commits, by what each commit of the target was computed from, and by where
-the rows stand whose newer versions have come. A run covers some partitions and not others, so each commit is stamped
-with both: what the run read for its partitions, and what the whole table has been computed from since.
+Told by the tables alone: by the sources' commits, by what each commit of the target was
+computed from, and by where the rows stand whose newer versions have come. A run covers some
+partitions and not others, so each commit is stamped with both: what the run read for its
+partitions, and what the whole table has been computed from since.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,32 +28,53 @@ _known_places: dict[tuple[Pin, Pin], frozenset[Any]] = {}
 
 
 def followed(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, str]:
-    """Return the tables that one is computed from partition by partition, each with the column that tells."""
+    """Return the tables that one is computed from partition by partition, each with the column
+    that tells.
+    """
     if table.overwritten_by is None:
         return {}
-    return {given.table: given.by for given in inputs.values() if given.by and given.table != table.name}
+    return {
+        given.table: given.by
+        for given in inputs.values()
+        if given.by and given.table != table.name
+    }
 
 
 def left_to_none(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, str]:
-    """Return the tables whose rows of no partition are read by no run, each with the column that tells.
+    """Return the tables whose rows of no partition are read by no run, each with the column
+    that tells.
 
-    Of a table that is read `outside` of the run's partitions too, the function is given those rows.
+    Of a table that is read `outside` of the run's partitions too, the function is given those
+    rows.
     """
     if table.overwritten_by is None:
         return {}
     taken = {given.table for given in inputs.values() if given.outside}
-    read = (given for given in inputs.values() if given.by and given.mode in ("latest", "incremental"))
-    return {given.table: given.by for given in read if given.by and given.table not in {*taken, table.name}}
+    read = (
+        given
+        for given in inputs.values()
+        if given.by and given.mode in ("latest", "incremental")
+    )
+    return {
+        given.table: given.by
+        for given in read
+        if given.by and given.table not in {*taken, table.name}
+    }
 
 
 def stale_values(
-    engine: Engine, table: IcebergTable, inputs: Mapping[str, Input], every: AllPartitions | None = None
+    engine: Engine,
+    table: IcebergTable,
+    inputs: Mapping[str, Input],
+    every: AllPartitions | None = None,
 ) -> set[Any]:
-    """Return the values of the partition column that are owed; None among them for rows that have no value.
+    """Return the values of the partition column that are owed; None among them for rows that
+    have no value.
 
     Starts Spark only where new rows may be versions of rows that stand elsewhere.
 
-    :param every: all partitions that there are; those among them that were none when their rows came are owed.
+    :param every: all partitions that there are; those among them that were none when their rows
+        came are owed.
     """
     stale: set[Any] = set()
     for source, column in followed(table, inputs).items():
@@ -69,7 +91,8 @@ def owes_any(
     pins: Mapping[str, Pin],
     partitions: Partitions,
 ) -> bool:
-    """Whether anything is owed that a run of some partitions would do: to these, or to what is in none.
+    """Whether anything is owed that a run of some partitions would do: to these, or to what is
+    in none.
 
     True too of a table of which nothing tells what it owes.
     """
@@ -79,7 +102,9 @@ def owes_any(
         snapshot_id = until[source]
         if snapshot_id is not None:
             stale = stale_of(engine, table, source, column, snapshot_id, partitions.every)
-            if any(partitions.touches(value) or not partitions.is_one(value) for value in stale):
+            if any(
+                partitions.touches(value) or not partitions.is_one(value) for value in stale
+            ):
                 return True
     return not sources
 
@@ -100,12 +125,21 @@ def stale_of(
         return set()
     changed = cache(lambda since: _changed(engine, table, source, column, since, until))
     stamps = list(_stamps_since(target, source, floor)) if target else []
-    covered = {value: _read_for(stamps, source, value, every) for value in changed(floor) | waiting}
-    return {value for value, pin in covered.items() if pin is None or (pin != until and value in changed(pin))}
+    covered = {
+        value: _read_for(stamps, source, value, every) for value in changed(floor) | waiting
+    }
+    return {
+        value
+        for value, pin in covered.items()
+        if pin is None or (pin != until and value in changed(pin))
+    }
 
 
-def waiting_values(engine: Engine, table: IcebergTable, source: str, every: AllPartitions | None) -> set[Any]:
-    """Return the values that were no partition when the table was computed, are one now, and were not computed since.
+def waiting_values(
+    engine: Engine, table: IcebergTable, source: str, every: AllPartitions | None
+) -> set[Any]:
+    """Return the values that were no partition when the table was computed, are one now, and
+    were not computed since.
 
     Rows of theirs came before the watermark of the source.
     """
@@ -118,7 +152,9 @@ def waiting_values(engine: Engine, table: IcebergTable, source: str, every: AllP
 def _waiting(target: History, source: str, every: AllPartitions | None) -> set[Any]:
     if every is None:
         return set()
-    return {value for value in every.values_of(target.left_out(source)) if every.has_all_of(value)}
+    return {
+        value for value in every.values_of(target.left_out(source)) if every.has_all_of(value)
+    }
 
 
 def watermarks(
@@ -128,11 +164,16 @@ def watermarks(
     pins: Mapping[str, Pin],
     partitions: Partitions | None,
 ) -> dict[str, int]:
-    """Return what the whole table is computed from, once a run's partitions are: an input's pin, where none is left.
+    """Return what the whole table is computed from, once a run's partitions are: an input's
+    pin, where none is left.
 
     Where other partitions are owed to that input, its watermark stays what it was.
     """
-    marks = {pin.table: pin.snapshot_id for pin in pins.values() if pin.snapshot_id and pin.table != table.name}
+    marks = {
+        pin.table: pin.snapshot_id
+        for pin in pins.values()
+        if pin.snapshot_id and pin.table != table.name
+    }
     if partitions is None:
         return marks
     for source, column in followed(table, inputs).items():
@@ -148,7 +189,8 @@ def watermarks(
 def met_places(
     engine: Engine, table: IcebergTable, inputs: Mapping[str, Input], pins: Mapping[str, Pin]
 ) -> frozenset[Any] | None:
-    """Return the partitions where rows stand that may be versions of what the inputs read as having come since.
+    """Return the partitions where rows stand that may be versions of what the inputs read as
+    having come since.
 
     None where that is not known: what is computed anew is more than what came.
     """
@@ -159,11 +201,20 @@ def met_places(
     ((source, start),) = since.items()
     end = next(pin.snapshot_id for pin in pins.values() if pin.table == source)
     assert end is not None
-    return _places(engine, table, pin_since(read_history(engine, source), start, end), Pin(own.table, own.snapshot_id))
+    return _places(
+        engine,
+        table,
+        pin_since(read_history(engine, source), start, end),
+        Pin(own.table, own.snapshot_id),
+    )
 
 
-def _changed(engine: Engine, table: IcebergTable, source: str, column: str, since: int | None, until: int) -> set[Any]:
-    """Return the partitions that a source's commits touched, or that rows of theirs may have left or come back to."""
+def _changed(
+    engine: Engine, table: IcebergTable, source: str, column: str, since: int | None, until: int
+) -> set[Any]:
+    """Return the partitions that a source's commits touched, or that rows of theirs may have
+    left or come back to.
+    """
     history, loaded = read_history(engine, source), engine.catalog.load(source)
     values = changed_values(loaded, history, since, until, column)
     is_appended = history.appends_between(since, until) is not None
@@ -180,34 +231,48 @@ def _changed(engine: Engine, table: IcebergTable, source: str, column: str, sinc
         values |= changed_values(loaded, history, None, until, column)
     if main.rows == 0:
         return values
-    return values | _places(engine, table, pin_since(history, since, until), Pin(table.name, main.snapshot_id))
+    return values | _places(
+        engine, table, pin_since(history, since, until), Pin(table.name, main.snapshot_id)
+    )
 
 
 def _standing_values(engine: Engine, table: IcebergTable, snapshot_id: int) -> set[Any]:
-    """Return the partitions that a table has rows of; where its files are of coarser ones, such as months, of Spark."""
+    """Return the partitions that a table has rows of; where its files are of coarser ones, such
+    as months, of Spark.
+    """
     by = table.write.by  # type: ignore[union-attr]
     loaded = engine.catalog.load(table.name)
     if partition_fields(loaded, by).keys() == loaded.specs().keys():
         return changed_values(loaded, read_history(engine, table.name), None, snapshot_id, by)
-    value = f"to_date({identifier(by)})" if table.column(by).type == "timestamp" else identifier(by)
+    value = (
+        f"to_date({identifier(by)})" if table.column(by).type == "timestamp" else identifier(by)
+    )
     rows = read(engine, Pin(table.name, snapshot_id)).selectExpr(value).distinct().collect()
     return {row[0] for row in rows}
 
 
-def _places(engine: Engine, table: IcebergTable, arrived_at: Pin, standing_at: Pin) -> frozenset[Any]:
-    """Return the partitions where rows stand, of which others have arrived that are versions of them.
+def _places(
+    engine: Engine, table: IcebergTable, arrived_at: Pin, standing_at: Pin
+) -> frozenset[Any]:
+    """Return the partitions where rows stand, of which others have arrived that are versions of
+    them.
 
-    It looks at every row of the table, and is asked more than once: for what is owed, and by each run that does some
-    of it. No two tables have a snapshot id in common, so that the pins tell all.
+    It looks at every row of the table, and is asked more than once: for what is owed, and by
+    each run that does some of it. No two tables have a snapshot id in common, so that the pins
+    tell all.
     """
     if (arrived_at, standing_at) not in _known_places:
         while len(_known_places) >= _REMEMBERED:
             del _known_places[next(iter(_known_places))]
-        _known_places[arrived_at, standing_at] = _look_up_places(engine, table, arrived_at, standing_at)
+        _known_places[arrived_at, standing_at] = _look_up_places(
+            engine, table, arrived_at, standing_at
+        )
     return _known_places[arrived_at, standing_at]
 
 
-def _look_up_places(engine: Engine, table: IcebergTable, arrived_at: Pin, standing_at: Pin) -> frozenset[Any]:
+def _look_up_places(
+    engine: Engine, table: IcebergTable, arrived_at: Pin, standing_at: Pin
+) -> frozenset[Any]:
     assert table.versions is not None
     arrived, first = read(engine, arrived_at), table.versions.of[0]
     by = identifier(table.write.by)  # type: ignore[union-attr]
@@ -230,7 +295,9 @@ def _stamps_since(target: History, source: str, floor: int | None) -> Iterator[S
             yield stamp
 
 
-def _read_for(stamps: list[Stamp], source: str, value: Any, every: AllPartitions | None) -> int | None:
+def _read_for(
+    stamps: list[Stamp], source: str, value: Any, every: AllPartitions | None
+) -> int | None:
     """Return what was last read of a source for a value; None where no run had it.
 
     What is in no partition goes along with any run.

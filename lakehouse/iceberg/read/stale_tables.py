@@ -1,4 +1,6 @@
-"""What has yet to be computed, told by what the tables hold: no lost event can hide it, and no JVM is needed."""
+"""What has yet to be computed, told by what the tables hold: no lost event can hide it, and no
+JVM is needed.
+"""
 
 from collections.abc import Iterable
 
@@ -9,7 +11,11 @@ from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
 def is_behind(engine: Engine, target: str, sources: Iterable[str]) -> bool:
     """Whether a table was not yet computed from what its sources now hold."""
     known = read_history(engine, target) if engine.catalog.has(target) else None
-    return any(has_news(read_history(engine, name), known) for name in sources if engine.catalog.has(name))
+    return any(
+        has_news(read_history(engine, name), known)
+        for name in sources
+        if engine.catalog.has(name)
+    )
 
 
 def has_news(source: History, target: History | None) -> bool:
@@ -25,4 +31,6 @@ def has_news(source: History, target: History | None) -> bool:
 
 def _changes_rows(snapshot: Snapshot) -> bool:
     # Compaction replaces files and no rows; an evolution commits nothing but its stamp.
-    return snapshot.operation != "replace" and bool(snapshot.count("added-records") + snapshot.count("deleted-records"))
+    return snapshot.operation != "replace" and bool(
+        snapshot.count("added-records") + snapshot.count("deleted-records")
+    )

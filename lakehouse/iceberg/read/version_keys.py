@@ -1,4 +1,6 @@
-"""Where the versions of one thing are found: their keys as delivered, and the partitions that hold them."""
+"""Where the versions of one thing are found: their keys as delivered, and the partitions that
+hold them.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -10,16 +12,25 @@ if TYPE_CHECKING:
 
 
 def key_locations(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "DataFrame":
-    """Return key and partition column of a partitioned table's rows that have any of some keys; reads no more."""
+    """Return key and partition column of a partitioned table's rows that have any of some keys;
+    reads no more.
+    """
     assert table.overwritten_by is not None
     of = list(declared_versions(table).of)
-    return rows.selectExpr(*map(identifier, dict.fromkeys((*of, table.overwritten_by)))).join(keys, of, "left_semi")
+    return rows.selectExpr(*map(identifier, dict.fromkeys((*of, table.overwritten_by)))).join(
+        keys, of, "left_semi"
+    )
 
 
 def key_terms(table: IcebergTable, frame: "DataFrame") -> list[str]:
-    """Return what to select of delivered rows for the key whose versions the table holds one of, in its types."""
+    """Return what to select of delivered rows for the key whose versions the table holds one
+    of, in its types.
+    """
     casts = delivered_casts(table, frame)
-    return [f"{casts.get(name, identifier(name))} AS {identifier(name)}" for name in declared_versions(table).of]
+    return [
+        f"{casts.get(name, identifier(name))} AS {identifier(name)}"
+        for name in declared_versions(table).of
+    ]
 
 
 def newest_sql(table: IcebergTable, raw: str, found: str) -> str:
@@ -32,13 +43,19 @@ def newest_sql(table: IcebergTable, raw: str, found: str) -> str:
 
 
 def delivered_casts(table: IcebergTable, frame: "DataFrame") -> dict[str, str]:
-    """Return, by column, SQL for the delivered values that a rule of the table says how to read."""
-    casts = {name: _cast_sql(table, name, identifier(name), found) for name, found in frame.dtypes}
+    """Return, by column, SQL for the delivered values that a rule of the table says how to
+    read.
+    """
+    casts = {
+        name: _cast_sql(table, name, identifier(name), found) for name, found in frame.dtypes
+    }
     return {name: sql for name, sql in casts.items() if sql}
 
 
 def _cast_sql(table: IcebergTable, column: str, raw: str, found: str) -> str | None:
-    """Return SQL for a column's delivered value in the table's type; None where it is of that, or no rule casts it."""
+    """Return SQL for a column's delivered value in the table's type; None where it is of that,
+    or no rule casts it.
+    """
     rule = table.casting_rules.get(column)
     return rule.cast_sql(raw) if rule and rule.castable_as != found else None
 

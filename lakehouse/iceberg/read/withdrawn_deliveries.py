@@ -1,8 +1,10 @@
-"""Deliveries that a person took out of a source again, and how that is followed to what was computed from it.
+"""Deliveries that a person took out of a source again, and how that is followed to what was
+computed from it.
 
-The commit that takes a delivery out says which one; a write whose inputs have such a commit since the table was last
-computed says so too, so that tables that follow from that one know it in turn. Rows that go for another reason, such as
-old ones that a source no longer keeps, leave a merged table as it is.
+The commit that takes a delivery out says which one; a write whose inputs have such a commit
+since the table was last computed says so too, so that tables that follow from that one know it
+in turn. Rows that go for another reason, such as old ones that a source no longer keeps, leave
+a merged table as it is.
 """
 
 from collections.abc import Mapping
@@ -37,18 +39,23 @@ class RejectedDelivery:
     @property
     def predicate(self) -> str:
         """The SQL predicate of its rows, in each table that keeps their source."""
-        return f"(_source_file = {literal(self.source_file)} AND _source_sha256 = {literal(self.sha256)})"
+        return (
+            f"(_source_file = {literal(self.source_file)} AND _source_sha256 ="
+            f" {literal(self.sha256)})"
+        )
 
     @property
     def deleted_by(self) -> str:
         """The SQL predicate to delete its rows by, so that the commit can say why.
 
-        Where a predicate picks whole files, Spark deletes without a look into them, and without the properties that its
-        session has for the snapshot. It cannot know this one to do so.
+        Where a predicate picks whole files, Spark deletes without a look into them, and without
+        the properties that its session has for the snapshot. It cannot know this one to do so.
         """
         file, sha256 = literal(self.source_file), literal(self.sha256)
         pruning = f"_source_file BETWEEN {file} AND {file}"
-        return f"({pruning} AND concat(_source_sha256, _source_file) = concat({sha256}, {file}))"
+        return (
+            f"({pruning} AND concat(_source_sha256, _source_file) = concat({sha256}, {file}))"
+        )
 
     def to_summary(self, *, by: str, why: str) -> dict[str, str]:
         """Return the properties of a snapshot that takes its rows out."""
@@ -57,7 +64,9 @@ class RejectedDelivery:
 
 
 def rejection_said(summary: Mapping[str, str]) -> str:
-    """Say who rejected which delivery and why, by the summary of a snapshot; nothing where it took none out."""
+    """Say who rejected which delivery and why, by the summary of a snapshot; nothing where it
+    took none out.
+    """
     if _BY not in summary:
         return ""
     return f"{summary[_BY]} rejected {shown(summary.get(_FILE, ''))}: {summary.get(_WHY, '')}"
@@ -67,7 +76,8 @@ def rejection_said(summary: Mapping[str, str]) -> str:
 class Withdrawn:
     """What rejections took out of a source since a table was last computed from it.
 
-    `commits` are the snapshots that did, oldest first, and `since` the one that the table was computed from.
+    `commits` are the snapshots that did, oldest first, and `since` the one that the table was
+    computed from.
     """
 
     source: str
@@ -78,16 +88,28 @@ class Withdrawn:
     @property
     def deliveries(self) -> list[RejectedDelivery]:
         """The deliveries that are named; none where the source itself follows others."""
-        named = {(found.summary[_FILE], found.summary[_SHA256]) for found in self.commits if _SHA256 in found.summary}
+        named = {
+            (found.summary[_FILE], found.summary[_SHA256])
+            for found in self.commits
+            if _SHA256 in found.summary
+        }
         return [RejectedDelivery(*one) for one in sorted(named)]
 
 
 def taken_out(
     engine: Engine, inputs: Mapping[str, Input], pins: Mapping[str, Pin], target: History
 ) -> dict[str, Withdrawn]:
-    """Return, by source, what rejections took out of it since the target was last computed; no JVM."""
-    read_now = {given.table: pins[name] for name, given in inputs.items() if given.mode in _READ_NOW}
-    found = {source: _of(engine, pin, target) for source, pin in read_now.items() if source != target.table}
+    """Return, by source, what rejections took out of it since the target was last computed; no
+    JVM.
+    """
+    read_now = {
+        given.table: pins[name] for name, given in inputs.items() if given.mode in _READ_NOW
+    }
+    found = {
+        source: _of(engine, pin, target)
+        for source, pin in read_now.items()
+        if source != target.table
+    }
     return {source: left for source, left in found.items() if left}
 
 
@@ -97,7 +119,8 @@ def _of(engine: Engine, pin: Pin, target: History) -> Withdrawn | None:
         return None
     assert pin.snapshot_id is not None
     source = read_history(engine, pin.table)
-    # Where the past was expired, all that is kept of it: what was followed before is followed to nothing.
+    # Where the past was expired, all that is kept of it: what was followed before is followed
+    # to nothing.
     after = source.between(since, pin.snapshot_id) or [*source.ancestors(pin.snapshot_id)][::-1]
     commits = tuple(found for found in after if _takes_out(found))
     return Withdrawn(pin.table, since, pin.snapshot_id, commits) if commits else None
@@ -110,26 +133,48 @@ def _takes_out(commit: Snapshot) -> bool:
 def rows_taken_out(engine: Engine, left: Withdrawn) -> "DataFrame":
     """Return the rows that rejections took out of a source, in the columns that it has now."""
     history = read_history(engine, left.source)
-    named = [_rows_of_delivery(engine, history, left, found) for found in left.commits if _SHA256 in found.summary]
-    followed = [_difference(engine, history, left, found) for found in left.commits if _SHA256 not in found.summary]
+    named = [
+        _rows_of_delivery(engine, history, left, found)
+        for found in left.commits
+        if _SHA256 in found.summary
+    ]
+    followed = [
+        _difference(engine, history, left, found)
+        for found in left.commits
+        if _SHA256 not in found.summary
+    ]
     frames = [frame for frame in (*named, *followed) if frame is not None]
     return together([read(engine, Pin(left.source, left.until)).where("false"), *frames])
 
 
-def _rows_of_delivery(engine: Engine, history: History, left: Withdrawn, commit: Snapshot) -> "DataFrame | None":
-    """Return the rows of a delivery that the table was computed from; those that it had not seen are none of its."""
+def _rows_of_delivery(
+    engine: Engine, history: History, left: Withdrawn, commit: Snapshot
+) -> "DataFrame | None":
+    """Return the rows of a delivery that the table was computed from; those that it had not
+    seen are none of its.
+    """
     at = left.since if left.since in history.snapshots else commit.parent_id
     its = RejectedDelivery(commit.summary[_FILE], commit.summary[_SHA256])
-    return None if at is None or at not in history.snapshots else _as_now(engine, left, at, its.predicate)
+    return (
+        None
+        if at is None or at not in history.snapshots
+        else _as_now(engine, left, at, its.predicate)
+    )
 
 
-def _difference(engine: Engine, history: History, left: Withdrawn, commit: Snapshot) -> "DataFrame | None":
+def _difference(
+    engine: Engine, history: History, left: Withdrawn, commit: Snapshot
+) -> "DataFrame | None":
     """Return the rows that a commit replaced or deleted."""
     if commit.parent_id is None or commit.parent_id not in history.snapshots:
         return None
     before, after = (_as_now(engine, left, at) for at in (commit.parent_id, commit.snapshot_id))
     whole = "sha2(to_json(struct(*), map('ignoreNullFields', 'false')), 256) AS __row"
-    return before.selectExpr("*", whole).join(after.selectExpr(whole), "__row", "left_anti").drop("__row")
+    return (
+        before.selectExpr("*", whole)
+        .join(after.selectExpr(whole), "__row", "left_anti")
+        .drop("__row")
+    )
 
 
 def _as_now(engine: Engine, left: Withdrawn, at: int, where: str = "true") -> "DataFrame":
@@ -138,7 +183,8 @@ def _as_now(engine: Engine, left: Withdrawn, at: int, where: str = "true") -> "D
     now = read(engine, Pin(left.source, left.until)).schema.fields
     then = ((field, names.get(field.name)) for field in now)
     terms = (
-        f"CAST({identifier(past) if past else 'NULL'} AS {field.dataType.simpleString()}) AS {identifier(field.name)}"
+        f"CAST({identifier(past) if past else 'NULL'} AS {field.dataType.simpleString()}) AS"
+        f" {identifier(field.name)}"
         for field, past in then
     )
     return read(engine, Pin(left.source, at), where).selectExpr(*terms)

@@ -1,4 +1,6 @@
-"""The rules that rows answer, evaluated: one query for all on rows and figures, at most one more for all on keys."""
+"""The rules that rows answer, evaluated: one query for all on rows and figures, at most one
+more for all on keys.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -45,21 +47,24 @@ def audit(
     *,
     measure: bool = False,
 ) -> Audited:
-    """Evaluate rules on typed rows, with a sample of at most 20 rows for each rule that does not hold.
+    """Evaluate rules on typed rows, with a sample of at most 20 rows for each rule that does
+    not hold.
 
-    One query, a single Spark job, answers all that rows tell by themselves, and one more what others must tell: whether
-    a key stands elsewhere, or has no partner. Both run at once, unless the second looks only near the keys that the
-    first finds.
+    One query, a single Spark job, answers all that rows tell by themselves, and one more what
+    others must tell: whether a key stands elsewhere, or has no partner. Both run at once,
+    unless the second looks only near the keys that the first finds.
 
     :param rules: those of other kinds, which rows do not answer, are passed over.
-    :param existing: rows already in the table, that new ones must be unique among as well; only those whose key can be
-        among the new ones are read.
-    :param read_other: gives the rows of another table that is referred to; what readers see where it is left out.
+    :param existing: rows already in the table, that new ones must be unique among as well; only
+        those whose key can be among the new ones are read.
+    :param read_other: gives the rows of another table that is referred to; what readers see
+        where it is left out.
     :param measure: whether to measure the declared columns too, in the same query.
     """
     rules = [rule for rule in rules if rule.asks_rows]
     keyed = [
-        KeyRule(rule, existing) if rule.unique_on else _reference(engine, rule, read_other) for rule in _keys(rules)
+        KeyRule(rule, existing) if rule.unique_on else _reference(engine, rule, read_other)
+        for rule in _keys(rules)
     ]
     bounds = [key for key in keyed if key.others is not None]
     asked = _row_counts(table, rules) | figures(table, rules) | key_bounds(bounds)
@@ -76,7 +81,10 @@ def audit(
             repeated = other.result()
     broken = {rule.name: found[rule.name] for rule in rules if rule.is_row_rule} | repeated
     results = [_result(rule, broken, found) for rule in rules]
-    return Audited(_sampled(engine, table, rows, results, {key.rule.name: key for key in keyed}), measured(found))
+    return Audited(
+        _sampled(engine, table, rows, results, {key.rule.name: key for key in keyed}),
+        measured(found),
+    )
 
 
 def _result(rule: Rule, broken: Mapping[str, int], found: Mapping[str, Any]) -> RuleResult:
@@ -89,28 +97,56 @@ def _keys(rules: Sequence[Rule]) -> list[Rule]:
     return [rule for rule in rules if rule.kind == "keys"]
 
 
-def _reference(engine: Engine, rule: Rule, read_other: "Callable[[str], DataFrame] | None") -> KeyRule:
+def _reference(
+    engine: Engine, rule: Rule, read_other: "Callable[[str], DataFrame] | None"
+) -> KeyRule:
     assert rule.references is not None
-    return KeyRule(rule, read_other(rule.references.table) if read_other else read_main(engine, rule.references.table))
+    return KeyRule(
+        rule,
+        (
+            read_other(rule.references.table)
+            if read_other
+            else read_main(engine, rule.references.table)
+        ),
+    )
 
 
 def _sampled(
-    engine: Engine, table: IcebergTable, rows: "DataFrame", results: Sequence[RuleResult], keyed: Mapping[str, KeyRule]
+    engine: Engine,
+    table: IcebergTable,
+    rows: "DataFrame",
+    results: Sequence[RuleResult],
+    keyed: Mapping[str, KeyRule],
 ) -> list[RuleResult]:
     """Return results with samples of the rows that break the rules which do not hold."""
-    failed = {result.rule.name: result.failed_rows for result in results if not result.passed and result.failed_rows}
-    broken = {
-        found.rule.name: table.broken_by(found.rule) for found in results if found.rule.is_row_rule and not found.passed
+    failed = {
+        result.rule.name: result.failed_rows
+        for result in results
+        if not result.passed and result.failed_rows
     }
-    samples: dict[str, tuple[Mapping[str, Any], ...]] = samples_of(engine, table, rows, broken, failed, ["*"])
-    samples |= {name: sample_of(engine, table, key.broken_rows(rows)) for name, key in keyed.items() if name in failed}
+    broken = {
+        found.rule.name: table.broken_by(found.rule)
+        for found in results
+        if found.rule.is_row_rule and not found.passed
+    }
+    samples: dict[str, tuple[Mapping[str, Any], ...]] = samples_of(
+        engine, table, rows, broken, failed, ["*"]
+    )
+    samples |= {
+        name: sample_of(engine, table, key.broken_rows(rows))
+        for name, key in keyed.items()
+        if name in failed
+    }
     return [replace(result, sample=samples.get(result.rule.name, ())) for result in results]
 
 
 def count(rows: "DataFrame", expressions: Mapping[str, str]) -> dict[str, Any]:
-    """Evaluate SQL aggregates over all rows in one query; `TOTAL` of the result is how many rows there are."""
+    """Evaluate SQL aggregates over all rows in one query; `TOTAL` of the result is how many
+    rows there are.
+    """
     found = rows.selectExpr(
-        f"count(1) AS {TOTAL}", *(f"{sql} AS {identifier(name)}" for name, sql in expressions.items())
+        f"count(1) AS {TOTAL}",
+        *(f"{sql} AS {identifier(name)}" for name, sql in expressions.items()),
     )
     row = found.first()
     assert row is not None
@@ -127,15 +163,22 @@ def figures(table: IcebergTable, rules: Sequence[Rule], where: str = "") -> dict
     :param where: a SQL predicate on the rows that count.
     """
     only = f" FILTER (WHERE {where})" if where else ""
-    aggregates = {rule.name: rule.measure for rule in rules if isinstance(rule.measure, Aggregate)}
-    return {name: f"{_aggregate(table, aggregate)}{only}" for name, aggregate in aggregates.items()}
+    aggregates = {
+        rule.name: rule.measure for rule in rules if isinstance(rule.measure, Aggregate)
+    }
+    return {
+        name: f"{_aggregate(table, aggregate)}{only}" for name, aggregate in aggregates.items()
+    }
 
 
 def _aggregate(table: IcebergTable, aggregate: Aggregate) -> str:
     column = identifier(aggregate.column)
-    # A sum of whole numbers may need more digits than they have: Spark stops the query where it overflows.
+    # A sum of whole numbers may need more digits than they have: Spark stops the query where it
+    # overflows.
     exact = aggregate.function == "sum" and table.column(aggregate.column).type in WHOLE_NUMBERS
-    return f"sum(CAST({column} AS DECIMAL(38,0)))" if exact else f"{aggregate.function}({column})"
+    return (
+        f"sum(CAST({column} AS DECIMAL(38,0)))" if exact else f"{aggregate.function}({column})"
+    )
 
 
 def samples_of(
@@ -148,8 +191,8 @@ def samples_of(
 ) -> dict[str, tuple[Mapping[str, Any], ...]]:
     """Return by name at most 20 of the rows that meet each of several predicates.
 
-    The first rows that meet any of them tell what is common, without a look at all; what is rare is looked for by one
-    pass over all rows.
+    The first rows that meet any of them tell what is common, without a look at all; what is
+    rare is looked for by one pass over all rows.
 
     :param failed: how many rows meet each predicate.
     :param terms: what to select of each row.
@@ -160,23 +203,36 @@ def samples_of(
     for row in _met(rows, broken, terms).limit(COUNTED_ROWS).collect():
         for name in row[_OF]:
             found.setdefault(name, []).append(row)
-    rare = {name: test for name, test in broken.items() if len(found.get(name, ())) < min(SAMPLE_ROWS, failed[name])}
+    rare = {
+        name: test
+        for name, test in broken.items()
+        if len(found.get(name, ())) < min(SAMPLE_ROWS, failed[name])
+    }
     if rare:
         found |= _rare(_met(rows, rare, terms))
     looked_at = [row for some in found.values() for row in some]
-    return {name: _shown(engine, table, some[:SAMPLE_ROWS], looked_at) for name, some in found.items()}
+    return {
+        name: _shown(engine, table, some[:SAMPLE_ROWS], looked_at)
+        for name, some in found.items()
+    }
 
 
 def _met(rows: "DataFrame", broken: Mapping[str, str], terms: Sequence[str]) -> "DataFrame":
-    """Return the rows that meet any of some predicates, and the names of those that each meets."""
-    names = ", ".join(f"CASE WHEN {predicate} THEN {literal(name)} END" for name, predicate in broken.items())
+    """Return the rows that meet any of some predicates, and the names of those that each
+    meets.
+    """
+    names = ", ".join(
+        f"CASE WHEN {predicate} THEN {literal(name)} END" for name, predicate in broken.items()
+    )
     any_of = f"({' OR '.join(broken.values())})"
     return rows.where(any_of).selectExpr(*terms, f"array_compact(array({names})) AS {_OF}")
 
 
 def _rare(met: "DataFrame") -> "dict[str, list[Row]]":
     each = met.withColumn(_OF, _explode(_OF))
-    ranked = each.selectExpr("*", f"row_number() OVER (PARTITION BY {_OF} ORDER BY {_OF}) AS {_RANK}")
+    ranked = each.selectExpr(
+        "*", f"row_number() OVER (PARTITION BY {_OF} ORDER BY {_OF}) AS {_RANK}"
+    )
     found: dict[str, list[Row]] = {}
     for row in ranked.where(f"{_RANK} <= {SAMPLE_ROWS}").drop(_RANK).collect():
         found.setdefault(row[_OF], []).append(row)
@@ -189,7 +245,9 @@ def _explode(column: str) -> "Column":
     return explode(column)
 
 
-def sample_of(engine: Engine, table: IcebergTable, broken: "DataFrame") -> tuple[Mapping[str, Any], ...]:
+def sample_of(
+    engine: Engine, table: IcebergTable, broken: "DataFrame"
+) -> tuple[Mapping[str, Any], ...]:
     """Return at most 20 of some rows as plain values, redacted."""
     found = broken.limit(COUNTED_ROWS if table.holds_personal_data else SAMPLE_ROWS).collect()
     return _shown(engine, table, found[:SAMPLE_ROWS], found)
@@ -199,7 +257,9 @@ def _shown(
     engine: Engine, table: IcebergTable, found: "Sequence[Row]", looked_at: "Sequence[Row]"
 ) -> tuple[Mapping[str, Any], ...]:
     rows = redacted(engine.masking_key, table, _values(found), _values(looked_at))
-    return tuple({name: _plain(table, name, value) for name, value in row.items()} for row in rows)
+    return tuple(
+        {name: _plain(table, name, value) for name, value in row.items()} for row in rows
+    )
 
 
 def _values(rows: "Sequence[Row]") -> list[dict[str, Any]]:

@@ -1,4 +1,6 @@
-"""Work of Spark beside other work: while one query is planned, or has few tasks, another has the cores."""
+"""Work of Spark beside other work: while one query is planned, or has few tasks, another has
+the cores.
+"""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -14,10 +16,11 @@ _INTERRUPTED_AGAIN_SECONDS = 0.2
 
 @contextmanager
 def beside(spark: "SparkSession", function: Callable[[], T]) -> Iterator["Future[T]"]:
-    """Run a function in a thread for as long as the block takes, and longer where it does: it ends before this does.
+    """Run a function in a thread for as long as the block takes, and longer where it does: it
+    ends before this does.
 
-    An error of the function is raised at the end, unless the block raises one. Where the block is interrupted, as by
-    Ctrl-C, so is all that the session does.
+    An error of the function is raised at the end, unless the block raises one. Where the block
+    is interrupted, as by Ctrl-C, so is all that the session does.
     """
     from pyspark import inheritable_thread_target
 

@@ -15,11 +15,16 @@ from lakehouse.tables.table import IcebergTable
 
 
 def evaluate(
-    engine: Engine, table: IcebergTable, partitions: Partitions | None = None, snapshot_id: int | None = None
+    engine: Engine,
+    table: IcebergTable,
+    partitions: Partitions | None = None,
+    snapshot_id: int | None = None,
 ) -> list[RuleResult]:
-    """Evaluate a table's rules on what readers see, and write nothing; starts no Spark where metadata tells all.
+    """Evaluate a table's rules on what readers see, and write nothing; starts no Spark where
+    metadata tells all.
 
-    :param partitions: the partitions to look at, of a table that is overwritten by partitions; all where left out.
+    :param partitions: the partitions to look at, of a table that is overwritten by partitions;
+        all where left out.
     :param snapshot_id: the state to look at; the current one where it is left out.
     :raises TableNotFound: when the table, or one that a rule compares it with, is not there.
     """
@@ -36,17 +41,22 @@ def evaluate(
         results += audit(engine, table, rows, asked).results
     marks = {other: _computed_from(engine, history, other) for other in compared_tables(table)}
     compared = reconcile(engine, table, snapshot, marks, partitions)
-    return _in_order(table, [*results, *(_settled(engine, marks, result) for result in compared)])
+    return _in_order(
+        table, [*results, *(_settled(engine, marks, result) for result in compared)]
+    )
 
 
 def _computed_from(engine: Engine, history: History, source: str) -> int | None:
-    """Return the state of another table that the whole of one was computed from; its current one where none is told."""
+    """Return the state of another table that the whole of one was computed from; its current
+    one where none is told.
+    """
     mark = history.watermark(source)
     return mark if mark is not None else read_history(engine, source).refs.get(MAIN)
 
 
 def _settled(engine: Engine, marks: dict[str, int | None], result: RuleResult) -> RuleResult:
-    """Say nothing of a difference while some of the table is yet to be computed from the newest state of the other.
+    """Say nothing of a difference while some of the table is yet to be computed from the newest
+    state of the other.
 
     Some of its partitions may be: then the table agrees with no single state of the other.
     """
@@ -54,7 +64,11 @@ def _settled(engine: Engine, marks: dict[str, int | None], result: RuleResult) -
     other = result.rule.measure.table
     if result.level == "holds" or marks[other] == read_history(engine, other).refs.get(MAIN):
         return result
-    return replace(result, value=None, note=f"{result.note}; the newest of {other} is yet to be computed from")
+    return replace(
+        result,
+        value=None,
+        note=f"{result.note}; the newest of {other} is yet to be computed from",
+    )
 
 
 def _in_order(table: IcebergTable, results: list[RuleResult]) -> list[RuleResult]:

@@ -1,6 +1,8 @@
-"""Rules that a table's metadata answers: they read no data and start no Spark job, whatever the table's size.
+"""Rules that a table's metadata answers: they read no data and start no Spark job, whatever the
+table's size.
 
-In a write they look at the candidate, and in a check alone at what readers see; always at the whole table.
+In a write they look at the candidate, and in a check alone at what readers see; always at the
+whole table.
 """
 
 from datetime import timedelta
@@ -42,18 +44,33 @@ def row_count_change(
     on_failure: OnFailure = "block",
     **options: object,
 ) -> Rule:
-    """Say how much the table may have grown or shrunk against an earlier state, as a share of the rows it had then.
+    """Say how much the table may have grown or shrunk against an earlier state, as a share of
+    the rows it had then.
 
-    Of 100 rows, `at_most=0.5` lets up to 150 stand and `at_least=-0.1` no fewer than 90. Where there is no such state,
-    or it had no rows, it passes.
+    Of 100 rows, `at_most=0.5` lets up to 150 stand and `at_least=-0.1` no fewer than 90. Where
+    there is no such state, or it had no rows, it passes.
 
-    :param against: how many writes earlier, or how long ago: then it is what readers saw at that time.
+    :param against: how many writes earlier, or how long ago: then it is what readers saw at
+        that time.
     """
     bounds = bounds_of("row_count_change", at_least, at_most)
     if not (against > timedelta(0) if isinstance(against, timedelta) else against >= 1):
-        raise DeclarationError(f"row_count_change(against={against!r}) is not in the past; expected 1 write or more.")
-    said = f"the number of rows changed by {bounds} of what it was {against_text(against)} earlier"
-    return _measured("row_count_change", said, RowCountChange(against), bounds, warn_outside, on_failure, options)
+        raise DeclarationError(
+            f"row_count_change(against={against!r}) is not in the past; expected 1 write or"
+            " more."
+        )
+    said = (
+        f"the number of rows changed by {bounds} of what it was {against_text(against)} earlier"
+    )
+    return _measured(
+        "row_count_change",
+        said,
+        RowCountChange(against),
+        bounds,
+        warn_outside,
+        on_failure,
+        options,
+    )
 
 
 def average_file_mb(
@@ -64,16 +81,28 @@ def average_file_mb(
     on_failure: OnFailure = "warn",
     **options: object,
 ) -> Rule:
-    """Say that the table's files have from `low` to `high` megabytes on average; without files it passes."""
+    """Say that the table's files have from `low` to `high` megabytes on average; without files
+    it passes.
+    """
     bounds = bounds_of("average_file_mb", low, high)
     said = f"files have {bounds} MB on average"
-    return _measured("average_file_mb", said, AverageFileMb(), bounds, warn_outside, on_failure, options)
+    return _measured(
+        "average_file_mb", said, AverageFileMb(), bounds, warn_outside, on_failure, options
+    )
 
 
 def schema_as_declared(*, on_failure: OnFailure = "block", **options: object) -> Rule:
     """Say that the table's columns are those declared: names, types, order and comments."""
     said = "the columns are as declared"
-    return _measured("schema_as_declared", said, SchemaDifferences(), Bounds(high=0), None, on_failure, options)
+    return _measured(
+        "schema_as_declared",
+        said,
+        SchemaDifferences(),
+        Bounds(high=0),
+        None,
+        on_failure,
+        options,
+    )
 
 
 def fresh(
@@ -83,10 +112,14 @@ def fresh(
     on_failure: OnFailure = "warn",
     **options: object,
 ) -> Rule:
-    """Say that rows were published no longer ago than this; a table that never was is not fresh."""
+    """Say that rows were published no longer ago than this; a table that never was is not
+    fresh.
+    """
     said = f"rows were published within {within}"
     inner = None if warn_after is None else (None, hours(warn_after))
-    return _measured("fresh", said, AgeHours(), Bounds(high=hours(within)), inner, on_failure, options)
+    return _measured(
+        "fresh", said, AgeHours(), Bounds(high=hours(within)), inner, on_failure, options
+    )
 
 
 def _measured(
@@ -99,4 +132,6 @@ def _measured(
     options: dict[str, object],
 ) -> Rule:
     inner = None if warn_outside is None else Bounds(*warn_outside)
-    return made(kind, (), said, on_failure, options, measure=measure, bounds=bounds, warn_outside=inner)
+    return made(
+        kind, (), said, on_failure, options, measure=measure, bounds=bounds, warn_outside=inner
+    )

@@ -1,4 +1,6 @@
-"""The rules that a table's metadata answers, evaluated: no data is read, and no Spark job started."""
+"""The rules that a table's metadata answers, evaluated: no data is read, and no Spark job
+started.
+"""
 
 import math
 from collections.abc import Iterable
@@ -28,7 +30,9 @@ _MB = 2**20
 
 @dataclass(frozen=True)
 class _Look:
-    """What is looked at: a snapshot of a table that readers see, or that they will see once it is published."""
+    """What is looked at: a snapshot of a table that readers see, or that they will see once it
+    is published.
+    """
 
     engine: Engine
     table: IcebergTable
@@ -53,13 +57,17 @@ def evaluate_metadata(
     """
     look = _Look(engine, table, history, snapshot, now or datetime.now(UTC))
     rows = snapshot.rows if snapshot else 0
-    evaluated = [rule for rule in (table.rules if rules is None else rules) if rule.kind == "metadata"]
+    evaluated = [
+        rule for rule in (table.rules if rules is None else rules) if rule.kind == "metadata"
+    ]
     measured = [(rule, *_measure(look, rule)) for rule in evaluated]
     return [RuleResult(rule, 0, rows, value=value, note=note) for rule, value, note in measured]
 
 
 def evaluate_age(engine: Engine, table: IcebergTable, history: History) -> list[RuleResult]:
-    """Evaluate the rules that cease to hold while nothing is written: those of how long ago that was."""
+    """Evaluate the rules that cease to hold while nothing is written: those of how long ago
+    that was.
+    """
     rules = [rule for rule in table.rules if isinstance(rule.measure, AgeHours)]
     return evaluate_metadata(engine, table, history, history.main, rules)
 
@@ -90,18 +98,30 @@ def _change(look: _Look, against: timedelta | int) -> tuple[float | None, str]:
     before, rows = earlier.rows, look.snapshot.rows
     if before == 0:
         return None, f"it had no rows {against_text(against)} earlier"
-    return (rows - before) / before, f"{rows} rows, {before} before, in snapshot {earlier.snapshot_id}"
+    return (
+        rows - before
+    ) / before, f"{rows} rows, {before} before, in snapshot {earlier.snapshot_id}"
 
 
 def _written(look: _Look) -> list[Snapshot]:
-    """Return the states that writes made of the table, newest first, beginning with the one that is looked at."""
+    """Return the states that writes made of the table, newest first, beginning with the one
+    that is looked at.
+    """
     current = {snapshot_id for _, snapshot_id in look.history.log}
     line = look.history.ancestors(look.snapshot.snapshot_id) if look.snapshot else ()
-    return [found for found in line if found.is_write and (found is look.snapshot or found.snapshot_id in current)]
+    return [
+        found
+        for found in line
+        if found.is_write and (found is look.snapshot or found.snapshot_id in current)
+    ]
 
 
 def _average_file_mb(snapshot: Snapshot | None) -> tuple[float | None, str]:
-    files = snapshot.count("total-data-files") + snapshot.count("total-delete-files") if snapshot else 0
+    files = (
+        snapshot.count("total-data-files") + snapshot.count("total-delete-files")
+        if snapshot
+        else 0
+    )
     if snapshot is None or not files:
         return None, "it has no files"
     return snapshot.count("total-files-size") / files / _MB, f"{files} files"
@@ -112,11 +132,15 @@ def _schema_differences(look: _Look) -> tuple[int | None, str]:
     if state is None:
         return None, "it is not there"
     changes = list(schema_changes(look.table, state))
-    return len(changes), "; ".join(found.describe() if isinstance(found, Step) else str(found) for found in changes)
+    return len(changes), "; ".join(
+        found.describe() if isinstance(found, Step) else str(found) for found in changes
+    )
 
 
 def _age_hours(look: _Look) -> tuple[float, str]:
-    if look.snapshot and look.snapshot.snapshot_id not in {snapshot_id for _, snapshot_id in look.history.log}:
+    if look.snapshot and look.snapshot.snapshot_id not in {
+        snapshot_id for _, snapshot_id in look.history.log
+    }:
         return 0.0, "by this write"
     published = look.history.written_at
     if published is None:

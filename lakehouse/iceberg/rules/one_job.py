@@ -11,14 +11,18 @@ if TYPE_CHECKING:
 _ADAPTIVE = "spark.sql.adaptive.enabled"
 _lock = Lock()
 _inside: dict[int, list[str | None]] = {}
-"""By session, what those found who are inside: it is one for all threads, and the first to come saw it as it was."""
+"""By session, what those found who are inside: it is one for all threads, and the first to come
+saw it as it was.
+"""
 
 
 @contextmanager
 def planned_once(spark: "SparkSession") -> Iterator[None]:
-    """Let queries be planned before they run, and not again after each stage, which makes a job of every stage.
+    """Let queries be planned before they run, and not again after each stage, which makes a job
+    of every stage.
 
-    An aggregate of a table has nothing to be planned again. So are queries of other threads meanwhile.
+    An aggregate of a table has nothing to be planned again. So are queries of other threads
+    meanwhile.
     """
     with _lock:
         found = _inside.setdefault(id(spark), [])

@@ -1,4 +1,6 @@
-"""Rules that a figure of a table is the same in another one: counts by metadata where they can be, the rest queried."""
+"""Rules that a figure of a table is the same in another one: counts by metadata where they can
+be, the rest queried.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -40,9 +42,17 @@ class _Figure:
         return Decimal(self.snapshot.rows if self.snapshot else 0) if counts else None
 
     def query(self, engine: Engine) -> "DataFrame":
-        """Return one row with its key and its value as text, which holds a decimal and a double alike."""
-        rows = read(engine, Pin(self.table, self.snapshot.snapshot_id if self.snapshot else None), self.where)
-        return rows.selectExpr(f"{literal(self.key)} AS key", f"CAST({self.sql} AS STRING) AS value")
+        """Return one row with its key and its value as text, which holds a decimal and a double
+        alike.
+        """
+        rows = read(
+            engine,
+            Pin(self.table, self.snapshot.snapshot_id if self.snapshot else None),
+            self.where,
+        )
+        return rows.selectExpr(
+            f"{literal(self.key)} AS key", f"CAST({self.sql} AS STRING) AS value"
+        )
 
 
 def reconcile(
@@ -52,7 +62,8 @@ def reconcile(
     pins: Mapping[str, int | None],
     partitions: Partitions | None = None,
 ) -> list[RuleResult]:
-    """Evaluate the rules that look at a figure of two tables; one query for all, and none where metadata tells.
+    """Evaluate the rules that look at a figure of two tables; one query for all, and none where
+    metadata tells.
 
     :param snapshot: the state of the table that is looked at.
     :param pins: states of other tables, by name; of those that are not named, what readers see.
@@ -65,13 +76,19 @@ def reconcile(
     for rule in rules:
         assert isinstance(rule.measure, Difference)
         here = _Figure(f"{rule.name} here", rule.measure.here, table.name, snapshot, where)
-        sides.append((here, _there(engine, rule.name, rule.measure, pins, partitions if by else None)))
+        sides.append(
+            (here, _there(engine, rule.name, rule.measure, pins, partitions if by else None))
+        )
     values = _values(engine, [side for pair in sides for side in pair])
     return [_compared(rule, pair, values) for rule, pair in zip(rules, sides, strict=True)]
 
 
 def _there(
-    engine: Engine, name: str, measure: Difference, pins: Mapping[str, int | None], partitions: Partitions | None
+    engine: Engine,
+    name: str,
+    measure: Difference,
+    pins: Mapping[str, int | None],
+    partitions: Partitions | None,
 ) -> _Figure:
     """Return the figure of the other table, in the state that it is pinned to."""
     history = read_history(engine, measure.table)
@@ -102,13 +119,19 @@ def _number(key: str, text: str | None) -> Decimal:
     try:
         return Decimal(text or 0)
     except InvalidOperation:
-        raise DeclarationError(f"rule {key.split()[0]} compares what is no number; expected sums or counts.") from None
+        raise DeclarationError(
+            f"rule {key.split()[0]} compares what is no number; expected sums or counts."
+        ) from None
 
 
-def _compared(rule: Rule, sides: tuple[_Figure, _Figure], values: Mapping[str, Decimal]) -> RuleResult:
+def _compared(
+    rule: Rule, sides: tuple[_Figure, _Figure], values: Mapping[str, Decimal]
+) -> RuleResult:
     here, there = (values[side.key] for side in sides)
     other = sides[1]
-    state = f" at snapshot {other.snapshot.snapshot_id}" if other.snapshot else ", which is empty"
+    state = (
+        f" at snapshot {other.snapshot.snapshot_id}" if other.snapshot else ", which is empty"
+    )
     note = f"{here} here, {there} in {other.table}{state}"
     rows = sides[0].snapshot.rows if sides[0].snapshot else 0
     return RuleResult(rule, 0, rows, value=_difference(here, there), note=note)

@@ -1,6 +1,7 @@
 """Rules on single rows: each gives the predicate of the rows that break it.
 
-One rule serves three times: it splits refused rows off, it is a reason in the quarantine, and it is the check.
+One rule serves three times: it splits refused rows off, it is a reason in the quarantine, and
+it is the check.
 """
 
 from collections.abc import Iterable
@@ -28,7 +29,9 @@ def not_null(column: str, *, on_failure: OnFailure = "quarantine", **options: ob
 
 
 def not_blank(column: str, *, on_failure: OnFailure = "quarantine", **options: object) -> Rule:
-    """Say that the column holds something that can be seen, and not spaces alone; NULL passes."""
+    """Say that the column holds something that can be seen, and not spaces alone; NULL
+    passes.
+    """
     name = identifier(column)
     # Most values begin with a letter or digit, and then no regular expression is needed.
     may_be_blank = f"NOT ascii({name}) BETWEEN 33 AND 126"
@@ -42,7 +45,13 @@ def not_blank(column: str, *, on_failure: OnFailure = "quarantine", **options: o
     )
 
 
-def excluded(column: str, values: Iterable[object], *, on_failure: OnFailure = "quarantine", **options: object) -> Rule:
+def excluded(
+    column: str,
+    values: Iterable[object],
+    *,
+    on_failure: OnFailure = "quarantine",
+    **options: object,
+) -> Rule:
     """Say that the column has none of these values; NULL passes."""
     values = tuple(values)
     _need_values("excluded", column, values)
@@ -56,7 +65,13 @@ def excluded(column: str, values: Iterable[object], *, on_failure: OnFailure = "
     )
 
 
-def accepted(column: str, values: Iterable[object], *, on_failure: OnFailure = "quarantine", **options: object) -> Rule:
+def accepted(
+    column: str,
+    values: Iterable[object],
+    *,
+    on_failure: OnFailure = "quarantine",
+    **options: object,
+) -> Rule:
     """Say that the column has one of these values; NULL passes."""
     values = tuple(values)
     _need_values("accepted", column, values)
@@ -78,15 +93,22 @@ def between(
     on_failure: OnFailure = "quarantine",
     **options: object,
 ) -> Rule:
-    """Say that the column is from `low` to `high`, both included, either one open; NULL passes, NaN does not."""
+    """Say that the column is from `low` to `high`, both included, either one open; NULL passes,
+    NaN does not.
+    """
     if low is None and high is None:
-        raise DeclarationError(f"between({column!r}) has no bounds; expected low, high or both.")
+        raise DeclarationError(
+            f"between({column!r}) has no bounds; expected low, high or both."
+        )
     name = identifier(column)
     breaks = _outside(name, low, high)
-    # Spark orders NaN above every number, so that an upper bound refuses it; a lower bound alone must ask.
+    # Spark orders NaN above every number, so that an upper bound refuses it; a lower bound
+    # alone must ask.
     if high is None and isinstance(low, (int, float)):
         # Known from the type where there is none: nothing is then evaluated for a row.
-        breaks.append(f"(typeof({name}) IN ('float', 'double') AND isnan(try_cast({name} AS DOUBLE)))")
+        breaks.append(
+            f"(typeof({name}) IN ('float', 'double') AND isnan(try_cast({name} AS DOUBLE)))"
+        )
     return made(
         "between",
         (column,),
@@ -105,11 +127,14 @@ def length(
     on_failure: OnFailure = "quarantine",
     **options: object,
 ) -> Rule:
-    """Say that the column has from `low` to `high` characters, both included, either one open; NULL passes."""
+    """Say that the column has from `low` to `high` characters, both included, either one open;
+    NULL passes.
+    """
     bounds = [bound for bound in (low, high) if bound is not None]
     if not bounds or bounds[0] < 0 or bounds != sorted(bounds):
         raise DeclarationError(
-            f"length({column!r}) is from {low} to {high}; expected 0 <= low <= high, or one of them."
+            f"length({column!r}) is from {low} to {high}; expected 0 <= low <= high, or one of"
+            " them."
         )
     breaks = _outside(f"char_length({identifier(column)})", low, high)
     return made(
@@ -122,7 +147,9 @@ def length(
     )
 
 
-def pattern(column: str, regex: str, *, on_failure: OnFailure = "quarantine", **options: object) -> Rule:
+def pattern(
+    column: str, regex: str, *, on_failure: OnFailure = "quarantine", **options: object
+) -> Rule:
     """Say that a Java regular expression matches the whole of the column; NULL passes."""
     # `\z` is the very end, where `$` would let a line break follow.
     whole = literal(rf"\A(?:{regex})\z")
@@ -137,14 +164,22 @@ def pattern(column: str, regex: str, *, on_failure: OnFailure = "quarantine", **
 
 
 def not_after(
-    column: str, other: str, *, days: int = 0, on_failure: OnFailure = "quarantine", **options: object
+    column: str,
+    other: str,
+    *,
+    days: int = 0,
+    on_failure: OnFailure = "quarantine",
+    **options: object,
 ) -> Rule:
-    """Say that a moment is at most some days after that of another column of its row; NULL passes.
+    """Say that a moment is at most some days after that of another column of its row; NULL
+    passes.
 
     What orders versions should have it: a moment of the year 9999 would win for ever.
     """
     if days < 0:
-        raise DeclarationError(f"not_after({column!r}, {other!r}) has {days} days; expected 0 or more.")
+        raise DeclarationError(
+            f"not_after({column!r}, {other!r}) has {days} days; expected 0 or more."
+        )
     latest = f"{identifier(other)} + INTERVAL '{days}' DAY"
     return made(
         "not_after",
@@ -157,13 +192,20 @@ def not_after(
 
 
 def castable(
-    column: str, to: str, *, time_zone: str = "UTC", on_failure: OnFailure = "quarantine", **options: object
+    column: str,
+    to: str,
+    *,
+    time_zone: str = "UTC",
+    on_failure: OnFailure = "quarantine",
+    **options: object,
 ) -> Rule:
-    """Say that what was delivered in the column can be read as the type, with nothing lost; NULL passes.
+    """Say that what was delivered in the column can be read as the type, with nothing lost;
+    NULL passes.
 
     The table's write then casts the column itself, so that the asset hands on what it got.
 
-    :param time_zone: where moments without an offset were written, and whose days a `date` is one of.
+    :param time_zone: where moments without an offset were written, and whose days a `date` is
+        one of.
     """
     return made(
         "castable",
@@ -184,9 +226,11 @@ def expression(
     on_failure: OnFailure = "quarantine",
     **options: object,
 ) -> Rule:
-    """Say that a SQL expression over the row is true; where it is NULL it does not count as broken.
+    """Say that a SQL expression over the row is true; where it is NULL it does not count as
+    broken.
 
-    :param columns: the columns that the expression reads, so that personal ones among them are masked.
+    :param columns: the columns that the expression reads, so that personal ones among them are
+        masked.
     """
     return made(
         "expression",
@@ -199,14 +243,19 @@ def expression(
 
 
 def _outside(value: str, low: object, high: object) -> list[str]:
-    """Return the predicates of the SQL values that lie outside of bounds, of which either may be None."""
+    """Return the predicates of the SQL values that lie outside of bounds, of which either may
+    be None.
+    """
     breaks = [f"{value} < {literal(low)}"] if low is not None else []
     return breaks + ([f"{value} > {literal(high)}"] if high is not None else [])
 
 
 def _need_values(kind: str, column: str, values: tuple[object, ...]) -> None:
     if not values or None in values:
-        raise DeclarationError(f"{kind}({column!r}) was given {values!r}; expected at least one value, and no NULL.")
+        raise DeclarationError(
+            f"{kind}({column!r}) was given {values!r}; expected at least one value, and no"
+            " NULL."
+        )
 
 
 def _shown(values: tuple[object, ...]) -> str:

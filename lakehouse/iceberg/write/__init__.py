@@ -1,1 +1,3 @@
-"""How rows are written: prepared, staged on a branch, audited, published; and what goes to quarantine."""
+"""How rows are written: prepared, staged on a branch, audited, published; and what goes to
+quarantine.
+"""

@@ -52,39 +52,69 @@ def _append_attempt(
     has_less = attempt is not whole
     rows = _not_landed(attempt, frame, arriving) if attempt.table.once_by else frame
     if rows is None:
-        return publish(whole, (), None, number) if has_less else unchanged(attempt, (), None, number)
+        return (
+            publish(whole, (), None, number)
+            if has_less
+            else unchanged(attempt, (), None, number)
+        )
     split, quarantined = _append(attempt, prepare(attempt.table, rows), write)
     if not has_less and not _added(attempt):
         if any(result.blocks for result in split):
             return refuse(attempt, split, quarantined, number)
         return unchanged(attempt, split, quarantined, number)
-    return _settle(whole, _audited(attempt, [result.rule for result in split]).with_split(split), quarantined, number)
+    return _settle(
+        whole,
+        _audited(attempt, [result.rule for result in split]).with_split(split),
+        quarantined,
+        number,
+    )
 
 
-def _append(attempt: Attempt, prepared: PreparedFrame, write: Write) -> tuple[list[RuleResult], Quarantined | None]:
+def _append(
+    attempt: Attempt, prepared: PreparedFrame, write: Write
+) -> tuple[list[RuleResult], Quarantined | None]:
     """Stage the rows that break no rule, and look for others only where some are missing.
 
-    Counting a frame reads no column, where it is read from files; evaluating the rules once more would read all theirs.
-    A rule that tolerates some rows, and only counts them, is evaluated on what was staged.
+    Counting a frame reads no column, where it is read from files; evaluating the rules once
+    more would read all theirs. A rule that tolerates some rows, and only counts them, is
+    evaluated on what was staged.
     """
-    casting = [rule for rule in attempt.table.casting_rules.values() if rule.on_failure != "quarantine"]
-    blocking = [rule for rule in attempt.table.row_rules if rule.on_failure == "block" and rule.tolerates_nothing]
+    casting = [
+        rule for rule in attempt.table.casting_rules.values() if rule.on_failure != "quarantine"
+    ]
+    blocking = [
+        rule
+        for rule in attempt.table.row_rules
+        if rule.on_failure == "block" and rule.tolerates_nothing
+    ]
     rules = [*attempt.table.quarantining_rules, *blocking]
-    stage.append(attempt, prepared.accepted(prepared.frame.where(f"NOT {prepared.broken(blocking)}")))
+    stage.append(
+        attempt, prepared.accepted(prepared.frame.where(f"NOT {prepared.broken(blocking)}"))
+    )
     if not rules and not casting:
         return [], None
     total = prepared.frame.count()
     has_all = total == _added(attempt) and all(rule in rules for rule in casting)
     if has_all and not attempt.decided.is_any:
-        return [*(RuleResult(rule, 0, total) for rule in rules), *none_refused(attempt.table, total)], None
+        return [
+            *(RuleResult(rule, 0, total) for rule in rules),
+            *none_refused(attempt.table, total),
+        ], None
     evaluated_now = [*attempt.table.quarantining_rules, *casting]
-    given = split_rows(prepared, prepared.frame, count(prepared.frame, counted(prepared, evaluated_now)))
-    split = [*evaluated(attempt, prepared, given, evaluated_now), *evaluate_refusals(attempt, prepared, given)]
+    given = split_rows(
+        prepared, prepared.frame, count(prepared.frame, counted(prepared, evaluated_now))
+    )
+    split = [
+        *evaluated(attempt, prepared, given, evaluated_now),
+        *evaluate_refusals(attempt, prepared, given),
+    ]
     quarantined = quarantine(attempt, prepared, write, given)
     refused = quarantined.rows if quarantined else 0
     if total - refused > _added(attempt):
         # They belong to the candidate that is refused for them.
-        stage.append(attempt, prepared.accepted(prepared.frame.where(prepared.broken(blocking))))
+        stage.append(
+            attempt, prepared.accepted(prepared.frame.where(prepared.broken(blocking)))
+        )
     return split, quarantined
 
 
@@ -100,7 +130,9 @@ def _head(attempt: Attempt) -> Snapshot:
 
 
 class _Audited(NamedTuple):
-    """What the rules found in a staged write, what was measured of its rows, and how many these are."""
+    """What the rules found in a staged write, what was measured of its rows, and how many these
+    are.
+    """
 
     results: list[RuleResult]
     measured: dict[str, float]
@@ -111,11 +143,14 @@ class _Audited(NamedTuple):
         return self._replace(results=[*split, *self.results])
 
 
-def _overwrite(attempt: Attempt, prepared: PreparedFrame, write: Write) -> tuple[_Audited, Quarantined | None]:
-    """Split the rows, stage the accepted ones and audit them; beside that, the refused ones are published, and shown.
+def _overwrite(
+    attempt: Attempt, prepared: PreparedFrame, write: Write
+) -> tuple[_Audited, Quarantined | None]:
+    """Split the rows, stage the accepted ones and audit them; beside that, the refused ones are
+    published, and shown.
 
-    The frame, often dear to compute, is computed once for both, and kept by a local checkpoint: rows as they are take a
-    third less time than the columns of a cache.
+    The frame, often dear to compute, is computed once for both, and kept by a local checkpoint:
+    rows as they are take a third less time than the columns of a cache.
     """
     if not attempt.table.quarantining_rules and not attempt.table.casting_rules:
         stage.overwrite(attempt, prepared.accepted(), _overwritten(attempt))
@@ -134,7 +169,9 @@ def _overwrite(attempt: Attempt, prepared: PreparedFrame, write: Write) -> tuple
     return audited.with_split(results), quarantined.result()
 
 
-def _settle(attempt: Attempt, audited: _Audited, quarantined: Quarantined | None, number: int) -> Outcome:
+def _settle(
+    attempt: Attempt, audited: _Audited, quarantined: Quarantined | None, number: int
+) -> Outcome:
     if any(result.blocks for result in audited.results):
         return refuse(attempt, audited.results, quarantined, number)
     published = publish(attempt, audited.results, quarantined, number)
@@ -146,19 +183,39 @@ def _audited(attempt: Attempt, split_by: Sequence[Rule] = ()) -> _Audited:
     """Evaluate the rules on what is staged, but for those that the rows were split by."""
     head = _head(attempt)
     known = {rule.name for rule in split_by}
-    rules = [rule for rule in attempt.table.rules if rule.on_failure != "quarantine" and rule.name not in known]
+    rules = [
+        rule
+        for rule in attempt.table.rules
+        if rule.on_failure != "quarantine" and rule.name not in known
+    ]
     found: list[RuleResult] = []
     measured: dict[str, float] = {}
     with beside(attempt.engine.spark, lambda: evaluate_prepared(attempt)) as other:
-        if any(rule.asks_rows for rule in rules) or attempt.table.measured_columns or attempt.table.overwritten_by:
+        if (
+            any(rule.asks_rows for rule in rules)
+            or attempt.table.measured_columns
+            or attempt.table.overwritten_by
+        ):
             changed = _changed_rows(attempt, head)
-            existing = attempt.existing() if isinstance(attempt.table.write, Append) and attempt.base.rows else None
+            existing = (
+                attempt.existing()
+                if isinstance(attempt.table.write, Append) and attempt.base.rows
+                else None
+            )
             read_other = reader_of_others(attempt)
             found, measured = audit(
-                attempt.engine, attempt.table, changed, [_ANY, *rules], existing, read_other, measure=True
+                attempt.engine,
+                attempt.table,
+                changed,
+                [_ANY, *rules],
+                existing,
+                read_other,
+                measure=True,
             )
     standing = found[0].total_rows if found else 0
-    return _Audited([*found[1:], *other.result(), *_outside(attempt, head, standing)], measured, standing)
+    return _Audited(
+        [*found[1:], *other.result(), *_outside(attempt, head, standing)], measured, standing
+    )
 
 
 # Every audit counts the rows that it looked at, also where no rule asks for them.
@@ -166,13 +223,16 @@ _ANY = Rule("__rows", "counts the rows", (), "warn", violated_by="false")
 
 
 def _overwritten(attempt: Attempt) -> str:
-    """Return the predicate of the rows that this run replaces: never what rows the frame happens to hold."""
+    """Return the predicate of the rows that this run replaces: never what rows the frame
+    happens to hold.
+    """
     mode = attempt.table.write
     if not isinstance(mode, OverwritePartitions):
         return "true"
     if attempt.run.partitions is None:
         raise UsageError(
-            f"{attempt.table.name} is written by partitions of {mode.by}, and the run has none.",
+            f"{attempt.table.name} is written by partitions of {mode.by}, and the run has"
+            " none.",
             next_step="Run it for a partition or a range of partitions.",
         )
     return attempt.run.partitions.predicate(mode.by)
@@ -182,14 +242,19 @@ def _changed_rows(attempt: Attempt, head: Snapshot) -> "DataFrame":
     """Return the rows that the branch changed, and no more."""
     name = attempt.engine.catalog.sql_name(attempt.table.name)
     if isinstance(attempt.table.write, Append) and attempt.base.rows:
-        bounds = {"start-snapshot-id": str(attempt.base.snapshot_id), "end-snapshot-id": str(head.snapshot_id)}
+        bounds = {
+            "start-snapshot-id": str(attempt.base.snapshot_id),
+            "end-snapshot-id": str(head.snapshot_id),
+        }
         return attempt.engine.spark.read.format("iceberg").options(**bounds).load(name)
     rows = attempt.engine.spark.read.option("versionAsOf", str(head.snapshot_id)).table(name)
     return rows.where(_overwritten(attempt)) if attempt.table.overwritten_by else rows
 
 
 def _outside(attempt: Attempt, head: Snapshot, standing: int) -> list[RuleResult]:
-    """Return what an implicit blocking rule found: rows outside the overwritten partitions are appended in silence."""
+    """Return what an implicit blocking rule found: rows outside the overwritten partitions are
+    appended in silence.
+    """
     mode = attempt.table.write
     if not isinstance(mode, OverwritePartitions):
         return []
@@ -210,8 +275,12 @@ def _outside(attempt: Attempt, head: Snapshot, standing: int) -> list[RuleResult
     return [RuleResult(rule, outside, written, sample_of(attempt.engine, attempt.table, added))]
 
 
-def _not_landed(attempt: Attempt, frame: "DataFrame", arriving: Sequence[tuple[Any, ...]] | None) -> "DataFrame | None":
-    """Leave out what the table already has, by `once_by`; None where nothing is left for sure."""
+def _not_landed(
+    attempt: Attempt, frame: "DataFrame", arriving: Sequence[tuple[Any, ...]] | None
+) -> "DataFrame | None":
+    """Leave out what the table already has, by `once_by`; None where nothing is left for
+    sure.
+    """
     keys = attempt.table.once_by
     if attempt.base.rows == 0:
         return None if arriving is not None and not arriving else frame
@@ -221,19 +290,30 @@ def _not_landed(attempt: Attempt, frame: "DataFrame", arriving: Sequence[tuple[A
         from pyspark.sql.functions import expr
 
         left = frame.alias("s").join(there.alias("t"), expr(on), "left_anti")
-        return left if not attempt.decided.rows else left.unionByName(_quarantined(attempt, frame, there, on))
+        return (
+            left
+            if not attempt.decided.rows
+            else left.unionByName(_quarantined(attempt, frame, there, on))
+        )
     arriving = [tuple(map(_in_utc, values)) for values in arriving]
     landed = _landed(attempt, keys, arriving)
     if landed >= set(arriving):
         return None
     for known in landed:
-        same = " AND ".join(f"{identifier(key)} <=> {literal(value)}" for key, value in zip(keys, known, strict=True))
+        same = " AND ".join(
+            f"{identifier(key)} <=> {literal(value)}"
+            for key, value in zip(keys, known, strict=True)
+        )
         frame = frame.where(f"NOT ({same})")
     return frame
 
 
-def _quarantined(attempt: Attempt, frame: "DataFrame", there: "DataFrame", on: str) -> "DataFrame":
-    """Return the rows of what landed before that did not land themselves, and are judged once more."""
+def _quarantined(
+    attempt: Attempt, frame: "DataFrame", there: "DataFrame", on: str
+) -> "DataFrame":
+    """Return the rows of what landed before that did not land themselves, and are judged once
+    more.
+    """
     from pyspark.sql.functions import expr
 
     assert attempt.table.quarantine is not None
@@ -242,20 +322,32 @@ def _quarantined(attempt: Attempt, frame: "DataFrame", there: "DataFrame", on: s
     return landed.join(held, list(SOURCE_COLUMNS), "left_semi").select(*frame.columns)
 
 
-def _landed(attempt: Attempt, keys: Sequence[str], arriving: Sequence[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
-    """Return those of the arriving keys that the table has; files are pruned by the keys' bounds and Bloom filters."""
+def _landed(
+    attempt: Attempt, keys: Sequence[str], arriving: Sequence[tuple[Any, ...]]
+) -> set[tuple[Any, ...]]:
+    """Return those of the arriving keys that the table has; files are pruned by the keys'
+    bounds and Bloom filters.
+    """
     if not arriving:
         return set()
     among = " AND ".join(
-        f"{identifier(key)} IN {literals(sorted({values[at] for values in arriving}))}" for at, key in enumerate(keys)
+        f"{identifier(key)} IN {literals(sorted({values[at] for values in arriving}))}"
+        for at, key in enumerate(keys)
     )
-    rows = attempt.existing().where(among).selectExpr(*map(identifier, keys)).distinct().collect()
+    rows = (
+        attempt.existing().where(among).selectExpr(*map(identifier, keys)).distinct().collect()
+    )
     wall_times = {key for key in keys if attempt.table.is_wall_time(key)}
     # Spark gives moments to Python in the machine's time.
-    found = {tuple(_in_utc(row[key]) if key in wall_times else with_zone(row[key]) for key in keys) for row in rows}
+    found = {
+        tuple(_in_utc(row[key]) if key in wall_times else with_zone(row[key]) for key in keys)
+        for row in rows
+    }
     return found & set(arriving)
 
 
 def _in_utc(value: Any) -> Any:
     """Return a moment as it is written into SQL: one without a zone is in UTC."""
-    return value.replace(tzinfo=UTC) if isinstance(value, datetime) and not value.tzinfo else value
+    return (
+        value.replace(tzinfo=UTC) if isinstance(value, datetime) and not value.tzinfo else value
+    )

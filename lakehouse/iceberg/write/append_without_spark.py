@@ -1,8 +1,10 @@
-"""Few rows appended without a JVM, by PyIceberg; for the lakehouse's own tables, which no rule audits.
+"""Few rows appended without a JVM, by PyIceberg; for the lakehouse's own tables, which no rule
+audits.
 
-It keeps what protects a table: its lock, the stamp, and the compare-and-swap of the catalog. It stages on no branch:
-a branch keeps unaudited rows from readers, and here nothing is to be audited; and it shields from a Spark server that
-commits after its client has died, where here the client itself commits, and one file appears as a whole or not at all.
+It keeps what protects a table: its lock, the stamp, and the compare-and-swap of the catalog. It
+stages on no branch: a branch keeps unaudited rows from readers, and here nothing is to be
+audited; and it shields from a Spark server that commits after its client has died, where here
+the client itself commits, and one file appears as a whole or not at all.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,25 +29,40 @@ if TYPE_CHECKING:
 ATTEMPTS = 10
 LOCK_SECONDS = 30.0
 JOINED = timedelta(days=70)
-"""How far back small files are joined: what is read of such a table again and again are recent weeks."""
+"""How far back small files are joined: what is read of such a table again and again are recent
+weeks.
+"""
 NO_RETRIES = {"commit.retry.num-retries": "0"}
-"""Properties of a table that is appended to directly: a retry of PyIceberg's own would not look again for the run."""
+"""Properties of a table that is appended to directly: a retry of PyIceberg's own would not look
+again for the run.
+"""
 
 
 def append_once(
-    engine: Engine, table: IcebergTable, rows: Sequence[Mapping[str, Any]], run_id: str, *, made_at: str
+    engine: Engine,
+    table: IcebergTable,
+    rows: Sequence[Mapping[str, Any]],
+    run_id: str,
+    *,
+    made_at: str,
 ) -> int | None:
-    """Append a run's rows in one commit; return its snapshot, or None where the table has rows of the run already.
+    """Append a run's rows in one commit; return its snapshot, or None where the table has rows
+    of the run already.
 
     Every now and then it joins the small files first.
 
-    :param table: appends once by `run_id`, and has no rules; it is created first where it is not there.
-    :param made_at: the column that tells when a row was made, before which none of the run can have been appended.
+    :param table: appends once by `run_id`, and has no rules; it is created first where it is
+        not there.
+    :param made_at: the column that tells when a row was made, before which none of the run can
+        have been appended.
     :raises TableBusy: when another process holds the table for longer than half a minute.
     :raises WriteConflict: when other writers kept winning.
     """
     if not isinstance(table.write, Append) or table.once_by != ("run_id",) or table.rules:
-        raise DeclarationError(f"{table.name} is appended to without an audit; expected Append by run_id, and no rule.")
+        raise DeclarationError(
+            f"{table.name} is appended to without an audit; expected Append by run_id, and no"
+            " rule."
+        )
     with table_lock(engine, table.name, LOCK_SECONDS):
         ensure_directly(engine, table, run_id)
         for number in range(1, ATTEMPTS + 1):
@@ -62,18 +79,23 @@ def append_once(
                 last = error
             pause(number)
     raise WriteConflict(
-        f"{table.name} was not written: other writers came first {ATTEMPTS} times, last with {last}.",
+        f"{table.name} was not written: other writers came first {ATTEMPTS} times, last with"
+        f" {last}.",
         next_step="Nothing was lost; it is tried again with the next run.",
     ) from last
 
 
 def has_run(loaded: "Table", run_id: str, since: datetime) -> bool:
-    """Whether a table has rows of a run that were made at a moment or later; files are looked at as a last resort.
+    """Whether a table has rows of a run that were made at a moment or later; files are looked
+    at as a last resort.
 
     The stamps tell, where each commit since then has one and is kept.
     """
     line = history_of(".".join(loaded.name()), loaded).line
-    if any(found.stamp and (found.stamp.kind, found.stamp.run_id) == ("write", run_id) for found in line):
+    if any(
+        found.stamp and (found.stamp.kind, found.stamp.run_id) == ("write", run_id)
+        for found in line
+    ):
         return True
     reaches_back = not line or line[-1].begins or line[-1].committed_at < since
     if reaches_back and all(found.stamp for found in line):
@@ -86,13 +108,17 @@ def has_run(loaded: "Table", run_id: str, since: datetime) -> bool:
     return found.to_arrow().num_rows > 0
 
 
-def _append(loaded: "Table", table: IcebergTable, rows: Sequence[Mapping[str, Any]], run_id: str) -> int:
+def _append(
+    loaded: "Table", table: IcebergTable, rows: Sequence[Mapping[str, Any]], run_id: str
+) -> int:
     import pyarrow as pa
 
     stamp = Stamp("write", new_write_id(), run_id, declaration=table.declaration_hash)
     schema = loaded.schema().as_arrow()
     given = [{name: with_zone(row.get(name)) for name in schema.names} for row in rows]
-    loaded.append(pa.Table.from_pylist(given, schema), snapshot_properties=stamp.to_summary(), branch=MAIN)
+    loaded.append(
+        pa.Table.from_pylist(given, schema), snapshot_properties=stamp.to_summary(), branch=MAIN
+    )
     written = loaded.current_snapshot()
     assert written is not None
     return written.snapshot_id

@@ -1,4 +1,6 @@
-"""One try at a write, as a value: where it is staged, what it started from, what it reads, and what it decides anew."""
+"""One try at a write, as a value: where it is staged, what it started from, what it reads, and
+what it decides anew.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Decided:
-    """What a write says anew what becomes of; empty where it reads only what nothing was said of yet."""
+    """What a write says anew what becomes of; empty where it reads only what nothing was said
+    of yet.
+    """
 
     rows: "Sequence[DataFrame]" = ()
     """The rows of its sources that it looks at, where these keep theirs."""
@@ -33,7 +37,9 @@ class Decided:
     again: bool = False
     """Whether it may read rows that were accepted before."""
     undone: "Sequence[DataFrame]" = ()
-    """Rows that a run took out of the quarantine for a version of them, which it then did not publish."""
+    """Rows that a run took out of the quarantine for a version of them, which it then did not
+    publish.
+    """
 
     @property
     def is_any(self) -> bool:
@@ -55,7 +61,9 @@ class Attempt:
     watermarks: Mapping[str, int] = field(default_factory=dict)
     """By table, the snapshot that the whole target is computed from once this is published."""
     since: Mapping[str, int] = field(default_factory=dict)
-    """By table, the snapshot after which it was read for the run's partitions; none where they are computed anew."""
+    """By table, the snapshot after which it was read for the run's partitions; none where they
+    are computed anew.
+    """
     taken_out: Mapping[str, Withdrawn] = field(default_factory=dict)
     """By table, what rejections took out of it since the target was last computed."""
     decided: Decided = field(default_factory=Decided)
@@ -92,9 +100,17 @@ class Attempt:
             partitions=self.run.partition_values,
             inputs=self.watermarks,
             declaration=self.table.declaration_hash,
-            read={pin.table: pin.snapshot_id for pin in pins if pin.snapshot_id} if partitions else {},
+            read=(
+                {pin.table: pin.snapshot_id for pin in pins if pin.snapshot_id}
+                if partitions
+                else {}
+            ),
             since=self.since,
-            spans=tuple((text(low), text(high)) for low, high in partitions.spans) if partitions else (),
+            spans=(
+                tuple((text(low), text(high)) for low, high in partitions.spans)
+                if partitions
+                else ()
+            ),
             takes_out=bool(self.taken_out),
             left_out=self.left_out,
         )
@@ -106,4 +122,6 @@ class Attempt:
     def existing(self) -> "DataFrame":
         """Return the rows that the branch started with."""
         name = self.engine.catalog.sql_name(self.table.name)
-        return self.engine.spark.read.option("versionAsOf", str(self.base.snapshot_id)).table(name)
+        return self.engine.spark.read.option("versionAsOf", str(self.base.snapshot_id)).table(
+            name
+        )

@@ -35,10 +35,20 @@ if TYPE_CHECKING:
 
 _ACTION = "__action"
 _FEW_VALUES = 1000
-"""Values that files are pruned by; a predicate of more of them takes longer to plan than files to read."""
+"""Values that files are pruned by; a predicate of more of them takes longer to plan than files
+to read.
+"""
 _ROWS_OF_A_FILE = 100_000
-"""New rows that a file should have at least; of the small files of a table each reader opens every one."""
-_INSERTED, _UPDATED, _DELETED, _SAME, _KEYS = "__inserted", "__updated", "__deleted", "__same", "__keys"
+"""New rows that a file should have at least; of the small files of a table each reader opens
+every one.
+"""
+_INSERTED, _UPDATED, _DELETED, _SAME, _KEYS = (
+    "__inserted",
+    "__updated",
+    "__deleted",
+    "__same",
+    "__keys",
+)
 
 
 def merge_attempt(
@@ -49,19 +59,24 @@ def merge_attempt(
     write: Write,
     rejected: Following | None = None,
 ) -> Outcome:
-    """Compare a frame with the table by key, stage what is new or different, audit it, and publish or refuse it.
+    """Compare a frame with the table by key, stage what is new or different, audit it, and
+    publish or refuse it.
 
-    The compared frame is kept by a local checkpoint for the counts, the quarantine and the merge: the rows that were
-    audited are those that are written, and are computed once. A cached frame would not do: Spark 4.1 resolves the
-    tables in a MERGE's source anew, and fails on those that are read incrementally (`No plan for TableReference`).
-    So is the frame before that, where it is compared with rows at all: how many it has tells how to look for them.
+    The compared frame is kept by a local checkpoint for the counts, the quarantine and the
+    merge: the rows that were audited are those that are written, and are computed once. A
+    cached frame would not do: Spark 4.1 resolves the tables in a MERGE's source anew, and fails
+    on those that are read incrementally (`No plan for TableReference`). So is the frame before
+    that, where it is compared with rows at all: how many it has tells how to look for them.
 
-    :param rejected: what rejections took out of the inputs; rows go that were merged of these alone.
+    :param rejected: what rejections took out of the inputs; rows go that were merged of these
+        alone.
     """
     prepared, came = prepare(attempt.table, frame).evaluated(), _Came()
     if attempt.base.rows:
         prepared = with_removed(attempt, mode, prepared, rejected) if rejected else prepared
-        prepared = without_refused(attempt, mode, prepared) if attempt.decided.again else prepared
+        prepared = (
+            without_refused(attempt, mode, prepared) if attempt.decided.again else prepared
+        )
         prepared = replace(prepared, frame=prepared.frame.localCheckpoint(eager=False))
         came = _came(mode, prepared)
     compared, found = _compared(attempt, mode, prepared, came)
@@ -90,12 +105,18 @@ def merge_attempt(
         return refuse(attempt, results, quarantined, number)
     published = publish(attempt, results, quarantined, number)
     return with_counts(
-        published, inserted_rows=inserted, updated_rows=updated, removed_rows=deleted, measured=measured(found)
+        published,
+        inserted_rows=inserted,
+        updated_rows=updated,
+        removed_rows=deleted,
+        measured=measured(found),
     )
 
 
 class _Came(NamedTuple):
-    """How many rows are merged, None where that is not known, and which rows of the table, as `t`, they can match."""
+    """How many rows are merged, None where that is not known, and which rows of the table, as
+    `t`, they can match.
+    """
 
     rows: int | None = None
     near: str = "true"
@@ -109,23 +130,34 @@ class _Came(NamedTuple):
 def _came(mode: Merge, prepared: PreparedFrame) -> _Came:
     if not mode.near:
         return _Came(prepared.frame.count())
-    found = prepared.frame.groupBy(*map(identifier, mode.near)).count().limit(_FEW_VALUES + 1).collect()
+    found = (
+        prepared.frame.groupBy(*map(identifier, mode.near))
+        .count()
+        .limit(_FEW_VALUES + 1)
+        .collect()
+    )
     if len(found) > _FEW_VALUES:
         return _Came()
-    predicates = (among(name, {with_zone(row[name]) for row in found}, "t") for name in mode.near)
+    predicates = (
+        among(name, {with_zone(row[name]) for row in found}, "t") for name in mode.near
+    )
     return _Came(sum(row["count"] for row in found), " AND ".join(predicates))
 
 
 def _compared(
     attempt: Attempt, mode: Merge, prepared: PreparedFrame, came: _Came
 ) -> "tuple[DataFrame, dict[str, Any]]":
-    """Return the candidate's rows, kept, each with what would become of it; and what one query counts of them.
+    """Return the candidate's rows, kept, each with what would become of it; and what one query
+    counts of them.
 
-    Iceberg reads rows one by one where a nested column is among them, and many at once where none is. So few rows are
-    compared without these first, and with them only where they are the same in all else.
+    Iceberg reads rows one by one where a nested column is among them, and many at once where
+    none is. So few rows are compared without these first, and with them only where they are the
+    same in all else.
     """
     columns = written_columns(attempt.table)
-    left = {name for name in columns if came.is_few and is_nested(attempt.table, name)} - {*mode.on}
+    left = {name for name in columns if came.is_few and is_nested(attempt.table, name)} - {
+        *mode.on
+    }
     first = [name for name in columns if name not in left]
     aggregates = _aggregates(attempt.table, mode, prepared)
     compared = _compare(attempt, mode, prepared, came, first).localCheckpoint(eager=False)
@@ -133,7 +165,9 @@ def _compared(
     if left and found[_SAME]:
         alike = replace(prepared, frame=compared.where(f"{_ACTION} = 'same'").drop(_ACTION))
         others = compared.where(f"{_ACTION} <> 'same'")
-        compared = others.unionByName(_compare(attempt, mode, alike, came, columns)).localCheckpoint(eager=False)
+        compared = others.unionByName(
+            _compare(attempt, mode, alike, came, columns)
+        ).localCheckpoint(eager=False)
         found = count(compared, aggregates)
     return compared, found
 
@@ -141,7 +175,8 @@ def _compared(
 def _compare(
     attempt: Attempt, mode: Merge, prepared: PreparedFrame, came: _Came, columns: Sequence[str]
 ) -> "DataFrame":
-    """Return the candidate's rows, each with what would become of it: insert, update, delete or same.
+    """Return the candidate's rows, each with what would become of it: insert, update, delete or
+    same.
 
     :param columns: those that are compared, the keys among them.
     """
@@ -151,7 +186,10 @@ def _compare(
     if attempt.base.rows == 0:
         return prepared.frame.selectExpr("*", f"if({goes}, 'same', 'insert') AS {_ACTION}")
     standing = (
-        attempt.existing().alias("t").where(came.near).selectExpr(*map(identifier, columns), "true AS __standing")
+        attempt.existing()
+        .alias("t")
+        .where(came.near)
+        .selectExpr(*map(identifier, columns), "true AS __standing")
     )
     on = " AND ".join(f"s.{identifier(key)} <=> t.{identifier(key)}" for key in mode.on)
     if came.rows is not None and came.rows < FEW:
@@ -159,7 +197,9 @@ def _compare(
         standing = having(standing.alias("t"), keys.alias("s"), expr(on), came.rows)
         standing = broadcast(standing) if came.is_few else standing
     joined = prepared.frame.alias("s").join(standing.alias("t"), expr(on), "left_outer")
-    differs = [differs_sql(attempt.table, name, "s", "t") for name in columns if name not in mode.on]
+    differs = [
+        differs_sql(attempt.table, name, "s", "t") for name in columns if name not in mode.on
+    ]
     differ = f"NOT {_is_older(attempt)} AND ({' OR '.join(differs) or 'false'})"
     action = (
         f"CASE WHEN {goes} THEN if(t.__standing IS NULL, 'same', 'delete') "
@@ -171,18 +211,27 @@ def _compare(
 def _is_older(attempt: Attempt) -> str:
     """Return the SQL predicate that `t` holds a newer version than `s` brings: it stays.
 
-    What was computed from all rows of its inputs, or after a rejection, is the newest of all that is left.
+    What was computed from all rows of its inputs, or after a rejection, is the newest of all
+    that is left.
     """
-    versions, read = attempt.table.versions, [pin for pin in attempt.pins.values() if pin.table != attempt.table.name]
+    versions, read = (
+        attempt.table.versions,
+        [pin for pin in attempt.pins.values() if pin.table != attempt.table.name],
+    )
     reads_all = bool(read) and all(pin.since_snapshot_id is None for pin in read)
     if versions is None or reads_all or attempt.taken_out:
         return "false"
-    came, stands = (", ".join(f"{side}.{identifier(name)}" for name in versions.newest) for side in ("s", "t"))
+    came, stands = (
+        ", ".join(f"{side}.{identifier(name)}" for name in versions.newest)
+        for side in ("s", "t")
+    )
     return f"(struct({came}) < struct({stands}))"
 
 
 def _aggregates(table: IcebergTable, mode: Merge, prepared: PreparedFrame) -> dict[str, str]:
-    """Return what one query counts: broken rules, refused rows, what becomes of the others, and distinct keys."""
+    """Return what one query counts: broken rules, refused rows, what becomes of the others, and
+    distinct keys.
+    """
     refused = prepared.refused_predicate
     key = f"struct({', '.join(map(identifier, mode.on))})"
     counting = f"NOT {refused} AND NOT {DELETED}" if prepared.deletes else f"NOT {refused}"
@@ -200,13 +249,21 @@ def _aggregates(table: IcebergTable, mode: Merge, prepared: PreparedFrame) -> di
     )
 
 
-def _results(attempt: Attempt, mode: Merge, prepared: PreparedFrame, given: Split) -> list[RuleResult]:
+def _results(
+    attempt: Attempt, mode: Merge, prepared: PreparedFrame, given: Split
+) -> list[RuleResult]:
     accepted_rows = given.count - given.refused_count
     results = evaluated(attempt, prepared, given, attempt.table.row_rules)
     results += evaluate_refusals(attempt, prepared, given)
     bounded = [rule for rule in attempt.table.rules if rule.kind == "figures"]
-    results += [RuleResult(rule, 0, accepted_rows, value=given.found[rule.name]) for rule in bounded]
-    return results + [RuleResult(rule, 0, accepted_rows) for rule in attempt.table.rules if _is_key(rule, mode)]
+    results += [
+        RuleResult(rule, 0, accepted_rows, value=given.found[rule.name]) for rule in bounded
+    ]
+    return results + [
+        RuleResult(rule, 0, accepted_rows)
+        for rule in attempt.table.rules
+        if _is_key(rule, mode)
+    ]
 
 
 def _is_of_refused(rule: Rule) -> bool:
@@ -222,11 +279,23 @@ def _with_repeated_keys(
     results: list[RuleResult],
     repeated: int,
 ) -> list[RuleResult]:
-    """Say that two rows have one key: a merge cannot tell which one shall win, whatever the rules are."""
+    """Say that two rows have one key: a merge cannot tell which one shall win, whatever the
+    rules are.
+    """
     key = tuple(mode.on)
     rule = next(
-        (rule for rule in attempt.table.rules if _is_key(rule, mode) and rule.on_failure == "block"),
-        Rule("unique_merge_key", f"{', '.join(key)} is unique in what is merged", key, "block", unique_on=key),
+        (
+            rule
+            for rule in attempt.table.rules
+            if _is_key(rule, mode) and rule.on_failure == "block"
+        ),
+        Rule(
+            "unique_merge_key",
+            f"{', '.join(key)} is unique in what is merged",
+            key,
+            "block",
+            unique_on=key,
+        ),
     )
     rows = prepared.accepted(compared)
     sample = sample_of(attempt.engine, attempt.table, KeyRule(rule).broken_rows(rows))
@@ -240,20 +309,35 @@ def _is_key(rule: Rule, mode: Merge) -> bool:
 
 
 def _on_other_keys(attempt: Attempt, mode: Merge, changed: "DataFrame") -> list[RuleResult]:
-    """Evaluate the rules on other keys than the merge's own: unique among the rows merged and those that stay."""
-    rules = [rule for rule in attempt.table.rules if rule.kind == "keys" and not _is_key(rule, mode)]
+    """Evaluate the rules on other keys than the merge's own: unique among the rows merged and
+    those that stay.
+    """
+    rules = [
+        rule for rule in attempt.table.rules if rule.kind == "keys" and not _is_key(rule, mode)
+    ]
     if not rules:
         return []
     keys = [identifier(key) for key in mode.on]
     staying = attempt.existing().join(changed.selectExpr(*keys), list(mode.on), "left_anti")
     added = changed.where(f"NOT {DELETED}") if DELETED in changed.columns else changed
     existing = staying if attempt.base.rows else None
-    return audit(attempt.engine, attempt.table, added, rules, existing, reader_of_others(attempt)).results
+    return audit(
+        attempt.engine, attempt.table, added, rules, existing, reader_of_others(attempt)
+    ).results
 
 
-def _stage(attempt: Attempt, mode: Merge, changed: "DataFrame", came: _Came, inserted: int, matched: int) -> None:
+def _stage(
+    attempt: Attempt,
+    mode: Merge,
+    changed: "DataFrame",
+    came: _Came,
+    inserted: int,
+    matched: int,
+) -> None:
     if matched:
-        stage.merge(attempt, changed, mode, came.near, count=inserted + matched, inserts=inserted > 0)
+        stage.merge(
+            attempt, changed, mode, came.near, count=inserted + matched, inserts=inserted > 0
+        )
         return
     # Rows that are all new need no look at the table. Each of the tasks writes a file.
     changed = changed.coalesce(max(1, inserted // _ROWS_OF_A_FILE))

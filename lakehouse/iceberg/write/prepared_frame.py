@@ -1,4 +1,6 @@
-"""The rows that a write may publish: what an asset computed, checked by name, typed, and split by the rules."""
+"""The rows that a write may publish: what an asset computed, checked by name, typed, and split
+by the rules.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +21,9 @@ SOURCE_COLUMNS = ("_source_file", "_source_sha256", "_source_row")
 ROW_KEY_OF_SOURCE = f"sha2(concat_ws('|', {', '.join(SOURCE_COLUMNS)}), 256)"
 """SQL of what identifies a refused row that knows its delivery."""
 DELETED = "_deleted"
-"""A column that the frame of a merge may have beside the declared ones: true where the row of that key shall go."""
+"""A column that the frame of a merge may have beside the declared ones: true where the row of
+that key shall go.
+"""
 _DELIVERED = "__delivered__"
 BROKEN = "__broken"
 """A column of a judged frame: the row rules that a row breaks, a bit for each."""
@@ -31,18 +35,23 @@ _BITS = 62
 class PreparedFrame:
     """A frame in the declared types, that still knows what was delivered.
 
-    `frame` has the declared columns, then those of `SOURCE_COLUMNS` and `DELETED` that the asset handed on, then for
-    each column that was cast its value before that, under the name in `delivered`.
+    `frame` has the declared columns, then those of `SOURCE_COLUMNS` and `DELETED` that the
+    asset handed on, then for each column that was cast its value before that, under the name in
+    `delivered`.
     """
 
     table: IcebergTable
     frame: "DataFrame"
     delivered: Mapping[str, str]
     bits: Mapping[str, int] = field(default_factory=dict)
-    """By rule, its bit in the column of what each row breaks, where the rules were evaluated already."""
+    """By rule, its bit in the column of what each row breaks, where the rules were evaluated
+    already.
+    """
 
     def violation(self, rule: Rule) -> str:
-        """Return the SQL predicate of the rows that break a row rule; one that shall go breaks none."""
+        """Return the SQL predicate of the rows that break a row rule; one that shall go breaks
+        none.
+        """
         if rule.name in self.bits:
             return f"({BROKEN} & {1 << self.bits[rule.name]}L <> 0)"
         broken = self._broken_sql(rule)
@@ -54,32 +63,54 @@ class PreparedFrame:
             return self.table.broken_by(rule)
         if self.table.casting_rules[column] is rule:
             # The cast was made already, and is not made once more: it lost what is NULL now.
-            return f"({self.delivered_sql(column)} IS NOT NULL AND {identifier(column)} IS NULL)"
+            return (
+                f"({self.delivered_sql(column)} IS NOT NULL AND {identifier(column)} IS NULL)"
+            )
         return rule.predicate(self.delivered_sql)
 
     def evaluated(self) -> "PreparedFrame":
-        """Return the candidate with a column that holds a bit for each row rule, set where the row breaks it.
+        """Return the candidate with a column that holds a bit for each row rule, set where the
+        row breaks it.
 
-        A frame that is kept then evaluates its rules once, whoever asks later which of them a row breaks. What was
-        delivered is kept of those rows alone that break one: of no other row it is ever looked at.
+        A frame that is kept then evaluates its rules once, whoever asks later which of them a
+        row breaks. What was delivered is kept of those rows alone that break one: of no other
+        row it is ever looked at.
         """
         if self.bits:
             return self
         bits = _bits(self.table)
-        breaks = [f"if({self.violation(rule)}, {1 << bits[rule.name]}L, 0L)" for rule in self._rules_with(bits)]
+        breaks = [
+            f"if({self.violation(rule)}, {1 << bits[rule.name]}L, 0L)"
+            for rule in self._rules_with(bits)
+        ]
         frame = self.frame.selectExpr("*", f"{' + '.join(breaks) or '0L'} AS {BROKEN}")
         if len(bits) == len(self.table.row_rules):
-            raw = {identifier(name): f"if({BROKEN} <> 0, {identifier(name)}, NULL)" for name in self.delivered.values()}
-            frame = frame.selectExpr(*(f"{raw.get(name, name)} AS {name}" for name in map(identifier, frame.columns)))
+            raw = {
+                identifier(name): f"if({BROKEN} <> 0, {identifier(name)}, NULL)"
+                for name in self.delivered.values()
+            }
+            frame = frame.selectExpr(
+                *(f"{raw.get(name, name)} AS {name}" for name in map(identifier, frame.columns))
+            )
         return replace(self, frame=frame, bits=bits)
 
     def known(self, rows: "DataFrame") -> "DataFrame":
-        """Return rows of the table as those of a judged frame; rules that quarantine are known to accept them."""
-        rules = (rule for rule in self._rules_with(self.bits) if rule.on_failure != "quarantine")
+        """Return rows of the table as those of a judged frame; rules that quarantine are known
+        to accept them.
+        """
+        rules = (
+            rule for rule in self._rules_with(self.bits) if rule.on_failure != "quarantine"
+        )
         # What stands was cast when it came.
-        breaks = [f"if({rule.predicate()}, {1 << self.bits[rule.name]}L, 0L)" for rule in rules if not rule.castable_as]
+        breaks = [
+            f"if({rule.predicate()}, {1 << self.bits[rule.name]}L, 0L)"
+            for rule in rules
+            if not rule.castable_as
+        ]
         names = (name for name in rows.columns if name in self.frame.columns)
-        return rows.selectExpr(*map(identifier, names), f"{' + '.join(breaks) or '0L'} AS {BROKEN}")
+        return rows.selectExpr(
+            *map(identifier, names), f"{' + '.join(breaks) or '0L'} AS {BROKEN}"
+        )
 
     def _rules_with(self, bits: Mapping[str, int]) -> list[Rule]:
         return [rule for rule in self.table.row_rules if rule.name in bits]
@@ -106,34 +137,61 @@ class PreparedFrame:
         return f"({' OR '.join(breaks)})" if breaks else "false"
 
     def accepted(self, frame: "DataFrame | None" = None) -> "DataFrame":
-        """Return the rows that go on, in the declared columns, and `DELETED` where the frame has it."""
+        """Return the rows that go on, in the declared columns, and `DELETED` where the frame
+        has it.
+        """
         rows = (self.frame if frame is None else frame).where(f"NOT {self.refused_predicate}")
         columns = [*written_columns(self.table), *([DELETED] if self.deletes else [])]
         return rows.selectExpr(*map(identifier, columns))
 
     def shown_terms(self, frame: "DataFrame") -> list[str]:
-        """Return what to select of rows that break a rule, for people: what was delivered in place of the cast."""
-        present = [name for name in frame.columns if name in {*self.table.column_names, *SOURCE_COLUMNS}]
+        """Return what to select of rows that break a rule, for people: what was delivered in
+        place of the cast.
+        """
+        present = [
+            name
+            for name in frame.columns
+            if name in {*self.table.column_names, *SOURCE_COLUMNS}
+        ]
         shown = [f"{self.delivered_sql(name)} AS {identifier(name)}" for name in present]
-        return [*shown, f"{self._readable_sql()} AS {READABLE}"] if self.table.holds_personal_data else shown
+        return (
+            [*shown, f"{self._readable_sql()} AS {READABLE}"]
+            if self.table.holds_personal_data
+            else shown
+        )
 
     def _readable_sql(self) -> str:
-        """Return the SQL of the names of those columns whose delivered text can be read as no more than their type."""
+        """Return the SQL of the names of those columns whose delivered text can be read as no
+        more than their type.
+        """
         typed = (name for name in self.delivered if not _is_text(self.table, name))
-        named = ", ".join(f"CASE WHEN {identifier(name)} IS NOT NULL THEN {literal(name)} END" for name in typed)
+        named = ", ".join(
+            f"CASE WHEN {identifier(name)} IS NOT NULL THEN {literal(name)} END"
+            for name in typed
+        )
         return f"array_compact(array({named}))" if named else "CAST(array() AS array<string>)"
 
     def quarantine_rows(self, refused: "DataFrame") -> "DataFrame":
         """Return rows that are refused as the quarantine table holds them."""
         assert self.table.quarantine is not None
-        delivered = [name for name in self.table.quarantine.column_names if name in self.table.column_names]
-        texts = [f"{self._text_sql(name)} AS {identifier(name)}" for name in delivered if name not in SOURCE_COLUMNS]
+        delivered = [
+            name
+            for name in self.table.quarantine.column_names
+            if name in self.table.column_names
+        ]
+        texts = [
+            f"{self._text_sql(name)} AS {identifier(name)}"
+            for name in delivered
+            if name not in SOURCE_COLUMNS
+        ]
         reasons = ", ".join(
-            f"CASE WHEN {self.violation(rule)} THEN {literal(rule.name)} END" for rule in self.table.quarantining_rules
+            f"CASE WHEN {self.violation(rule)} THEN {literal(rule.name)} END"
+            for rule in self.table.quarantining_rules
         )
         present = refused.columns
         sources = [
-            name if name in present else f"CAST(NULL AS {_SOURCE_TYPES[name]}) AS {name}" for name in SOURCE_COLUMNS
+            name if name in present else f"CAST(NULL AS {_SOURCE_TYPES[name]}) AS {name}"
+            for name in SOURCE_COLUMNS
         ]
         return refused.selectExpr(
             *texts,
@@ -149,7 +207,9 @@ class PreparedFrame:
         return f"sha2(to_json(array({whole})), 256)"
 
     def _text_sql(self, column: str) -> str:
-        """Return the SQL of a column's delivered value as text; NULL of the stamp, which none is delivered of."""
+        """Return the SQL of a column's delivered value as text; NULL of the stamp, which none
+        is delivered of.
+        """
         if column not in written_columns(self.table):
             return "CAST(NULL AS STRING)"
         if column in self.delivered:
@@ -175,13 +235,17 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> PreparedFrame:
 
     The frame of a candidate that was judged already is taken as it is.
 
-    :raises FrameMismatch: names the columns that lack, are unknown or have another type, and what was expected.
+    :raises FrameMismatch: names the columns that lack, are unknown or have another type, and
+        what was expected.
     """
     if BROKEN in frame.columns:
         hidden = {name: f"{_DELIVERED}{name}" for name in table.column_names}
         delivered = {name: kept for name, kept in hidden.items() if kept in frame.columns}
         return PreparedFrame(table, frame, delivered, _bits(table))
-    found = {field.name: types.parse(field.dataType.simpleString()) for field in _known_fields(table, frame)}
+    found = {
+        field.name: types.parse(field.dataType.simpleString())
+        for field in _known_fields(table, frame)
+    }
     _check_names(table, frame.columns)
     selected: list[str] = []
     delivered = {}
@@ -195,14 +259,24 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> PreparedFrame:
             selected.append(f"CAST({quoted} AS {wanted}) AS {quoted}")
         elif name in table.casting_rules:
             delivered[name] = f"{_DELIVERED}{name}"
-            selected.append(f"CAST({table.casting_rules[name].cast_sql(quoted)} AS {wanted}) AS {quoted}")
+            selected.append(
+                f"CAST({table.casting_rules[name].cast_sql(quoted)} AS {wanted}) AS {quoted}"
+            )
         else:
             raise FrameMismatch(
-                f"{table.name}: column {name} is {have} in the frame; expected {wanted}, as declared.",
-                next_step=f"Cast it in the asset, or declare castable({name!r}, {str(wanted)!r}) among the rules.",
+                f"{table.name}: column {name} is {have} in the frame; expected {wanted}, as"
+                " declared.",
+                next_step=(
+                    f"Cast it in the asset, or declare castable({name!r}, {str(wanted)!r})"
+                    " among the rules."
+                ),
             )
     beside = (*SOURCE_COLUMNS, DELETED)
-    extra = [identifier(name) for name in beside if name in frame.columns and name not in table.column_names]
+    extra = [
+        identifier(name)
+        for name in beside
+        if name in frame.columns and name not in table.column_names
+    ]
     raw = [f"{identifier(name)} AS {identifier(hidden)}" for name, hidden in delivered.items()]
     return PreparedFrame(table, frame.selectExpr(*selected, *extra, *raw), delivered)
 
@@ -218,7 +292,11 @@ def _known_fields(table: IcebergTable, frame: "DataFrame") -> "list[StructField]
 
 def _check_names(table: IcebergTable, found: list[str]) -> None:
     wanted = written_columns(table)
-    allowed = {*table.column_names, *SOURCE_COLUMNS, *([DELETED] if isinstance(table.write, Merge) else [])}
+    allowed = {
+        *table.column_names,
+        *SOURCE_COLUMNS,
+        *([DELETED] if isinstance(table.write, Merge) else []),
+    }
     missing = [name for name in wanted if name not in found]
     unknown = [name for name in found if name not in allowed]
     if missing or unknown:
@@ -227,7 +305,8 @@ def _check_names(table: IcebergTable, found: list[str]) -> None:
             f"has unknown {', '.join(unknown)}" if unknown else "",
         ]
         raise FrameMismatch(
-            f"{table.name}: the frame {' and '.join(part for part in parts if part)}; expected {', '.join(wanted)}.",
+            f"{table.name}: the frame {' and '.join(part for part in parts if part)}; expected"
+            f" {', '.join(wanted)}.",
             next_step="Select the declared columns in the asset, or declare the new ones.",
         )
 
@@ -243,7 +322,9 @@ def _is_text(table: IcebergTable, column: str) -> bool:
 
 
 def differs_sql(table: IcebergTable, column: str, left: str, right: str) -> str:
-    """Return the SQL predicate that is true where two rows differ in a column; NULLs are equal."""
+    """Return the SQL predicate that is true where two rows differ in a column; NULLs are
+    equal.
+    """
     column_type = types.parse(table.column(column).type)
     a, b = f"{left}.{identifier(column)}", f"{right}.{identifier(column)}"
     if isinstance(column_type, types.Map) and not types.has_map(column_type.value):

@@ -7,13 +7,21 @@ from dataclasses import replace
 from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.retry import FenceLost, retry_on_refs
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, Snapshot
-from lakehouse.iceberg.metadata.write_result import Published, Quarantined, Refused, RuleResult, Unchanged
+from lakehouse.iceberg.metadata.write_result import (
+    Published,
+    Quarantined,
+    Refused,
+    RuleResult,
+    Unchanged,
+)
 from lakehouse.iceberg.rules.metadata_rules import evaluate_age
 from lakehouse.iceberg.write.attempt import Attempt
 from lakehouse.tables.quoting import literal
 
 
-def publish(attempt: Attempt, results: Sequence[RuleResult], quarantined: Quarantined | None, tries: int) -> Published:
+def publish(
+    attempt: Attempt, results: Sequence[RuleResult], quarantined: Quarantined | None, tries: int
+) -> Published:
     """Move main to the branch; counts come from the snapshots' summaries, without a scan.
 
     All that can fail comes first: an error after main was moved would have the write repeated.
@@ -45,14 +53,21 @@ def publish(attempt: Attempt, results: Sequence[RuleResult], quarantined: Quaran
 
 
 def refuse(
-    attempt: Attempt, results: Sequence[RuleResult], quarantined: Quarantined | None, tries: int, *, staged: bool = True
+    attempt: Attempt,
+    results: Sequence[RuleResult],
+    quarantined: Quarantined | None,
+    tries: int,
+    *,
+    staged: bool = True,
 ) -> Refused:
     """Leave main as it is, and keep the candidate on a branch where there is one."""
     history = attempt.history()
     main = history.main
     candidate_id = history.refs[attempt.branch] if staged else None
     kept = (
-        branch.keep_refused(attempt.engine, attempt.table.name, attempt.write_id, candidate_id) if candidate_id else ""
+        branch.keep_refused(attempt.engine, attempt.table.name, attempt.write_id, candidate_id)
+        if candidate_id
+        else ""
     )
     return Refused(
         table=attempt.table.name,
@@ -89,12 +104,14 @@ def unchanged(
 def remember_unchanged(attempt: Attempt) -> None:
     """Note in the table's properties how far its inputs were read without a row changing.
 
-    A commit would be needless, and without the note the same input would be read again each time. The note names the
-    snapshot of main that it holds for, so that it lapses with a rollback.
+    A commit would be needless, and without the note the same input would be read again each
+    time. The note names the snapshot of main that it holds for, so that it lapses with a
+    rollback.
     """
     history = attempt.history()
     inputs = attempt.stamp.inputs
-    # What was compared is the fence's snapshot; main may have been moved since by a writer that read older inputs.
+    # What was compared is the fence's snapshot; main may have been moved since by a writer that
+    # read older inputs.
     if history.main is None or history.main.snapshot_id != attempt.base.snapshot_id:
         return
     if all(history.watermark(source) == pinned for source, pinned in inputs.items()):
@@ -106,7 +123,10 @@ def remember_unchanged(attempt: Attempt) -> None:
         }
     )
     name = attempt.engine.catalog.sql_name(attempt.table.name)
-    statement = f"ALTER TABLE {name} SET TBLPROPERTIES ({literal(UNCHANGED_PROPERTY)} = {literal(note)})"
+    statement = (
+        f"ALTER TABLE {name} SET TBLPROPERTIES ({literal(UNCHANGED_PROPERTY)} ="
+        f" {literal(note)})"
+    )
     retry_on_refs(lambda: attempt.engine.sql(statement))
 
 
@@ -116,11 +136,17 @@ def with_counts(published: Published, **counts: int | Mapping[str, float] | None
 
 
 def _own_commits(history: History, attempt: Attempt, head: int | None) -> list[Snapshot]:
-    """Return what stands between the fence and the branch's head, having seen that it is this attempt's alone.
+    """Return what stands between the fence and the branch's head, having seen that it is this
+    attempt's alone.
 
-    A commit to a branch that somebody has dropped brings it back, on top of what main is by then.
+    A commit to a branch that somebody has dropped brings it back, on top of what main is by
+    then.
     """
     commits = None if head is None else history.between(attempt.base.snapshot_id, head)
-    if commits is None or any(not found.stamp or found.stamp.write_id != attempt.write_id for found in commits):
-        raise FenceLost(f"{attempt.branch} of {attempt.table.name} was dropped while it was written")
+    if commits is None or any(
+        not found.stamp or found.stamp.write_id != attempt.write_id for found in commits
+    ):
+        raise FenceLost(
+            f"{attempt.branch} of {attempt.table.name} was dropped while it was written"
+        )
     return commits

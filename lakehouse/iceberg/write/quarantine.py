@@ -1,4 +1,6 @@
-"""Refused rows: kept as they were delivered, with their reasons, published before the rows that go on."""
+"""Refused rows: kept as they were delivered, with their reasons, published before the rows that
+go on.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -11,7 +13,12 @@ from lakehouse.iceberg.metadata.write_result import Outcome, Published, Quaranti
 from lakehouse.iceberg.read.inputs import read_main
 from lakehouse.iceberg.write.attempt import Attempt
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame
-from lakehouse.iceberg.write.quarantine_removals import delivered_in_type, leaving, removal, undone_rows
+from lakehouse.iceberg.write.quarantine_removals import (
+    delivered_in_type,
+    leaving,
+    removal,
+    undone_rows,
+)
 from lakehouse.iceberg.write.split_rows import Split
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import IcebergTable, Merge
@@ -22,24 +29,35 @@ if TYPE_CHECKING:
 Write = Callable[..., Outcome]
 
 
-def quarantine(attempt: Attempt, prepared: PreparedFrame, write: Write, given: Split) -> Quarantined | None:
-    """Merge the refused rows into the quarantine table, idempotently by their source; None where there are none.
+def quarantine(
+    attempt: Attempt, prepared: PreparedFrame, write: Write, given: Split
+) -> Quarantined | None:
+    """Merge the refused rows into the quarantine table, idempotently by their source; None
+    where there are none.
 
-    Rows that stand in it, and that an accepted version corrects, leave it in the same commit. Others that leave it are
-    noted, and go once the write is published: they would be nowhere if it is refused.
+    Rows that stand in it, and that an accepted version corrects, leave it in the same commit.
+    Others that leave it are noted, and go once the write is published: they would be nowhere if
+    it is refused.
     """
     engine, target = attempt.engine, prepared.table.quarantine
     if target is None:
         return None
     if attempt.decided.is_any:
-        attempt.leaving.append(leaving(engine, prepared.table, attempt.decided, prepared, given))
-    standing, undone = _standing_rows(engine, prepared.table), undone_rows(prepared.table, attempt.decided)
+        attempt.leaving.append(
+            leaving(engine, prepared.table, attempt.decided, prepared, given)
+        )
+    standing, undone = (
+        _standing_rows(engine, prepared.table),
+        undone_rows(prepared.table, attempt.decided),
+    )
     if not given.refused_count and not standing and undone is None:
         return None
 
     def changes() -> "DataFrame":
         # Few rows in one partition need no shuffle to tell the equal ones apart.
-        refused = given.refused.coalesce(1) if given.refused_count < FEW_WHOLE else given.refused
+        refused = (
+            given.refused.coalesce(1) if given.refused_count < FEW_WHOLE else given.refused
+        )
         held = prepared.quarantine_rows(refused).selectExpr("*", f"false AS {DELETED}")
         if undone is not None:
             held = held.unionByName(_back(prepared, given, undone, held))
@@ -53,8 +71,12 @@ def quarantine(attempt: Attempt, prepared: PreparedFrame, write: Write, given: S
     return Quarantined(target.name, given.refused_count, new_rows or 0, outcome.snapshot_id)
 
 
-def _back(prepared: PreparedFrame, given: Split, undone: "DataFrame", held: "DataFrame") -> "DataFrame":
-    """Return the rows that come back: no version that goes on corrects them, and this write refuses others."""
+def _back(
+    prepared: PreparedFrame, given: Split, undone: "DataFrame", held: "DataFrame"
+) -> "DataFrame":
+    """Return the rows that come back: no version that goes on corrects them, and this write
+    refuses others.
+    """
     rows = undone
     for settled in (_corrected(prepared, given, undone), held):
         rows = rows.join(settled.select("_row_key"), "_row_key", "left_anti")
@@ -62,7 +84,9 @@ def _back(prepared: PreparedFrame, given: Split, undone: "DataFrame", held: "Dat
 
 
 def _standing_rows(engine: Engine, table: IcebergTable) -> int:
-    """Return how many rows may be corrected: none where the table does not say what a version is."""
+    """Return how many rows may be corrected: none where the table does not say what a version
+    is.
+    """
     if table.versions is None or table.quarantine is None:
         return 0
     main = read_history(engine, table.quarantine.name).main
@@ -70,23 +94,34 @@ def _standing_rows(engine: Engine, table: IcebergTable) -> int:
 
 
 def _corrected(prepared: PreparedFrame, given: Split, held: "DataFrame") -> "DataFrame":
-    """Return the keys of quarantined rows of which an accepted version, at least as new, is among those that go on."""
+    """Return the keys of quarantined rows of which an accepted version, at least as new, is
+    among those that go on.
+    """
     from pyspark.sql.functions import expr
 
     table = prepared.table
     assert table.versions is not None
     assert table.quarantine is not None
     first = table.versions.newest[0]
-    accepted = prepared.accepted(given.rows).selectExpr(*map(identifier, (*table.versions.of, first)))
-    same = " AND ".join(f"{delivered_in_type(table, name, 'q')} = a.{identifier(name)}" for name in table.versions.of)
+    accepted = prepared.accepted(given.rows).selectExpr(
+        *map(identifier, (*table.versions.of, first))
+    )
+    same = " AND ".join(
+        f"{delivered_in_type(table, name, 'q')} = a.{identifier(name)}"
+        for name in table.versions.of
+    )
     newer = f"coalesce({delivered_in_type(table, first, 'q')} <= a.{identifier(first)}, true)"
-    corrected = having(held.alias("q"), accepted.alias("a"), expr(f"{same} AND {newer}"), given.count)
+    corrected = having(
+        held.alias("q"), accepted.alias("a"), expr(f"{same} AND {newer}"), given.count
+    )
     mode = table.quarantine.write
     assert isinstance(mode, Merge)
     return corrected.select(*mode.on, *mode.near)
 
 
-def leave(engine: Engine, table: IcebergTable, run: Run, write: Write, keys: "Sequence[DataFrame]") -> None:
+def leave(
+    engine: Engine, table: IcebergTable, run: Run, write: Write, keys: "Sequence[DataFrame]"
+) -> None:
     """Take out of the quarantine what leaves it for a write, now that this is published."""
     if table.quarantine is None or not keys:
         return

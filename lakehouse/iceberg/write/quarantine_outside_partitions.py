@@ -1,4 +1,6 @@
-"""What no run reads, kept where people find it: in the table's quarantine, under a reason of its own."""
+"""What no run reads, kept where people find it: in the table's quarantine, under a reason of
+its own.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,10 +10,20 @@ from lakehouse.iceberg.metadata.joins import together
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Quarantined, RuleResult
 from lakehouse.iceberg.read.inputs import read, read_main
-from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION, IS_LEFT_OUT, OutsidePartitions, has_partition
+from lakehouse.iceberg.read.rows_outside_partitions import (
+    HAS_PARTITION,
+    IS_LEFT_OUT,
+    OutsidePartitions,
+    has_partition,
+)
 from lakehouse.iceberg.rules.audit import SAMPLE_ROWS, sample_of
 from lakehouse.iceberg.write.attempt import Attempt
-from lakehouse.iceberg.write.prepared_frame import DELETED, ROW_KEY_OF_SOURCE, SOURCE_COLUMNS, written_columns
+from lakehouse.iceberg.write.prepared_frame import (
+    DELETED,
+    ROW_KEY_OF_SOURCE,
+    SOURCE_COLUMNS,
+    written_columns,
+)
 from lakehouse.iceberg.write.quarantine import Write
 from lakehouse.tables.quoting import identifier, literal
 
@@ -19,10 +31,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def quarantine_left_out(attempt: Attempt, found: Sequence[OutsidePartitions], write: Write) -> Quarantined | None:
-    """Bring the quarantine to what is left out now: rows that came are put in, and those that are no more taken out.
+def quarantine_left_out(
+    attempt: Attempt, found: Sequence[OutsidePartitions], write: Write
+) -> Quarantined | None:
+    """Bring the quarantine to what is left out now: rows that came are put in, and those that
+    are no more taken out.
 
-    None where nothing changed since a run has done so, or the table has no quarantine; no Spark is asked then.
+    None where nothing changed since a run has done so, or the table has no quarantine; no Spark
+    is asked then.
     """
     target = attempt.table.quarantine
     if target is None or all(one.is_settled for one in found):
@@ -33,29 +49,51 @@ def quarantine_left_out(attempt: Attempt, found: Sequence[OutsidePartitions], wr
         standing = read_main(attempt.engine, target.name).where(IS_LEFT_OUT)
         gone = standing.join(held.select("_row_key"), "_row_key", "left_anti")
         names = [identifier(name) for name in written_columns(target)]
-        return held.selectExpr(*names, f"false AS {DELETED}").unionByName(gone.selectExpr(*names, f"true AS {DELETED}"))
+        return held.selectExpr(*names, f"false AS {DELETED}").unionByName(
+            gone.selectExpr(*names, f"true AS {DELETED}")
+        )
 
     outcome = write(attempt.engine, target, changes, run=Run(attempt.run.run_id))
     new_rows = outcome.inserted_rows if isinstance(outcome, Published) else 0
-    return Quarantined(target.name, sum(one.rows for one in found), new_rows or 0, outcome.snapshot_id)
+    return Quarantined(
+        target.name, sum(one.rows for one in found), new_rows or 0, outcome.snapshot_id
+    )
 
 
 def evaluate_left_out(attempt: Attempt, found: Sequence[OutsidePartitions]) -> list[RuleResult]:
-    """Return what the rule found that each row belongs to a partition; none where no input is read by partitions.
+    """Return what the rule found that each row belongs to a partition; none where no input is
+    read by partitions.
 
     Rows that a run has seen to already are counted by metadata, and not shown once more.
     """
     if not found:
         return []
     names = {one.source.table for one in found}
-    total = sum({pin.table: pin.rows or 0 for pin in attempt.pins.values() if pin.table in names}.values())
+    total = sum(
+        {
+            pin.table: pin.rows or 0 for pin in attempt.pins.values() if pin.table in names
+        }.values()
+    )
     looked_at = [_rows(attempt, one) for one in found if one.rows and not one.is_settled]
-    counted = sum(one.rows for one in found if one.is_settled) + sum(rows.count() for rows in looked_at)
-    sample = [row for rows in looked_at for row in sample_of(attempt.engine, attempt.table, rows)]
-    return [RuleResult(has_partition(attempt.table), counted, max(total, counted), tuple(sample[:SAMPLE_ROWS]))]
+    counted = sum(one.rows for one in found if one.is_settled) + sum(
+        rows.count() for rows in looked_at
+    )
+    sample = [
+        row for rows in looked_at for row in sample_of(attempt.engine, attempt.table, rows)
+    ]
+    return [
+        RuleResult(
+            has_partition(attempt.table),
+            counted,
+            max(total, counted),
+            tuple(sample[:SAMPLE_ROWS]),
+        )
+    ]
 
 
-def with_left_out(outcome: Outcome, evaluated: Sequence[RuleResult], refused: Quarantined | None) -> Outcome:
+def with_left_out(
+    outcome: Outcome, evaluated: Sequence[RuleResult], refused: Quarantined | None
+) -> Outcome:
     """Return an outcome with what was left out, beside the rows that its rules refused."""
     both = outcome.quarantined
     if refused and both:
@@ -65,15 +103,21 @@ def with_left_out(outcome: Outcome, evaluated: Sequence[RuleResult], refused: Qu
 
 
 def _rows(attempt: Attempt, one: OutsidePartitions) -> "DataFrame":
-    """Return what tells the rows that are left out of a source, and of no other column anything."""
+    """Return what tells the rows that are left out of a source, and of no other column
+    anything.
+    """
     rows = read(attempt.engine, one.source, one.every.outside(one.column))
     by = attempt.table.overwritten_by or one.column
     sources = [name for name in SOURCE_COLUMNS if name in rows.columns]
-    return rows.selectExpr(f"{identifier(one.column)} AS {identifier(by)}", *map(identifier, sources))
+    return rows.selectExpr(
+        f"{identifier(one.column)} AS {identifier(by)}", *map(identifier, sources)
+    )
 
 
 def _refused(attempt: Attempt, one: OutsidePartitions) -> "DataFrame":
-    """Return the rows that are left out of a source as the quarantine has them: its columns, by name, as text."""
+    """Return the rows that are left out of a source as the quarantine has them: its columns, by
+    name, as text.
+    """
     target, by = attempt.table.quarantine, attempt.table.overwritten_by
     assert target is not None
     rows = read(attempt.engine, one.source, one.where)
@@ -82,10 +126,16 @@ def _refused(attempt: Attempt, one: OutsidePartitions) -> "DataFrame":
     own = {
         "_row_key": _row_key_sql(rows.columns, texts),
         "_reasons": f"array({literal(HAS_PARTITION)})",
-        **{name: f"CAST({identifier(name)} AS {target.column(name).type})" for name in SOURCE_COLUMNS if name in texts},
+        **{
+            name: f"CAST({identifier(name)} AS {target.column(name).type})"
+            for name in SOURCE_COLUMNS
+            if name in texts
+        },
     }
     known = {name: own.get(name) or named.get(name) for name in written_columns(target)}
-    terms = {name: sql or f"CAST(NULL AS {target.column(name).type})" for name, sql in known.items()}
+    terms = {
+        name: sql or f"CAST(NULL AS {target.column(name).type})" for name, sql in known.items()
+    }
     return rows.selectExpr(*(f"{sql} AS {identifier(name)}" for name, sql in terms.items()))
 
 
@@ -97,4 +147,8 @@ def _row_key_sql(columns: Sequence[str], texts: Mapping[str, str]) -> str:
 
 def _text_sql(column: str, kind: str) -> str:
     is_nested = kind.startswith(("struct", "array", "map"))
-    return f"to_json({identifier(column)})" if is_nested else f"CAST({identifier(column)} AS STRING)"
+    return (
+        f"to_json({identifier(column)})"
+        if is_nested
+        else f"CAST({identifier(column)} AS STRING)"
+    )

@@ -1,8 +1,10 @@
-"""Which rows leave the quarantine with a write: those that it decided anew and did not refuse, and those that are gone.
+"""Which rows leave the quarantine with a write: those that it decided anew and did not refuse,
+and those that are gone.
 
-A row of a source is in the table or in the quarantine, and never in both. Rows that only came since the last write
-cannot be in the quarantine yet, so that a write which reads no others has nothing to look for. One that reads more, as
-after a change of the function, or of what its source had before, says of each row that it read what becomes of it now.
+A row of a source is in the table or in the quarantine, and never in both. Rows that only came
+since the last write cannot be in the quarantine yet, so that a write which reads no others has
+nothing to look for. One that reads more, as after a change of the function, or of what its
+source had before, says of each row that it read what becomes of it now.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +19,12 @@ from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import Input, read, read_main
 from lakehouse.iceberg.read.rows_outside_partitions import IS_LEFT_OUT
 from lakehouse.iceberg.write.attempt import Decided
-from lakehouse.iceberg.write.prepared_frame import DELETED, SOURCE_COLUMNS, PreparedFrame, written_columns
+from lakehouse.iceberg.write.prepared_frame import (
+    DELETED,
+    SOURCE_COLUMNS,
+    PreparedFrame,
+    written_columns,
+)
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import Append, IcebergTable, Merge, Overwrite
 
@@ -38,14 +45,27 @@ def plan_decided(
     run: Run,
     frames: "Mapping[str, DataFrame]",
 ) -> Decided:
-    """Return what a write says anew, from what it reads; asks no Spark where the quarantine is empty."""
+    """Return what a write says anew, from what it reads; asks no Spark where the quarantine is
+    empty.
+    """
     read_here = {name: given for name, given in inputs.items() if given.table != table.name}
-    if table.quarantine is None or any(given.mode == "changed_keys" for given in read_here.values()):
+    if table.quarantine is None or any(
+        given.mode == "changed_keys" for given in read_here.values()
+    ):
         return Decided()
-    is_full = bool(read_here) and all(pins[name].since_snapshot_id is None for name in read_here)
-    tracked = {name: given for name, given in read_here.items() if set(_SOURCE) <= set(frames[name].columns)}
+    is_full = bool(read_here) and all(
+        pins[name].since_snapshot_id is None for name in read_here
+    )
+    tracked = {
+        name: given
+        for name, given in read_here.items()
+        if set(_SOURCE) <= set(frames[name].columns)
+    }
     own = [name for name, given in tracked.items() if not given.outside]
-    target, quarantined = read_history(engine, table.name), read_history(engine, table.quarantine.name)
+    target, quarantined = (
+        read_history(engine, table.name),
+        read_history(engine, table.quarantine.name),
+    )
     unpublished = _unpublished(target, quarantined)
     was_left = target.main is None or bool(unpublished)
     is_again = was_left or is_full or any(pins[name].since_snapshot_id is None for name in own)
@@ -55,7 +75,11 @@ def plan_decided(
         return Decided(again=is_again)
     sources = {given.table: pins[name] for name, given in tracked.items()}
     is_less = run.anew or any(_may_have_less(engine, target, pin) for pin in sources.values())
-    kept = [read(engine, Pin(pin.table, pin.snapshot_id)) for pin in sources.values()] if is_less else []
+    kept = (
+        [read(engine, Pin(pin.table, pin.snapshot_id)) for pin in sources.values()]
+        if is_less
+        else []
+    )
     decided = Decided(again=is_again, undone=[_still_there(frame, kept) for frame in undone])
     if is_empty:
         return decided
@@ -73,11 +97,17 @@ def plan_decided(
 def _standing(engine: Engine, table: IcebergTable, target: History) -> "list[DataFrame]":
     """Return what a run that did not publish would have refused, and stands still."""
     keeps_source = set(_SOURCE) <= set(table.column_names)
-    return [read(engine, Pin(table.name, target.main.snapshot_id))] if target.main and keeps_source else []
+    return (
+        [read(engine, Pin(table.name, target.main.snapshot_id))]
+        if target.main and keeps_source
+        else []
+    )
 
 
 def _is_by_source(table: IcebergTable) -> bool:
-    """Whether each row that is read is decided: an append leaves out what it has by other columns than the source."""
+    """Whether each row that is read is decided: an append leaves out what it has by other
+    columns than the source.
+    """
     return not isinstance(table.write, Append) or set(table.once_by) <= set(_SOURCE)
 
 
@@ -89,9 +119,11 @@ def _may_have_less(engine: Engine, target: History, pin: Pin) -> bool:
 
 
 def _unpublished(target: History, quarantined: History) -> list[Snapshot]:
-    """Return the commits to the quarantine of runs that then did not publish, so that their rows may be read again.
+    """Return the commits to the quarantine of runs that then did not publish, so that their
+    rows may be read again.
 
-    Such as one that was killed. They are looked for since the table was last computed from other inputs.
+    Such as one that was killed. They are looked for since the table was last computed from
+    other inputs.
     """
     line = [found for found in quarantined.line if found.stamp]
     if target.main is None:
@@ -104,8 +136,11 @@ def _unpublished(target: History, quarantined: History) -> list[Snapshot]:
     return [found for found in recent if found.stamp and found.stamp.run_id not in published]
 
 
-def _undone(engine: Engine, quarantined: History, commits: Sequence[Snapshot]) -> "list[DataFrame]":
-    """Return the rows that some commits took out of the quarantine, and that it does not have again since.
+def _undone(
+    engine: Engine, quarantined: History, commits: Sequence[Snapshot]
+) -> "list[DataFrame]":
+    """Return the rows that some commits took out of the quarantine, and that it does not have
+    again since.
 
     Rows without a partition are brought there, and taken out, by every write that sees them.
     """
@@ -133,19 +168,35 @@ def _takes_rows_out(commit: Snapshot) -> bool:
 
 
 def leaving(
-    engine: Engine, table: IcebergTable, decided: Decided, prepared: PreparedFrame, given: "Split"
+    engine: Engine,
+    table: IcebergTable,
+    decided: Decided,
+    prepared: PreparedFrame,
+    given: "Split",
 ) -> "DataFrame":
-    """Return the keys of the rows that leave the quarantine for a write, kept: they are told before it is published."""
+    """Return the keys of the rows that leave the quarantine for a write, kept: they are told
+    before it is published.
+    """
     assert table.quarantine is not None
     held = read_main(engine, table.quarantine.name)
-    keys = together([*_decided(table, decided, held), *_gone(decided, held), *_accepted(prepared, given, held)])
+    keys = together(
+        [
+            *_decided(table, decided, held),
+            *_gone(decided, held),
+            *_accepted(prepared, given, held),
+        ]
+    )
     if given.refused_count:
-        keys = keys.join(prepared.quarantine_rows(given.refused).select("_row_key"), "_row_key", "left_anti")
+        keys = keys.join(
+            prepared.quarantine_rows(given.refused).select("_row_key"), "_row_key", "left_anti"
+        )
     return keys.dropDuplicates(["_row_key"]).localCheckpoint()
 
 
 def undone_rows(table: IcebergTable, decided: Decided) -> "DataFrame | None":
-    """Return the rows that a run took out for nothing, as the quarantine has them; None where there are none."""
+    """Return the rows that a run took out for nothing, as the quarantine has them; None where
+    there are none.
+    """
     assert table.quarantine is not None
     names = [identifier(name) for name in written_columns(table.quarantine)]
     frames = [frame.selectExpr(*names) for frame in decided.undone]
@@ -153,18 +204,26 @@ def undone_rows(table: IcebergTable, decided: Decided) -> "DataFrame | None":
 
 
 def removal(table: IcebergTable, keys: "DataFrame") -> "DataFrame":
-    """Return the rows of some keys as the quarantine is told to delete them: the other columns need not be read."""
+    """Return the rows of some keys as the quarantine is told to delete them: the other columns
+    need not be read.
+    """
     target = table.quarantine
     assert target is not None
     terms = [
-        identifier(name) if name in keys.columns else f"CAST(NULL AS {target.column(name).type}) AS {identifier(name)}"
+        (
+            identifier(name)
+            if name in keys.columns
+            else f"CAST(NULL AS {target.column(name).type}) AS {identifier(name)}"
+        )
         for name in written_columns(target)
     ]
     return keys.selectExpr(*terms, f"true AS {DELETED}")
 
 
 def delivered_in_type(table: IcebergTable, column: str, alias: str = "") -> str:
-    """Return SQL for a column in the type that it has in the table, of its text in the quarantine."""
+    """Return SQL for a column in the type that it has in the table, of its text in the
+    quarantine.
+    """
     raw = f"{alias}.{identifier(column)}" if alias else identifier(column)
     rule = table.casting_rules.get(column)
     return rule.cast_sql(raw) if rule else f"try_cast({raw} AS {table.column(column).type})"
@@ -174,7 +233,9 @@ def _decided(table: IcebergTable, decided: Decided, held: "DataFrame") -> "list[
     if decided.everything:
         return [_keys(held)]
     if decided.partitions and table.overwritten_by:
-        typed = held.selectExpr("*", f"{delivered_in_type(table, table.overwritten_by)} AS {_BY}")
+        typed = held.selectExpr(
+            "*", f"{delivered_in_type(table, table.overwritten_by)} AS {_BY}"
+        )
         return [_keys(typed.where(decided.partitions.predicate(_BY)))]
     return [_having(held, rows) for rows in decided.rows]
 
@@ -191,7 +252,9 @@ def _accepted(prepared: PreparedFrame, given: "Split", held: "DataFrame") -> "li
     """Return the rows that the write accepts, where it was given their source."""
     if not set(_SOURCE) <= set(given.rows.columns):
         return []
-    stays = f"NOT {prepared.refused_predicate}" + (f" AND NOT {DELETED}" if prepared.deletes else "")
+    stays = f"NOT {prepared.refused_predicate}" + (
+        f" AND NOT {DELETED}" if prepared.deletes else ""
+    )
     return [_having(held, given.rows.where(stays))]
 
 

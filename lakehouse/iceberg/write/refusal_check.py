@@ -1,4 +1,6 @@
-"""How much of what a write was given its rules refused, as the result of a check; from figures that were counted."""
+"""How much of what a write was given its rules refused, as the result of a check; from figures
+that were counted.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,10 +17,14 @@ from lakehouse.tables.table import IcebergTable
 _FILE = "_source_file"
 
 
-def evaluate_refusals(attempt: Attempt, prepared: PreparedFrame, given: Split) -> list[RuleResult]:
-    """Return the share of rows that was refused, and whether that is too much; nothing without a quarantine.
+def evaluate_refusals(
+    attempt: Attempt, prepared: PreparedFrame, given: Split
+) -> list[RuleResult]:
+    """Return the share of rows that was refused, and whether that is too much; nothing without
+    a quarantine.
 
-    One bad file holds none of the others back: a share that would block is an error where a file keeps within it.
+    One bad file holds none of the others back: a share that would block is an error where a
+    file keeps within it.
     """
     table = attempt.table
     if not table.quarantining_rules:
@@ -34,7 +40,9 @@ def evaluate_refusals(attempt: Attempt, prepared: PreparedFrame, given: Split) -
 
 def none_refused(table: IcebergTable, rows: int) -> list[RuleResult]:
     """Return that none of some rows was refused; nothing without a quarantine."""
-    return [_result(refused_share(table, rows), rows, 0, {})] if table.quarantining_rules else []
+    return (
+        [_result(refused_share(table, rows), rows, 0, {})] if table.quarantining_rules else []
+    )
 
 
 def _result(rule: Rule, rows: int, refused: int, by_rule: Mapping[str, int]) -> RuleResult:
@@ -42,27 +50,42 @@ def _result(rule: Rule, rows: int, refused: int, by_rule: Mapping[str, int]) -> 
         return RuleResult(rule, 0, 0)
     note = f"{refused:,} of {rows:,} rows refused"
     broken = broken_rules(by_rule)
-    return RuleResult(rule, 0, rows, value=refused / rows, note=f"{note}: {broken}" if broken else note)
+    return RuleResult(
+        rule, 0, rows, value=refused / rows, note=f"{note}: {broken}" if broken else note
+    )
 
 
 def broken_rules(by_rule: Mapping[str, int]) -> str:
     """Say which rules rows break, and how many do, most first."""
-    broken: Sequence[tuple[str, int]] = sorted(by_rule.items(), key=lambda found: (-found[1], found[0]))
+    broken: Sequence[tuple[str, int]] = sorted(
+        by_rule.items(), key=lambda found: (-found[1], found[0])
+    )
     return ", ".join(f"{name} {rows:,}" for name, rows in broken if rows)
 
 
 def _is_first(history: History) -> bool:
-    """Whether nothing was published yet: a table begins with commits that only give it its shape."""
-    return all(found.stamp is not None and found.stamp.kind == "evolution" for found in history.line)
+    """Whether nothing was published yet: a table begins with commits that only give it its
+    shape.
+    """
+    return all(
+        found.stamp is not None and found.stamp.kind == "evolution" for found in history.line
+    )
 
 
 def _has_good_file(prepared: PreparedFrame, given: Split, rule: Rule) -> bool:
-    """Whether no more than what is tolerated of a file's rows is refused; asked only where a write would be blocked."""
+    """Whether no more than what is tolerated of a file's rows is refused; asked only where a
+    write would be blocked.
+    """
     if _FILE not in given.rows.columns:
         return False
     each = given.rows.where(f"{_FILE} IS NOT NULL").groupBy(_FILE)
     from pyspark.sql.functions import expr
 
-    counted = each.agg(expr("count(1)").alias("rows"), expr(counts(prepared.refused_predicate)).alias("refused"))
-    good = counted.where(f"refused < rows AND refused <= rows * {float(rule.bounds.high or 0.0)!r}D")
+    counted = each.agg(
+        expr("count(1)").alias("rows"),
+        expr(counts(prepared.refused_predicate)).alias("refused"),
+    )
+    good = counted.where(
+        f"refused < rows AND refused <= rows * {float(rule.bounds.high or 0.0)!r}D"
+    )
     return bool(good.limit(1).count())

@@ -1,7 +1,9 @@
-"""How a write follows what rejections took out of its inputs: rows that no other delivery gives go.
+"""How a write follows what rejections took out of its inputs: rows that no other delivery gives
+go.
 
-What is overwritten needs nothing for it. A merge and an append know nothing of what is not there any more: so the
-function is asked what it makes of the rows that went, and what of those that are left.
+What is overwritten needs nothing for it. A merge and an append know nothing of what is not
+there any more: so the function is asked what it makes of the rows that went, and what of those
+that are left.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +17,13 @@ from lakehouse.iceberg.read.inputs import Input, read
 from lakehouse.iceberg.read.withdrawn_deliveries import Withdrawn, rows_taken_out
 from lakehouse.iceberg.write import stage
 from lakehouse.iceberg.write.attempt import Attempt
-from lakehouse.iceberg.write.prepared_frame import BROKEN, DELETED, SOURCE_COLUMNS, PreparedFrame, prepare
+from lakehouse.iceberg.write.prepared_frame import (
+    BROKEN,
+    DELETED,
+    SOURCE_COLUMNS,
+    PreparedFrame,
+    prepare,
+)
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import SOURCE_KEY, Merge
 
@@ -25,29 +33,44 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Following:
-    """What the function of a merged table makes of the rows that went, and of all that are left."""
+    """What the function of a merged table makes of the rows that went, and of all that are
+    left.
+    """
 
     went: "DataFrame"
     stays: "DataFrame"
 
 
-def following(attempt: Attempt, inputs: Mapping[str, Input], compute: "Callable[..., DataFrame]") -> Following | None:
-    """Ask the function of a merged table about rejected deliveries; None where none was taken out of its inputs.
+def following(
+    attempt: Attempt, inputs: Mapping[str, Input], compute: "Callable[..., DataFrame]"
+) -> Following | None:
+    """Ask the function of a merged table about rejected deliveries; None where none was taken
+    out of its inputs.
 
     A function that is told the changed keys, removes what is gone by itself.
     """
     left = attempt.taken_out
-    if not left or not attempt.base.rows or any(given.mode == "changed_keys" for given in inputs.values()):
+    if (
+        not left
+        or not attempt.base.rows
+        or any(given.mode == "changed_keys" for given in inputs.values())
+    ):
         return None
     engine = attempt.engine
     # All of them in full, since another delivery may have given the same long ago.
-    stays = {name: _in_full(engine, given, attempt.pins[name]) for name, given in inputs.items()}
-    went = together(compute(**_without_the_rest(engine, inputs, stays, left, source)) for source in left)
+    stays = {
+        name: _in_full(engine, given, attempt.pins[name]) for name, given in inputs.items()
+    }
+    went = together(
+        compute(**_without_the_rest(engine, inputs, stays, left, source)) for source in left
+    )
     return Following(went, compute(**stays))
 
 
 def _in_full(engine: Engine, given: Input, pinned: Pin) -> "DataFrame":
-    """Return all rows of an input, whatever partitions the run has: those outside of them too, and once."""
+    """Return all rows of an input, whatever partitions the run has: those outside of them too,
+    and once.
+    """
     frame = read(engine, replace(pinned, since_snapshot_id=None, rows=None))
     return frame.where("false") if given.outside else frame
 
@@ -59,7 +82,9 @@ def _without_the_rest(
     left: Mapping[str, Withdrawn],
     source: str,
 ) -> "dict[str, DataFrame]":
-    """Return the inputs with what went of one source alone, beside all that the others have and had."""
+    """Return the inputs with what went of one source alone, beside all that the others have and
+    had.
+    """
     frames = dict(stays)
     for name, given in inputs.items():
         if given.table not in left or given.outside or given.mode == "as_of":
@@ -69,8 +94,12 @@ def _without_the_rest(
     return frames
 
 
-def with_removed(attempt: Attempt, mode: Merge, prepared: PreparedFrame, found: Following) -> PreparedFrame:
-    """Return a merge's rows, and beside them those that shall go: no delivery that is left gives their key."""
+def with_removed(
+    attempt: Attempt, mode: Merge, prepared: PreparedFrame, found: Following
+) -> PreparedFrame:
+    """Return a merge's rows, and beside them those that shall go: no delivery that is left
+    gives their key.
+    """
     names = [identifier(name) for name in dict.fromkeys((*mode.on, *mode.near))]
     went, stays, given = (_keys(one, names) for one in (*_evaluated(attempt, found), prepared))
     on = [*mode.on]
@@ -79,27 +108,42 @@ def with_removed(attempt: Attempt, mode: Merge, prepared: PreparedFrame, found: 
 
 
 def without_refused(attempt: Attempt, mode: Merge, prepared: PreparedFrame) -> PreparedFrame:
-    """Return a merge's rows, and beside them those that shall go: they stand from a source row that is refused now.
+    """Return a merge's rows, and beside them those that shall go: they stand from a source row
+    that is refused now.
 
     Of a table that keeps the source of its rows; of others nobody can tell.
     """
     source = list(SOURCE_COLUMNS)
-    if not set(source) <= set(attempt.table.column_names) or not attempt.table.quarantining_rules:
+    if (
+        not set(source) <= set(attempt.table.column_names)
+        or not attempt.table.quarantining_rules
+    ):
         return prepared
     refused = prepared.frame.where(prepared.refused_predicate).select(*source)
     names = [identifier(name) for name in dict.fromkeys((*mode.on, *mode.near))]
     standing = attempt.existing().join(refused, source, "left_semi").selectExpr(*names)
-    return _with_deleted(prepared, standing.join(_keys(prepared, names), [*mode.on], "left_anti"), names)
+    return _with_deleted(
+        prepared, standing.join(_keys(prepared, names), [*mode.on], "left_anti"), names
+    )
 
 
-def _with_deleted(prepared: PreparedFrame, going: "DataFrame", names: list[str]) -> PreparedFrame:
-    frame = prepared.frame if prepared.deletes else prepared.frame.selectExpr("*", f"false AS {DELETED}")
+def _with_deleted(
+    prepared: PreparedFrame, going: "DataFrame", names: list[str]
+) -> PreparedFrame:
+    frame = (
+        prepared.frame
+        if prepared.deletes
+        else prepared.frame.selectExpr("*", f"false AS {DELETED}")
+    )
     removed = going.selectExpr(*names, f"true AS {DELETED}", f"0L AS {BROKEN}")
     return replace(prepared, frame=frame.unionByName(removed, allowMissingColumns=True))
 
 
 def _evaluated(attempt: Attempt, found: Following) -> tuple[PreparedFrame, PreparedFrame]:
-    return prepare(attempt.table, found.went).evaluated(), prepare(attempt.table, found.stays).evaluated()
+    return (
+        prepare(attempt.table, found.went).evaluated(),
+        prepare(attempt.table, found.stays).evaluated(),
+    )
 
 
 def _keys(prepared: PreparedFrame, names: list[str]) -> "DataFrame":
@@ -108,14 +152,18 @@ def _keys(prepared: PreparedFrame, names: list[str]) -> "DataFrame":
 
 
 def take_out_appended(attempt: Attempt) -> Attempt:
-    """Delete the rows of rejected deliveries from an append's branch; return the attempt as it goes on from there.
+    """Delete the rows of rejected deliveries from an append's branch; return the attempt as it
+    goes on from there.
 
     A delivery that came back to its source stays.
     """
     if not attempt.taken_out or not set(SOURCE_KEY) <= set(attempt.table.column_names):
         return attempt
     gone = dict.fromkeys(its for left in attempt.taken_out.values() for its in left.deliveries)
-    its = " OR ".join(one.deleted_by for one in gone if not _is_back(attempt, one.predicate)) or "false"
+    its = (
+        " OR ".join(one.deleted_by for one in gone if not _is_back(attempt, one.predicate))
+        or "false"
+    )
     if attempt.existing().where(its).isEmpty():
         return attempt
     stage.delete(attempt, its)
@@ -126,5 +174,8 @@ def take_out_appended(attempt: Attempt) -> Attempt:
 
 def _is_back(attempt: Attempt, predicate: str) -> bool:
     """Whether a source has a delivery, that was taken out of it, again."""
-    now = (read(attempt.engine, Pin(left.source, left.until), predicate) for left in attempt.taken_out.values())
+    now = (
+        read(attempt.engine, Pin(left.source, left.until), predicate)
+        for left in attempt.taken_out.values()
+    )
     return any(not rows.isEmpty() for rows in now)

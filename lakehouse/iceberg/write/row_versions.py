@@ -1,10 +1,16 @@
-"""Which of several rows with one key counts, where only a row that the rules accept may count."""
+"""Which of several rows with one key counts, where only a row that the rules accept may
+count.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.joins import having, together
-from lakehouse.iceberg.read.version_keys import declared_versions, delivered_casts, key_locations
+from lakehouse.iceberg.read.version_keys import (
+    declared_versions,
+    delivered_casts,
+    key_locations,
+)
 from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS, PreparedFrame, prepare
 from lakehouse.tables.quoting import among, identifier, with_zone
 from lakehouse.tables.table import IcebergTable, Versions
@@ -17,22 +23,34 @@ _RANK = "__rank"
 _REFUSED = "__refused"
 _ROLE = "__role"
 _RIVAL, _STANDING, _DELIVERY = 0, 1, 2
-"""What a version may be here; of two that are equal, a row that stands and came again, the one just judged counts."""
+"""What a version may be here; of two that are equal, a row that stands and came again, the one
+just judged counts.
+"""
 _NEWEST = "__newest"
 _NONE_ACCEPTED = "__none_accepted"
 
 
-def first_accepted(table: IcebergTable, frame: "DataFrame", *, key: Sequence[str], order: Sequence[str]) -> "DataFrame":
-    """Keep, of the rows that share a key, the first that the table's rules accept, and every row that they refuse.
+def first_accepted(
+    table: IcebergTable, frame: "DataFrame", *, key: Sequence[str], order: Sequence[str]
+) -> "DataFrame":
+    """Keep, of the rows that share a key, the first that the table's rules accept, and every
+    row that they refuse.
 
-    A refused row goes to the quarantine and never displaces an accepted one, so that many deliveries taken at once come
-    to the same as one after the other. The rows are returned as they were given.
+    A refused row goes to the quarantine and never displaces an accepted one, so that many
+    deliveries taken at once come to the same as one after the other. The rows are returned as
+    they were given.
 
-    :param order: SQL sort terms such as `created_at DESC`; a column with a `castable` rule is compared in its type.
+    :param order: SQL sort terms such as `created_at DESC`; a column with a `castable` rule is
+        compared in its type.
     """
     evaluated = _evaluated(table, frame)
-    within = f"PARTITION BY {', '.join(map(identifier, key))}, {_REFUSED} ORDER BY {', '.join(order)}"
-    ranked = evaluated.selectExpr("*", f"row_number() OVER ({within}) AS {_RANK}").where(f"{_REFUSED} OR {_RANK} = 1")
+    within = (
+        f"PARTITION BY {', '.join(map(identifier, key))}, {_REFUSED} ORDER BY"
+        f" {', '.join(order)}"
+    )
+    ranked = evaluated.selectExpr("*", f"row_number() OVER ({within}) AS {_RANK}").where(
+        f"{_REFUSED} OR {_RANK} = 1"
+    )
     return _as_delivered(table, frame, ranked)
 
 
@@ -44,44 +62,73 @@ def newest_accepted(
     standing: "DataFrame | None" = None,
     elsewhere: "DataFrame | None" = None,
 ) -> "DataFrame":
-    """Keep of each thing's versions the newest that the table's rules accept, and the refused ones not yet corrected.
+    """Keep of each thing's versions the newest that the table's rules accept, and the refused
+    ones not yet corrected.
 
-    A refused version is corrected by an accepted one that is at least as new, whichever came first. What a version is,
-    and which is newest, is the table's `versions`. The rows are returned for the table's write alone, cast and judged
-    by its rules, so that this is done once.
+    A refused version is corrected by an accepted one that is at least as new, whichever came
+    first. What a version is, and which is newest, is the table's `versions`. The rows are
+    returned for the table's write alone, cast and judged by its rules, so that this is done
+    once.
 
     :param frame: the rows as delivered; columns that the table does not have are left out.
-    :param rivals: rows of other partitions, as delivered, that displace and correct those of `frame` but are not kept.
-    :param standing: rows of the table itself in the run's partitions, which stay unless a newer version displaces them.
-    :param elsewhere: rows of the table itself outside of the run's partitions, which displace and correct.
+    :param rivals: rows of other partitions, as delivered, that displace and correct those of
+        `frame` but are not kept.
+    :param standing: rows of the table itself in the run's partitions, which stay unless a newer
+        version displaces them.
+    :param elsewhere: rows of the table itself outside of the run's partitions, which displace
+        and correct.
     """
     versions = declared_versions(table)
     order = [*map(identifier, (*versions.of, *versions.newest))]
     mine = _prepared(table, frame)
-    seen = [mine.frame.selectExpr("*", f"{mine.refused_predicate} AS {_REFUSED}", f"{_DELIVERY} AS {_ROLE}")]
+    seen = [
+        mine.frame.selectExpr(
+            "*", f"{mine.refused_predicate} AS {_REFUSED}", f"{_DELIVERY} AS {_ROLE}"
+        )
+    ]
     for rival in rivals:
         other = _prepared(table, rival)
-        seen += [other.frame.selectExpr(*order, f"{other.refused_predicate} AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}")]
+        seen += [
+            other.frame.selectExpr(
+                *order, f"{other.refused_predicate} AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}"
+            )
+        ]
     if standing is not None:
-        seen += [mine.known(standing).selectExpr("*", f"false AS {_REFUSED}", f"{_STANDING} AS {_ROLE}")]
+        seen += [
+            mine.known(standing).selectExpr(
+                "*", f"false AS {_REFUSED}", f"{_STANDING} AS {_ROLE}"
+            )
+        ]
     if elsewhere is not None:
-        relevant = _versions_of(table, elsewhere, mine.frame.selectExpr(*map(identifier, versions.of)).distinct())
+        relevant = _versions_of(
+            table, elsewhere, mine.frame.selectExpr(*map(identifier, versions.of)).distinct()
+        )
         seen += [relevant.selectExpr(*order, f"false AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}")]
-    return _newest(versions, together(seen, allow_missing=True)).selectExpr(*map(identifier, mine.frame.columns))
+    return _newest(versions, together(seen, allow_missing=True)).selectExpr(
+        *map(identifier, mine.frame.columns)
+    )
 
 
 def _versions_of(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "DataFrame":
     """Return a table's rows that have any of some keys.
 
-    Few have: so the key alone is read of all rows, and what else tells a version of those partitions that have one.
+    Few have: so the key alone is read of all rows, and what else tells a version of those
+    partitions that have one.
     """
     of = list(declared_versions(table).of)
     by = table.overwritten_by
     if by is None:
         return rows.join(keys, of, "left_semi")
     met = key_locations(table, rows, keys).localCheckpoint()
-    places = {with_zone(row[0]): row[1] for row in met.groupBy(identifier(by)).count().collect()}
-    return having(rows.where(among(by, places)), met.selectExpr(*map(identifier, of)), of, sum(places.values()))
+    places = {
+        with_zone(row[0]): row[1] for row in met.groupBy(identifier(by)).count().collect()
+    }
+    return having(
+        rows.where(among(by, places)),
+        met.selectExpr(*map(identifier, of)),
+        of,
+        sum(places.values()),
+    )
 
 
 def _prepared(table: IcebergTable, delivered: "DataFrame") -> PreparedFrame:
@@ -91,9 +138,11 @@ def _prepared(table: IcebergTable, delivered: "DataFrame") -> PreparedFrame:
 
 
 def _newest(versions: Versions, evaluated: "DataFrame") -> "DataFrame":
-    """Keep the rows that rank first of their key, accepted before refused and newest first, and the refused that stay.
+    """Keep the rows that rank first of their key, accepted before refused and newest first, and
+    the refused that stay.
 
-    An order takes less to shuffle than the greatest version of each key would, which is made of each row before that.
+    An order takes less to shuffle than the greatest version of each key would, which is made of
+    each row before that.
     """
     order = [f"{identifier(name)} DESC" for name in versions.newest]
     key = ", ".join(map(identifier, versions.of))
@@ -113,18 +162,29 @@ def _newest(versions: Versions, evaluated: "DataFrame") -> "DataFrame":
 
 
 def _evaluated(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
-    """Return the rows in the table's types, what was delivered beside it, and whether the rules refuse them."""
+    """Return the rows in the table's types, what was delivered beside it, and whether the rules
+    refuse them.
+    """
     casts = delivered_casts(table, frame)
     names = _kept_names(frame, casts)
     typed = [f"{sql} AS {identifier(name)}" for name, sql in casts.items()]
     others = [f"{identifier(name)} AS {identifier(kept)}" for name, kept in names.items()]
-    breaks = [rule.predicate(lambda name: identifier(names[name])) for rule in table.quarantining_rules]
-    return frame.selectExpr(*others, *typed).selectExpr("*", f"({' OR '.join(breaks) or 'false'}) AS {_REFUSED}")
+    breaks = [
+        rule.predicate(lambda name: identifier(names[name]))
+        for rule in table.quarantining_rules
+    ]
+    return frame.selectExpr(*others, *typed).selectExpr(
+        "*", f"({' OR '.join(breaks) or 'false'}) AS {_REFUSED}"
+    )
 
 
-def _as_delivered(table: IcebergTable, frame: "DataFrame", evaluated: "DataFrame") -> "DataFrame":
+def _as_delivered(
+    table: IcebergTable, frame: "DataFrame", evaluated: "DataFrame"
+) -> "DataFrame":
     names = _kept_names(frame, delivered_casts(table, frame))
-    return evaluated.selectExpr(*(f"{identifier(kept)} AS {identifier(name)}" for name, kept in names.items()))
+    return evaluated.selectExpr(
+        *(f"{identifier(kept)} AS {identifier(name)}" for name, kept in names.items())
+    )
 
 
 def _kept_names(frame: "DataFrame", casts: dict[str, str]) -> dict[str, str]:

@@ -1,4 +1,6 @@
-"""What a table's row rules say of the rows that a write was given: counted in one query, samples in one more."""
+"""What a table's row rules say of the rows that a write was given: counted in one query,
+samples in one more.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +21,9 @@ REFUSED = "__refused"
 
 
 def counted(prepared: PreparedFrame, rules: Sequence[Rule]) -> dict[str, str]:
-    """Return the aggregates that count, by name, the refused rows and those that break each rule."""
+    """Return the aggregates that count, by name, the refused rows and those that break each
+    rule.
+    """
     return {
         REFUSED: counts(prepared.refused_predicate),
         **{rule.name: counts(_breaks(prepared, rule)) for rule in rules},
@@ -28,12 +32,16 @@ def counted(prepared: PreparedFrame, rules: Sequence[Rule]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Split:
-    """The rows that a write was given, kept, and those of them that go to the quarantine; with what was counted."""
+    """The rows that a write was given, kept, and those of them that go to the quarantine; with
+    what was counted.
+    """
 
     rows: "DataFrame"
     refused: "DataFrame"
     found: Mapping[str, Any]
-    """By name, what one query counted of all rows: those of `counted`, and what else the write asked."""
+    """By name, what one query counted of all rows: those of `counted`, and what else the write
+    asked.
+    """
 
     @property
     def count(self) -> int:
@@ -47,19 +55,27 @@ class Split:
 
 
 def split_rows(prepared: PreparedFrame, rows: "DataFrame", found: Mapping[str, Any]) -> Split:
-    """Split rows that were counted; the refused are kept, so that they and the samples need one look at all rows."""
+    """Split rows that were counted; the refused are kept, so that they and the samples need one
+    look at all rows.
+    """
     refused = rows.where(prepared.refused_predicate)
     kept = refused.localCheckpoint(eager=False) if found[REFUSED] else refused
     return Split(rows, kept, found)
 
 
-def evaluated(attempt: Attempt, prepared: PreparedFrame, given: Split, rules: Sequence[Rule]) -> list[RuleResult]:
-    """Return what each rule found, in rows that were counted, with samples of those that break it.
+def evaluated(
+    attempt: Attempt, prepared: PreparedFrame, given: Split, rules: Sequence[Rule]
+) -> list[RuleResult]:
+    """Return what each rule found, in rows that were counted, with samples of those that break
+    it.
 
     A rule that quarantines looks at all rows, and the others at those that go on.
     """
     looked_at = {True: given.count, False: given.count - given.refused_count}
-    results = [RuleResult(rule, given.found[rule.name], looked_at[rule.on_failure == "quarantine"]) for rule in rules]
+    results = [
+        RuleResult(rule, given.found[rule.name], looked_at[rule.on_failure == "quarantine"])
+        for rule in rules
+    ]
     shown = [result.rule for result in results if result.failed_rows and _is_shown(result)]
     terms = prepared.shown_terms(given.rows)
     samples: dict[str, tuple[Mapping[str, Any], ...]] = {}
@@ -70,9 +86,11 @@ def evaluated(attempt: Attempt, prepared: PreparedFrame, given: Split, rules: Se
 
 
 def _looks(given: Split, shown: Sequence[Rule]) -> "list[tuple[DataFrame, list[Rule]]]":
-    """Return the rows in which to look for samples of some rules: few all at once, of many the refused by themselves.
+    """Return the rows in which to look for samples of some rules: few all at once, of many the
+    refused by themselves.
 
-    What is rare is looked for in all rows, and most often it is the refused that some rule has few of.
+    What is rare is looked for in all rows, and most often it is the refused that some rule has
+    few of.
     """
     refusing = [rule for rule in shown if rule.on_failure == "quarantine"]
     others = [rule for rule in shown if rule.on_failure != "quarantine"]
@@ -88,4 +106,8 @@ def _is_shown(result: RuleResult) -> bool:
 
 def _breaks(prepared: PreparedFrame, rule: Rule) -> str:
     broken = prepared.violation(rule)
-    return broken if rule.on_failure == "quarantine" else f"NOT {prepared.refused_predicate} AND {broken}"
+    return (
+        broken
+        if rule.on_failure == "quarantine"
+        else f"NOT {prepared.refused_predicate} AND {broken}"
+    )

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 _SESSION_PROPERTY = "spark.sql.iceberg.snapshot-property."
 _session_properties = Lock()
-"""A session has one set of properties for all threads; a commit that is given its own has none of them."""
+"""A session has one set of properties for all threads; a commit that is given its own has none
+of them.
+"""
 _PARTLY_MATCHING_FILE = "some, but not all, rows match"
 
 
@@ -35,8 +37,9 @@ def delete(attempt: Attempt, predicate: str) -> None:
 def overwrite(attempt: Attempt, rows: "DataFrame", predicate: str) -> None:
     """Replace the rows that a predicate matches, also by none.
 
-    Iceberg replaces whole files; where a file answers the predicate only in part, as after a change of the partition
-    spec, the rows are deleted and the new ones added, in two commits on the branch.
+    Iceberg replaces whole files; where a file answers the predicate only in part, as after a
+    change of the partition spec, the rows are deleted and the new ones added, in two commits on
+    the branch.
     """
     from pyspark.sql.functions import expr
 
@@ -49,8 +52,17 @@ def overwrite(attempt: Attempt, rows: "DataFrame", predicate: str) -> None:
         append(attempt, rows)
 
 
-def merge(attempt: Attempt, rows: "DataFrame", mode: Merge, near: str = "true", *, count: int, inserts: bool) -> None:
-    """Insert, update or delete rows by their key; each of them is known to be new, different, or to go.
+def merge(
+    attempt: Attempt,
+    rows: "DataFrame",
+    mode: Merge,
+    near: str = "true",
+    *,
+    count: int,
+    inserts: bool,
+) -> None:
+    """Insert, update or delete rows by their key; each of them is known to be new, different,
+    or to go.
 
     :param near: a SQL predicate on the table's rows, as `t`, that any of them can match.
     :param count: how many rows these are, exactly.
@@ -64,17 +76,22 @@ def merge(attempt: Attempt, rows: "DataFrame", mode: Merge, near: str = "true", 
     on = " AND ".join(f"t.{identifier(key)} <=> s.{identifier(key)}" for key in mode.on)
     on = on if near == "true" else f"{on} AND {near}"
     delete = f"WHEN MATCHED AND s.{DELETED} THEN DELETE " if DELETED in rows.columns else ""
-    insert = f"WHEN NOT MATCHED THEN INSERT ({', '.join(values)}) VALUES ({', '.join(values.values())})"
+    insert = (
+        f"WHEN NOT MATCHED THEN INSERT ({', '.join(values)}) VALUES"
+        f" ({', '.join(values.values())})"
+    )
     source = f"merge_source_{uuid4().hex}"
-    # Rows that may be new are kept by an outer join, for which the table is shuffled however few they are.
+    # Rows that may be new are kept by an outer join, for which the table is shuffled however
+    # few they are.
     rows = rows if inserts else sized(rows, count)
     rows.createOrReplaceTempView(source)
     try:
         _stamped_sql(
             attempt,
-            f"MERGE INTO {attempt.target} t USING {source} s ON {on} {delete}"
-            f"WHEN MATCHED THEN UPDATE SET {', '.join(f't.{column} = {value}' for column, value in values.items())} "
-            f"{insert if inserts else ''}",
+            f"MERGE INTO {attempt.target} t USING {source} s ON {on} {delete}WHEN MATCHED THEN"
+            " UPDATE SET"
+            f" {', '.join(f't.{column} = {value}' for column, value in values.items())}"
+            f" {insert if inserts else ''}",
         )
     finally:
         attempt.engine.spark.catalog.dropTempView(source)
@@ -108,7 +125,9 @@ def with_properties(spark: "SparkSession", properties: Mapping[str, str]) -> Ite
 
 
 def _commit(attempt: Attempt, action: Callable[[], object]) -> None:
-    """Commit to the branch; a commit whose outcome is unknown is looked up by its write id, never repeated blindly."""
+    """Commit to the branch; a commit whose outcome is unknown is looked up by its write id,
+    never repeated blindly.
+    """
     before = attempt.history().refs.get(attempt.branch)
     try:
         action()
@@ -116,5 +135,10 @@ def _commit(attempt: Attempt, action: Callable[[], object]) -> None:
         if classify(error) is not Failure.UNKNOWN:
             raise
         head = attempt.history().head(attempt.branch)
-        if head is None or head.snapshot_id == before or not head.stamp or head.stamp.write_id != attempt.write_id:
+        if (
+            head is None
+            or head.snapshot_id == before
+            or not head.stamp
+            or head.stamp.write_id != attempt.write_id
+        ):
             raise

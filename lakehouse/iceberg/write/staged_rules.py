@@ -14,25 +14,38 @@ if TYPE_CHECKING:
 
 
 def evaluate_prepared(attempt: Attempt) -> list[RuleResult]:
-    """Evaluate of a staged write what its rows do not answer: metadata, and figures of other tables."""
+    """Evaluate of a staged write what its rows do not answer: metadata, and figures of other
+    tables.
+    """
     if all(rule.asks_rows for rule in attempt.table.rules):
         return []
     history = attempt.history()
     head = history.head(attempt.branch)
     evaluated = evaluate_metadata(attempt.engine, attempt.table, history, head)
-    return [*evaluated, *reconcile(attempt.engine, attempt.table, head, attempt.snapshot_ids, attempt.run.partitions)]
+    return [
+        *evaluated,
+        *reconcile(
+            attempt.engine, attempt.table, head, attempt.snapshot_ids, attempt.run.partitions
+        ),
+    ]
 
 
 def reader_of_others(attempt: Attempt) -> "Callable[[str], DataFrame]":
-    """Return what reads another table for a staged write: as the write itself read it, or as readers see it.
+    """Return what reads another table for a staged write: as the write itself read it, or as
+    readers see it.
 
-    The table itself is read as it will be once this is published: rows may refer to rows that came with them.
+    The table itself is read as it will be once this is published: rows may refer to rows that
+    came with them.
     """
     pins = attempt.snapshot_ids
 
     def read_other(name: str) -> "DataFrame":
         if name == attempt.table.name:
             return read(attempt.engine, Pin(name, attempt.history().refs[attempt.branch]))
-        return read(attempt.engine, Pin(name, pins[name])) if name in pins else read_main(attempt.engine, name)
+        return (
+            read(attempt.engine, Pin(name, pins[name]))
+            if name in pins
+            else read_main(attempt.engine, name)
+        )
 
     return read_other

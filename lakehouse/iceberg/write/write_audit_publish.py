@@ -1,7 +1,7 @@
 """The life of a write: fence, pin, compare, stage, audit, publish.
 
-Readers of main never see a row that was not audited: every write is staged on a branch of its own, which main is moved
-to only after the table's rules were evaluated on what would change.
+Readers of main never see a row that was not audited: every write is staged on a branch of its
+own, which main is moved to only after the table's rules were evaluated on what would change.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,12 @@ from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, Pin, Refused, Unchanged
 from lakehouse.iceberg.read.inputs import SINCE, Input, pin, read_inputs, read_since
-from lakehouse.iceberg.read.rows_outside_partitions import OutsidePartitions, find_left_out, stamped, was_left_out
+from lakehouse.iceberg.read.rows_outside_partitions import (
+    OutsidePartitions,
+    find_left_out,
+    stamped,
+    was_left_out,
+)
 from lakehouse.iceberg.read.scanned_files import with_scanned
 from lakehouse.iceberg.read.stale_partitions import met_places, owes_any, watermarks
 from lakehouse.iceberg.read.withdrawn_deliveries import taken_out
@@ -29,7 +34,11 @@ from lakehouse.iceberg.write.attempt import Attempt
 from lakehouse.iceberg.write.merge_rows import merge_attempt
 from lakehouse.iceberg.write.publish import remember_unchanged
 from lakehouse.iceberg.write.quarantine import leave
-from lakehouse.iceberg.write.quarantine_outside_partitions import evaluate_left_out, quarantine_left_out, with_left_out
+from lakehouse.iceberg.write.quarantine_outside_partitions import (
+    evaluate_left_out,
+    quarantine_left_out,
+    with_left_out,
+)
 from lakehouse.iceberg.write.quarantine_removals import plan_decided
 from lakehouse.iceberg.write.rejected_rows import following
 from lakehouse.tables.table import IcebergTable, Merge
@@ -39,7 +48,9 @@ if TYPE_CHECKING:
 
 Compute = Callable[..., "DataFrame"]
 MAX_ATTEMPTS = 40
-"""Four writers of one table without a common lock lose three of four races; 40 tries fail one in 100,000 times."""
+"""Four writers of one table without a common lock lose three of four races; 40 tries fail one
+in 100,000 times.
+"""
 _TRIED_AGAIN = (Failure.MOVED, Failure.CONFLICT, Failure.BUSY, Failure.UNKNOWN)
 
 
@@ -52,14 +63,19 @@ def write(
     *,
     arriving: Sequence[tuple[Any, ...]] | None = None,
 ) -> Outcome:
-    """Compute a table and publish the result, once its rules hold; creates and evolves the table first.
+    """Compute a table and publish the result, once its rules hold; creates and evolves the
+    table first.
 
-    :param compute: called with the pinned frame of each input by name; called again, from fresh pins, on a conflict.
-    :param arriving: for an append, the `once_by` values in the frame where the caller knows them; spares a scan.
-    :returns: `Published`, `Refused` (a blocking rule failed, main is as it was), or `Unchanged` (nothing to commit).
+    :param compute: called with the pinned frame of each input by name; called again, from fresh
+        pins, on a conflict.
+    :param arriving: for an append, the `once_by` values in the frame where the caller knows
+        them; spares a scan.
+    :returns: `Published`, `Refused` (a blocking rule failed, main is as it was), or `Unchanged`
+        (nothing to commit).
     :raises WriteConflict: when other writers kept winning.
     :raises FrameMismatch: when the frame is not what the table declares.
-    :raises EvolutionRefused, PendingChanges: when the table cannot take the declared shape by itself.
+    :raises EvolutionRefused, PendingChanges: when the table cannot take the declared shape by
+        itself.
     """
     inputs, run = inputs or {}, run or Run()
     with table_lock(engine, table.name) as log:
@@ -72,13 +88,17 @@ def write(
                 return _unchanged(engine, table, run, pins, number)
             leaving: list[DataFrame] = []
             try:
-                outcome = _attempt(engine, table, compute, inputs, run, log, arriving, number, leaving)
+                outcome = _attempt(
+                    engine, table, compute, inputs, run, log, arriving, number, leaving
+                )
             except Exception as error:
                 if classify(error) not in _TRIED_AGAIN:
                     raise
                 last = error
             else:
-                leave(engine, table, run, write, () if isinstance(outcome, Refused) else leaving)
+                leave(
+                    engine, table, run, write, () if isinstance(outcome, Refused) else leaving
+                )
                 return outcome
             pause(number)
     raise WriteConflict(
@@ -89,7 +109,9 @@ def write(
 
 
 def _ensure_quarantine(engine: Engine, table: IcebergTable, run: Run) -> None:
-    """Create the quarantine with its table, so that it can be read before the first row was refused."""
+    """Create the quarantine with its table, so that it can be read before the first row was
+    refused.
+    """
     if table.quarantine:
         with table_lock(engine, table.quarantine.name):
             planning.ensure(engine, table.quarantine, run.run_id)
@@ -117,20 +139,27 @@ def _attempt(
         attempt = replace(attempt, decided=decided, leaving=leaving)
         frame = compute(**frames)
         _check_is_frame(table, frame)
-        refused, evaluated = quarantine_left_out(attempt, left_out, write), evaluate_left_out(attempt, left_out)
+        refused, evaluated = (
+            quarantine_left_out(attempt, left_out, write),
+            evaluate_left_out(attempt, left_out),
+        )
         if isinstance(table.write, Merge):
-            outcome = merge_attempt(attempt, table.write, frame, number, write, following(attempt, inputs, compute))
+            outcome = merge_attempt(
+                attempt, table.write, frame, number, write, following(attempt, inputs, compute)
+            )
         else:
             outcome = rows_attempt(attempt, frame, number, write, arriving)
         outcome = with_left_out(outcome, evaluated, refused)
         if isinstance(outcome, Unchanged):
             remember_unchanged(attempt)
     except Exception as error:
-        # Spark may still be at it, and bring the branch back: the log remembers a write whose end is not known.
+        # Spark may still be at it, and bring the branch back: the log remembers a write whose
+        # end is not known.
         if _try_to_drop(engine, table, name) and classify(error) is Failure.MOVED:
             log.end(write_id)
         raise
-    # What is published stays published: a branch that cannot be dropped now is dropped by the next holder.
+    # What is published stays published: a branch that cannot be dropped now is dropped by the
+    # next holder.
     if _try_to_drop(engine, table, name):
         log.end(write_id)
     return outcome
@@ -139,7 +168,11 @@ def _attempt(
 def _check_is_frame(table: IcebergTable, found: Any) -> None:
     # Frames of Spark Connect are of another class before Spark 4.
     if not hasattr(found, "selectExpr"):
-        kind = f"{type(found).__module__.partition('.')[0]}.{type(found).__name__}".removeprefix("builtins.")
+        kind = (
+            f"{type(found).__module__.partition('.')[0]}.{type(found).__name__}".removeprefix(
+                "builtins."
+            )
+        )
         raise FrameMismatch(
             f"{table.name}: its function returned {'None' if found is None else f'a {kind}'}; "
             "expected a frame of Spark.",
@@ -150,37 +183,62 @@ def _check_is_frame(table: IcebergTable, found: Any) -> None:
 def _fence(
     engine: Engine, table: IcebergTable, run: Run, write_id: str, inputs: Mapping[str, Input]
 ) -> tuple[Attempt, list[OutsidePartitions]]:
-    """Branch first, pins second: a fast-forward that succeeds then proves that nobody published in between."""
+    """Branch first, pins second: a fast-forward that succeeds then proves that nobody published
+    in between.
+    """
     name = branch.audit_branch(write_id)
     branch.create_branch(engine, table.name, name)
     history = read_history(engine, table.name)
     base = history.head(name)
     assert base is not None
-    anew = run.anew or _was_declared_otherwise(history, table) or was_left_out(engine, table, inputs, run.partitions)
+    anew = (
+        run.anew
+        or _was_declared_otherwise(history, table)
+        or was_left_out(engine, table, inputs, run.partitions)
+    )
     pins = pin(engine, inputs, table.name, anew=anew)
     pins = with_scanned(engine, inputs, pins, run)
     marks = watermarks(engine, table, inputs, pins, run.partitions)
     since = read_since(inputs, pins) if run.partitions else {}
     left_out = find_left_out(engine, table, inputs, pins, run)
-    attempt = Attempt(engine, table, run, write_id, base, pins, marks, since, taken_out(engine, inputs, pins, history))
+    attempt = Attempt(
+        engine,
+        table,
+        run,
+        write_id,
+        base,
+        pins,
+        marks,
+        since,
+        taken_out(engine, inputs, pins, history),
+    )
     return replace(attempt, left_out=stamped(history, left_out, marks)), left_out
 
 
 def _was_declared_otherwise(history: History, table: IcebergTable) -> bool:
-    """Whether the table's rows may be other than what it now declares: rules changed, or somebody else wrote."""
+    """Whether the table's rows may be other than what it now declares: rules changed, or
+    somebody else wrote.
+    """
     last = history.last_write
     if last is None or last.stamp is None:
         return True
-    return last.stamp.declaration != table.declaration_hash and not has_earlier_digest(last.stamp)
+    return last.stamp.declaration != table.declaration_hash and not has_earlier_digest(
+        last.stamp
+    )
 
 
 def _nothing_new(
-    engine: Engine, table: IcebergTable, inputs: Mapping[str, Input], pins: Mapping[str, Pin], run: Run
+    engine: Engine,
+    table: IcebergTable,
+    inputs: Mapping[str, Input],
+    pins: Mapping[str, Pin],
+    run: Run,
 ) -> bool:
     """Whether nothing would come of it; asks Spark at most what is asked anyway.
 
-    Either each input reads what is new and has nothing, or is another look at the table of such. Or the run is to
-    compute partitions that are owed, and another did so since: partitions that a person asks for are computed anew.
+    Either each input reads what is new and has nothing, or is another look at the table of
+    such. Or the run is to compute partitions that are owed, and another did so since:
+    partitions that a person asks for are computed anew.
     """
     if run.partitions:
         return not run.anew and not owes_any(engine, table, inputs, pins, run.partitions)
@@ -190,7 +248,9 @@ def _nothing_new(
     return all(pins[name].is_empty for name in since)
 
 
-def _unchanged(engine: Engine, table: IcebergTable, run: Run, pins: Mapping[str, Pin], number: int) -> Unchanged:
+def _unchanged(
+    engine: Engine, table: IcebergTable, run: Run, pins: Mapping[str, Pin], number: int
+) -> Unchanged:
     history = read_history(engine, table.name)
     return Unchanged(
         table.name,
@@ -212,4 +272,6 @@ def _try_to_drop(engine: Engine, table: IcebergTable, name: str) -> bool:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
+    return (
+        str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
+    )

@@ -1,4 +1,6 @@
-"""The bytes of a delivered file on their way to the parser: counted, hashed, unpacked, and marked at their end."""
+"""The bytes of a delivered file on their way to the parser: counted, hashed, unpacked, and
+marked at their end.
+"""
 
 import gzip
 import hashlib
@@ -8,7 +10,9 @@ from typing import BinaryIO, Protocol
 
 HEAD_BYTES = 1 << 20
 _BLOCKS_AHEAD = 4
-"""Blocks of a file that are read and not yet given on: one is parsed, one awaits its last row, and as many again."""
+"""Blocks of a file that are read and not yet given on: one is parsed, one awaits its last row,
+and as many again.
+"""
 _LOOK_SECONDS = 0.5
 
 
@@ -20,7 +24,9 @@ class Readable(Protocol):
 
 
 class HashedBytes:
-    """The bytes of a file as delivered, hashed as they are read; `progress` is told how many came."""
+    """The bytes of a file as delivered, hashed as they are read; `progress` is told how many
+    came.
+    """
 
     def __init__(self, raw: BinaryIO, progress: Callable[[int], None]) -> None:
         self._raw = raw
@@ -42,9 +48,11 @@ class HashedBytes:
 
 
 class ReadAhead:
-    """How far the parser may read ahead of the rows that were taken of it: Arrow by itself reads 36 blocks.
+    """How far the parser may read ahead of the rows that were taken of it: Arrow by itself
+    reads 36 blocks.
 
-    `begin` and `end` are called by the thread that takes the rows, `wait` by the one of Arrow's that reads.
+    `begin` and `end` are called by the thread that takes the rows, `wait` by the one of Arrow's
+    that reads.
     """
 
     def __init__(self) -> None:
@@ -75,7 +83,8 @@ class ReadAhead:
         """Wait until another block may be read; False where nobody wants it."""
         with self._changed:
             while self._blocks >= _BLOCKS_AHEAD and not self._is_over:
-                # Arrow passes over blocks without a row, and tells nobody: who waits for rows gets another block.
+                # Arrow passes over blocks without a row, and tells nobody: who waits for rows
+                # gets another block.
                 if not self._changed.wait(_LOOK_SECONDS) and self._is_wanted:
                     self._blocks = _BLOCKS_AHEAD - 1
             self._blocks += 1
@@ -83,7 +92,9 @@ class ReadAhead:
 
 
 class ParsedBytes:
-    """The text that the parser reads: a head that was looked at before, the rest, and a tail of our own."""
+    """The text that the parser reads: a head that was looked at before, the rest, and a tail of
+    our own.
+    """
 
     closed = False
 
@@ -94,7 +105,9 @@ class ParsedBytes:
         self._ahead = ahead
 
     def read(self, size: int, /) -> bytes:
-        """Return exactly `size` bytes, fewer only at the end: Arrow takes what it gets for a block."""
+        """Return exactly `size` bytes, fewer only at the end: Arrow takes what it gets for a
+        block.
+        """
         if not self._ahead.wait():
             return b""
         parts = []
@@ -119,7 +132,10 @@ class ParsedBytes:
 
 def unpacked(delivered: Readable, file: str) -> Readable:
     """Return the text of a file, decompressed where its name says that it is compressed."""
-    return gzip.GzipFile(fileobj=delivered, mode="rb") if file.lower().endswith(".gz") else delivered  # type: ignore[call-overload]
+    if not file.lower().endswith(".gz"):
+        return delivered
+    # Of a source gzip asks for no more than `Readable` has; its stubs want a whole file.
+    return gzip.GzipFile(fileobj=delivered, mode="rb")  # type: ignore[call-overload,no-any-return]
 
 
 def read_head(text: Readable) -> bytes:

@@ -1,9 +1,10 @@
-"""The rows of a delivered file, read by Arrow in blocks; what it cannot read is said without a value of the row.
+"""The rows of a delivered file, read by Arrow in blocks; what it cannot read is said without a
+value of the row.
 
 One reading judges a file and lands it. Fields are strings as delivered, white space included.
-An empty field is NULL, and a quoted one (`""`) is the empty string. Empty lines are passed over, and not counted.
-Arrow takes a quote that is never closed for the rest of the file as one value; so a row of our own is put at the end of
-what it reads, and has to come out of it.
+An empty field is NULL, and a quoted one (`""`) is the empty string. Empty lines are passed
+over, and not counted. Arrow takes a quote that is never closed for the rest of the file as one
+value; so a row of our own is put at the end of what it reads, and has to come out of it.
 """
 
 import gzip
@@ -30,17 +31,25 @@ LONGEST_ROW_BYTES = 16 << 20
 """What is parsed at once where one thread reads, and so the size that a row may have."""
 _CORRECT = "Correct the file and put it back."
 _SAVE_AS_UTF8 = "Save it as UTF-8 and put it back."
-# Arrow's handler of invalid rows fails on a row that is not UTF-8; its messages begin with all that is needed.
-_RAGGED = re.compile(r"CSV parse error: (?:Row #(?P<row>\d+): )?Expected (?P<expected>\d+) columns, got (?P<found>\d+)")
-_NOT_UTF8 = re.compile(r"In CSV column #(?P<column>\d+): (?:Row #(?P<row>\d+): )?.*invalid UTF8")
+# Arrow's handler of invalid rows fails on a row that is not UTF-8; its messages begin with all
+# that is needed.
+_RAGGED = re.compile(
+    r"CSV parse error: (?:Row #(?P<row>\d+): )?Expected (?P<expected>\d+) columns, got"
+    r" (?P<found>\d+)"
+)
+_NOT_UTF8 = re.compile(
+    r"In CSV column #(?P<column>\d+): (?:Row #(?P<row>\d+): )?.*invalid UTF8"
+)
 
 
 class RowReader:
     """One file's header and rows.
 
-    `use_threads=False` is half as fast, knows the number of a row that it refuses, and reads longer rows.
+    `use_threads=False` is half as fast, knows the number of a row that it refuses, and reads
+    longer rows.
 
-    :raises FileRejected: from the constructor for what is wrong with the header, from `batches` for the rows.
+    :raises FileRejected: from the constructor for what is wrong with the header, from `batches`
+        for the rows.
     """
 
     def __init__(self, feed: Feed, text: Readable, *, use_threads: bool) -> None:
@@ -52,7 +61,9 @@ class RowReader:
         self.header = plan_header(feed, header_names(feed, self._head))
 
     def batches(self) -> "Iterator[pa.RecordBatch]":
-        """Give the rows in order, in batches of the header's taken columns; none of them is empty."""
+        """Give the rows in order, in batches of the header's taken columns; none of them is
+        empty.
+        """
         mark = secrets.token_hex(16)
         held = None
         for batch in self._parsed(mark):
@@ -77,7 +88,9 @@ class RowReader:
             # Waits for what Arrow reads ahead, so that the file under it can be closed.
             reader.close()
 
-    def _read(self, reader: "csv.CSVStreamingReader", ahead: ReadAhead) -> "pa.RecordBatch | None":
+    def _read(
+        self, reader: "csv.CSVStreamingReader", ahead: ReadAhead
+    ) -> "pa.RecordBatch | None":
         ahead.begin()
         try:
             return next(reader, None)
@@ -91,9 +104,12 @@ class RowReader:
         tail = "\n" + ",".join([mark] * len(self.header.names)) + "\n"
         parsed = ParsedBytes(self._head, self._text, tail.encode(), ahead)
         return csv.open_csv(
-            # pyarrow reads its own files too, and any object with `read`; its stubs know neither.
+            # pyarrow reads its own files too, and any object with `read`; its stubs know
+            # neither.
             pa.PythonFile(parsed, mode="r"),  # type: ignore[arg-type]
-            read_options=csv.ReadOptions(block_size=self._block_bytes, use_threads=self._use_threads),
+            read_options=csv.ReadOptions(
+                block_size=self._block_bytes, use_threads=self._use_threads
+            ),
             parse_options=csv.ParseOptions(newlines_in_values=True),
             convert_options=csv.ConvertOptions(
                 column_types=dict.fromkeys(self.header.names, pa.string()),
@@ -116,28 +132,55 @@ class RowReader:
 
     def _reason(self, said: str) -> FileRejected:
         if match := _RAGGED.match(said):
-            found, expected = f"{match['found']} fields {_row(match['row'])}", f"{match['expected']}, as in the header"
-            return _rejected("a ragged row", found, expected, "Quote fields that hold commas or line breaks.")
+            found, expected = (
+                f"{match['found']} fields {_row(match['row'])}",
+                f"{match['expected']}, as in the header",
+            )
+            return _rejected(
+                "a ragged row", found, expected, "Quote fields that hold commas or line breaks."
+            )
         if match := _NOT_UTF8.match(said):
             column = self.header.names[int(match["column"])]
             shown = f"in column {column} " if column in self._feed.column_names else ""
-            return _rejected("not UTF-8", f"other bytes {shown}{_row(match['row'])}", "UTF-8 text", _SAVE_AS_UTF8)
+            return _rejected(
+                "not UTF-8",
+                f"other bytes {shown}{_row(match['row'])}",
+                "UTF-8 text",
+                _SAVE_AS_UTF8,
+            )
         if "straddl" in said:
-            found = f"a row of more than {self._block_bytes >> 20} MB, which may be a quote that is never closed"
+            found = (
+                f"a row of more than {self._block_bytes >> 20} MB, which may be a quote that is"
+                " never closed"
+            )
             return _rejected("a row too long", found, "shorter rows")
-        return _rejected("not a CSV file", "text that cannot be parsed", "comma-separated rows with double quotes")
+        return _rejected(
+            "not a CSV file",
+            "text that cannot be parsed",
+            "comma-separated rows with double quotes",
+        )
 
 
 def guarded(read: Callable[[], T]) -> T:
     """Call what reads a file's bytes.
 
-    :raises FileRejected: for a `.gz` that is none, or is damaged or cut off; other errors are the system's, and pass.
+    :raises FileRejected: for a `.gz` that is none, or is damaged or cut off; other errors are
+        the system's, and pass.
     """
     try:
         return read()
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        found = "one that is cut off" if isinstance(error, EOFError) else "bytes that gzip cannot decompress"
-    raise _rejected("not a gzip file", found, "a complete gzip file, as its name says", "Compress it and put it back.")
+        found = (
+            "one that is cut off"
+            if isinstance(error, EOFError)
+            else "bytes that gzip cannot decompress"
+        )
+    raise _rejected(
+        "not a gzip file",
+        found,
+        "a complete gzip file, as its name says",
+        "Compress it and put it back.",
+    )
 
 
 def _row(number: str | None) -> str:
@@ -145,5 +188,7 @@ def _row(number: str | None) -> str:
     return f"in row {int(number) - 1}" if number else "in some row"
 
 
-def _rejected(reason: str, found: str, expected: str, next_step: str = _CORRECT) -> FileRejected:
+def _rejected(
+    reason: str, found: str, expected: str, next_step: str = _CORRECT
+) -> FileRejected:
     return FileRejected(reason, found=found, expected=expected, next_step=next_step)

@@ -1,7 +1,8 @@
 """A file's first row, judged by its bytes before Arrow sees it.
 
-Arrow guesses the type of each column that it is not told of, and takes 16 KB for that: a megabyte of commas would take
-16 GB. So the fields are counted first, and no more of them than a file may have.
+Arrow guesses the type of each column that it is not told of, and takes 16 KB for that: a
+megabyte of commas would take 16 GB. So the fields are counted first, and no more of them than a
+file may have.
 """
 
 import re
@@ -15,14 +16,16 @@ MORE_COLUMNS = 1000
 BOM = b"\xef\xbb\xbf"
 _REPLACED = "\ufffd"
 _SAVE_AS_UTF8 = "Save it as UTF-8 and put it back."
-# A quote opens a value only at its beginning, as Arrow has it. Nothing is tried twice: the work is linear.
+# A quote opens a value only at its beginning, as Arrow has it. Nothing is tried twice: the work
+# is linear.
 _FIELD = re.compile(rb'(?:"[^"]*+(?:""[^"]*+)*+("|\Z))?+[^,\r\n]*+(?:([,\r\n])|\Z)')
 
 
 def header_names(feed: Feed, head: bytes) -> tuple[str, ...]:
     """Return the names in the first row of a file's first megabyte.
 
-    :raises FileRejected: the file is empty, or its first row cannot be read or has too many fields.
+    :raises FileRejected: the file is empty, or its first row cannot be read or has too many
+        fields.
     """
     text = head.removeprefix(BOM)
     if not text.strip():
@@ -34,9 +37,14 @@ def header_names(feed: Feed, head: bytes) -> tuple[str, ...]:
         )
     row = first_row(text.lstrip(b"\r\n"), len(feed.column_names) + MORE_COLUMNS)
     names = _parsed(row.decode("utf-8", "replace")) if row is not None else ()
-    if _REPLACED in "".join(names) or (not names and _REPLACED in text.decode("utf-8", "replace")):
+    if _REPLACED in "".join(names) or (
+        not names and _REPLACED in text.decode("utf-8", "replace")
+    ):
         raise FileRejected(
-            "not UTF-8", found="other bytes in the header", expected="UTF-8 text", next_step=_SAVE_AS_UTF8
+            "not UTF-8",
+            found="other bytes in the header",
+            expected="UTF-8 text",
+            next_step=_SAVE_AS_UTF8,
         )
     if not names:
         raise FileRejected(
@@ -51,7 +59,8 @@ def header_names(feed: Feed, head: bytes) -> tuple[str, ...]:
 def first_row(text: bytes, most_fields: int) -> bytes | None:
     """Return the first row without its end; None where it ends inside of a quoted field.
 
-    :raises FileRejected: it has more than `most_fields` fields; the rest of it is not looked at.
+    :raises FileRejected: it has more than `most_fields` fields; the rest of it is not looked
+        at.
     """
     for number, field in enumerate(_FIELD.finditer(text), start=1):
         if number > most_fields:
@@ -68,7 +77,9 @@ def _too_many(most_fields: int) -> FileRejected:
         "too many columns",
         found=f"a first row of more than {most_fields:,} fields",
         expected=f"no more than {MORE_COLUMNS:,} beside the declared ones",
-        next_step="Put the column names in the first row, and leave out those that nobody declares.",
+        next_step=(
+            "Put the column names in the first row, and leave out those that nobody declares."
+        ),
     )
 
 

@@ -1,6 +1,7 @@
 """Failed checks: whatever evaluated them, a run, a person alone, or something outside of runs.
 
-What a rule said of a refused candidate is left out: that the table is held back is told instead, see `runs`.
+What a rule said of a refused candidate is left out: that the table is held back is told
+instead, see `runs`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +36,9 @@ def detect_failed_checks(context: MonitorContext, cursors: Mapping[str, Any]) ->
         if last.status.value in _EVALUATED and last.event and last.event.timestamp <= since:
             continue
         events = _events(context, key)
-        news = events[:1] if is_first else [event for event in events if event.timestamp > since]
+        news = (
+            events[:1] if is_first else [event for event in events if event.timestamp > since]
+        )
         facts += (fact for event in news if (fact := _fact(context, key, event, events)))
         seen |= {name: max(event.timestamp for event in news)} if news else {}
     return Observed(tuple(facts), cursors={CURSOR: seen})
@@ -59,16 +62,24 @@ def rows_of(evaluation: AssetCheckEvaluation) -> list[Mapping[str, Any]]:
 def by_how_much(evaluation: AssetCheckEvaluation) -> str:
     """Say what a check found, and the fraction of rows where it counted some."""
     said = f"{evaluation.check_name}: {evaluation.description or 'it did not pass.'}"
-    failed, total, tolerated = (value_of(evaluation, name) for name in ("failed_rows", "total_rows", "threshold"))
+    failed, total, tolerated = (
+        value_of(evaluation, name) for name in ("failed_rows", "total_rows", "threshold")
+    )
     if not isinstance(failed, int) or not isinstance(total, int) or not failed or not total:
         return said
-    allowed = f"; {tolerated:.2%} are tolerated" if isinstance(tolerated, float) and tolerated else ""
+    allowed = (
+        f"; {tolerated:.2%} are tolerated" if isinstance(tolerated, float) and tolerated else ""
+    )
     return f"{said} That is {failed / total:.2%}{allowed}."
 
 
 def _brief(evaluation: AssetCheckEvaluation) -> str:
     failed, total = (value_of(evaluation, name) for name in ("failed_rows", "total_rows"))
-    return f"{failed:,} of {total:,} rows" if isinstance(failed, int) and isinstance(total, int) and failed else ""
+    return (
+        f"{failed:,} of {total:,} rows"
+        if isinstance(failed, int) and isinstance(total, int) and failed
+        else ""
+    )
 
 
 def in_clear(evaluations: Iterable[AssetCheckEvaluation]) -> tuple[str, ...]:
@@ -84,29 +95,41 @@ def value_of(evaluation: AssetCheckEvaluation, name: str) -> Any:
 
 
 def _latest(context: MonitorContext) -> Mapping[AssetCheckKey, Any]:
-    """Return the last execution of each check: one query for all, where the summary is one for each."""
+    """Return the last execution of each check: one query for all, where the summary is one for
+    each.
+    """
     keys = list(context.graph.asset_check_keys)
     found = context.instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
-    return {key: record for key, record in found.items() if key in context.graph.asset_check_keys}
+    return {
+        key: record for key, record in found.items() if key in context.graph.asset_check_keys
+    }
 
 
 def _events(context: MonitorContext, key: AssetCheckKey) -> list[Any]:
     """Return the last evaluations of a check, the newest first."""
-    records = context.instance.event_log_storage.get_asset_check_execution_history(key, limit=_LOOKED_BACK)
+    records = context.instance.event_log_storage.get_asset_check_execution_history(
+        key, limit=_LOOKED_BACK
+    )
     events = (record.event for record in records if record.event is not None)
     return [event for event in events if is_evaluation(event.dagster_event)]
 
 
 def is_evaluation(event: dg.DagsterEvent | None) -> TypeGuard[dg.DagsterEvent]:
-    """Whether a check was evaluated there: of one that was planned and never was, the event is that of its planning."""
+    """Whether a check was evaluated there: of one that was planned and never was, the event is
+    that of its planning.
+    """
     return event is not None and event.event_type_value == "ASSET_CHECK_EVALUATION"
 
 
-def _fact(context: MonitorContext, key: AssetCheckKey, event: Any, events: Sequence[Any]) -> Firing | Resolved | None:
+def _fact(
+    context: MonitorContext, key: AssetCheckKey, event: Any, events: Sequence[Any]
+) -> Firing | Resolved | None:
     evaluation = event.dagster_event.event_specific_data
     if value_of(evaluation, "evaluated") == "candidate":
         return None
-    if is_of_quarantine(context.declared.get(table_name(key.asset_key)), evaluation, event.run_id):
+    if is_of_quarantine(
+        context.declared.get(table_name(key.asset_key)), evaluation, event.run_id
+    ):
         # Told as what stands in the quarantine, see `quarantined`.
         return None
     at = datetime.fromtimestamp(event.timestamp, UTC)
@@ -166,8 +189,15 @@ def _good(earlier: Sequence[Any]) -> str:
         if found.passed and value_of(found, "evaluated") != "candidate":
             at = datetime.fromtimestamp(event.timestamp, UTC)
             snapshot = value_of(found, "snapshot_id")
-            return f"It passed last at {moment_text(at)}{f', on snapshot {snapshot}' if snapshot else ''}."
-    return f"It passed in none of its last {len(earlier)} evaluations." if earlier else "It was never evaluated before."
+            return (
+                "It passed last at"
+                f" {moment_text(at)}{f', on snapshot {snapshot}' if snapshot else ''}."
+            )
+    return (
+        f"It passed in none of its last {len(earlier)} evaluations."
+        if earlier
+        else "It was never evaluated before."
+    )
 
 
 def _ways_on(
@@ -179,9 +209,15 @@ def _ways_on(
     *,
     is_error: bool,
 ) -> Iterator[str]:
-    """Yield what shows the rows, and what mends it; that a check is made once more mends nothing."""
+    """Yield what shows the rows, and what mends it; that a check is made once more mends
+    nothing.
+    """
     declared = context.declared.get(table)
-    rule = next((one for one in declared.row_rules if one.name == check), None) if declared else None
+    rule = (
+        next((one for one in declared.row_rules if one.name == check), None)
+        if declared
+        else None
+    )
     broken_by = declared.broken_by(rule) if declared and rule else "false"
     if broken_by != "false":
         yield f"lakehouse sql {quote(f'SELECT * FROM {table} WHERE {broken_by} LIMIT 20')}"

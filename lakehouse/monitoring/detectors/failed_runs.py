@@ -1,8 +1,8 @@
 """Runs that failed, and tables that a run refused and so held back.
 
-A run that a check stopped is not told again: the check is. One that a person stopped is not told either. Of a refused
-table one thing is told, that it is held back, with what its rules said; that it ends is a matter of a later publish,
-see `mending`.
+A run that a check stopped is not told again: the check is. One that a person stopped is not
+told either. Of a refused table one thing is told, that it is held back, with what its rules
+said; that it ends is a matter of a later publish, see `mending`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,22 +21,46 @@ from lakehouse.orchestration.partitions import range_of
 
 CURSOR = "runs"
 _FIRST_LOOK = timedelta(days=7)
-# Runs are seen by when they ended, on clocks that may differ and in transactions that may be slow.
+# Runs are seen by when they ended, on clocks that may differ and in transactions that may be
+# slow.
 _OVERLAP = timedelta(minutes=5)
-_KNOWN = {"DagsterAssetCheckFailedError", "DagsterExecutionInterruptedError", "KeyboardInterrupt"}
-"""Errors of steps that somebody knows of: a check tells itself, and who pressed Ctrl-C needs no message."""
+_KNOWN = {
+    "DagsterAssetCheckFailedError",
+    "DagsterExecutionInterruptedError",
+    "KeyboardInterrupt",
+}
+"""Errors of steps that somebody knows of: a check tells itself, and who pressed Ctrl-C needs no
+message.
+"""
 _TYPE = dg.DagsterEventType
 
 
 def detect_failed_runs(context: MonitorContext, cursors: Mapping[str, Any]) -> Observed:
-    """Return what the runs say that failed since the last look; at the first look, in the last week."""
+    """Return what the runs say that failed since the last look; at the first look, in the last
+    week.
+    """
     known = cursors.get(CURSOR, {})
-    since = datetime.fromisoformat(known["until"]) - _OVERLAP if known else context.now - _FIRST_LOOK
+    since = (
+        datetime.fromisoformat(known["until"]) - _OVERLAP
+        if known
+        else context.now - _FIRST_LOOK
+    )
     filters = dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=since)
-    records = context.instance.get_run_records(filters, order_by="update_timestamp", ascending=True)
-    # A tag that is added to an old run makes it a run that was changed, and not one that failed anew.
-    ended = (record for record in records if (record.end_time or context.now.timestamp()) >= since.timestamp())
-    news = [record.dagster_run for record in ended if record.dagster_run.run_id not in known.get("seen", ())]
+    records = context.instance.get_run_records(
+        filters, order_by="update_timestamp", ascending=True
+    )
+    # A tag that is added to an old run makes it a run that was changed, and not one that failed
+    # anew.
+    ended = (
+        record
+        for record in records
+        if (record.end_time or context.now.timestamp()) >= since.timestamp()
+    )
+    news = [
+        record.dagster_run
+        for record in ended
+        if record.dagster_run.run_id not in known.get("seen", ())
+    ]
     facts = tuple(fact for run in news for fact in _of_run(context, run))
     seen = [record.dagster_run.run_id for record in records]
     return Observed(facts, cursors={CURSOR: {"until": context.now.isoformat(), "seen": seen}})
@@ -45,8 +69,13 @@ def detect_failed_runs(context: MonitorContext, cursors: Mapping[str, Any]) -> O
 def _of_run(context: MonitorContext, run: dg.DagsterRun) -> Iterator[Firing]:
     of_type = {_TYPE.STEP_FAILURE, _TYPE.RUN_FAILURE}
     records = context.instance.get_records_for_run(run.run_id, of_type=of_type).records
-    logged = [(record.event_log_entry, record.event_log_entry.get_dagster_event()) for record in records]
-    steps = [(entry, event.step_failure_data) for entry, event in logged if event.is_step_failure]
+    logged = [
+        (record.event_log_entry, record.event_log_entry.get_dagster_event())
+        for record in records
+    ]
+    steps = [
+        (entry, event.step_failure_data) for entry, event in logged if event.is_step_failure
+    ]
     for entry, failure in steps:
         table = context.tables_of_steps.get(entry.step_key or "")
         if _is_known(failure.error):
@@ -58,7 +87,8 @@ def _of_run(context: MonitorContext, run: dg.DagsterRun) -> Iterator[Firing]:
             yield _failed(context, run, table or "", entry, failure.error)
     if not steps:
         for entry, event in logged:
-            # A run that is reported as failed by another process, since its own is gone, has no data of why.
+            # A run that is reported as failed by another process, since its own is gone, has no
+            # data of why.
             error = event.job_failure_data.error if event.event_specific_data else None
             if not _is_known(error):
                 yield _failed(context, run, "", entry, error)
@@ -69,7 +99,11 @@ def _is_known(error: Any) -> bool:
 
 
 def _held(
-    context: MonitorContext, run: dg.DagsterRun, table: str, said: Mapping[str, dg.MetadataValue], at: datetime
+    context: MonitorContext,
+    run: dg.DagsterRun,
+    table: str,
+    said: Mapping[str, dg.MetadataValue],
+    at: datetime,
 ) -> Firing:
     broken = _broken_checks(context, run, table)
     declared = context.declared.get(table)
@@ -77,7 +111,9 @@ def _held(
     rows = [row for found in broken for row in rows_of(found)]
     snapshot = str(said["iceberg/snapshot_id"].value)
     rule = f"rule {said['failed_rules'].value}"
-    good = f"is as it was, at snapshot {snapshot}" if snapshot != "None" else "is empty, as it was"
+    good = (
+        f"is as it was, at snapshot {snapshot}" if snapshot != "None" else "is empty, as it was"
+    )
     return Firing(
         f"held {table}",
         "held",
@@ -91,7 +127,10 @@ def _held(
             *context.whose(table),
         ),
         context.links(run_id=run.run_id, table=table),
-        (*in_clear(broken), *_ways_out(context, table, run, str(said["iceberg/refused_branch"].value), rows)),
+        (
+            *in_clear(broken),
+            *_ways_out(context, table, run, str(said["iceberg/refused_branch"].value), rows),
+        ),
         table,
         context.owner(table),
         run.run_id,
@@ -102,15 +141,21 @@ def _held(
 
 def _broken_checks(context: MonitorContext, run: dg.DagsterRun, table: str) -> list[Any]:
     """Return the checks of a table that its run broke, errors first."""
-    records = context.instance.get_records_for_run(run.run_id, of_type=_TYPE.ASSET_CHECK_EVALUATION).records
+    records = context.instance.get_records_for_run(
+        run.run_id, of_type=_TYPE.ASSET_CHECK_EVALUATION
+    ).records
     events = [record.event_log_entry.get_dagster_event() for record in records]
     checks = [event.asset_check_evaluation_data for event in events]
-    broken = [check for check in checks if not check.passed and table_name(check.asset_key) == table]
+    broken = [
+        check for check in checks if not check.passed and table_name(check.asset_key) == table
+    ]
     return sorted(broken, key=lambda check: check.severity != dg.AssetCheckSeverity.ERROR)
 
 
 def _since(context: MonitorContext, table: str, snapshot: str) -> str:
-    """Say since when a snapshot is what readers see, as far as Dagster remembers who published it."""
+    """Say since when a snapshot is what readers see, as far as Dagster remembers who published
+    it.
+    """
     event = context.instance.get_latest_materialization_event(asset_key(table))
     found = event.asset_materialization if event else None
     published = found.metadata.get("iceberg/snapshot_id") if found else None
@@ -135,10 +180,14 @@ def _ways_out(
         yield f"lakehouse publish {table} --run {run.run_id[:8]} --why …"
 
 
-def _failed(context: MonitorContext, run: dg.DagsterRun, table: str, entry: Any, error: Any) -> Firing:
+def _failed(
+    context: MonitorContext, run: dg.DagsterRun, table: str, entry: Any, error: Any
+) -> Firing:
     feed = run.tags.get(FEED_TAG)
     selected = run.asset_selection or frozenset()
-    planned = [table_name(key) for key in context.graph.toposorted_asset_keys if key in selected]
+    planned = [
+        table_name(key) for key in context.graph.toposorted_asset_keys if key in selected
+    ]
     is_of_job = bool(feed) or not run.job_name.startswith("__") or not planned
     named = table or ("" if is_of_job else planned[0])
     what = f"the ingest of {feed}" if feed else f"job {run.job_name}"
@@ -147,7 +196,13 @@ def _failed(context: MonitorContext, run: dg.DagsterRun, table: str, entry: Any,
     keys = context.keys_of(named, run) if named else frozenset()
     reason = reason_of(error, context.declared.get(of_table)) or _first_line(entry.message)
     return Firing(
-        f"failed {named}" if named else f"failed feed {feed}" if feed else f"failed job {run.job_name}",
+        (
+            f"failed {named}"
+            if named
+            else f"failed feed {feed}"
+            if feed
+            else f"failed job {run.job_name}"
+        ),
         "failed",
         _at(entry),
         "error",
@@ -172,7 +227,8 @@ def _failed(context: MonitorContext, run: dg.DagsterRun, table: str, entry: Any,
 def _again(run: dg.DagsterRun, table: str, keys: frozenset[str]) -> Iterator[str]:
     bounds = range_of(run.tags) if keys else None
     if bounds and FEED_TAG not in run.tags:
-        # Nothing is owed for partitions that somebody asked for, so that a retry would not compute them.
+        # Nothing is owed for partitions that somebody asked for, so that a retry would not
+        # compute them.
         yield f"lakehouse backfill {table} --from {bounds[0]} --to {bounds[1]}"
     elif table:
         yield f"lakehouse retry {table}"

@@ -1,7 +1,8 @@
 """Sensors and schedules whose last tick failed; one that was switched off is left alone.
 
-A tick that did not reach Dagster's server of user code is passed over: whoever looks now is answered by that server. So
-end the ticks that go on while `lakehouse dev` is killed; where the server is gone for long, no sign of life is left.
+A tick that did not reach Dagster's server of user code is passed over: whoever looks now is
+answered by that server. So end the ticks that go on while `lakehouse dev` is killed; where the
+server is gone for long, no sign of life is left.
 """
 
 from collections.abc import Collection, Iterator
@@ -26,18 +27,31 @@ def detect_failed_ticks(context: MonitorContext, names: Collection[str]) -> Obse
 
     :param names: those that there are; Dagster remembers also what was taken away.
     """
-    states = (state for state in context.instance.all_instigator_state() if state.instigator_name in names)
+    states = (
+        state
+        for state in context.instance.all_instigator_state()
+        if state.instigator_name in names
+    )
     facts = (fact for state in states if state.is_running for fact in _failing(context, state))
     return Observed(tuple(facts), frozenset({"automation"}))
 
 
 def _failing(context: MonitorContext, state: Any) -> Iterator[Firing]:
-    ticks = context.instance.get_ticks(state.instigator_origin_id, state.selector_id, limit=_LOOKED_AT)
-    ended = [tick for tick in ticks if tick.status.value != _STARTED and not _reached_nobody(tick.error)]
+    ticks = context.instance.get_ticks(
+        state.instigator_origin_id, state.selector_id, limit=_LOOKED_AT
+    )
+    ended = [
+        tick
+        for tick in ticks
+        if tick.status.value != _STARTED and not _reached_nobody(tick.error)
+    ]
     if not ended or ended[0].status.value != _FAILURE:
         return
     kind, name = state.instigator_type.value.lower(), state.instigator_name
-    feed = next((one for one in context.feeds if name in (f"{one.name}_files", f"{one.name}_batch")), None)
+    feed = next(
+        (one for one in context.feeds if name in (f"{one.name}_files", f"{one.name}_batch")),
+        None,
+    )
     table = feed.table if feed else ""
     reason = reason_of(ended[0].error, context.declared.get(table))
     yield Firing(
@@ -66,7 +80,10 @@ def _reached_nobody(error: Any) -> bool:
 
 
 def _while_it_lasts(context: MonitorContext, feed: WatchedFeed) -> list[str]:
-    return [f"No file of feed {feed.name} is taken by itself until it works again.", *context.whose(feed.table)]
+    return [
+        f"No file of feed {feed.name} is taken by itself until it works again.",
+        *context.whose(feed.table),
+    ]
 
 
 def _place(context: MonitorContext, state: Any, kind: str, name: str) -> str:
@@ -77,4 +94,6 @@ def _place(context: MonitorContext, state: Any, kind: str, name: str) -> str:
 
 def names_of(repository: dg.RepositoryDefinition) -> set[str]:
     """Return the names of the sensors and schedules that there are."""
-    return {sensor.name for sensor in repository.sensor_defs} | {schedule.name for schedule in repository.schedule_defs}
+    return {sensor.name for sensor in repository.sensor_defs} | {
+        schedule.name for schedule in repository.schedule_defs
+    }

@@ -1,8 +1,8 @@
 """Why something failed, in words that hold no value of a row.
 
-What the lakehouse raises names tables, columns and files. What Spark, Arrow or Python raise may quote the very value
-that they could not read, so of that only the kind of error is told, and words outside of quotes where nothing personal
-is near. The run has the whole.
+What the lakehouse raises names tables, columns and files. What Spark, Arrow or Python raise may
+quote the very value that they could not read, so of that only the kind of error is told, and
+words outside of quotes where nothing personal is near. The run has the whole.
 """
 
 import re
@@ -17,7 +17,9 @@ _LONG_NUMBER = re.compile(r"\d{6,}")
 _CONDITION = re.compile(r"^\[([A-Z0-9_.]+)\]")
 _LONGEST = 300
 _OF_THE_SYSTEM = re.compile(r"^\[Errno \d+\] [A-Za-z ,()-]+(?:: '[^']*'(?: -> '[^']*')?)?$")
-"""What the operating system says: which call failed and of which path, and never what stands in a file."""
+"""What the operating system says: which call failed and of which path, and never what stands in
+a file.
+"""
 _WITHOUT_DATA = frozenset(
     {
         "DagsterUserCodeUnreachableError",
@@ -32,9 +34,11 @@ _WITHOUT_DATA = frozenset(
 
 
 def reason_of(error: Any, table: IcebergTable | None) -> str:
-    """Return why something failed, from the error that Dagster kept; nothing where it kept none.
+    """Return why something failed, from the error that Dagster kept; nothing where it kept
+    none.
 
-    :param table: what it was about; where it holds personal data, or is not known, less is said.
+    :param table: what it was about; where it holds personal data, or is not known, less is
+        said.
     """
     if error is None:
         return ""
@@ -49,19 +53,26 @@ def reason_of(error: Any, table: IcebergTable | None) -> str:
         return f"{kind}: {text[:_LONGEST]}"
     is_personal = table is None or table.holds_personal_data
     if is_personal:
-        return f"{kind}{f' [{condition[1]}]' if condition else ''}; its text may quote data, the run has it."
+        return (
+            f"{kind}{f' [{condition[1]}]' if condition else ''}; its text may quote data, the"
+            " run has it."
+        )
     return f"{kind}: {without_values(text)}"
 
 
 def _told(error: Any) -> Any:
-    """Return the cause that says most: in our own words, or else in words without data, or else the innermost."""
+    """Return the cause that says most: in our own words, or else in words without data, or else
+    the innermost.
+    """
     cause = known_cause(error)
     plain = [one for one in causes(error) if one.cls_name in _WITHOUT_DATA]
     return plain[0] if plain and not cause.message.startswith(OURS) else cause
 
 
 def said_without_values(error: BaseException) -> str:
-    """Return what an error of this process says, without values; the path of the operating system's stays."""
+    """Return what an error of this process says, without values; the path of the operating
+    system's stays.
+    """
     text = str(error)
     return text[:_LONGEST] if _OF_THE_SYSTEM.match(text) else without_values(text)
 

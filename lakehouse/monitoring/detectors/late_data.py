@@ -1,4 +1,6 @@
-"""Tables that are older than their declaration allows, and feeds whose next delivery is late."""
+"""Tables that are older than their declaration allows, and feeds whose next delivery is
+late.
+"""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -13,7 +15,9 @@ from lakehouse.orchestration.asset_keys import asset_key
 def look_for_late(context: MonitorContext) -> Observed:
     """Return what is late now; what was never written is not."""
     catalog = Catalog.of(context.settings)
-    return Observed((*_feeds(context, catalog), *_tables(context, catalog)), frozenset({"late"}))
+    return Observed(
+        (*_feeds(context, catalog), *_tables(context, catalog)), frozenset({"late"})
+    )
 
 
 def _feeds(context: MonitorContext, catalog: Catalog) -> Iterator[Firing]:
@@ -22,7 +26,15 @@ def _feeds(context: MonitorContext, catalog: Catalog) -> Iterator[Firing]:
         if written and feed.expected_within and context.now - written > feed.expected_within:
             commands = (f"lakehouse ingest {feed.name}", f"lakehouse history {feed.table}")
             what = f"feed {feed.name}: the next delivery is late"
-            yield _late(context, f"late feed {feed.name}", what, feed.table, written, feed.expected_within, commands)
+            yield _late(
+                context,
+                f"late feed {feed.name}",
+                what,
+                feed.table,
+                written,
+                feed.expected_within,
+                commands,
+            )
 
 
 def _tables(context: MonitorContext, catalog: Catalog) -> Iterator[Firing]:
@@ -33,7 +45,15 @@ def _tables(context: MonitorContext, catalog: Catalog) -> Iterator[Firing]:
                 f"{table.name} is late",
                 (f"lakehouse retry {table.name}", f"lakehouse history {table.name}"),
             )
-            yield _late(context, f"late {table.name}", what, table.name, written, table.freshness, commands)
+            yield _late(
+                context,
+                f"late {table.name}",
+                what,
+                table.name,
+                written,
+                table.freshness,
+                commands,
+            )
 
 
 def _late(
@@ -54,7 +74,10 @@ def _late(
         "error",
         what,
         (
-            f"{table} was last written at {moment_text(written)}, {age} ago; {_hours(allowed)} are allowed.",
+            (
+                f"{table} was last written at {moment_text(written)}, {age} ago;"
+                f" {_hours(allowed)} are allowed."
+            ),
             *context.whose(table),
         ),
         context.links(table=table),

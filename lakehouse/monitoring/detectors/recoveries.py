@@ -21,10 +21,15 @@ def look_for_mends(
     :param news: what was seen broken in this look.
     """
     since: dict[str, tuple[Firing, datetime]] = {}
-    for firing, at in [*((one.firing, one.opened_at) for one in open_now), *((one, one.at) for one in news)]:
+    for firing, at in [
+        *((one.firing, one.opened_at) for one in open_now),
+        *((one, one.at) for one in news),
+    ]:
         if firing.kind in ("held", "failed"):
             since.setdefault(firing.key, (firing, at))
-    return tuple(resolved for firing, at in since.values() for resolved in _mends(context, firing, at))
+    return tuple(
+        resolved for firing, at in since.values() for resolved in _mends(context, firing, at)
+    )
 
 
 def _mends(context: MonitorContext, firing: Firing, since: datetime) -> Iterator[Resolved]:
@@ -36,27 +41,38 @@ def _mends(context: MonitorContext, firing: Firing, since: datetime) -> Iterator
 
 def _published(context: MonitorContext, firing: Firing, since: datetime) -> Iterator[Resolved]:
     filters = dg.AssetRecordsFilter(asset_key(firing.table), after_timestamp=since.timestamp())
-    for record in context.instance.fetch_materializations(filters, limit=_MOST, ascending=True).records:
+    for record in context.instance.fetch_materializations(
+        filters, limit=_MOST, ascending=True
+    ).records:
         at = datetime.fromtimestamp(record.timestamp, UTC)
         extent = _extent(context, firing, record)
         if extent is not None:
             said, run_id = _how(firing.table, record)
-            yield Resolved(firing.key, at, said, extent, context.links(run_id=run_id, table=firing.table))
+            yield Resolved(
+                firing.key, at, said, extent, context.links(run_id=run_id, table=firing.table)
+            )
 
 
 def _how(table: str, record: Any) -> tuple[str, str]:
     """Say what published a table, or who and why, and which run that is about."""
     said = record.asset_materialization.metadata
     if "refused_run" in said:
-        by, why, run_id = (str(said[name].value) for name in ("overridden_by", "overridden_for", "refused_run"))
-        return f"{table} was published against its rules by {by}, as of run {run_id[:8]}: {why}", run_id
+        by, why, run_id = (
+            str(said[name].value) for name in ("overridden_by", "overridden_for", "refused_run")
+        )
+        return (
+            f"{table} was published against its rules by {by}, as of run {run_id[:8]}: {why}",
+            run_id,
+        )
     if record.run_id:
         return f"{table} was published by run {record.run_id[:8]}.", record.run_id
     return f"{table} was published outside of runs.", ""
 
 
 def _extent(context: MonitorContext, firing: Firing, record: Any) -> frozenset[str] | None:
-    """Return the partitions that a materialization published, none for a whole table; None where it mends nothing."""
+    """Return the partitions that a materialization published, none for a whole table; None
+    where it mends nothing.
+    """
     overruled = record.asset_materialization.metadata.get("refused_run")
     if overruled is not None:
         run = context.instance.get_run_by_id(str(overruled.value))
@@ -77,4 +93,9 @@ def _ran_well(context: MonitorContext, firing: Firing, since: datetime) -> Itera
     for record in context.instance.get_run_records(filters, limit=1):
         at = datetime.fromtimestamp(record.end_time, UTC) if record.end_time else context.now
         run_id = record.dagster_run.run_id
-        yield Resolved(firing.key, at, f"Run {run_id[:8]} went through.", links=context.links(run_id=run_id))
+        yield Resolved(
+            firing.key,
+            at,
+            f"Run {run_id[:8]} went through.",
+            links=context.links(run_id=run_id),
+        )

@@ -9,7 +9,12 @@ import dagster as dg
 from lakehouse.monitoring.detectors.sources import MonitorContext, WatchedFeed
 from lakehouse.monitoring.incidents import Firing, Incident, Observed, Resolved, moment_text
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.storage.rejected_files import Rejection, read_rejections, reason_key, rejected_keys
+from lakehouse.storage.rejected_files import (
+    Rejection,
+    read_rejections,
+    reason_key,
+    rejected_keys,
+)
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.escaping import shown
 
@@ -20,7 +25,9 @@ _MOST = 200
 def detect_rejected_files(
     context: MonitorContext, cursors: Mapping[str, Any], open_now: Iterable[Incident]
 ) -> Observed:
-    """Return the files that were rejected since the last look, and what became of those before."""
+    """Return the files that were rejected since the last look, and what became of those
+    before.
+    """
     store = open_store(context.settings)
     opened = {one.firing.key: one for one in open_now if one.firing.kind == "rejected"}
     facts: list[Firing | Resolved] = []
@@ -31,13 +38,19 @@ def detect_rejected_files(
         found = read_rejections(store, keys, frozenset(cursors.get(CURSOR, ())))
         new = [one for one in found if not one.is_by_a_person]
         broken = [_firing(context, feed, one, store.uri(reason_key(one.key))) for one in new]
-        old = [one for one in opened.values() if one.firing.key.startswith(f"rejected {feed.rejected}")]
+        old = [
+            one
+            for one in opened.values()
+            if one.firing.key.startswith(f"rejected {feed.rejected}")
+        ]
         facts += [*broken, *_taken_away(context, keys, old)]
         facts += _landed(context, feed, [*(one.firing for one in old), *broken])
     return Observed(tuple(facts), cursors={CURSOR: there})
 
 
-def _firing(context: MonitorContext, feed: WatchedFeed, found: Rejection, reason: str) -> Firing:
+def _firing(
+    context: MonitorContext, feed: WatchedFeed, found: Rejection, reason: str
+) -> Firing:
     return Firing(
         f"rejected {found.key}",
         "rejected",
@@ -50,7 +63,11 @@ def _firing(context: MonitorContext, feed: WatchedFeed, found: Rejection, reason
             f"Put the corrected file into {feed.inbox}, under any name.",
             *context.whose(feed.table),
         ),
-        (f"File: {shown(found.key)}", f"Reason: {shown(reason)}", *context.links(table=feed.table)),
+        (
+            f"File: {shown(found.key)}",
+            f"Reason: {shown(reason)}",
+            *context.links(table=feed.table),
+        ),
         (f"lakehouse ingest {feed.name}",),
         feed.table,
         context.owner(feed.table),
@@ -62,14 +79,22 @@ def _title(feed: WatchedFeed, source_file: str) -> str:
     return f"feed {feed.name}: file {shown(source_file)} was rejected"
 
 
-def _taken_away(context: MonitorContext, keys: list[str], old: Iterable[Incident]) -> Iterator[Resolved]:
+def _taken_away(
+    context: MonitorContext, keys: list[str], old: Iterable[Incident]
+) -> Iterator[Resolved]:
     for one in old:
         if one.firing.key.removeprefix("rejected ") not in keys:
-            yield Resolved(one.firing.key, context.now, "The file was taken away from the rejected ones.")
+            yield Resolved(
+                one.firing.key, context.now, "The file was taken away from the rejected ones."
+            )
 
 
-def _landed(context: MonitorContext, feed: WatchedFeed, broken: list[Firing]) -> Iterator[Resolved]:
-    """Yield those of which a file of the same name was landed later; Dagster's materializations list the names."""
+def _landed(
+    context: MonitorContext, feed: WatchedFeed, broken: list[Firing]
+) -> Iterator[Resolved]:
+    """Yield those of which a file of the same name was landed later; Dagster's materializations
+    list the names.
+    """
     if not broken:
         return
     names: dict[str, list[Firing]] = {}
@@ -81,9 +106,15 @@ def _landed(context: MonitorContext, feed: WatchedFeed, broken: list[Firing]) ->
         at = datetime.fromtimestamp(record.timestamp, UTC)
         for file in _files(record):
             for firing in names.get(_title(feed, file), ()):
-                yield Resolved(firing.key, at, f"A file of the same name was landed at {moment_text(at)}.")
+                yield Resolved(
+                    firing.key, at, f"A file of the same name was landed at {moment_text(at)}."
+                )
 
 
 def _files(record: Any) -> list[str]:
     found = record.asset_materialization.metadata.get("landed")
-    return [str(row.data["file"]) for row in found.records] if isinstance(found, dg.TableMetadataValue) else []
+    return (
+        [str(row.data["file"]) for row in found.records]
+        if isinstance(found, dg.TableMetadataValue)
+        else []
+    )

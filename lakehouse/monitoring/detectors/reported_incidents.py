@@ -1,4 +1,6 @@
-"""What other parts of the lakehouse reported as broken or mended, see `lakehouse.orchestration.incident_reports`."""
+"""What other parts of the lakehouse reported as broken or mended, see
+`lakehouse.orchestration.incident_reports`.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +16,11 @@ def detect_reported(context: MonitorContext, cursors: Mapping[str, Any]) -> Obse
     """Return what was reported since the last look."""
     seen: Mapping[str, str] = cursors.get(CURSOR, {})
     notes = list(read_reports(context.settings))
-    facts = tuple(_fact(context, note) for note in notes if note.at.isoformat() > seen.get(note.report.key, ""))
+    facts = tuple(
+        _fact(context, note)
+        for note in notes
+        if note.at.isoformat() > seen.get(note.report.key, "")
+    )
     last = {note.report.key: note.at.isoformat() for note in notes}
     return Observed(facts, cursors={CURSOR: last})
 

@@ -1,4 +1,6 @@
-"""What a look is taken from: Dagster's instance and assets, the declared tables and feeds, and the settings."""
+"""What a look is taken from: Dagster's instance and assets, the declared tables and feeds, and
+the settings.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,7 +50,9 @@ class WatchedFeed(Protocol):
 
 @dataclass(frozen=True)
 class MonitorContext:
-    """One look, and what it needs to say where a thing is, whose it is and what follows from it."""
+    """One look, and what it needs to say where a thing is, whose it is and what follows from
+    it.
+    """
 
     instance: dg.DagsterInstance
     graph: "AssetGraph"
@@ -84,7 +88,9 @@ class MonitorContext:
         """Yield the commands that take out the delivered files that some rows came with."""
         feed = self.feed_of(table)
         of_files = [row for row in rows if row.get("_source_file")]
-        came = {(str(row["_source_file"]), str(row.get("_source_sha256") or "")) for row in of_files}
+        came = {
+            (str(row["_source_file"]), str(row.get("_source_sha256") or "")) for row in of_files
+        }
         for file, sha256 in sorted(came) if feed else ():
             assert feed is not None
             # Several deliveries may have had one name.
@@ -95,7 +101,11 @@ class MonitorContext:
         """The tables that are computed from one, nearest first."""
         if not self.graph.has(asset_key(table)):
             return []
-        reached = dg.AssetSelection.assets(asset_key(table)).downstream(include_self=False).resolve(self.graph)
+        reached = (
+            dg.AssetSelection.assets(asset_key(table))
+            .downstream(include_self=False)
+            .resolve(self.graph)
+        )
         return [table_name(key) for key in self.graph.toposorted_asset_keys if key in reached]
 
     def whose(self, table: str) -> list[str]:
@@ -108,10 +118,19 @@ class MonitorContext:
         """Say where the UI shows a run and a table."""
         at = self.ui_url
         run = [f"Run: {at}/runs/{run_id}"] if run_id else []
-        return (*run, *([f"Table: {at}/assets/{'/'.join(map(quote, table.split('.')))}"] if table else []))
+        return (
+            *run,
+            *(
+                [f"Table: {at}/assets/{'/'.join(map(quote, table.split('.')))}"]
+                if table
+                else []
+            ),
+        )
 
     def keys_of(self, table: str, run: dg.DagsterRun) -> frozenset[str]:
-        """Return the partitions of a table that a run computed; none where the table or the run has none."""
+        """Return the partitions of a table that a run computed; none where the table or the run
+        has none.
+        """
         node = self.graph.get(asset_key(table)) if self.graph.has(asset_key(table)) else None
         if node is None or node.partitions_def is None:
             return frozenset()
@@ -125,8 +144,11 @@ class MonitorContext:
         return frozenset(keys[keys.index(first) : keys.index(last) + 1])
 
 
-def shown_rows(rows: Iterable[Mapping[str, Any]], personal: frozenset[str], most: int = 3) -> list[str]:
-    """Say what some rows look like, each once, though it breaks several rules or was refused by several runs.
+def shown_rows(
+    rows: Iterable[Mapping[str, Any]], personal: frozenset[str], most: int = 3
+) -> list[str]:
+    """Say what some rows look like, each once, though it breaks several rules or was refused by
+    several runs.
 
     Personal values come masked, and one that does not is left out all the same.
     """
@@ -143,7 +165,9 @@ def _source(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _row(row: Mapping[str, Any], personal: frozenset[str]) -> str:
-    shown = ((name, _masked(value) if name in personal else value) for name, value in row.items())
+    shown = (
+        (name, _masked(value) if name in personal else value) for name, value in row.items()
+    )
     return ", ".join(f"{name}={_short(value)}" for name, value in shown)
 
 

@@ -1,8 +1,10 @@
-"""Whether a number is outside what its own recent past suggests, by robust statistics; pure, and told by days.
+"""Whether a number is outside what its own recent past suggests, by robust statistics; pure,
+and told by days.
 
-The past is taken apart into a level that moves, the effect of the weekday, and what is left (a decomposition of medians
-in place of the means of Cleveland et al., STL, 1990). What is left, one step ahead, tells how far a day usually is from
-what was to be expected of it; a day that is much further away is an anomaly.
+The past is taken apart into a level that moves, the effect of the weekday, and what is left (a
+decomposition of medians in place of the means of Cleveland et al., STL, 1990). What is left,
+one step ahead, tells how far a day usually is from what was to be expected of it; a day that is
+much further away is an anomaly.
 """
 
 from collections import Counter
@@ -15,11 +17,14 @@ from statistics import median
 from lakehouse.quality.anomaly.metric_series import Evaluation, Kind, Point
 
 NORMAL = 1.4826
-"""What makes the median absolute deviation of normal values their standard deviation: 1 / Φ⁻¹(3/4), as in R's `mad`
-(Rousseeuw and Croux, Alternatives to the Median Absolute Deviation, 1993)."""
+"""What makes the median absolute deviation of normal values their standard deviation: 1 /
+Φ⁻¹(3/4), as in R's `mad` (Rousseeuw and Croux, Alternatives to the Median Absolute Deviation,
+1993).
+"""
 FAR = 3.5
-"""Spreads that a value is away from what is expected before it is told (Iglewicz and Hoaglin, How to Detect and Handle
-Outliers, 1993; also in the NIST handbook of statistics, 1.3.5.17)."""
+"""Spreads that a value is away from what is expected before it is told (Iglewicz and Hoaglin,
+How to Detect and Handle Outliers, 1993; also in the NIST handbook of statistics, 1.3.5.17).
+"""
 WINDOW_DAYS = 63
 """How far back is looked: nine weeks, so that eight of each weekday are among them."""
 LEAST_DAYS = 8
@@ -27,15 +32,20 @@ LEAST_DAYS = 8
 LEAST_SPAN_DAYS = 14
 """Days that the past goes back before anything is told."""
 LEAST_WEEKS = 3
-"""Values of a weekday, each with a whole week around it, before its effect is believed; with fewer all days are one."""
+"""Values of a weekday, each with a whole week around it, before its effect is believed; with
+fewer all days are one.
+"""
 UNSURE_STEPS, UNSURE_WEEKS = 5, 1
-"""How much few steps and few weeks widen the spread, in parts of their number; found by trying on clean series, of
-which the test has 200."""
+"""How much few steps and few weeks widen the spread, in parts of their number; found by trying
+on clean series, of which the test has 200.
+"""
 LEVEL_DAYS = 14
 """Days before that tell the level: a lasting change is the new normal after half of them."""
 LEAST_LEVEL_DAYS = 3
 LEAST_RATIO = 0.025
-"""Least spread of what is compared by ratio: less than 8 % away is no anomaly, however constant the past was."""
+"""Least spread of what is compared by ratio: less than 8 % away is no anomaly, however constant
+the past was.
+"""
 LEAST_FRACTION = 0.0025
 """Least spread of fractions: less than 0.8 % of the rows away is none."""
 _WEEK_AROUND = 3
@@ -49,7 +59,9 @@ class _Effect:
     weeks: int = 0
 
 
-def evaluate(past: Sequence[Point], newest: Point, kind: Kind, *, of_rows: int | None = None) -> Evaluation | None:
+def evaluate(
+    past: Sequence[Point], newest: Point, kind: Kind, *, of_rows: int | None = None
+) -> Evaluation | None:
     """Compare a value with the days before it; None where there are too few of them.
 
     :param past: earlier values, oldest first; the last one of each day counts.
@@ -69,7 +81,10 @@ def evaluate(past: Sequence[Point], newest: Point, kind: Kind, *, of_rows: int |
     usual = NORMAL * median(abs(step - drift) for step in ahead)
     mine = effects.get(newest.day.weekday(), _Effect())
     expected = _level(flat) + drift + mine.size
-    spread = max(usual * _unsure(len(ahead), mine.weeks), _least_spread(kind, kind.unscaled(expected), days, of_rows))
+    spread = max(
+        usual * _unsure(len(ahead), mine.weeks),
+        _least_spread(kind, kind.unscaled(expected), days, of_rows),
+    )
     least, most = expected - FAR * spread, expected + FAR * spread
     if not effects:
         least, most = _beyond(values.values(), least, most)
@@ -77,7 +92,12 @@ def evaluate(past: Sequence[Point], newest: Point, kind: Kind, *, of_rows: int |
 
 
 def _evaluated(
-    days: Mapping[date, float], newest: Point, kind: Kind, scaled: tuple[float, float, float], *, same_weekday: bool
+    days: Mapping[date, float],
+    newest: Point,
+    kind: Kind,
+    scaled: tuple[float, float, float],
+    *,
+    same_weekday: bool,
 ) -> Evaluation:
     expected, least, most = map(kind.unscaled, scaled)
     alike = [Point(day, value) for day, value in days.items()]
@@ -86,7 +106,14 @@ def _evaluated(
     below = newest.value < least and (kind.low_from is None or newest.value < kind.low_from)
     above = newest.value > most
     return Evaluation(
-        newest, expected, least, most, tuple(alike), same_weekday, kind.low and below, kind.high and above
+        newest,
+        expected,
+        least,
+        most,
+        tuple(alike),
+        same_weekday,
+        kind.low and below,
+        kind.high and above,
     )
 
 
@@ -98,7 +125,8 @@ def _days(past: Sequence[Point], today: date) -> dict[date, float]:
 
 
 def _effects(values: Mapping[date, float]) -> dict[int, _Effect]:
-    """Return by weekday how far it usually is from the middle of the week around it; none where weeks are few.
+    """Return by weekday how far it usually is from the middle of the week around it; none where
+    weeks are few.
 
     A week is whole that has all weekdays which the past usually has.
     """
@@ -107,10 +135,16 @@ def _effects(values: Mapping[date, float]) -> dict[int, _Effect]:
     off: dict[int, list[float]] = {}
     for day, value in values.items():
         around = (day + timedelta(days=step) for step in range(-_WEEK_AROUND, _WEEK_AROUND + 1))
-        week = [values[other] for other in around if other in values and other.weekday() in usual]
+        week = [
+            values[other] for other in around if other in values and other.weekday() in usual
+        ]
         if day.weekday() in usual and len(week) == len(usual):
             off.setdefault(day.weekday(), []).append(value - median(week))
-    return {weekday: _Effect(median(found), len(found)) for weekday, found in off.items() if len(found) >= LEAST_WEEKS}
+    return {
+        weekday: _Effect(median(found), len(found))
+        for weekday, found in off.items()
+        if len(found) >= LEAST_WEEKS
+    }
 
 
 def _unsure(steps: int, weeks: int) -> float:
@@ -121,7 +155,8 @@ def _unsure(steps: int, weeks: int) -> float:
 def _beyond(seen: Collection[float], least: float, most: float) -> tuple[float, float]:
     """Return bounds that lie half of the range seen beyond it.
 
-    Where weekdays are not told apart yet, a quiet Sunday is one of the days: outside is what was never seen.
+    Where weekdays are not told apart yet, a quiet Sunday is one of the days: outside is what
+    was never seen.
     """
     low, high = min(seen), max(seen)
     return min(least, low - (high - low) / 2), max(most, high + (high - low) / 2)
@@ -131,8 +166,12 @@ def _level(flat: Sequence[float]) -> float:
     return median(flat[-LEVEL_DAYS:])
 
 
-def _least_spread(kind: Kind, expected: float, days: Mapping[date, float], of_rows: int | None) -> float:
-    """Return the spread that values have at least, however constant they were: of a rounding, or of few rows."""
+def _least_spread(
+    kind: Kind, expected: float, days: Mapping[date, float], of_rows: int | None
+) -> float:
+    """Return the spread that values have at least, however constant they were: of a rounding,
+    or of few rows.
+    """
     if kind.by_ratio:
         # One more or less of a small count.
         return max(LEAST_RATIO, 1 / (1 + max(expected, 0.0)))

@@ -1,4 +1,6 @@
-"""A number, and what was to be expected of it, in words that a person can check against a calendar."""
+"""A number, and what was to be expected of it, in words that a person can check against a
+calendar.
+"""
 
 from statistics import median
 
@@ -9,7 +11,8 @@ _SHOWN = 8
 
 
 def explained(found: Evaluation, kind: Kind, unit: str) -> str:
-    """Return the value, the past that it is compared with, and the bound that it is beyond or within.
+    """Return the value, the past that it is compared with, and the bound that it is beyond or
+    within.
 
     :param unit: what is counted, such as `rows`; fractions are shown in percent.
     """
@@ -17,9 +20,10 @@ def explained(found: Evaluation, kind: Kind, unit: str) -> str:
     values = [point.value for point in shown]
     days = f"{found.point.day:%A}s" if found.same_weekday else "days with a value"
     return (
-        f"{_number(found.point.value, kind)}{_of(unit)} on {found.point.day:%A} {found.point.day.day} "
-        f"{found.point.day:%B %Y}; the last {len(shown)} {days} had {_number(min(values), kind)} "
-        f"to {_number(max(values), kind)} (median {_number(median(values), kind)}); expected {_bounds(found, kind)}."
+        f"{_number(found.point.value, kind)}{_of(unit)} on {found.point.day:%A}"
+        f" {found.point.day.day} {found.point.day:%B %Y}; the last {len(shown)} {days} had"
+        f" {_number(min(values), kind)} to {_number(max(values), kind)} (median"
+        f" {_number(median(values), kind)}); expected {_bounds(found, kind)}."
     )
 
 

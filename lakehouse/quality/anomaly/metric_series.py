@@ -17,8 +17,9 @@ class Point:
 class Kind:
     """How the values of a metric are compared.
 
-    `by_ratio` is for counts, where half as much is as far away as twice as much. `high` and `low` say which side is
-    worth telling; `low_from` is what a low value must be below, such as 0 for what may yet grow in the day.
+    `by_ratio` is for counts, where half as much is as far away as twice as much. `high` and
+    `low` say which side is worth telling; `low_from` is what a low value must be below, such as
+    0 for what may yet grow in the day.
     """
 
     by_ratio: bool = False
@@ -41,12 +42,16 @@ COUNT = Kind(by_ratio=True)
 FRACTION = Kind(low=False, is_fraction=True)
 """Shares of rows that something is wrong with: less of it is good news."""
 GROWTH = Kind(low_from=0.0)
-"""Rows that a table grew by in a day that may not be over: too few are only told where it shrank."""
+"""Rows that a table grew by in a day that may not be over: too few are only told where it
+shrank.
+"""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What was to be expected of a value: from `least` to `most`; `past` are the days that it is compared with."""
+    """What was to be expected of a value: from `least` to `most`; `past` are the days that it
+    is compared with.
+    """
 
     point: Point
     expected: float
@@ -54,7 +59,9 @@ class Evaluation:
     most: float
     past: tuple[Point, ...]
     same_weekday: bool
-    """Whether `past` are the days of the same weekday; all days where there were too few of those."""
+    """Whether `past` are the days of the same weekday; all days where there were too few of
+    those.
+    """
     is_low: bool
     is_high: bool
 

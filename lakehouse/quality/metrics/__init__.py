@@ -1,1 +1,3 @@
-"""What each run measured of each table, kept for trends, and told where it is out of the ordinary."""
+"""What each run measured of each table, kept for trends, and told where it is out of the
+ordinary.
+"""

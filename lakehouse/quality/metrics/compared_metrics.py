@@ -1,4 +1,6 @@
-"""Which metrics are compared with their own past, and what they are called in a sentence; pure."""
+"""Which metrics are compared with their own past, and what they are called in a sentence;
+pure.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,7 +9,14 @@ from datetime import tzinfo
 from lakehouse.iceberg.rules.aggregates import DISTINCT_COUNT, NULL_FRACTION
 from lakehouse.quality.anomaly.detection import evaluate
 from lakehouse.quality.anomaly.explanation import explained
-from lakehouse.quality.anomaly.metric_series import COUNT, FRACTION, GROWTH, Evaluation, Kind, Point
+from lakehouse.quality.anomaly.metric_series import (
+    COUNT,
+    FRACTION,
+    GROWTH,
+    Evaluation,
+    Kind,
+    Point,
+)
 from lakehouse.quality.metrics.metric import (
     DAILY_GROWTH,
     FAILED_FRACTION,
@@ -26,11 +35,15 @@ class Watched:
     evaluation: Evaluation
 
     def __str__(self) -> str:
-        return f"{self.metric.name}: {explained(self.evaluation, self.kind, _unit(self.metric.name))}"
+        return (
+            f"{self.metric.name}:"
+            f" {explained(self.evaluation, self.kind, _unit(self.metric.name))}"
+        )
 
 
 def watch(newest: Iterable[Metric], past: Sequence[Metric], zone: tzinfo) -> list[Watched]:
-    """Judge the newest metrics of a table by those before; what is not watched, or has too little past, is left out.
+    """Judge the newest metrics of a table by those before; what is not watched, or has too
+    little past, is left out.
 
     :param past: of the same table, oldest first.
     :param zone: where the table's days begin.
@@ -40,8 +53,12 @@ def watch(newest: Iterable[Metric], past: Sequence[Metric], zone: tzinfo) -> lis
         kind = kind_of(metric)
         if kind is None:
             continue
-        alike = [other for other in past if other.name == metric.name and kind_of(other) is kind]
-        points = [_point(other, zone) for other in alike if other.measured_at < metric.measured_at]
+        alike = [
+            other for other in past if other.name == metric.name and kind_of(other) is kind
+        ]
+        points = [
+            _point(other, zone) for other in alike if other.measured_at < metric.measured_at
+        ]
         evaluation = evaluate(points, _point(metric, zone), kind, of_rows=metric.of_rows)
         if evaluation is not None:
             found.append(Watched(metric, kind, evaluation))

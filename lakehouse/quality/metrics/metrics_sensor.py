@@ -1,4 +1,6 @@
-"""When the metrics of runs are recorded: by the command that ran one, else by a sensor; with what others were left."""
+"""When the metrics of runs are recorded: by the command that ran one, else by a sensor; with
+what others were left.
+"""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -16,31 +18,47 @@ from lakehouse.tables.table import IcebergTable
 
 _log = logging.getLogger(__name__)
 _BESIDE = 3
-"""Runs that a command records beside its own: those whose process was killed, of which there are few."""
+"""Runs that a command records beside its own: those whose process was killed, of which there
+are few.
+"""
 _PER_TICK = 50
 _SECONDS = 10
 
 
 @dataclass(frozen=True)
 class RunMetrics:
-    """What records the metrics of runs: the table that they are kept in, and the time zones of the tables."""
+    """What records the metrics of runs: the table that they are kept in, and the time zones of
+    the tables.
+    """
 
     table: IcebergTable
     time_zones: Mapping[str, str]
     read_settings: Callable[[], Settings]
 
     def definitions(self, tables: Sequence[str]) -> dg.Definitions:
-        """Return the sensor, what commands call after a run, and the checks of tables for anomalies."""
+        """Return the sensor, what commands call after a run, and the checks of tables for
+        anomalies.
+        """
         checks = no_anomaly_checks(tables, self.table.name, self.time_zones)
-        return dg.Definitions(asset_checks=[checks], sensors=[self._sensor()], resources={AFTER_RUN: self.after_run})
+        return dg.Definitions(
+            asset_checks=[checks],
+            sensors=[self._sensor()],
+            resources={AFTER_RUN: self.after_run},
+        )
 
     def after_run(self, instance: dg.DagsterInstance, run_id: str) -> None:
-        """Record the run that a command made, and the few that were left without; fails nothing."""
+        """Record the run that a command made, and the few that were left without; fails
+        nothing.
+        """
         try:
             recorder = self.recorder()
             left = [found for found in unrecorded(instance, _BESIDE) if found != run_id]
         except Exception as error:
-            _log.warning("The metrics of run %s are not recorded yet, which is tried again: %s", run_id[:8], error)
+            _log.warning(
+                "The metrics of run %s are not recorded yet, which is tried again: %s",
+                run_id[:8],
+                error,
+            )
             return
         for ended in [run_id, *left]:
             recorder.try_to_record(instance, ended)
@@ -56,8 +74,9 @@ class RunMetrics:
             minimum_interval_seconds=_SECONDS,
             default_status=dg.DefaultSensorStatus.RUNNING,
             description=(
-                f"Appends what each ended run measured to {self.table.name}, once a run. It sweeps up those that have "
-                "none yet, and so needs no memory of its own; it starts no Spark."
+                f"Appends what each ended run measured to {self.table.name}, once a run. It"
+                " sweeps up those that have none yet, and so needs no memory of its own; it"
+                " starts no Spark."
             ),
         )
         def run_metrics(context: dg.SensorEvaluationContext) -> dg.SkipReason:

@@ -11,9 +11,15 @@ _FIELDS = ("table_name", "metric", "value", "measured_at", "snapshot_id", "parti
 
 
 def recent_metrics(
-    catalog: Catalog, metrics_table: str, tables: Collection[str], now: datetime, *, but_run: str
+    catalog: Catalog,
+    metrics_table: str,
+    tables: Collection[str],
+    now: datetime,
+    *,
+    but_run: str,
 ) -> list[Metric]:
-    """Return what was measured of some tables in the weeks that are looked at, oldest first, but for one run.
+    """Return what was measured of some tables in the weeks that are looked at, oldest first,
+    but for one run.
 
     Files are left out by the bounds of their moments and table names.
     """
@@ -22,11 +28,14 @@ def recent_metrics(
     from pyiceberg.expressions import And, GreaterThanOrEqual, In, NotEqualTo
 
     since = now - timedelta(days=WINDOW_DAYS + 1)
-    # The stubs that mypy derives from pydantic's fields hide the constructors that PyIceberg has.
+    # The stubs that mypy derives from pydantic's fields hide the constructors that PyIceberg
+    # has.
     of_tables = In("table_name", set(tables))  # type: ignore[call-arg,arg-type]
     recent = GreaterThanOrEqual("measured_at", since.isoformat())  # type: ignore[call-arg,arg-type]
     of_others = NotEqualTo("run_id", but_run)  # type: ignore[call-arg,arg-type]
-    scan = catalog.load(metrics_table).scan(And(of_tables, recent, of_others), selected_fields=_FIELDS)
+    scan = catalog.load(metrics_table).scan(
+        And(of_tables, recent, of_others), selected_fields=_FIELDS
+    )
     rows = scan.to_arrow().sort_by("measured_at").to_pylist()
     return [
         Metric(

@@ -20,7 +20,11 @@ RECORDED = "lakehouse/metrics"
 HINDERED = "lakehouse/metrics-hindered"
 """Tag of a run whose metrics could not be recorded at first; it is said once."""
 LOOK_BACK = timedelta(days=2)
-_ENDED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
+_ENDED = [
+    dg.DagsterRunStatus.SUCCESS,
+    dg.DagsterRunStatus.FAILURE,
+    dg.DagsterRunStatus.CANCELED,
+]
 _log = logging.getLogger(__name__)
 
 
@@ -44,19 +48,26 @@ class Recorder:
         ]
         if found:
             rows = [metric.row(run_id) for metric in found]
-            snapshot_id = append_once(self.engine, self.table, rows, run_id, made_at=MEASURED_AT)
+            snapshot_id = append_once(
+                self.engine, self.table, rows, run_id, made_at=MEASURED_AT
+            )
             if snapshot_id is not None:
                 _show(instance, self.engine, self.table, snapshot_id, run_id, len(found))
         instance.add_run_tags(run_id, {RECORDED: str(len(found))})
         return len(found)
 
     def try_to_record(self, instance: dg.DagsterInstance, run_id: str) -> bool:
-        """Record a run; what hinders it is said, in the log and beside the run, and fails nothing."""
+        """Record a run; what hinders it is said, in the log and beside the run, and fails
+        nothing.
+        """
         try:
             self.record(instance, run_id)
         except Exception as error:
             _say(
-                instance, run_id, f"The metrics of run {run_id[:8]} are not recorded yet, which is tried again: {error}"
+                instance,
+                run_id,
+                f"The metrics of run {run_id[:8]} are not recorded yet, which is tried again:"
+                f" {error}",
             )
             return False
         return True
@@ -70,8 +81,12 @@ def _say(instance: dg.DagsterInstance, run_id: str, what: str) -> None:
         instance.add_run_tags(run_id, {HINDERED: "true"})
 
 
-def unrecorded(instance: dg.DagsterInstance, limit: int, now: datetime | None = None) -> list[str]:
-    """Return the runs that ended in the last two days without their metrics recorded, oldest first, at most `limit`."""
+def unrecorded(
+    instance: dg.DagsterInstance, limit: int, now: datetime | None = None
+) -> list[str]:
+    """Return the runs that ended in the last two days without their metrics recorded, oldest
+    first, at most `limit`.
+    """
     since = (now or datetime.now(UTC)) - LOOK_BACK
     filters = dg.RunsFilter(statuses=_ENDED, updated_after=since)
     newest_first: Iterable[dg.DagsterRun] = instance.get_runs(filters)
@@ -80,12 +95,23 @@ def unrecorded(instance: dg.DagsterInstance, limit: int, now: datetime | None = 
 
 
 def _show(
-    instance: dg.DagsterInstance, engine: Engine, table: IcebergTable, snapshot_id: int, run_id: str, rows: int
+    instance: dg.DagsterInstance,
+    engine: Engine,
+    table: IcebergTable,
+    snapshot_id: int,
+    run_id: str,
+    rows: int,
 ) -> None:
     """Let Dagster show the append; it was made by no step, so it is told beside the runs."""
-    metadata = {"nr_rows": rows, "of_run": run_id, **standing_metadata(engine.catalog, table, snapshot_id)}
+    metadata = {
+        "nr_rows": rows,
+        "of_run": run_id,
+        **standing_metadata(engine.catalog, table, snapshot_id),
+    }
     instance.report_runless_asset_event(
         dg.AssetMaterialization(
-            asset_key(table.name), metadata=metadata, tags={"dagster/data_version": str(snapshot_id)}
+            asset_key(table.name),
+            metadata=metadata,
+            tags={"dagster/data_version": str(snapshot_id)},
         )
     )

@@ -25,9 +25,16 @@ Zones = Mapping[str, tzinfo]
 """By table, where its days begin; UTC where it is not named."""
 
 
-def metrics_of_run(instance: dg.DagsterInstance, run_id: str, catalog: Catalog, zones: Zones) -> list[Metric]:
-    """Return what a run measured so far: of the tables that it wrote, and of each check that it evaluated."""
-    types = {dg.DagsterEventType.ASSET_MATERIALIZATION, dg.DagsterEventType.ASSET_CHECK_EVALUATION}
+def metrics_of_run(
+    instance: dg.DagsterInstance, run_id: str, catalog: Catalog, zones: Zones
+) -> list[Metric]:
+    """Return what a run measured so far: of the tables that it wrote, and of each check that it
+    evaluated.
+    """
+    types = {
+        dg.DagsterEventType.ASSET_MATERIALIZATION,
+        dg.DagsterEventType.ASSET_CHECK_EVALUATION,
+    }
     found: list[Metric] = []
     for record in instance.get_records_for_run(run_id, of_type=types).records:
         entry = record.event_log_entry
@@ -36,11 +43,15 @@ def metrics_of_run(instance: dg.DagsterInstance, run_id: str, catalog: Catalog, 
         if event.event_type is dg.DagsterEventType.ASSET_CHECK_EVALUATION:
             found += of_check(event.asset_check_evaluation_data, at)
         else:
-            found += of_write(event.step_materialization_data.materialization, at, catalog, zones)
+            found += of_write(
+                event.step_materialization_data.materialization, at, catalog, zones
+            )
     return found
 
 
-def of_write(made: dg.AssetMaterialization, at: datetime, catalog: Catalog, zones: Zones) -> Iterator[Metric]:
+def of_write(
+    made: dg.AssetMaterialization, at: datetime, catalog: Catalog, zones: Zones
+) -> Iterator[Metric]:
     """Yield what a write measured; nothing of an asset that is no table of ours."""
     metadata = _plain(made.metadata)
     if "dagster/row_count" not in metadata:
@@ -51,7 +62,9 @@ def of_write(made: dg.AssetMaterialization, at: datetime, catalog: Catalog, zone
     nr_rows = metadata.get("nr_rows") or (0 if metadata.get("files") else None)
     values = {RECORD_COUNT: metadata["dagster/row_count"], NR_ROWS: nr_rows}
     if snapshot_id is not None:
-        values[DAILY_GROWTH] = growth_since_midnight(catalog, table, snapshot_id, at, zones.get(table, UTC))
+        values[DAILY_GROWTH] = growth_since_midnight(
+            catalog, table, snapshot_id, at, zones.get(table, UTC)
+        )
     values |= {name: value for name, value in metadata.items() if name.startswith(_KEPT)}
     partition = partition_text(metadata.get("partitions") or [])
     for name, value in values.items():
@@ -61,7 +74,9 @@ def of_write(made: dg.AssetMaterialization, at: datetime, catalog: Catalog, zone
 
 
 def of_check(evaluation: dg.AssetCheckEvaluation, at: datetime) -> Iterator[Metric]:
-    """Yield the share of the rows that failed a check, all or none where it counts no rows; nothing where none were."""
+    """Yield the share of the rows that failed a check, all or none where it counts no rows;
+    nothing where none were.
+    """
     metadata = _plain(evaluation.metadata)
     failed, total = metadata.get("failed_rows"), metadata.get("total_rows")
     if total == 0:
@@ -70,7 +85,9 @@ def of_check(evaluation: dg.AssetCheckEvaluation, at: datetime) -> Iterator[Metr
     name = f"{FAILED_FRACTION}.{evaluation.check_name}"
     partition = partition_text(metadata.get("partitions") or [])
     snapshot_id = _id(metadata.get("snapshot_id"))
-    yield Metric(table_name(evaluation.asset_key), name, share, at, snapshot_id, partition, total)
+    yield Metric(
+        table_name(evaluation.asset_key), name, share, at, snapshot_id, partition, total
+    )
 
 
 def _id(text: object) -> int | None:
@@ -78,4 +95,8 @@ def _id(text: object) -> int | None:
 
 
 def _plain(metadata: Mapping[str, dg.MetadataValue]) -> dict[str, Any]:
-    return {name: value.value for name, value in metadata.items() if not isinstance(value, dg.TableMetadataValue)}
+    return {
+        name: value.value
+        for name, value in metadata.items()
+        if not isinstance(value, dg.TableMetadataValue)
+    }

@@ -6,7 +6,9 @@ from datetime import date, timedelta
 EARLIEST = date(2020, 1, 1)
 """Earlier dates count as out of range, so that no transaction may be older."""
 LATEST = date(2899, 12, 31)
-"""Dates that are out of range since they are in the future are later than this, whenever they are looked at."""
+"""Dates that are out of range since they are in the future are later than this, whenever they
+are looked at.
+"""
 MOST_ROWS_PER_DAY = 10**9
 """Above this, the transaction ids of neighbouring days would meet."""
 TRUTH = "truth.json"
@@ -35,7 +37,9 @@ class Arguments:
         _check("seed", self.seed, 0, 2**63 - 1)
         last = LATEST - timedelta(days=self.days - 1)
         if not EARLIEST <= self.start <= last:
-            raise BadArguments(f"start is {self.start}; expected a day from {EARLIEST} to {last}.")
+            raise BadArguments(
+                f"start is {self.start}; expected a day from {EARLIEST} to {last}."
+            )
 
     @property
     def total_rows(self) -> int:
@@ -49,14 +53,18 @@ class Arguments:
 
     @property
     def first_day_with_method(self) -> int:
-        """Index of the first file that has the column payment_method: a third of the way through the days."""
+        """Index of the first file that has the column payment_method: a third of the way
+        through the days.
+        """
         return self.days // 3
 
     @property
     def file_names(self) -> tuple[str, ...]:
         """One name for each day, in order."""
         ending = "csv.gz" if self.gzip else "csv"
-        return tuple(f"bnpl_{self.start + timedelta(days=day)}.{ending}" for day in range(self.days))
+        return tuple(
+            f"bnpl_{self.start + timedelta(days=day)}.{ending}" for day in range(self.days)
+        )
 
     def as_json(self) -> dict[str, str | int | bool]:
         """Return the arguments as `truth.json` keeps them."""

@@ -15,7 +15,13 @@ from pyarrow import csv
 from lakehouse.sample_data.bnpl.arguments import Arguments
 from lakehouse.sample_data.bnpl.defects import DEFECTS
 from lakehouse.sample_data.bnpl.transactions import DAY_SECONDS, INSTALLMENTS, STATUSES
-from lakehouse.sample_data.bnpl.world import CATEGORIES, CURRENCIES, PAYMENT_METHODS, REGIONS, World
+from lakehouse.sample_data.bnpl.world import (
+    CATEGORIES,
+    CURRENCIES,
+    PAYMENT_METHODS,
+    REGIONS,
+    World,
+)
 
 HEADER = (
     "transaction_id",
@@ -37,11 +43,17 @@ OFFSET = "+08:00"
 """Of Asia/Kuala_Lumpur, which has no summer time."""
 COMPRESSION_LEVEL = 6
 _CENTS = pa.array([f".{cents:02}" for cents in range(100)])
-_TIMES = pa.array([f"T{at // 3600:02}:{at // 60 % 60:02}:{at % 60:02}{OFFSET}" for at in range(DAY_SECONDS)])
+_TIMES = pa.array(
+    [f"T{at // 3600:02}:{at // 60 % 60:02}:{at % 60:02}{OFFSET}" for at in range(DAY_SECONDS)]
+)
 
 
-def as_text(rows: pd.DataFrame, world: World, arguments: Arguments, *, with_method: bool) -> pa.Table:
-    """Return the rows as they stand in a file: all columns as text, NULL where there is nothing."""
+def as_text(
+    rows: pd.DataFrame, world: World, arguments: Arguments, *, with_method: bool
+) -> pa.Table:
+    """Return the rows as they stand in a file: all columns as text, NULL where there is
+    nothing.
+    """
     columns = {str(name): values.to_numpy() for name, values in rows.items()}
     texts = _well_formed(columns, world, arguments)
     for code, defect in enumerate(DEFECTS.values(), start=1):
@@ -49,16 +61,22 @@ def as_text(rows: pd.DataFrame, world: World, arguments: Arguments, *, with_meth
         if broken.any():
             for column, choices in defect.items():
                 # By the id, so that a copy of a line is one to the letter.
-                values = pa.array(choices).take(pa.array(columns["transaction"][broken] % len(choices)))
+                values = pa.array(choices).take(
+                    pa.array(columns["transaction"][broken] % len(choices))
+                )
                 texts[column] = pc.replace_with_mask(texts[column], pa.array(broken), values)
     return pa.table({name: texts[name] for name in HEADER if with_method or name != METHOD})
 
 
 def write_csv(table: pa.Table, path: Path) -> None:
-    """Write a CSV file, compressed where its name says so; the same table makes the same bytes."""
+    """Write a CSV file, compressed where its name says so; the same table makes the same
+    bytes.
+    """
     with _open(path) as file:
         file.write((",".join(table.column_names) + "\n").encode())
-        options = csv.WriteOptions(include_header=False, batch_size=1 << 16, quoting_style="none")
+        options = csv.WriteOptions(
+            include_header=False, batch_size=1 << 16, quoting_style="none"
+        )
         csv.write_csv(table, file, options)
 
 
@@ -73,7 +91,9 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
             yield cast("IO[bytes]", packed)
 
 
-def _well_formed(columns: dict[str, np.ndarray], world: World, arguments: Arguments) -> "dict[str, pa.Array[Any]]":
+def _well_formed(
+    columns: dict[str, np.ndarray], world: World, arguments: Arguments
+) -> "dict[str, pa.Array[Any]]":
     customer, merchant = columns["customer"], columns["merchant"]
     customer_id = pa.array(world.customer_ids[customer]).cast(pa.string())
     return {
@@ -111,7 +131,9 @@ def _amounts(cents: np.ndarray) -> "pa.Array[Any]":
 
 def _dates(day: np.ndarray, arguments: Arguments) -> "pa.Array[Any]":
     # A day more than there are: a version made a second after 23:59:59.
-    days = np.arange(arguments.start_day, arguments.start_day + arguments.days + 1).astype("datetime64[D]")
+    days = np.arange(arguments.start_day, arguments.start_day + arguments.days + 1).astype(
+        "datetime64[D]"
+    )
     return _look_up(np.datetime_as_string(days).tolist(), day - arguments.start_day)
 
 

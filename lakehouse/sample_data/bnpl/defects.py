@@ -9,7 +9,9 @@ NONE = 0
 """The defect of a row that has none; the others count from 1."""
 DEFECTS: Mapping[str, Mapping[str, Texts]] = {
     "missing transaction_id": {"transaction_id": EMPTY},
-    "unreadable transaction_id": {"transaction_id": ("TX-17", "unknown", "9223372036854775808")},
+    "unreadable transaction_id": {
+        "transaction_id": ("TX-17", "unknown", "9223372036854775808")
+    },
     "missing customer_id": {"customer_id": EMPTY},
     "unreadable customer_id": {"customer_id": ("guest", "C-88")},
     "missing merchant_id": {"merchant_id": EMPTY},
@@ -35,7 +37,9 @@ DEFECTS: Mapping[str, Mapping[str, Texts]] = {
     "amount and status": {"amount": ("-5.00",), "status": ("UNKNOWN",)},
     "currency and installments": {"currency": ("USD",), "installments": ("5",)},
     "transaction_id and amount": {"transaction_id": EMPTY, "amount": ("twelve",)},
-    "malformed e-mail": {"customer_email": ("nobody", "a b@example.com", "@example.com", "nobody@")},
+    "malformed e-mail": {
+        "customer_email": ("nobody", "a b@example.com", "@example.com", "nobody@")
+    },
 }
 CODES: Mapping[str, int] = {name: code for code, name in enumerate(DEFECTS, start=1)}
 
@@ -51,6 +55,12 @@ OF_A_VERSION: tuple[str, ...] = (
     "missing merchant_id",
     "amount and status",
 )
-"""What makes one version of a transaction invalid, and leaves clear which transaction it is, and which version."""
-CORRECTED: tuple[str, ...] = (*OF_A_VERSION, "unreadable created_at", "unreadable transaction_date")
+"""What makes one version of a transaction invalid, and leaves clear which transaction it is,
+and which version.
+"""
+CORRECTED: tuple[str, ...] = (
+    *OF_A_VERSION,
+    "unreadable created_at",
+    "unreadable transaction_date",
+)
 """What a newer, valid version puts right."""

@@ -1,4 +1,6 @@
-"""The folder of a generation: nothing in it is overwritten but the same, and no half of a file ever shows."""
+"""The folder of a generation: nothing in it is overwritten but the same, and no half of a file
+ever shows.
+"""
 
 import json
 import os
@@ -12,11 +14,14 @@ _PATTERNS = ("bnpl_*.csv", "bnpl_*.csv.gz", TRUTH)
 
 
 class FolderTaken(ValueError):
-    """The folder holds something else than what would be written; says what was found and what was expected."""
+    """The folder holds something else than what would be written; says what was found and what
+    was expected.
+    """
 
 
 def check_folder(out: Path, arguments: Arguments) -> None:
-    """Refuse a folder that holds the files of other arguments, for one truth cannot hold for both.
+    """Refuse a folder that holds the files of other arguments, for one truth cannot hold for
+    both.
 
     :raises FolderTaken: names the folder and a file in it.
     """
@@ -27,14 +32,16 @@ def check_folder(out: Path, arguments: Arguments) -> None:
     other = [name for name in there if not (same and name in (*arguments.file_names, TRUTH))]
     if other:
         raise FolderTaken(
-            f"{out} holds {other[0]}{f' and {len(other) - 1} more' if other[1:] else ''}, generated with other "
-            "arguments; expected none, or what the same arguments made."
+            f"{out} holds {other[0]}{f' and {len(other) - 1} more' if other[1:] else ''},"
+            " generated with other arguments; expected none, or what the same arguments made."
         )
 
 
 @contextmanager
 def hidden_until_whole(out: Path, names: Sequence[str]) -> Iterator[dict[str, Path]]:
-    """Give each file a name that begins with a dot; at the end all get their own, and after an error none is left."""
+    """Give each file a name that begins with a dot; at the end all get their own, and after an
+    error none is left.
+    """
     out.mkdir(parents=True, exist_ok=True)
     for pattern in _PATTERNS:
         # What a killed run left.
@@ -51,7 +58,9 @@ def hidden_until_whole(out: Path, names: Sequence[str]) -> Iterator[dict[str, Pa
 
 
 def set_modified(path: Path, at_seconds: int) -> None:
-    """Date a file, so that the oldest is the first day's and nothing depends on when it was written."""
+    """Date a file, so that the oldest is the first day's and nothing depends on when it was
+    written.
+    """
     os.utime(path, (at_seconds, at_seconds))
 
 

@@ -44,19 +44,22 @@ def generate(
 ) -> Generated:
     """Write `bnpl_<date>.csv` for each day, and `truth.json`.
 
-    The same arguments make the same bytes. Files show up all together once they are whole; each was last modified,
-    it says, at the end of its day.
+    The same arguments make the same bytes. Files show up all together once they are whole; each
+    was last modified, it says, at the end of its day.
 
     :raises BadArguments: an argument cannot be.
     :raises FolderTaken: the folder holds files of other arguments.
     """
     arguments = Arguments(start, days, rows_per_day, seed, gzip)
     check_folder(out, arguments)
-    # The truth goes first: by it a run that was stopped between two renames is known as one of the same arguments.
+    # The truth goes first: by it a run that was stopped between two renames is known as one of
+    # the same arguments.
     with hidden_until_whole(out, [TRUTH, *arguments.file_names]) as hidden:
         steps = _Steps(progress, total=2 * days + 2)
         _write_days(arguments, hidden, steps)
-        truth = truth_of([SampleFile(name, hidden[name]) for name in arguments.file_names], each=steps.next)
+        truth = truth_of(
+            [SampleFile(name, hidden[name]) for name in arguments.file_names], each=steps.next
+        )
         steps.next()
         content = {"arguments": arguments.as_json(), **truth.as_json()}
         hidden[TRUTH].write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
@@ -85,7 +88,12 @@ def _write_days(arguments: Arguments, paths: Mapping[str, Path], steps: _Steps) 
         steps.next()
 
 
-def _write_day(arguments: Arguments, world: World, rows: pd.DataFrame, day: int, path: Path) -> None:
-    write_csv(as_text(rows, world, arguments, with_method=day >= arguments.first_day_with_method), path)
+def _write_day(
+    arguments: Arguments, world: World, rows: pd.DataFrame, day: int, path: Path
+) -> None:
+    write_csv(
+        as_text(rows, world, arguments, with_method=day >= arguments.first_day_with_method),
+        path,
+    )
     midnight = (arguments.start_day + day + 1) * DAY_SECONDS - _UTC_OFFSET_SECONDS
     set_modified(path, midnight)

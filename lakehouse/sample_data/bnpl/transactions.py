@@ -1,8 +1,9 @@
 """The transactions as they were first made: numbers and codes, a row each, in a frame.
 
-Columns: `transaction` (the id), `customer`, `merchant`, `currency`, `installments`, `method` and `status` (indexes of
-what they stand for; a method of -1 is none), `cents`, `day` (the transaction date, in days since 1970), `created` (in
-seconds since 1970 by the local clock), `file` (index of the day in whose file the row arrives) and `defect`.
+Columns: `transaction` (the id), `customer`, `merchant`, `currency`, `installments`, `method`
+and `status` (indexes of what they stand for; a method of -1 is none), `cents`, `day` (the
+transaction date, in days since 1970), `created` (in seconds since 1970 by the local clock),
+`file` (index of the day in whose file the row arrives) and `defect`.
 """
 
 import numpy as np
@@ -24,20 +25,26 @@ STATUSES = ("PENDING", "APPROVED", "DECLINED", "REFUNDED")
 STATUS_WEIGHTS = (0.15, 0.70, 0.12, 0.03)
 DAY_SECONDS = 86_400
 MIDNIGHT_SHARE = 0.04
-"""Share of transactions within five minutes of 23:30 or 00:30, whose days differ in UTC and in local time."""
+"""Share of transactions within five minutes of 23:30 or 00:30, whose days differ in UTC and in
+local time.
+"""
 FOREIGN_SHARE = 0.03
 """Share of transactions in another currency than the customer's own."""
 PREFERRED_SHARE = 0.7
 """Share of transactions by the customer's preferred method; the others are by any."""
 LARGEST_CENTS = 2_000_000_000
-_HOUR_WEIGHTS = np.array([1, 1, 1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 9, 8, 6, 6, 6, 7, 8, 10, 11, 10, 7, 3], dtype=float)
+_HOUR_WEIGHTS = np.array(
+    [1, 1, 1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 9, 8, 6, 6, 6, 7, 8, 10, 11, 10, 7, 3], dtype=float
+)
 _FIRST_ID = 2**53
 _IDS_PER_SEED = 10**16
 _IDS_PER_DAY = 10**10
 _SEEDS = 512
 
 
-def make_transactions(arguments: Arguments, count: int, world: World, rng: np.random.Generator) -> pd.DataFrame:
+def make_transactions(
+    arguments: Arguments, count: int, world: World, rng: np.random.Generator
+) -> pd.DataFrame:
     """Make the first versions of transactions, in the order of their days."""
     by_day = transactions_by_day(arguments, count, rng)
     file = np.repeat(np.arange(arguments.days), by_day)
@@ -51,7 +58,11 @@ def make_transactions(arguments: Arguments, count: int, world: World, rng: np.ra
             "transaction": _ids(arguments, file, by_day),
             "customer": customer.astype(np.int32),
             "merchant": merchant.astype(np.int16),
-            "cents": (ringgit * 100 * np.array(PRICE_LEVELS)[currency]).astype(np.int64).clip(1, LARGEST_CENTS),
+            "cents": (
+                (ringgit * 100 * np.array(PRICE_LEVELS)[currency])
+                .astype(np.int64)
+                .clip(1, LARGEST_CENTS)
+            ),
             "currency": currency.astype(np.int8),
             "installments": _installments(ringgit, rng),
             "method": _methods(arguments, file, customer, world, rng),
@@ -65,7 +76,9 @@ def make_transactions(arguments: Arguments, count: int, world: World, rng: np.ra
 
 
 def _ids(arguments: Arguments, file: np.ndarray, by_day: np.ndarray) -> np.ndarray:
-    """Return ids beyond 2^53, where a float cannot tell neighbours apart; seeds and days have ranges of their own."""
+    """Return ids beyond 2^53, where a float cannot tell neighbours apart; seeds and days have
+    ranges of their own.
+    """
     first_of_day = np.cumsum(by_day) - by_day
     number = np.arange(len(file)) - first_of_day[file]
     seed = _FIRST_ID + arguments.seed % _SEEDS * _IDS_PER_SEED
@@ -93,7 +106,11 @@ def _installments(ringgit: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _methods(
-    arguments: Arguments, file: np.ndarray, customer: np.ndarray, world: World, rng: np.random.Generator
+    arguments: Arguments,
+    file: np.ndarray,
+    customer: np.ndarray,
+    world: World,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """Return how was paid; nobody wrote it down before the column came."""
     chosen = np.where(
@@ -105,8 +122,14 @@ def _methods(
 
 
 def _seconds(count: int, rng: np.random.Generator) -> np.ndarray:
-    """Return times of the day, in seconds: most in the evening, some around half past eleven and half past twelve."""
+    """Return times of the day, in seconds: most in the evening, some around half past eleven
+    and half past twelve.
+    """
     hours = rng.choice(24, size=count, p=_HOUR_WEIGHTS / _HOUR_WEIGHTS.sum())
     usual = hours * 3600 + rng.integers(3600, size=count)
-    around = np.where(rng.random(count) < 0.5, 23 * 3600, 0) + 30 * 60 + rng.integers(-300, 301, size=count)
+    around = (
+        np.where(rng.random(count) < 0.5, 23 * 3600, 0)
+        + 30 * 60
+        + rng.integers(-300, 301, size=count)
+    )
     return np.where(rng.random(count) < MIDNIGHT_SHARE, around, usual)

@@ -11,7 +11,13 @@ import pandas as pd
 from lakehouse.sample_data.bnpl.arguments import Arguments
 from lakehouse.sample_data.bnpl.defects import CODES, DEFECTS
 from lakehouse.sample_data.bnpl.transactions import make_transactions
-from lakehouse.sample_data.bnpl.versions import SECOND_VERSIONS, THIRD_RATE, later_files, newer, second_versions
+from lakehouse.sample_data.bnpl.versions import (
+    SECOND_VERSIONS,
+    THIRD_RATE,
+    later_files,
+    newer,
+    second_versions,
+)
 from lakehouse.sample_data.bnpl.world import World
 
 DEFECT_RATE = 0.0006
@@ -35,8 +41,13 @@ def planted_across_files(arguments: Arguments, rate: float) -> int:
 
 
 def make_rows(arguments: Arguments, world: World, rng: np.random.Generator) -> pd.DataFrame:
-    """Make the rows of all files, in the order of the files; there are exactly as many as asked for."""
-    seconds = {name: planted_across_files(arguments, kind.rate) for name, kind in SECOND_VERSIONS.items()}
+    """Make the rows of all files, in the order of the files; there are exactly as many as asked
+    for.
+    """
+    seconds = {
+        name: planted_across_files(arguments, kind.rate)
+        for name, kind in SECOND_VERSIONS.items()
+    }
     thirds = planted_across_files(arguments, THIRD_RATE)
     copies = planted(arguments, SAME_FILE_COPY_RATE)
     later_copies = planted_across_files(arguments, LATER_FILE_COPY_RATE)
@@ -55,7 +66,9 @@ def _versions(
     thirds: int,
     rng: np.random.Generator,
 ) -> Iterable[pd.DataFrame]:
-    """Return further versions, and plant in the transactions themselves what goes wrong; none is picked twice."""
+    """Return further versions, and plant in the transactions themselves what goes wrong; none
+    is picked twice.
+    """
     order = rng.permutation(len(transactions))
     file = transactions["file"].to_numpy()
     late = planted_across_files(arguments, LATE_RATE)
@@ -64,32 +77,46 @@ def _versions(
 
     made = {}
     for name in seconds:
-        first, made[name] = second_versions(SECOND_VERSIONS[name], transactions.iloc[picked[name]], arguments, rng)
+        first, made[name] = second_versions(
+            SECOND_VERSIONS[name], transactions.iloc[picked[name]], arguments, rng
+        )
         _put(transactions, picked[name], first)
     updated = made["updated"].iloc[:thirds]
-    made["updated again"] = newer(updated, later_files(updated["file"].to_numpy(), arguments, rng), arguments, rng)
-    _set(transactions, picked["late"], "file", later_files(file[picked["late"]], arguments, rng))
-    for defect, those in _deal(rest, dict.fromkeys(DEFECTS, planted(arguments, DEFECT_RATE))).items():
+    made["updated again"] = newer(
+        updated, later_files(updated["file"].to_numpy(), arguments, rng), arguments, rng
+    )
+    _set(
+        transactions, picked["late"], "file", later_files(file[picked["late"]], arguments, rng)
+    )
+    for defect, those in _deal(
+        rest, dict.fromkeys(DEFECTS, planted(arguments, DEFECT_RATE))
+    ).items():
         _set(transactions, those, "defect", CODES[defect])
     return made.values()
 
 
 def _deal(order: np.ndarray, counts: Mapping[str, int]) -> dict[str, np.ndarray]:
     """Deal out the front of an order, each its count."""
-    return dict(zip(counts, np.split(order, np.cumsum(list(counts.values())))[:-1], strict=True))
+    return dict(
+        zip(counts, np.split(order, np.cumsum(list(counts.values())))[:-1], strict=True)
+    )
 
 
 def _some(rows: pd.DataFrame, count: int, rng: np.random.Generator) -> pd.DataFrame:
     return rows.iloc[np.sort(rng.choice(len(rows), size=count, replace=False))]
 
 
-def _later_copies(arguments: Arguments, rows: pd.DataFrame, count: int, rng: np.random.Generator) -> pd.DataFrame:
+def _later_copies(
+    arguments: Arguments, rows: pd.DataFrame, count: int, rng: np.random.Generator
+) -> pd.DataFrame:
     copies = _some(rows[rows["file"] < arguments.days - 1], count, rng)
     return copies.assign(file=later_files(copies["file"].to_numpy(), arguments, rng))
 
 
 def _in_files(rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    """Return the rows file by file; within one they stand in no order, so that versions do not either."""
+    """Return the rows file by file; within one they stand in no order, so that versions do not
+    either.
+    """
     mixed = rng.permutation(len(rows))
     by_file = np.argsort(rows["file"].to_numpy()[mixed], kind="stable")
     return rows.iloc[mixed[by_file]]

@@ -1,4 +1,6 @@
-"""What the tables must hold after any set of files has been delivered, in whatever order; computed from their text."""
+"""What the tables must hold after any set of files has been delivered, in whatever order;
+computed from their text.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -66,7 +68,10 @@ def truth_of(files: Sequence[SampleFile], *, each: Callable[[], None] = lambda: 
     fates = rows["fate"].value_counts()
     by_file = rows["file"].value_counts()
     return Truth(
-        rows_by_file={file.name: int(by_file.get(file.name, 0)) for file in sorted(files, key=lambda one: one.name)},
+        rows_by_file={
+            file.name: int(by_file.get(file.name, 0))
+            for file in sorted(files, key=lambda one: one.name)
+        },
         totals={"bronze": len(rows), **{fate: int(fates.get(fate, 0)) for fate in FATES}},
         quarantined_by_reason=_by_reason(rows[rows["fate"] == QUARANTINED]),
         clean_by_day=_by_day(clean),
@@ -85,17 +90,25 @@ def _by_reason(refused: pd.DataFrame) -> dict[str, int]:
 def _by_day(clean: pd.DataFrame) -> dict[str, int]:
     counts = clean["transaction_date"].value_counts().sort_index()
     days = counts.index.to_numpy()
-    return {_date(int(day)): int(count) for day, count in zip(days, counts.to_numpy(), strict=True)}
+    return {
+        _date(int(day)): int(count) for day, count in zip(days, counts.to_numpy(), strict=True)
+    }
 
 
 def _sums_by_currency(clean: pd.DataFrame) -> dict[str, CurrencySums]:
     found = (
         _with_approved(clean)
         .groupby("currency")
-        .agg(transactions=("amount", "size"), gross=("amount", "sum"), approved=("approved_amount", "sum"))
+        .agg(
+            transactions=("amount", "size"),
+            gross=("amount", "sum"),
+            approved=("approved_amount", "sum"),
+        )
     )
     return {
-        str(currency): CurrencySums(int(transactions), _money(int(gross)), _money(int(approved)))
+        str(currency): CurrencySums(
+            int(transactions), _money(int(gross)), _money(int(approved))
+        )
         for currency, transactions, gross, approved in found.itertuples(name=None)
     }
 
@@ -119,7 +132,11 @@ def _daily_summary(clean: pd.DataFrame) -> list[DaySummary]:
 
 def _with_approved(clean: pd.DataFrame) -> pd.DataFrame:
     approved, declined = clean["status"] == "APPROVED", clean["status"] == "DECLINED"
-    return clean.assign(is_approved=approved, is_declined=declined, approved_amount=clean["amount"].where(approved, 0))
+    return clean.assign(
+        is_approved=approved,
+        is_declined=declined,
+        approved_amount=clean["amount"].where(approved, 0),
+    )
 
 
 def _summary(row: Any) -> DaySummary:

@@ -1,6 +1,8 @@
-"""Rows of delivered files, typed, with what is wrong with each: read from the text alone, not from how it was made.
+"""Rows of delivered files, typed, with what is wrong with each: read from the text alone, not
+from how it was made.
 
-What can be read here is what the generated files hold, strictly: a lenient reader may take more.
+What can be read here is what the generated files hold, strictly: a lenient reader may take
+more.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,8 +28,17 @@ COLUMNS = (
     "transaction_date",
     "created_at",
 )
-TYPED = ("transaction_id", "customer_id", "amount", "installments", "transaction_date", "created_at")
-"""The columns whose values must be readable as something else than text; all of COLUMNS must have one."""
+TYPED = (
+    "transaction_id",
+    "customer_id",
+    "amount",
+    "installments",
+    "transaction_date",
+    "created_at",
+)
+"""The columns whose values must be readable as something else than text; all of COLUMNS must
+have one.
+"""
 ACCEPTED: Mapping[str, tuple[object, ...]] = {
     "currency": ("MYR", "SGD", "IDR", "THB", "PHP"),
     "installments": (1, 3, 6, 12),
@@ -59,8 +70,8 @@ class SampleFile:
 def read_rows(file: SampleFile) -> pd.DataFrame:
     """Return a file's rows, numbered from 1; `reasons` has a bit for each of REASONS, in order.
 
-    `amount` is in cents, `transaction_date` in days and `created_at` in microseconds since 1970. A number that is
-    NULL is 0, and `has_transaction_id` and `has_created_at` tell.
+    `amount` is in cents, `transaction_date` in days and `created_at` in microseconds since
+    1970. A number that is NULL is 0, and `has_transaction_id` and `has_created_at` tell.
     """
     text = _read_text(file.path)
     typed = _typed(text)
@@ -76,7 +87,10 @@ def read_rows(file: SampleFile) -> pd.DataFrame:
             "row": np.arange(1, text.num_rows + 1),
             **{name: typed[name].fill_null(0).cast(pa.int64()).to_numpy() for name in numbers},
             **{name: typed[name].to_pandas() for name in names},
-            **{f"has_{name}": typed[name].is_valid().to_numpy(zero_copy_only=False) for name in TYPED},
+            **{
+                f"has_{name}": typed[name].is_valid().to_numpy(zero_copy_only=False)
+                for name in TYPED
+            },
             "reasons": bits,
         }
     )
@@ -112,7 +126,9 @@ def _whole_column(text: pa.Table, name: str) -> "pa.Array[Any]":
 
 
 def _matching(column: "pa.Array[Any]", pattern: str) -> "pa.Array[Any]":
-    matching: pa.Array[Any] = pc.if_else(pc.match_substring_regex(column, pattern), column, None)
+    matching: pa.Array[Any] = pc.if_else(
+        pc.match_substring_regex(column, pattern), column, None
+    )
     return matching
 
 
@@ -124,7 +140,9 @@ def _whole_numbers(column: "pa.Array[Any]") -> "pa.Array[Any]":
 
 
 def _cents(column: "pa.Array[Any]") -> "pa.Array[Any]":
-    """Return the cents of a decimal(10,2); what would have to be rounded, or does not fit, cannot be read."""
+    """Return the cents of a decimal(10,2); what would have to be rounded, or does not fit,
+    cannot be read.
+    """
     # Below 2^53 a float holds ten digits exactly.
     amounts = _matching(column, r"^-?\d{1,8}(\.\d{1,2})?$").cast(pa.float64())
     return pc.round(pc.multiply(amounts, 100.0)).cast(pa.int64())
@@ -148,13 +166,20 @@ def _day(text: str | None) -> int | None:
 
 def _microseconds(column: "pa.Array[Any]") -> "pa.Array[Any]":
     texts = _matching(column, _MOMENT).to_pandas()
-    moments = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce").astype("datetime64[us, UTC]")
+    moments = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce").astype(
+        "datetime64[us, UTC]"
+    )
     return pa.array(moments, pa.timestamp("us", "UTC")).cast(pa.int64())
 
 
-def _reasons(text: pa.Table, typed: "Mapping[str, pa.Array[Any]]") -> "Iterator[tuple[str, pa.Array[Any]]]":
+def _reasons(
+    text: pa.Table, typed: "Mapping[str, pa.Array[Any]]"
+) -> "Iterator[tuple[str, pa.Array[Any]]]":
     for name in TYPED:
-        yield f"castable_{name}", pc.and_(_whole_column(text, name).is_valid(), typed[name].is_null())
+        yield (
+            f"castable_{name}",
+            pc.and_(_whole_column(text, name).is_valid(), typed[name].is_null()),
+        )
     for name in COLUMNS:
         yield f"not_null_{name}", typed[name].is_null()
     for name, values in ACCEPTED.items():

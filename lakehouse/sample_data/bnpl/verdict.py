@@ -1,4 +1,6 @@
-"""What becomes of each row once all files are in: which version of a transaction wins, and who loses to it."""
+"""What becomes of each row once all files are in: which version of a transaction wins, and who
+loses to it.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -10,11 +12,15 @@ from lakehouse.sample_data.bnpl.truth_rows import SampleFile, read_rows
 CLEAN, SUPERSEDED, QUARANTINED = FATES = ("clean", "superseded", "quarantined")
 
 
-def evaluate(files: Sequence[SampleFile], *, each: Callable[[], None] = lambda: None) -> pd.DataFrame:
-    """Return all rows of the files, each with its `fate`: `clean`, `superseded` or `quarantined`.
+def evaluate(
+    files: Sequence[SampleFile], *, each: Callable[[], None] = lambda: None
+) -> pd.DataFrame:
+    """Return all rows of the files, each with its `fate`: `clean`, `superseded` or
+    `quarantined`.
 
-    Of a transaction's valid rows that with the greatest (created_at, file name, row) is clean. A refused row is
-    superseded by a valid row of its transaction that is not older, or whose age it does not tell itself.
+    Of a transaction's valid rows that with the greatest (created_at, file name, row) is clean.
+    A refused row is superseded by a valid row of its transaction that is not older, or whose
+    age it does not tell itself.
     """
     frames = []
     for file in sorted(files, key=lambda one: one.name):
@@ -46,5 +52,7 @@ def _overtaken(rows: pd.DataFrame, winners: np.ndarray) -> np.ndarray:
         return np.zeros(len(rows), dtype=bool)
     at = np.minimum(np.searchsorted(ids[winners], ids), len(winners) - 1)
     has_winner = rows["has_transaction_id"].to_numpy() & (ids[winners][at] == ids)
-    overtaken: np.ndarray = has_winner & (~rows["has_created_at"].to_numpy() | (created[winners][at] >= created))
+    overtaken: np.ndarray = has_winner & (
+        ~rows["has_created_at"].to_numpy() | (created[winners][at] >= created)
+    )
     return overtaken

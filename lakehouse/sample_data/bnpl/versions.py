@@ -1,4 +1,6 @@
-"""Further versions of transactions: what they change, when they were made, and in which file they arrive."""
+"""Further versions of transactions: what they change, when they were made, and in which file
+they arrive.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +19,9 @@ SETTLED_WEIGHTS = (0.0, 0.80, 0.12, 0.08)
 
 @dataclass(frozen=True)
 class SecondVersion:
-    """A way in which a second version differs from the first: it is newer, and arrives later, unless said otherwise."""
+    """A way in which a second version differs from the first: it is newer, and arrives later,
+    unless said otherwise.
+    """
 
     rate: float
     """Share of all rows."""
@@ -56,7 +60,9 @@ def second_versions(
     """Return the first versions, changed to suit, and the second ones."""
     early = first["file"].to_numpy()
     later = later_files(early, arguments, rng)
-    first = first.assign(status=np.int8(PENDING), defect=_defects(kind.first_defects, len(first)))
+    first = first.assign(
+        status=np.int8(PENDING), defect=_defects(kind.first_defects, len(first))
+    )
     second = newer(first, early if kind.arrives_first else later, arguments, rng)
     second = second.assign(defect=_defects(kind.defects, len(first)))
     if kind.moved:
@@ -66,8 +72,12 @@ def second_versions(
     return (first.assign(file=later) if kind.arrives_first else first), second
 
 
-def newer(older: pd.DataFrame, file: np.ndarray, arguments: Arguments, rng: np.random.Generator) -> pd.DataFrame:
-    """Return settled versions that arrive in the given files, made after the older ones and before their file's end."""
+def newer(
+    older: pd.DataFrame, file: np.ndarray, arguments: Arguments, rng: np.random.Generator
+) -> pd.DataFrame:
+    """Return settled versions that arrive in the given files, made after the older ones and
+    before their file's end.
+    """
     end = (arguments.start_day + file.astype(np.int64) + 1) * DAY_SECONDS - 1
     created = older["created"].to_numpy()
     room = np.maximum(end - created - 1, 0)
@@ -78,8 +88,12 @@ def newer(older: pd.DataFrame, file: np.ndarray, arguments: Arguments, rng: np.r
     )
 
 
-def _moved(versions: pd.DataFrame, arguments: Arguments, rng: np.random.Generator) -> pd.DataFrame:
-    """Return the versions with another transaction date: the day before, or one up to the day that they arrive."""
+def _moved(
+    versions: pd.DataFrame, arguments: Arguments, rng: np.random.Generator
+) -> pd.DataFrame:
+    """Return the versions with another transaction date: the day before, or one up to the day
+    that they arrive.
+    """
     day = versions["day"].to_numpy()
     ahead = arguments.start_day + versions["file"].to_numpy() - day
     forward = np.minimum(1 + np.floor(rng.random(len(day)) * ahead).astype(np.int32), ahead)

@@ -19,17 +19,24 @@ def is_payday(day: date) -> bool:
     return day.day >= FIRST_PAYDAY or day.day == 1
 
 
-def transactions_by_day(arguments: Arguments, total: int, rng: np.random.Generator) -> np.ndarray:
+def transactions_by_day(
+    arguments: Arguments, total: int, rng: np.random.Generator
+) -> np.ndarray:
     """Share a total out among the days; each has one at least where there are enough."""
     days = [arguments.start + timedelta(days=day) for day in range(arguments.days)]
-    factors = [WEEKDAY_FACTORS[day.weekday()] * (PAYDAY_FACTOR if is_payday(day) else 1.0) for day in days]
+    factors = [
+        WEEKDAY_FACTORS[day.weekday()] * (PAYDAY_FACTOR if is_payday(day) else 1.0)
+        for day in days
+    ]
     weights = np.array(factors) * rng.normal(1.0, NOISE, size=len(days)).clip(0.8, 1.2)
     least = min(1, total // len(days))
     return least + _shares(total - least * len(days), weights / weights.sum())
 
 
 def _shares(total: int, weights: np.ndarray) -> np.ndarray:
-    """Round shares to whole numbers that add up: what is left goes to the largest remainders."""
+    """Round shares to whole numbers that add up: what is left goes to the largest
+    remainders.
+    """
     exact = total * weights
     shares: np.ndarray = np.floor(exact).astype(np.int64)
     largest = np.argsort(shares - exact, kind="stable")[: total - int(shares.sum())]

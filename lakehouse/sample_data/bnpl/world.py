@@ -69,7 +69,9 @@ def make_world(arguments: Arguments, rng: np.random.Generator) -> World:
         customer_ids=FIRST_CUSTOMER_ID + np.arange(customers),
         customer_weights=activity / activity.sum(),
         customer_regions=rng.choice(len(REGIONS), size=customers, p=REGION_WEIGHTS),
-        customer_methods=rng.choice(len(PAYMENT_METHODS), size=customers, p=PAYMENT_METHOD_WEIGHTS),
+        customer_methods=rng.choice(
+            len(PAYMENT_METHODS), size=customers, p=PAYMENT_METHOD_WEIGHTS
+        ),
         merchant_ids=tuple(f"M{number:05}" for number in numbers),
         merchant_weights=ranks / ranks.sum(),
         merchant_categories=rng.integers(len(CATEGORIES), size=MERCHANTS),

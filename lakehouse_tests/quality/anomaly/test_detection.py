@@ -7,19 +7,30 @@ from datetime import timedelta
 import pytest
 
 from lakehouse.quality.anomaly.detection import evaluate
-from lakehouse.quality.anomaly.metric_series import COUNT, FRACTION, GROWTH, Evaluation, Kind, Point
+from lakehouse.quality.anomaly.metric_series import (
+    COUNT,
+    FRACTION,
+    GROWTH,
+    Evaluation,
+    Kind,
+    Point,
+)
 from lakehouse_tests.quality.anomaly.series import DAYS, daily, weekly
 
 SEEDS = range(200)
 
 
-def newest(values: list[float], last: float, kind: Kind = COUNT, every: int = 1, **how) -> Evaluation | None:
+def newest(
+    values: list[float], last: float, kind: Kind = COUNT, every: int = 1, **how
+) -> Evaluation | None:
     *past, point = daily([*values, last], every=every)
     return evaluate(past, point, kind, **how)
 
 
 def test_clean_series_with_a_weekly_shape_are_left_in_peace():
-    """Each day of 200 series of 60 days is judged by those before it: 0.15 % of them warn, in 6.5 % of the series."""
+    """Each day of 200 series of 60 days is judged by those before it: 0.15 % of them warn, in
+    6.5 % of the series.
+    """
     warned = dict.fromkeys(SEEDS, 0)
     evaluated = 0
     for seed in SEEDS:
@@ -53,7 +64,11 @@ def test_half_of_what_is_usual_is_found_on_any_weekday(weekday):
 
 def test_half_of_what_is_usual_is_found_where_a_day_is_a_tenth_off_by_chance():
     found = [
-        evaluate((series := weekly(seed, noise=0.1))[:-1], replace(series[-1], value=series[-1].value / 2), COUNT)
+        evaluate(
+            (series := weekly(seed, noise=0.1))[:-1],
+            replace(series[-1], value=series[-1].value / 2),
+            COUNT,
+        )
         for seed in SEEDS
     ]
 
@@ -130,7 +145,9 @@ def test_one_bad_day_does_not_make_the_next_one_look_bad():
 def test_a_feed_of_working_days_has_weekdays_too():
     draw = random.Random(3)
     series = [point for point in weekly(3, noise=0.03) if point.day.weekday() < 5]
-    found = evaluate(series[:-1], replace(series[-1], value=series[-1].value * draw.uniform(0.4, 0.5)), COUNT)
+    found = evaluate(
+        series[:-1], replace(series[-1], value=series[-1].value * draw.uniform(0.4, 0.5)), COUNT
+    )
 
     assert found.same_weekday
     assert found.is_low
@@ -157,6 +174,8 @@ def test_growth_that_is_not_over_is_only_told_where_the_table_shrank():
 
 
 def test_the_last_value_of_a_day_counts_for_it():
-    series = [twice for point in daily([1000] * 30) for twice in (replace(point, value=1), point)]
+    series = [
+        twice for point in daily([1000] * 30) for twice in (replace(point, value=1), point)
+    ]
 
     assert evaluate(series, Point(series[-1].day + timedelta(days=1), 1), COUNT).is_low

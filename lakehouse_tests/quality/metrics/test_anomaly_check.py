@@ -1,4 +1,6 @@
-"""A run whose numbers are unlike those of the weeks before warns, by a check of the table; nothing is stopped."""
+"""A run whose numbers are unlike those of the weeks before warns, by a check of the table;
+nothing is stopped.
+"""
 
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -27,12 +29,16 @@ def remember(pipeline: Pipeline, days: int, rows: int) -> None:
     for ago in range(days, 0, -1):
         run_id = f"{ago} days ago"
         metric = Metric(RAW, "nr_rows", rows + ago % 3, now - timedelta(days=ago))
-        append_once(pipeline.engine, METRICS, [metric.row(run_id)], run_id, made_at="measured_at")
+        append_once(
+            pipeline.engine, METRICS, [metric.row(run_id)], run_id, made_at="measured_at"
+        )
 
 
 @pytest.fixture(scope="module")
 def fruits(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
-    """Thirty days of files with some hundred rows, of which the tables know nothing any more."""
+    """Thirty days of files with some hundred rows, of which the tables know nothing any
+    more.
+    """
     pipeline = Pipeline(settings_at(tmp_path_factory.mktemp("anomaly") / "home"), "fruits")
     remember(pipeline, 30, 300)
     return pipeline
@@ -49,11 +55,18 @@ def test_a_small_delivery_is_a_warning_that_explains_itself(fruits: Pipeline) ->
     assert result.success
     found = evaluated(result.runs[0].checks)
     assert set(found) == {RAW}  # Silver has no history to be judged by.
-    assert (found[RAW].passed, found[RAW].severity, found[RAW].blocking) == (False, "WARN", False)
+    assert (found[RAW].passed, found[RAW].severity, found[RAW].blocking) == (
+        False,
+        "WARN",
+        False,
+    )
     assert found[RAW].description.startswith("nr_rows: 2 rows on ")
     assert "had 300 to 302 (median 301); expected at least " in found[RAW].description
     assert result.runs[0].asset("silver.fruits").status == "published"
-    assert any(line.startswith(f"{RAW} is unlike its recent past: nr_rows: 2 rows on ") for line in summary(result))
+    assert any(
+        line.startswith(f"{RAW} is unlike its recent past: nr_rows: 2 rows on ")
+        for line in summary(result)
+    )
 
 
 def test_alone_it_judges_what_was_measured_last(fruits: Pipeline) -> None:

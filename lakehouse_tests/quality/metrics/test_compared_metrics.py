@@ -19,7 +19,10 @@ def metric(name: str, value: float, at: datetime = NOW, **how: object) -> Metric
 
 
 def past(name: str, *values: float, days: int = 40) -> list[Metric]:
-    return [metric(name, values[ago % len(values)], NOW - timedelta(days=ago)) for ago in range(days, 0, -1)]
+    return [
+        metric(name, values[ago % len(values)], NOW - timedelta(days=ago))
+        for ago in range(days, 0, -1)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -45,14 +48,24 @@ def test_counts_of_runs_for_some_days_are_not_compared():
 
 
 def test_a_count_of_one_day_is_not_compared_with_those_of_several():
-    several = [replace(found, partition="2026-01-01..2026-01-09") for found in past("nr_rows", 9000)]
+    several = [
+        replace(found, partition="2026-01-01..2026-01-09") for found in past("nr_rows", 9000)
+    ]
 
     assert watch([metric("nr_rows", 1000)], several, UTC) == []
 
 
 def test_each_number_that_is_outside_is_explained():
-    newest = [metric("nr_rows", 1204), metric("null_fraction.berry", 0.5), metric("daily_growth", 2400)]
-    before = [*past("nr_rows", 2400, 2420), *past("null_fraction.berry", 0.0), *past("daily_growth", 2400, 2420)]
+    newest = [
+        metric("nr_rows", 1204),
+        metric("null_fraction.berry", 0.5),
+        metric("daily_growth", 2400),
+    ]
+    before = [
+        *past("nr_rows", 2400, 2420),
+        *past("null_fraction.berry", 0.0),
+        *past("daily_growth", 2400, 2420),
+    ]
     found = anomaly_result("silver.fruits", watch(newest, before, UTC))
 
     assert not found.passed
@@ -60,15 +73,22 @@ def test_each_number_that_is_outside_is_explained():
     assert found.description.startswith(
         "nr_rows: 1,204 rows on Tuesday 3 March 2026; the last 5 Tuesdays had 2,400 to "
     )
-    assert "null_fraction.berry: 50.00 % of the rows have no berry on Tuesday" in found.description
+    assert (
+        "null_fraction.berry: 50.00 % of the rows have no berry on Tuesday" in found.description
+    )
     assert "daily_growth" not in found.description
     assert (found.metadata["anomalies"].value, found.metadata["judged_metrics"].value) == (2, 3)
 
 
 def test_what_is_as_expected_passes():
-    found = anomaly_result("silver.fruits", watch([metric("nr_rows", 2410)], past("nr_rows", 2400, 2420), UTC))
+    found = anomaly_result(
+        "silver.fruits", watch([metric("nr_rows", 2410)], past("nr_rows", 2400, 2420), UTC)
+    )
 
-    assert (found.passed, found.description) == (True, "1 metric is what its recent past suggests.")
+    assert (found.passed, found.description) == (
+        True,
+        "1 metric is what its recent past suggests.",
+    )
 
 
 def test_it_is_silent_without_enough_history():
@@ -87,5 +107,9 @@ def test_days_are_those_of_the_table():
 def test_a_share_of_few_rows_is_no_news():
     before = past("failed_fraction.castable_id", 0.0)
 
-    assert not watch([metric("failed_fraction.castable_id", 0.5, of_rows=2)], before, UTC)[0].evaluation.is_anomaly
-    assert watch([metric("failed_fraction.castable_id", 0.5, of_rows=900)], before, UTC)[0].evaluation.is_anomaly
+    assert not watch([metric("failed_fraction.castable_id", 0.5, of_rows=2)], before, UTC)[
+        0
+    ].evaluation.is_anomaly
+    assert watch([metric("failed_fraction.castable_id", 0.5, of_rows=900)], before, UTC)[
+        0
+    ].evaluation.is_anomaly

@@ -22,7 +22,9 @@ def history(*rows: tuple[datetime, int], expired: bool = False) -> History:
 
 
 def test_it_is_counted_from_the_midnight_of_the_table():
-    found = history((MONDAY - timedelta(hours=6), 100), (MONDAY - timedelta(hours=3), 130), (MONDAY, 150))
+    found = history(
+        (MONDAY - timedelta(hours=6), 100), (MONDAY - timedelta(hours=3), 130), (MONDAY, 150)
+    )
     at = MONDAY + timedelta(hours=1)
 
     assert rows_before(found, at, UTC) == 150
@@ -32,7 +34,12 @@ def test_it_is_counted_from_the_midnight_of_the_table():
 
 
 def test_a_table_that_began_today_grew_by_all_it_has():
-    assert rows_before(history((MONDAY + timedelta(hours=9), 40)), MONDAY + timedelta(hours=10), UTC) == 0
+    assert (
+        rows_before(
+            history((MONDAY + timedelta(hours=9), 40)), MONDAY + timedelta(hours=10), UTC
+        )
+        == 0
+    )
 
 
 def test_it_is_not_known_where_the_past_has_expired():

@@ -1,4 +1,6 @@
-"""What a run measured stands in the table once, whoever recorded it; no Spark is started for it."""
+"""What a run measured stands in the table once, whoever recorded it; no Spark is started for
+it.
+"""
 
 from collections import Counter
 from dataclasses import replace
@@ -35,7 +37,9 @@ def kept(pipeline: Pipeline) -> list[dict]:
 def fruits(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
     """One ingest of four rows, of which one is refused."""
     pipeline = Pipeline(settings_at(tmp_path_factory.mktemp("metrics") / "home"), "fruits")
-    pipeline.write("a.csv", "id,fruit,berry\n1,Apple,false\n2,Grape,true\n3,Kiwi,true\nfour,Fig,false\n")
+    pipeline.write(
+        "a.csv", "id,fruit,berry\n1,Apple,false\n2,Grape,true\n3,Kiwi,true\nfour,Fig,false\n"
+    )
     assert pipeline.ingest().success
     return pipeline
 
@@ -57,7 +61,11 @@ def test_an_ingest_records_what_it_measured(fruits: Pipeline) -> None:
 
 
 def test_each_row_says_of_what_it_is(fruits: Pipeline) -> None:
-    row = next(row for row in kept(fruits) if (row["table_name"], row["metric"]) == ("silver.fruits", "record_count"))
+    row = next(
+        row
+        for row in kept(fruits)
+        if (row["table_name"], row["metric"]) == ("silver.fruits", "record_count")
+    )
 
     assert row["snapshot_id"] == read_history(fruits.engine, "silver.fruits").main.snapshot_id
     assert row["partition"] is None
@@ -87,7 +95,9 @@ def test_recording_starts_no_spark(fruits: Pipeline) -> None:
 
 
 def test_dagster_shows_each_append(fruits: Pipeline) -> None:
-    made = fruits.recorded(lambda instance: instance.get_latest_materialization_event(asset_key(METRICS.name)))
+    made = fruits.recorded(
+        lambda instance: instance.get_latest_materialization_event(asset_key(METRICS.name))
+    )
     metadata = made.asset_materialization.metadata
 
     assert metadata["dagster/row_count"].value == len(kept(fruits))
@@ -121,13 +131,21 @@ def test_a_refused_table_is_measured_too(fruits: Pipeline) -> None:
     assert ("silver.fruits", "record_count") not in found
 
 
-def test_what_hinders_it_is_said_once_and_fails_no_run(fruits: Pipeline, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_hinders_it_is_said_once_and_fails_no_run(
+    fruits: Pipeline, caplog: pytest.LogCaptureFixture
+) -> None:
     broken = Recorder(fruits.engine, replace(METRICS, write=Append(once_by=())))
     with open_instance(fruits.settings) as instance:
         run = instance.get_runs(limit=1)[0]
         assert [broken.try_to_record(instance, run.run_id) for _ in range(2)] == [False, False]
-        said = instance.get_records_for_run(run.run_id, of_type=dg.DagsterEventType.ENGINE_EVENT).records
-        told = [record for record in said if "are not recorded yet" in record.event_log_entry.dagster_event.message]
+        said = instance.get_records_for_run(
+            run.run_id, of_type=dg.DagsterEventType.ENGINE_EVENT
+        ).records
+        told = [
+            record
+            for record in said
+            if "are not recorded yet" in record.event_log_entry.dagster_event.message
+        ]
         assert len(told) == 1
         assert HINDERED in instance.get_run_by_id(run.run_id).tags
     assert "are not recorded yet" in caplog.text

@@ -14,14 +14,22 @@ KEY = dg.AssetKey(["silver", "fruits"])
 
 def evaluation(passed: bool, **metadata: object) -> dg.AssetCheckEvaluation:
     normal = {
-        name: dg.MetadataValue.int(value) if isinstance(value, int) else dg.MetadataValue.text(str(value))
+        name: (
+            dg.MetadataValue.int(value)
+            if isinstance(value, int)
+            else dg.MetadataValue.text(str(value))
+        )
         for name, value in metadata.items()
     }
-    return dg.AssetCheckEvaluation(asset_key=KEY, check_name="rule", passed=passed, metadata=normal)
+    return dg.AssetCheckEvaluation(
+        asset_key=KEY, check_name="rule", passed=passed, metadata=normal
+    )
 
 
 def test_a_check_is_measured_by_the_share_of_rows_that_break_it():
-    found = list(of_check(evaluation(True, failed_rows=1, total_rows=4, snapshot_id=str(2**62)), AT))
+    found = list(
+        of_check(evaluation(True, failed_rows=1, total_rows=4, snapshot_id=str(2**62)), AT)
+    )
 
     assert found == [Metric("silver.fruits", "failed_fraction.rule", 0.25, AT, 2**62, None, 4)]
 
@@ -38,4 +46,6 @@ def test_a_check_that_looked_at_no_row_has_no_share():
 def test_partitions_are_said_in_few_characters():
     assert partition_text([]) is None
     assert partition_text(["2026-03-01"]) == "2026-03-01"
-    assert partition_text(["2026-03-01", "2026-03-02", "2026-03-03"]) == "2026-03-01..2026-03-03"
+    assert (
+        partition_text(["2026-03-01", "2026-03-02", "2026-03-03"]) == "2026-03-01..2026-03-03"
+    )

@@ -10,9 +10,13 @@ from lakehouse_tests.sample_data.bnpl.delivered import START, delivered
 
 
 @pytest.fixture(scope="session", params=[1, 2, 3])
-def least(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generated:
+def least(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Generated:
     """The smallest generation that has every kind of trouble, for some seeds."""
-    return generate(tmp_path_factory.mktemp("least"), START, days=3, rows_per_day=1000, seed=request.param)
+    return generate(
+        tmp_path_factory.mktemp("least"), START, days=3, rows_per_day=1000, seed=request.param
+    )
 
 
 @pytest.fixture(scope="session")

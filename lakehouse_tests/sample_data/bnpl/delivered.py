@@ -18,7 +18,9 @@ def sample_files(folder: Path) -> list[SampleFile]:
 
 
 def delivered(folder: Path) -> pd.DataFrame:
-    """All rows of a folder's files as text, with `file` and `row`; what is empty is an empty text."""
+    """All rows of a folder's files as text, with `file` and `row`; what is empty is an empty
+    text.
+    """
     frames = [pd.DataFrame(records(path)) for path in sorted(folder.glob("bnpl_*.csv*"))]
     return pd.concat(frames, ignore_index=True).fillna("")
 
@@ -27,5 +29,6 @@ def records(path: Path) -> list[dict[str, object]]:
     content = path.read_bytes()
     text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
     return [
-        {**record, "file": path.name, "row": row} for row, record in enumerate(csv.DictReader(io.StringIO(text)), 1)
+        {**record, "file": path.name, "row": row}
+        for row, record in enumerate(csv.DictReader(io.StringIO(text)), 1)
     ]

@@ -1,4 +1,6 @@
-"""The files of a generation: their bytes, names and dates, and what happens to a folder that is in use."""
+"""The files of a generation: their bytes, names and dates, and what happens to a folder that is
+in use.
+"""
 
 import json
 from datetime import date
@@ -30,7 +32,10 @@ def test_the_same_arguments_make_the_same_bytes(tmp_path):
 
 def test_compressed_files_are_the_same_bytes_too_and_hold_the_same_rows(tmp_path):
     plain = generate(tmp_path / "plain", START, days=2, rows_per_day=200, seed=7)
-    packed = [generate(tmp_path / name, START, days=2, rows_per_day=200, seed=7, gzip=True) for name in "ab"]
+    packed = [
+        generate(tmp_path / name, START, days=2, rows_per_day=200, seed=7, gzip=True)
+        for name in "ab"
+    ]
 
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
     columns = ["transaction_id", "amount", "created_at", "row"]
@@ -52,10 +57,14 @@ def test_there_is_a_file_for_each_day_and_as_many_rows_as_asked_for(tmp_path):
     names = ["bnpl_2026-02-27.csv", "bnpl_2026-02-28.csv", "bnpl_2026-03-01.csv"]
     assert [path.name for path in made.files] == names
     assert len(delivered(tmp_path)) == 1200
-    assert made.truth.rows_by_file == {name: len(delivered(tmp_path).query("file == @name")) for name in names}
+    assert made.truth.rows_by_file == {
+        name: len(delivered(tmp_path).query("file == @name")) for name in names
+    }
 
 
-@pytest.mark.parametrize(("days", "rows_per_day"), [(1, 1), (1, 50), (2, 1), (40, 1), (2, 700), (400, 3)])
+@pytest.mark.parametrize(
+    ("days", "rows_per_day"), [(1, 1), (1, 50), (2, 1), (40, 1), (2, 700), (400, 3)]
+)
 def test_few_days_and_few_rows_are_generated_too(tmp_path, days, rows_per_day):
     made = generate(tmp_path, date(2020, 1, 1), days=days, rows_per_day=rows_per_day, seed=5)
 
@@ -75,20 +84,35 @@ def test_files_are_dated_by_their_days(tmp_path):
     made = generate(tmp_path, START, days=3, rows_per_day=10, seed=1)
 
     # Midnight in Kuala Lumpur, at the end of 5 January, is 16:00 in UTC.
-    assert [path.stat().st_mtime for path in made.files] == [1767628800.0 + 86400 * day for day in range(3)]
+    assert [path.stat().st_mtime for path in made.files] == [
+        1767628800.0 + 86400 * day for day in range(3)
+    ]
 
 
 def test_the_truth_beside_the_files_is_the_truth_returned(tmp_path):
     made = generate(tmp_path, START, days=3, rows_per_day=100, seed=1)
 
     found = json.loads((tmp_path / "truth.json").read_text())
-    arguments = {"start": "2026-01-05", "days": 3, "rows_per_day": 100, "seed": 1, "gzip": False}
+    arguments = {
+        "start": "2026-01-05",
+        "days": 3,
+        "rows_per_day": 100,
+        "seed": 1,
+        "gzip": False,
+    }
     assert found == {"arguments": arguments, **made.truth.as_json()}
 
 
 def test_progress_goes_up_to_its_end(tmp_path):
     told: list[tuple[int, int]] = []
-    generate(tmp_path, START, days=3, rows_per_day=10, seed=1, progress=lambda *step: told.append(step))
+    generate(
+        tmp_path,
+        START,
+        days=3,
+        rows_per_day=10,
+        seed=1,
+        progress=lambda *step: told.append(step),
+    )
 
     total = told[0][1]
     assert told == [(done, total) for done in range(1, total + 1)]
@@ -100,13 +124,19 @@ def test_progress_goes_up_to_its_end(tmp_path):
         ({"days": 0}, "days is 0; expected 1 to"),
         ({"rows_per_day": 0}, "rows-per-day is 0; expected 1 to"),
         ({"seed": -1}, "seed is -1; expected 0 to"),
-        ({"start": date(2019, 12, 31)}, "start is 2019-12-31; expected a day from 2020-01-01 to"),
+        (
+            {"start": date(2019, 12, 31)},
+            "start is 2019-12-31; expected a day from 2020-01-01 to",
+        ),
         ({"start": date(2899, 12, 31), "days": 2}, "start is 2899-12-31; expected a day from"),
     ],
 )
 def test_arguments_that_cannot_be_are_named_and_nothing_is_made(tmp_path, wrong, message):
     with pytest.raises(BadArguments, match=message):
-        generate(tmp_path / "out", **{"start": START, "days": 1, "rows_per_day": 1, "seed": 1, **wrong})
+        generate(
+            tmp_path / "out",
+            **{"start": START, "days": 1, "rows_per_day": 1, "seed": 1, **wrong},
+        )
 
     assert not (tmp_path / "out").exists()
 
@@ -122,7 +152,9 @@ def test_files_of_the_same_arguments_are_written_again(tmp_path):
     assert contents(tmp_path) == before
 
 
-@pytest.mark.parametrize("other", [{"seed": 2}, {"days": 1}, {"rows_per_day": 51}, {"gzip": True}])
+@pytest.mark.parametrize(
+    "other", [{"seed": 2}, {"days": 1}, {"rows_per_day": 51}, {"gzip": True}]
+)
 def test_a_folder_with_files_of_other_arguments_is_left_as_it_is(tmp_path, other):
     arguments = {"start": START, "days": 2, "rows_per_day": 50, "seed": 1}
     generate(tmp_path, **arguments)
@@ -175,4 +207,7 @@ def test_what_a_killed_run_left_is_removed(tmp_path):
     (tmp_path / ".bnpl_2025-01-01.csv").write_text("half")
     generate(tmp_path, START, days=1, rows_per_day=5, seed=1)
 
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bnpl_2026-01-05.csv", "truth.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "bnpl_2026-01-05.csv",
+        "truth.json",
+    ]

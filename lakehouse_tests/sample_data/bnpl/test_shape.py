@@ -1,4 +1,6 @@
-"""The transactions look like those of a shop: some days, merchants and customers have more than others."""
+"""The transactions look like those of a shop: some days, merchants and customers have more than
+others.
+"""
 
 import pandas as pd
 import pytest
@@ -67,9 +69,15 @@ def test_some_buy_around_midnight_on_the_day_of_their_own_clock(quarter):
     for hour in ("23:", "00:"):
         at = lines[(hours == hour) & (days == lines["transaction_date"])]
         assert len(at) >= 200
-    readable = lines[lines["created_at"].str.match(r"\d{4}-.*T") & ~lines["created_at"].str.startswith("2025-02-30")]
+    readable = lines[
+        lines["created_at"].str.match(r"\d{4}-.*T")
+        & ~lines["created_at"].str.startswith("2025-02-30")
+    ]
     assert readable["created_at"].str.endswith("+08:00").all()
 
 
 def test_every_transaction_is_of_one_of_the_days_generated(clean):
-    assert (clean["day"].min(), clean["day"].max()) == (pd.Timestamp("2026-01-05"), pd.Timestamp("2026-04-05"))
+    assert (clean["day"].min(), clean["day"].max()) == (
+        pd.Timestamp("2026-01-05"),
+        pd.Timestamp("2026-04-05"),
+    )

@@ -1,4 +1,6 @@
-"""Every kind of trouble is there from three days of a thousand rows on, in the amounts that the rates say."""
+"""Every kind of trouble is there from three days of a thousand rows on, in the amounts that the
+rates say.
+"""
 
 import pandas as pd
 import pytest
@@ -19,10 +21,14 @@ def evaluated(least, lines) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def pairs(evaluated) -> pd.DataFrame:
-    """Two rows of one transaction, the first in an earlier file than the second, which differ."""
+    """Two rows of one transaction, the first in an earlier file than the second, which
+    differ.
+    """
     known = evaluated[evaluated["transaction_id"].str.fullmatch(r"\d{16,18}")]
     both = known.merge(known, on="transaction_id", suffixes=("", "_later"))
-    differ = (both["status"] != both["status_later"]) | (both["created_at"] != both["created_at_later"])
+    differ = (both["status"] != both["status_later"]) | (
+        both["created_at"] != both["created_at_later"]
+    )
     return both[(both["file"] < both["file_later"]) & differ]
 
 
@@ -41,17 +47,28 @@ def test_a_line_comes_again_in_a_later_file(lines):
 
 
 def test_newer_versions_come_later(pairs):
-    settled = pairs[(pairs["status"] == "PENDING") & (pairs["created_at"] < pairs["created_at_later"])]
+    settled = pairs[
+        (pairs["status"] == "PENDING") & (pairs["created_at"] < pairs["created_at_later"])
+    ]
 
     assert {"APPROVED", "DECLINED", "REFUNDED"} <= set(settled["status_later"])
 
 
 def test_a_transaction_has_three_versions(evaluated):
-    assert evaluated.query("transaction_id != ''").groupby("transaction_id")["created_at"].nunique().max() == 3
+    assert (
+        evaluated.query("transaction_id != ''")
+        .groupby("transaction_id")["created_at"]
+        .nunique()
+        .max()
+        == 3
+    )
 
 
 def test_newer_versions_come_before_the_older(pairs):
-    dated = pairs[pairs["created_at"].str.startswith("2026") & pairs["created_at_later"].str.startswith("2026")]
+    dated = pairs[
+        pairs["created_at"].str.startswith("2026")
+        & pairs["created_at_later"].str.startswith("2026")
+    ]
 
     assert (dated["created_at"] > dated["created_at_later"]).sum() >= 10
 
@@ -70,8 +87,14 @@ def test_a_version_moves_to_another_day(pairs, direction):
 
 def test_transactions_come_days_late(evaluated):
     counted = evaluated[evaluated["reasons"] == 0]
-    late = counted[counted["transaction_date"] < counted["file"].str[5:15]].drop_duplicates("transaction_id")
-    alone = late[~late["transaction_id"].isin(counted["transaction_id"][counted["transaction_id"].duplicated()])]
+    late = counted[counted["transaction_date"] < counted["file"].str[5:15]].drop_duplicates(
+        "transaction_id"
+    )
+    alone = late[
+        ~late["transaction_id"].isin(
+            counted["transaction_id"][counted["transaction_id"].duplicated()]
+        )
+    ]
 
     assert len(alone) >= 10
 
@@ -88,7 +111,17 @@ def test_transactions_come_days_late(evaluated):
         ("transaction_date", r"(20|19)[019]9-.*"),
         ("created_at", r"not a time|2025-02-30.*"),
         ("transaction_id", r"|\D+.*|\d{19}"),
-        *((column, "") for column in ("customer_id", "merchant_id", "amount", "currency", "status", "created_at")),
+        *(
+            (column, "")
+            for column in (
+                "customer_id",
+                "merchant_id",
+                "amount",
+                "currency",
+                "status",
+                "created_at",
+            )
+        ),
     ],
 )
 def test_a_bad_value_is_there_and_its_row_is_refused(evaluated, column, pattern):
@@ -112,11 +145,19 @@ def test_an_invalid_version_comes_after_a_valid_one(pairs):
 
 
 def test_an_invalid_version_is_corrected_by_a_later_file(pairs):
-    assert ((pairs["reasons"] != 0) & (pairs["fate"] == "superseded") & (pairs["fate_later"] == "clean")).any()
+    assert (
+        (pairs["reasons"] != 0)
+        & (pairs["fate"] == "superseded")
+        & (pairs["fate_later"] == "clean")
+    ).any()
 
 
 def test_an_invalid_version_comes_too_late_to_matter(pairs):
-    assert ((pairs["fate"] == "clean") & (pairs["reasons_later"] != 0) & (pairs["fate_later"] == "superseded")).any()
+    assert (
+        (pairs["fate"] == "clean")
+        & (pairs["reasons_later"] != 0)
+        & (pairs["fate_later"] == "superseded")
+    ).any()
 
 
 def test_a_row_breaks_two_rules_at_once(evaluated):
@@ -125,8 +166,10 @@ def test_a_row_breaks_two_rules_at_once(evaluated):
 
 
 def test_the_amounts_are_those_of_the_rates(least):
-    # Of 3,000 rows: 1 of each of 28 defects, 27 of which are refused, and 15 second versions that are; copies add some.
+    # Of 3,000 rows: 1 of each of 28 defects, 27 of which are refused, and 15 second versions
+    # that are; copies add some.
     assert 42 <= least.truth.totals["quarantined"] <= 50
-    # 60 + 30 + 30 + 6 + 6 + 15 second versions, 12 third ones, 30 copies, and 180 updated transactions less.
+    # 60 + 30 + 30 + 6 + 6 + 15 second versions, 12 third ones, 30 copies, and 180 updated
+    # transactions less.
     added = 180 + 30 + 30 + 6 + 6 + 15 + 12 + 30
     assert added - 10 <= least.truth.totals["superseded"] <= added

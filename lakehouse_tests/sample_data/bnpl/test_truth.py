@@ -1,4 +1,6 @@
-"""The truth of files written by hand, worked out by hand, and of generated ones, worked out row by row."""
+"""The truth of files written by hand, worked out by hand, and of generated ones, worked out row
+by row.
+"""
 
 from pathlib import Path
 
@@ -57,7 +59,10 @@ def test_the_version_made_last_wins_in_whichever_order_they_come(files):
 
 def test_moments_are_compared_and_not_their_texts(files):
     # 10:00 in Kuala Lumpur is 02:00 in UTC.
-    assert fates(files(one=[{**at(10)}, {"created_at": "2026-01-05T03:00:00Z"}])) == ["superseded", "clean"]
+    assert fates(files(one=[{**at(10)}, {"created_at": "2026-01-05T03:00:00Z"}])) == [
+        "superseded",
+        "clean",
+    ]
 
 
 def test_of_one_moment_the_later_file_wins_and_in_it_the_later_row(files):
@@ -77,7 +82,10 @@ def test_a_refused_row_stays_until_a_version_that_is_not_older_is_valid(files):
 
 @pytest.mark.parametrize("created_at", ["", "not a time"])
 def test_a_refused_row_of_unknown_age_gives_way_to_any_valid_version(files, created_at):
-    assert fates(files(one=[{"created_at": created_at}], two=[at(0)])) == ["superseded", "clean"]
+    assert fates(files(one=[{"created_at": created_at}], two=[at(0)])) == [
+        "superseded",
+        "clean",
+    ]
 
 
 def test_a_row_without_a_readable_id_is_corrected_by_none(files):
@@ -87,7 +95,10 @@ def test_a_row_without_a_readable_id_is_corrected_by_none(files):
 
 
 def test_a_refused_version_is_no_version_that_corrects(files):
-    assert fates(files(one=[{"amount": "x", **at(9)}, {"amount": "x", **at(10)}])) == ["quarantined"] * 2
+    assert (
+        fates(files(one=[{"amount": "x", **at(9)}, {"amount": "x", **at(10)}]))
+        == ["quarantined"] * 2
+    )
 
 
 def test_a_moved_transaction_counts_on_its_new_day_alone(files):
@@ -136,7 +147,10 @@ def test_a_moved_transaction_counts_on_its_new_day_alone(files):
 def test_a_value_is_refused_for_its_reasons(files, column, text, reasons):
     found = truth_of(files(one=[{column: text}]))
 
-    named = [reason if reason == "date_in_range" else f"{reason}_{column}" for reason in reasons.split()]
+    named = [
+        reason if reason == "date_in_range" else f"{reason}_{column}"
+        for reason in reasons.split()
+    ]
     assert set(found.quarantined_by_reason) == set(named)
     assert found.totals["clean"] == (not reasons)
 
@@ -148,12 +162,23 @@ def test_the_truth_of_two_files_worked_out_by_hand(files):
                 {"transaction_id": "1", "status": "PENDING", **at(9)},
                 {"transaction_id": "2", "amount": "0.01", "merchant_id": "M00002"},
                 {"transaction_id": "3", "amount": "-5.00", "status": "UNKNOWN"},
-                {"transaction_id": "4", "amount": "20.00", "customer_id": "8", "status": "PENDING"},
+                {
+                    "transaction_id": "4",
+                    "amount": "20.00",
+                    "customer_id": "8",
+                    "status": "PENDING",
+                },
             ],
             two=[
                 {"transaction_id": "1", "status": "DECLINED", **at(11)},
                 {"transaction_id": "4", "amount": "x", "customer_id": "8", **at(12)},
-                {"transaction_id": "5", "amount": "7.50", "currency": "SGD", "status": "REFUNDED", "customer_id": "8"},
+                {
+                    "transaction_id": "5",
+                    "amount": "7.50",
+                    "currency": "SGD",
+                    "status": "REFUNDED",
+                    "customer_id": "8",
+                },
             ],
         )
     )

@@ -1,4 +1,6 @@
-"""The truth of generated files is what a slow reading of them, row by row and in plain Python, comes to."""
+"""The truth of generated files is what a slow reading of them, row by row and in plain Python,
+comes to.
+"""
 
 import re
 from collections import Counter, defaultdict
@@ -48,12 +50,18 @@ def read(text: str, reader: Callable[[str], Any]) -> Any:
 def reasons(raw: dict[str, Any], typed: dict[str, Any]) -> Iterator[str]:
     yield from (f"castable_{name}" for name in READERS if raw[name] and typed[name] is None)
     yield from (f"not_null_{name}" for name in NEEDED if typed[name] in (None, ""))
-    for name, known in (("currency", CURRENCIES), ("status", STATUSES), ("installments", {1, 3, 6, 12})):
+    for name, known in (
+        ("currency", CURRENCIES),
+        ("status", STATUSES),
+        ("installments", {1, 3, 6, 12}),
+    ):
         if typed[name] not in (None, "", *known):
             yield f"accepted_{name}"
     if typed["amount"] is not None and typed["amount"] <= 0:
         yield "positive_amount"
-    if typed["transaction_date"] and not date(2020, 1, 1) <= typed["transaction_date"] < date(2900, 1, 1):
+    if typed["transaction_date"] and not date(2020, 1, 1) <= typed["transaction_date"] < date(
+        2900, 1, 1
+    ):
         yield "date_in_range"
 
 
@@ -63,7 +71,10 @@ def rows(least) -> list[dict[str, Any]]:
     found = []
     for path in least.files:
         for raw in records(path):
-            typed = {**raw, **{name: read(raw[name], reader) for name, reader in READERS.items()}}
+            typed = {
+                **raw,
+                **{name: read(raw[name], reader) for name, reader in READERS.items()},
+            }
             typed["place"] = (typed["created_at"], path.name, raw["row"])
             found.append({**typed, "reasons": set(reasons(raw, typed))})
     return found
@@ -75,7 +86,8 @@ def clean(rows) -> dict[int, dict[str, Any]]:
     winners: dict[int, dict[str, Any]] = {}
     for row in rows:
         if not row["reasons"] and (
-            row["transaction_id"] not in winners or winners[row["transaction_id"]]["place"] < row["place"]
+            row["transaction_id"] not in winners
+            or winners[row["transaction_id"]]["place"] < row["place"]
         ):
             winners[row["transaction_id"]] = row
     return winners
@@ -85,7 +97,9 @@ def stays_refused(row: dict[str, Any], clean: dict[int, dict[str, Any]]) -> bool
     winner = clean.get(row["transaction_id"])
     if not row["reasons"]:
         return False
-    return winner is None or (row["created_at"] is not None and winner["created_at"] < row["created_at"])
+    return winner is None or (
+        row["created_at"] is not None and winner["created_at"] < row["created_at"]
+    )
 
 
 def test_totals_and_reasons(least, rows, clean):
@@ -97,7 +111,9 @@ def test_totals_and_reasons(least, rows, clean):
         "superseded": len(rows) - len(clean) - len(refused),
         "quarantined": len(refused),
     }
-    assert least.truth.quarantined_by_reason == Counter(reason for row in refused for reason in row["reasons"])
+    assert least.truth.quarantined_by_reason == Counter(
+        reason for row in refused for reason in row["reasons"]
+    )
 
 
 def test_daily_summary(least, clean):
@@ -113,7 +129,10 @@ def test_sums_by_currency_and_customers(least, clean):
     for row in clean.values():
         sums[row["currency"]] += row["amount"]
 
-    assert {name: Decimal(found.gross_amount) for name, found in least.truth.sums_by_currency.items()} == sums
+    assert {
+        name: Decimal(found.gross_amount)
+        for name, found in least.truth.sums_by_currency.items()
+    } == sums
     assert least.truth.customers == len({row["customer_id"] for row in clean.values()})
 
 
@@ -128,7 +147,9 @@ def summary(day: str, currency: str, rows: list[dict[str, Any]]) -> DaySummary:
         approved=statuses["APPROVED"],
         declined=statuses["DECLINED"],
         gross_amount=f"{gross:.2f}",
-        approved_amount=f"{sum((row['amount'] for row in rows if row['status'] == 'APPROVED'), Decimal()):.2f}",
+        approved_amount=(
+            f"{sum((row['amount'] for row in rows if row['status'] == 'APPROVED'), Decimal()):.2f}"
+        ),
         average_amount=str((gross / len(rows)).quantize(Decimal("0.0001"), ROUND_HALF_UP)),
         approval_rate=statuses["APPROVED"] / decided if decided else None,
         distinct_customers=len({row["customer_id"] for row in rows}),
