@@ -46,7 +46,7 @@ def landing_table(
     named = {
         *table.column_names,
         *table.dropped,
-        *(old for column in table.columns for old in column.formerly),
+        *(old for column in table.columns for old in column.renamed_from),
     }
     fields = catalog.load(table.name).schema().fields if catalog.has(table.name) else ()
     earlier = (field.name for field in fields if field.name not in named)

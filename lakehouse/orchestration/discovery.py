@@ -16,7 +16,7 @@ from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.asset_specs import quarantine_spec
 from lakehouse.orchestration.code_locations import file_place, frames_of, place_of_value
-from lakehouse.orchestration.moved_modules import moved_imports
+from lakehouse.orchestration.moved_modules import moved_imports, renamed_argument
 from lakehouse.orchestration.partition_checks import check_columns
 from lakehouse.tables.measures import Difference
 from lakehouse.tables.rule import Rule
@@ -58,7 +58,9 @@ def _imported(name: str, package: str) -> ModuleType:
 
 
 def _moved(error: Exception, package: str) -> str:
-    """Say what a module's import has to say now, where it fails for one that has moved."""
+    """Say what a module's import or argument has to say now, where that has another name."""
+    if isinstance(error, TypeError):
+        return renamed_argument(error)
     if not isinstance(error, ImportError):
         return ""
     frames = [

@@ -1,8 +1,9 @@
-"""Where the modules are that asset files imported before the layout followed the
-architecture.
+"""What asset files imported and declared under other names before: where the modules are, and
+what the arguments are called.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +31,23 @@ MOVED = {
     "lakehouse.resources.spark": "lakehouse.runtime.spark",
 }
 """By a module's old name, its new one; the changelog has the same table."""
+RENAMED_ARGUMENTS = {
+    ("Column", "measured"): "profiled",
+    ("Column", "formerly"): "renamed_from",
+}
+"""By what takes an argument and its old name, its new one; the changelog has the same table."""
+_UNEXPECTED = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")
+
+
+def renamed_argument(error: TypeError) -> str:
+    """Say what an argument is called now, where an error is of one with an old name; nothing of
+    other errors.
+    """
+    unexpected = _UNEXPECTED.search(str(error))
+    new = RENAMED_ARGUMENTS.get((unexpected[1], unexpected[2])) if unexpected else None
+    if unexpected is None or new is None:
+        return ""
+    return f"{unexpected[1]}({unexpected[2]}=…) is {unexpected[1]}({new}=…) now."
 
 
 def moved_imports(file: str, line: int) -> dict[str, str]:

@@ -28,8 +28,8 @@ class Column:
     """A column: its name, its type as Spark writes it, and what it means.
 
     `required` is for what the machine fills, since Iceberg refuses a NULL there before any rule
-    can speak. `personal` marks what identifies a person directly. `formerly` lists the names
-    that it had, newest last. Of a `measured` one each write tells the fraction of nulls and how
+    can speak. `personal` marks what identifies a person directly. `renamed_from` lists the names
+    that it had, newest last. Of a `profiled` one each write tells the fraction of nulls and how
     many distinct values it brought.
     """
 
@@ -38,14 +38,16 @@ class Column:
     doc: str = ""
     personal: bool = False
     required: bool = False
-    formerly: Sequence[str] = ()
-    measured: bool = False
+    renamed_from: Sequence[str] = ()
+    profiled: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(
             self,
-            "formerly",
-            (self.formerly,) if isinstance(self.formerly, str) else tuple(self.formerly),
+            "renamed_from",
+            (self.renamed_from,)
+            if isinstance(self.renamed_from, str)
+            else tuple(self.renamed_from),
         )
         try:
             object.__setattr__(self, "type", str(types.parse(self.type)))
@@ -274,12 +276,12 @@ class TableDeclaration:
         return rule.predicate()
 
     @cached_property
-    def measured_columns(self) -> tuple[str, ...]:
+    def profiled_columns(self) -> tuple[str, ...]:
         """What each write measures; not the stamp, which no row is delivered with."""
         return tuple(
             column.name
             for column in self.columns
-            if column.measured and column.name != self.stamp
+            if column.profiled and column.name != self.stamp
         )
 
     @property

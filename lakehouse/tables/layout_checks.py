@@ -45,7 +45,7 @@ def check_layout(table: TableDeclaration) -> None:
     _check_partition_names(table)
     _check_properties(table)
     _check_dropped(table)
-    _check_measured(table)
+    _check_profiled(table)
 
 
 def _check_names(table: TableDeclaration) -> None:
@@ -147,11 +147,11 @@ def _check_dropped(table: TableDeclaration) -> None:
         raise DeclarationError(f"{table.name} both declares and drops {', '.join(still)}.")
 
 
-def _check_measured(table: TableDeclaration) -> None:
-    for name in table.measured_columns:
+def _check_profiled(table: TableDeclaration) -> None:
+    for name in table.profiled_columns:
         declared = types.parse(table.column(name).type)
         if types.has_map(declared):
             raise DeclarationError(
-                f"{table.name}: {name} is measured, and is {declared}; expected a type without"
+                f"{table.name}: {name} is profiled, and is {declared}; expected a type without"
                 " a map, of which Spark compares none."
             )

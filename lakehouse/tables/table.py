@@ -109,8 +109,10 @@ def _as_delivered(column: Column) -> Column:
         type="string",
         doc=f"{column.name} as delivered. {column.doc}".strip(),
         required=False,
-        measured=False,
-        formerly=tuple(name for name in column.formerly if name not in _QUARANTINE_NAMES),
+        profiled=False,
+        renamed_from=tuple(
+            name for name in column.renamed_from if name not in _QUARANTINE_NAMES
+        ),
     )
 
 

@@ -67,7 +67,7 @@ def with_type(table: IcebergTable, name: str, type_: str) -> IcebergTable:
 def renamed(table: IcebergTable, old: str, new: str, **parts: Any) -> IcebergTable:
     """Return the declaration with another name of a column, in its rules too."""
     columns = [
-        replace(column, name=new, formerly=old) if column.name == old else column
+        replace(column, name=new, renamed_from=old) if column.name == old else column
         for column in table.columns
     ]
     return replace(

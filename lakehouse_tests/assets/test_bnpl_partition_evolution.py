@@ -319,7 +319,7 @@ def test_customers_of_changed_days_are_told_across_a_rename(embedded_engine: Eng
 
 def counts(key: str) -> IcebergTable:
     """A table of one row for each customer, under some name."""
-    column = Column(key, "bigint", formerly="customer_id")
+    column = Column(key, "bigint", renamed_from="customer_id")
     return IcebergTable("gold.customers", "Who ever bought.", [column], Merge(on=key))
 
 

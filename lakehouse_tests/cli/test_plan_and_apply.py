@@ -40,7 +40,7 @@ def made(lakehouse, declare):
 
 def renamed(table: IcebergTable) -> IcebergTable:
     return replace(
-        table, columns=[Column("name", "string", formerly=["fruit"]), *table.columns[1:]]
+        table, columns=[Column("name", "string", renamed_from=["fruit"]), *table.columns[1:]]
     )
 
 

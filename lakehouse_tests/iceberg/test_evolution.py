@@ -84,14 +84,14 @@ EVOLUTIONS = {
         _PLAIN,
         _PLAIN_SQL,
         _PLAIN_ROWS,
-        _of(id="int", remark=Column("remark", "string", formerly="note")),
+        _of(id="int", remark=Column("remark", "string", renamed_from="note")),
         [{"id": 1, "remark": "a"}, {"id": 2, "remark": "b"}],
     ),
     "column renamed and its name used anew": Evolution(
         _PLAIN,
         _PLAIN_SQL,
         _PLAIN_ROWS,
-        _of(id="int", remark=Column("remark", "string", formerly="note"), note="int"),
+        _of(id="int", remark=Column("remark", "string", renamed_from="note"), note="int"),
         [{"id": 1, "remark": "a", "note": None}, {"id": 2, "remark": "b", "note": None}],
     ),
     "partition column renamed": Evolution(
@@ -99,7 +99,7 @@ EVOLUTIONS = {
         _REGION_SQL,
         _REGION_ROWS,
         declared(
-            columns=[Column("id", "bigint"), Column("area", "string", formerly="region")],
+            columns=[Column("id", "bigint"), Column("area", "string", renamed_from="region")],
             partitioning=["area"],
             sort_order=["area"],
         ),
@@ -196,7 +196,7 @@ EVOLUTIONS = {
         [{"sélect `x`": 1, "from": {"a b": 2}}],
         _of(
             **{
-                "order by": Column("order by", "bigint", formerly="sélect `x`"),
+                "order by": Column("order by", "bigint", renamed_from="sélect `x`"),
                 "from": "struct<`a b`:int,`c-d`:int>",
             }
         ),

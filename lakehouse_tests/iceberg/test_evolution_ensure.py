@@ -98,7 +98,10 @@ def test_waiting_changes_that_do_not_stop_a_write_need_no_spark(engine: Engine) 
     [
         (
             declared(
-                columns=[Column("id", "bigint"), Column("remark", "string", formerly="note")]
+                columns=[
+                    Column("id", "bigint"),
+                    Column("remark", "string", renamed_from="note"),
+                ]
             ),
             (
                 "silver.orders is not what its declaration says: rename column note to remark."
@@ -155,7 +158,7 @@ def test_a_personal_column_keeps_no_bounds_after_it_was_renamed(engine: Engine) 
             columns=[Column("id", "bigint"), Column("mail", "struct<at:string>", personal=True)]
         ),
     )
-    renamed = Column("contact", "struct<at:string>", personal=True, formerly="mail")
+    renamed = Column("contact", "struct<at:string>", personal=True, renamed_from="mail")
     apply(engine, declared(columns=[Column("id", "bigint"), renamed]))
     insert(engine, "(1, named_struct('at', 'x@example.org'))")
     (metrics,) = engine.sql(
@@ -274,7 +277,7 @@ def test_files_of_each_format_are_read_under_the_new_schema(
         declared(columns=columns(id="int", note="string"), file_format=file_format),
     )
     before = insert(embedded_engine, "(1, 'a')")
-    renamed = Column("remark", "string", formerly="note")
+    renamed = Column("remark", "string", renamed_from="note")
     apply(
         embedded_engine,
         declared(

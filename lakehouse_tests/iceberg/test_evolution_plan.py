@@ -93,30 +93,30 @@ CHANGES = {
     ),
     "renamed": (
         of(a="int"),
-        of(b=Column("b", "int", formerly="a")),
+        of(b=Column("b", "int", renamed_from="a")),
         ["RENAME COLUMN `a` TO `b`"],
     ),
     "renamed twice since": (
         of(b="int"),
-        of(c=Column("c", "int", formerly=("a", "b"))),
+        of(c=Column("c", "int", renamed_from=("a", "b"))),
         ["RENAME COLUMN `b` TO `c`"],
     ),
     "renamed, and the old name used anew": (
         of(a="int"),
-        of(b=Column("b", "int", formerly="a"), a="string"),
+        of(b=Column("b", "int", renamed_from="a"), a="string"),
         ["RENAME COLUMN `a` TO `b`", "ADD COLUMN `a` string AFTER `b`"],
     ),
     "renamed in a row": (
         of(a="int", b="int"),
-        of(b=Column("b", "int", formerly="a"), c=Column("c", "int", formerly="b")),
+        of(b=Column("b", "int", renamed_from="a"), c=Column("c", "int", renamed_from="b")),
         ["RENAME COLUMN `b` TO `c`", "RENAME COLUMN `a` TO `b`"],
     ),
     "renamed and widened": (
         of(a="int"),
-        of(b=Column("b", "bigint", formerly="a")),
+        of(b=Column("b", "bigint", renamed_from="a")),
         ["RENAME COLUMN `a` TO `b`", "ALTER COLUMN `b` TYPE bigint"],
     ),
-    "renamed long ago": (of(b="int"), of(b=Column("b", "int", formerly="a")), []),
+    "renamed long ago": (of(b="int"), of(b=Column("b", "int", renamed_from="a")), []),
     "other letters of another case": (of(Fruit="string"), of(fruit="string"), []),
     "dropped": (
         of(a="int", b="int"),
@@ -230,7 +230,7 @@ def test_a_sort_order_taken_away_gives_the_distribution_mode_back() -> None:
 def test_a_layout_made_from_a_renamed_column_stays() -> None:
     before = declared(columns=columns(a="int"), partitioning=["bucket(4, a)"], sort_order=["a"])
     after = declared(
-        columns=[Column("b", "int", formerly="a")],
+        columns=[Column("b", "int", renamed_from="a")],
         partitioning=["bucket(4, b)"],
         sort_order=["b"],
     )
@@ -281,7 +281,7 @@ def test_additions_are_made_by_themselves_and_the_rest_waits() -> None:
     after = declared(
         columns=[
             *columns(e="int", b="bigint"),
-            Column("x", "int", formerly="a"),
+            Column("x", "int", renamed_from="a"),
             *columns(c="date"),
         ],
         partitioning=["bucket(2, b)", "years(c)"],
@@ -309,7 +309,7 @@ def test_additions_are_made_by_themselves_and_the_rest_waits() -> None:
 def test_only_renames_and_drops_stop_a_write() -> None:
     before = declared(columns=columns(a="int", b="int", c="date", d="int"))
     after = declared(
-        columns=[*columns(b="int"), Column("x", "int", formerly="a"), *columns(c="date")],
+        columns=[*columns(b="int"), Column("x", "int", renamed_from="a"), *columns(c="date")],
         partitioning=["years(c)"],
         sort_order=["b"],
         dropped=["d"],

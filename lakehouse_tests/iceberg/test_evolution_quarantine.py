@@ -117,7 +117,7 @@ def test_its_own_columns_stay_when_the_table_renames_one_of_that_name(
 ) -> None:
     before = replace(TABLE, columns=[*COLUMNS, Column("_source_file", "string")])
     after = replace(
-        TABLE, columns=[*COLUMNS, Column("file", "string", formerly="_source_file")]
+        TABLE, columns=[*COLUMNS, Column("file", "string", renamed_from="_source_file")]
     )
     rows = "id int, v int, at timestamp, _source_file string"
     write(embedded_engine, before, rows_of(embedded_engine, rows, [(2, 99, None, "a.csv")]))

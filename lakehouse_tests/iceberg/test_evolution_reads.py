@@ -17,7 +17,7 @@ from lakehouse_tests.iceberg.declarations import EVENTS, MONDAY, content, rows_o
 
 pytestmark = pytest.mark.spark
 RENAMED = replace(
-    EVENTS, columns=[Column("id", "bigint"), Column("value", "bigint", formerly="v")]
+    EVENTS, columns=[Column("id", "bigint"), Column("value", "bigint", renamed_from="v")]
 )
 EXTENDED = replace(RENAMED, columns=[Column("w", "int"), *RENAMED.columns])
 VALUES = IcebergTable(
@@ -33,7 +33,7 @@ VISITS = IcebergTable(
 VISITS_NOW = replace(
     VISITS,
     columns=[
-        Column("day", "date", formerly="d"),
+        Column("day", "date", renamed_from="d"),
         Column("guest", "bigint"),
         Column("host", "string"),
     ],

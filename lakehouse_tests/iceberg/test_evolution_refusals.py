@@ -63,7 +63,7 @@ REFUSED = {
         (
             "silver.orders: column b is date in the table and absent in the declaration; a"
             ' column does not go by being left out. Declare it again, list it in dropped=["b"],'
-            " or name it in formerly=… of the column that it became."
+            " or name it in renamed_from=… of the column that it became."
         ),
     ),
     "field left out": (
@@ -89,7 +89,7 @@ REFUSED = {
     ),
     "renamed onto a column that is there": (
         of(a="int", b="int"),
-        of(b=Column("b", "int", formerly="a")),
+        of(b=Column("b", "int", renamed_from="a")),
         (
             "column a is int in the table and the former name of b (int) in the declaration;"
             " the table already has both"

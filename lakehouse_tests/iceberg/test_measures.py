@@ -34,7 +34,7 @@ def measuring(table: IcebergTable, *names: str) -> IcebergTable:
     """Return a declaration that measures some of its columns."""
     return replace(
         table,
-        columns=[replace(column, measured=column.name in names) for column in table.columns],
+        columns=[replace(column, profiled=column.name in names) for column in table.columns],
     )
 
 
@@ -131,14 +131,14 @@ def test_measuring_starts_no_job_more(
 
 
 def test_a_column_that_spark_cannot_compare_is_refused() -> None:
-    with pytest.raises(DeclarationError, match=r"marks is measured, and is map<string,int>"):
+    with pytest.raises(DeclarationError, match=r"marks is profiled, and is map<string,int>"):
         IcebergTable(
             "silver.x",
             "",
-            [Column("marks", "map<string,int>", measured=True)],
+            [Column("marks", "map<string,int>", profiled=True)],
             write=EVENTS.write,
         )
 
 
 def test_refused_rows_are_not_measured_in_their_quarantine() -> None:
-    assert measuring(PEOPLE, "id").quarantine.measured_columns == ()
+    assert measuring(PEOPLE, "id").quarantine.profiled_columns == ()

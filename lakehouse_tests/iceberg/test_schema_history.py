@@ -23,14 +23,14 @@ SECOND = declared(
 RENAMED = declared(
     columns=[
         SECOND.columns[0],
-        Column("total", "decimal(9,2)", formerly="amount"),
+        Column("total", "decimal(9,2)", renamed_from="amount"),
         SECOND.columns[2],
     ]
 )
 BACK = declared(
     columns=[
         SECOND.columns[0],
-        Column("amount", "decimal(9,2)", formerly="total"),
+        Column("amount", "decimal(9,2)", renamed_from="total"),
         SECOND.columns[2],
     ]
 )

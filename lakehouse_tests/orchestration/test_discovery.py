@@ -14,7 +14,7 @@ import pytest
 import lakehouse
 from lakehouse.errors import DeclarationError
 from lakehouse.orchestration.discovery import declared_assets, declared_tables, modules_of
-from lakehouse.orchestration.moved_modules import MOVED
+from lakehouse.orchestration.moved_modules import MOVED, RENAMED_ARGUMENTS
 
 pytestmark = pytest.mark.unit
 
@@ -125,6 +125,22 @@ def test_a_file_with_an_import_that_has_moved_is_told_where_to(
     ) as raised:
         modules_of(package({"a": line}))
     assert raised.value.next_step == moved
+
+
+@pytest.mark.parametrize(
+    ("of", "old", "new"), [(*of, new) for of, new in RENAMED_ARGUMENTS.items()]
+)
+def test_a_file_with_an_argument_that_has_another_name_is_told_it(
+    package: Write, of: str, old: str, new: str
+) -> None:
+    module = f"from lakehouse.tables.table import {of}\n{of}({old}=None)"
+    with pytest.raises(
+        DeclarationError, match=rf"^some_assets/a\.py:2 cannot be imported: TypeError: {of}\."
+    ) as raised:
+        modules_of(package({"a": module}))
+    assert raised.value.next_step == f"{of}({old}=…) is {of}({new}=…) now."
+    changelog = (Path(lakehouse.__file__).parent.parent / "CHANGELOG.md").read_text()
+    assert f"| `{of}({old}=…)` | `{of}({new}=…)` |" in changelog
 
 
 @pytest.mark.parametrize(("old", "new"), MOVED.items())

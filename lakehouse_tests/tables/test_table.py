@@ -207,12 +207,12 @@ def test_properties_have_the_last_word() -> None:
 
 def test_a_quarantine_follows_the_renames_and_drops_of_its_table() -> None:
     table = declared(
-        columns=[Column("amount", "decimal(10,2)", required=True, formerly="sum")],
+        columns=[Column("amount", "decimal(10,2)", required=True, renamed_from="sum")],
         dropped=["note"],
         rules=[castable("amount", "decimal(10,2)")],
     )
     kept = table.quarantine.column("amount")
-    assert (kept.type, kept.required, kept.formerly) == ("string", False, ("sum",))
+    assert (kept.type, kept.required, kept.renamed_from) == ("string", False, ("sum",))
     assert table.quarantine.dropped == ("note",)
 
 

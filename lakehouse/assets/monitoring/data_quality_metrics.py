@@ -50,7 +50,7 @@ ASSET = table_spec(
     description=(
         "What each run measured of each table, for trends: rows and growth, rows of each"
         " ingest, files and bytes read, the failed fraction of each check, and null fractions"
-        " and distinct counts of columns declared `measured`. Appended once a run, when it has"
+        " and distinct counts of columns declared `profiled`. Appended once a run, when it has"
         " ended, by the command that ran it or by the sensor `run_metrics`."
     ),
 )

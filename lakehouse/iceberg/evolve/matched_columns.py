@@ -11,14 +11,14 @@ from lakehouse.tables.types import ColumnType, parse
 @dataclass(frozen=True)
 class Wanted:
     """A column, or a field inside one, as declared; a field says nothing of `doc`, `required`
-    and `formerly`.
+    and `renamed_from`.
     """
 
     name: str
     type: ColumnType
     doc: str | None = None
     required: bool | None = None
-    formerly: tuple[str, ...] = ()
+    renamed_from: tuple[str, ...] = ()
 
 
 def renamed_columns(table: IcebergTable, state: TableState) -> dict[str, str]:
@@ -33,7 +33,11 @@ def wanted_columns(table: IcebergTable) -> list[Wanted]:
     """Return the declared columns of a table."""
     return [
         Wanted(
-            column.name, parse(column.type), column.doc, column.required, tuple(column.formerly)
+            column.name,
+            parse(column.type),
+            column.doc,
+            column.required,
+            tuple(column.renamed_from),
         )
         for column in table.columns
     ]
@@ -55,7 +59,7 @@ def match_columns(
         want = missing.pop(0)
         free = (
             name.lower()
-            for name in reversed(want.formerly)
+            for name in reversed(want.renamed_from)
             if name.lower() in present.keys() - renamed.values()
         )
         if former := next(free, None):

@@ -176,7 +176,7 @@ def _widen(
 def _leftovers(
     context: _Context, path: Path, wanted: Sequence[Wanted], found: Sequence[ColumnState]
 ) -> Iterator[Change]:
-    successors = {former.lower(): want for want in wanted for former in want.formerly}
+    successors = {former.lower(): want for want in wanted for former in want.renamed_from}
     partitions = {field.column.lower() for field in context.state.past_partitioning}
     for have in found:
         full = (*path, have.name)
@@ -210,7 +210,7 @@ def _leftovers(
                 "absent",
                 "a column does not go by being left out.",
                 f'Declare it again, list it in dropped=["{dotted(full)}"], or name it in'
-                " formerly=… of the column that it became.",
+                " renamed_from=… of the column that it became.",
             )
 
 

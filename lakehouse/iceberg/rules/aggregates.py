@@ -15,14 +15,14 @@ _OF = "__measured "
 
 def measures(table: IcebergTable, where: str = "true") -> dict[str, str]:
     """Return the aggregates that measure the declared columns, by name; none where none is
-    declared `measured`.
+    declared `profiled`.
 
     Distinct values are estimated (HyperLogLog++, 5 % off at most as a rule), for which Spark
     keeps kilobytes and shuffles no row; an exact count would expand the rows by each column.
 
     :param where: a SQL predicate on the rows to measure.
     """
-    columns = table.measured_columns
+    columns = table.profiled_columns
     counted = {f"{_OF}{ROWS}": counts(where)} if columns else {}
     for name in columns:
         quoted = identifier(name)

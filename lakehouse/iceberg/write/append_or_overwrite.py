@@ -193,7 +193,7 @@ def _audited(attempt: Attempt, split_by: Sequence[Rule] = ()) -> _Audited:
     with beside(attempt.engine.spark, lambda: evaluate_prepared(attempt)) as other:
         if (
             any(rule.asks_rows for rule in rules)
-            or attempt.table.measured_columns
+            or attempt.table.profiled_columns
             or attempt.table.overwritten_by
         ):
             changed = _changed_rows(attempt, head)
