@@ -1,0 +1,103 @@
+"""The digest of what decides a table's rows: a home of an earlier version is not computed anew,
+as long as it stays.
+"""
+
+from datetime import timedelta
+
+import pytest
+
+from lakehouse.iceberg.rules.metadata import (
+    average_file_mb,
+    fresh,
+    row_count,
+    row_count_change,
+    schema_as_declared,
+)
+from lakehouse.iceberg.rules.rows import (
+    accepted,
+    between,
+    castable,
+    excluded,
+    expression,
+    length,
+    not_after,
+    not_blank,
+    not_null,
+    pattern,
+)
+from lakehouse.iceberg.rules.tables import (
+    mean,
+    null_fraction,
+    reconciles,
+    references,
+    total,
+    unique,
+)
+from lakehouse.orchestration.discovery import declared_tables, modules_of
+from lakehouse.tables.table import Column, IcebergTable, Merge
+
+SHIPPED = {
+    "bronze.bnpl_transactions_raw": "rows:7cc9e69b09091bbc",
+    "bronze.raw_fruits": "rows:c4e78b11656947ce",
+    "gold.bnpl_daily_summary": "rows:0ad89fbbba84b6ef",
+    "gold.customer_profiles": "rows:52174548226e8240",
+    "monitoring.data_quality_metrics": "rows:dd1cf2cabf659744",
+    "silver.bnpl_transactions_clean": "rows:01508785671ba087",
+    "silver.bnpl_transactions_quarantine": "rows:437345a657ab40c7",
+    "silver.fruits": "rows:d28e467acea4db8a",
+    "silver.fruits_quarantine": "rows:c0b4906b3469dceb",
+}
+"""Digests of the tables as the version shipped that first stamped them: change one only where
+rows are to be computed anew.
+"""
+COLUMNS = [
+    Column("id", "bigint"),
+    Column("s", "string"),
+    Column("v", "double"),
+    Column("d", "date"),
+    Column("e", "date"),
+]
+RULES = {
+    castable("d", "date", time_zone="Asia/Tokyo"): "b0ef78f17315c319",
+    not_null("id", fail_above=0.1): "bf78e3cdecd433eb",
+    not_blank("s"): "f71eea83886f0ca4",
+    excluded("s", ["a", "it's"]): "0058bf860e2d6d29",
+    accepted(
+        "v", [1, 2.5], on_failure="block", warn_above=0, fail_above=0.01
+    ): "9746486fbeecf22d",
+    between("v", 1): "aba4ad7a62ba35ca",
+    length("s", 1, 5): "914624304fa1a794",
+    pattern("s", r"\d+"): "e73123a9cc918958",
+    not_after("d", "e", days=2): "0949ce369cbc3e41",
+    expression("v_is_id", "v = id", columns=["v", "id"]): "fbe1a9bde4c98c0b",
+    unique("id", "d"): "932a8a3333e0204b",
+    references(["id", "d"], "silver.b", ["x", "y"]): "2dd2702871421ff7",
+    null_fraction("s", at_most=0.05): "0890bea9414f4ba1",
+    mean("v", 1, 3, warn_outside=(2, None)): "745c4944395987ae",
+    total("id", high=10): "2b740b51a8b3068a",
+    reconciles(
+        "silver.b", here="sum(v)", there="sum(w)", at_most=0.1, warn_above=0.01
+    ): "583a6b4cf50e5884",
+    row_count(1, 100): "0976999e5eeb91fd",
+    row_count_change(0.5, -0.5, against=timedelta(days=7)): "8d000d23a1ba408a",
+    row_count_change(0.5, against=2, name="since_two_writes"): "d4f581089a8ee6bc",
+    average_file_mb(1, on_failure="block"): "ff53d47fcfde6f62",
+    schema_as_declared(): "2af8f6c031b63411",
+    fresh(within=timedelta(hours=36), on_failure="block"): "3e6f6a0c8b6a5b63",
+}
+
+
+def digest(*rules):
+    return IcebergTable("silver.a", "", COLUMNS, Merge(on="id"), rules=rules).declaration_hash
+
+
+def test_of_the_shipped_tables_is_what_it_was() -> None:
+    tables = declared_tables(modules_of("lakehouse.assets"))
+    assert {name: table.declaration_hash for name, table in tables.items()} == SHIPPED
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"), RULES.items(), ids=lambda value: getattr(value, "name", "")
+)
+def test_of_a_rule_is_what_it_was(rule, expected) -> None:
+    assert digest(rule) == f"rows:{expected}"
