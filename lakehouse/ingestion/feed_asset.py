@@ -11,7 +11,7 @@ import dagster as dg
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.ingestion.ad_hoc_files import GIVEN_TAG, given_store
 from lakehouse.ingestion.land import Landing, land
-from lakehouse.orchestration.asset_checks import sample_table
+from lakehouse.orchestration.metadata_keys import LandedFile, LandingMetadata, RejectedReason
 from lakehouse.orchestration.table_asset import Written, table_asset
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import Feed
@@ -70,31 +70,20 @@ def _places(feed: Feed) -> dict[str, str]:
 def landing_metadata(landing: Landing) -> dict[str, Any]:
     """Return which files an ingest took, and what became of them."""
     delivery = landing.delivery
-    found: dict[str, Any] = {
-        "files": len(delivery.files),
-        "rejected_files": len(delivery.rejected),
-        "delivered_rows": delivery.rows,
-        "delivered_bytes": delivery.size_bytes,
-    }
-    if delivery.files:
-        found["landed"] = sample_table(
-            [
-                {"file": file.source_file, "rows": file.rows, "sha256": file.sha256}
-                for file in delivery.files
-            ]
-        )
-    if delivery.rejected:
-        found["rejected"] = sample_table(
-            [
-                {"file": file.source_file, "reason": str(file.why), "kept_as": file.key}
-                for file in delivery.rejected
-            ]
-        )
-    if delivery.waiting:
-        found["waiting_files"] = delivery.waiting
-    left = {
-        "archived": landing.archived.keys,
-        "unsettled": delivery.unsettled,
-        "warnings": delivery.warnings,
-    }
-    return found | {name: list(values) for name, values in left.items() if values}
+    return LandingMetadata(
+        files=len(delivery.files),
+        rejected_files=len(delivery.rejected),
+        delivered_rows=delivery.rows,
+        delivered_bytes=delivery.size_bytes,
+        landed=tuple(
+            LandedFile(file.source_file, file.rows, file.sha256) for file in delivery.files
+        ),
+        rejected=tuple(
+            RejectedReason(file.source_file, str(file.why), file.key)
+            for file in delivery.rejected
+        ),
+        waiting_files=delivery.waiting or None,
+        archived=tuple(landing.archived.keys),
+        unsettled=tuple(delivery.unsettled),
+        warnings=tuple(delivery.warnings),
+    ).to_metadata()

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 
 import dagster as dg
 
@@ -23,6 +22,7 @@ from lakehouse.ingestion.skipped_entries import passed_over_lines
 from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key
 from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.metadata_keys import RejectedReason
 from lakehouse.orchestration.run_result import AssetResult, RunResult
 from lakehouse.orchestration.runs import OnEvent, Project, materialize
 from lakehouse.orchestration.stale_runs import CATCH_UP, Downstream, PendingRun
@@ -32,15 +32,6 @@ from lakehouse.storage.rejected_files import rejected_since
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
-
-
-@dataclass(frozen=True)
-class RejectedReason:
-    """A delivered file that was refused as a whole, why, and where it now is."""
-
-    file: str
-    reason: str
-    kept_as: str
 
 
 @dataclass(frozen=True)
@@ -69,24 +60,18 @@ class IngestResult:
     @property
     def files(self) -> tuple[str, ...]:
         """The files that bronze has now."""
-        return tuple(
-            row["file"] for landing in self._landings for row in landing.get("landed", ())
-        )
+        return tuple(file.file for landing in self._landings for file in landing.landing.landed)
 
     @property
     def rows(self) -> int:
         """The rows that bronze got, before any cleaning."""
-        return sum(landing.get("nr_rows", 0) for landing in self._landings)
+        return sum(landing.write.nr_rows or 0 for landing in self._landings)
 
     @property
     def rejected(self) -> tuple[RejectedReason, ...]:
         """The files that were refused as a whole."""
-        told = [
-            RejectedReason(**row)
-            for landing in self._landings
-            for row in landing.get("rejected", ())
-        ]
-        return (*told, *(one for one in self.refused if one not in told))
+        reported = [file for landing in self._landings for file in landing.landing.rejected]
+        return (*reported, *(file for file in self.refused if file not in reported))
 
     @property
     def assets(self) -> tuple[AssetResult, ...]:
@@ -98,10 +83,10 @@ class IngestResult:
         """How many rows each table refused for the first time; those that refused none are left
         out.
         """
-        found: Counter[str] = Counter()
+        new_rows: Counter[str] = Counter()
         for asset in self.assets:
-            found[asset.table] += asset.metadata.get("newly_quarantined_rows", 0)
-        return {table: rows for table, rows in found.items() if rows}
+            new_rows[asset.table] += asset.quarantine.new_rows or 0
+        return {table: rows for table, rows in new_rows.items() if rows}
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -109,8 +94,8 @@ class IngestResult:
         return tuple(message for run in self.runs for message in run.messages)
 
     @property
-    def _landings(self) -> list[Mapping[str, Any]]:
-        return [asset.metadata for asset in self.assets if asset.table == self.feed.table]
+    def _landings(self) -> list[AssetResult]:
+        return [asset for asset in self.assets if asset.table == self.feed.table]
 
 
 def ingest(
@@ -272,4 +257,4 @@ def _do(
 
 def _left_waiting(run: RunResult, feed: Feed) -> bool:
     landed = run.asset(feed.table)
-    return bool(landed and landed.metadata.get("waiting_files"))
+    return bool(landed and landed.landing.waiting_files)

@@ -6,6 +6,7 @@ from lakehouse.iceberg.commit.override import Overridden, publish_refused
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.metadata_keys import OverrideMetadata, WriteMetadata
 from lakehouse.settings import Settings
 from lakehouse.tables.table import IcebergTable
 
@@ -19,18 +20,15 @@ def publish(
     :raises UsageError: when there is no such candidate, or when the table was written since.
     """
     done = publish_refused(engine, table, run_id, by=by, why=why)
-    said = dg.AssetMaterialization(
+    publication = dg.AssetMaterialization(
         asset_key(table.name),
         description=f"Published against its rules by {by}: {why}",
         metadata={
-            "overridden_by": by,
-            "overridden_for": why,
-            "refused_run": done.run_id,
-            "iceberg/snapshot_id": str(done.snapshot_id),
-            "dagster/row_count": done.rows,
+            **OverrideMetadata(by=by, why=why, run_id=done.run_id).to_metadata(),
+            **WriteMetadata(snapshot_id=done.snapshot_id, row_count=done.rows).to_metadata(),
         },
         tags={"dagster/data_version": str(done.snapshot_id)},
     )
     with open_instance(settings) as instance:
-        instance.report_runless_asset_event(said)
+        instance.report_runless_asset_event(publication)
     return done

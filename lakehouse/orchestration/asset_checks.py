@@ -1,8 +1,8 @@
 """The rules of a table as Dagster checks: one check for each rule, of the same name."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import dagster as dg
@@ -11,6 +11,8 @@ from lakehouse.iceberg.metadata.write_result import Refused, RuleResult
 from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.clear_rows import in_clear
+from lakehouse.orchestration.metadata_keys import CheckMetadata
+from lakehouse.tables.bounds import Number
 from lakehouse.tables.refused_share import NAME as REFUSED_SHARE
 from lakehouse.tables.refused_share import is_error_by_itself, refused_share
 from lakehouse.tables.rule import Rule
@@ -18,12 +20,6 @@ from lakehouse.tables.rule import Rule
 if TYPE_CHECKING:
     from lakehouse.iceberg.metadata.write_result import Outcome
     from lakehouse.tables.table import IcebergTable
-
-
-IN_CLEAR = "rows_in_clear"
-"""Metadata of a check: the command that shows the rows of its sample to who may read the
-home.
-"""
 
 
 @dataclass(frozen=True)
@@ -75,7 +71,10 @@ def check_specs(table: "IcebergTable", implied: Sequence[Rule] = ()) -> list[dg.
             asset=asset_key(table.name),
             description=rule.description,
             blocking=rule.can_block,
-            metadata={"on_failure": rule.on_failure, "predicate": rule.test},
+            metadata={
+                "on_failure": rule.on_failure,
+                **CheckMetadata(predicate=rule.test).to_metadata(),
+            },
         )
         for rule in (*checked_rules(table), *implied)
     ]
@@ -167,66 +166,55 @@ def is_of_quarantine(
     return published is not None and published.run_id == run_id and not is_error
 
 
-def sample_table(sample: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:
-    """Return rows as a table that Dagster shows; what has no JSON form, and ids beyond 2^53,
-    are text.
-    """
-    records = [
-        dg.TableRecord({name: _cell(value) for name, value in row.items()}) for row in sample
-    ]
-    columns = [dg.TableColumn(name) for name in (sample[0] if sample else {})]
-    return dg.MetadataValue.table(records, schema=dg.TableSchema(columns))
-
-
 def _metadata(result: RuleResult, evaluated: Evaluated) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        **(_counted(result) if result.rule.measure is None else _measured(result)),
-        "predicate": result.rule.test,
-        "evaluated": evaluated.what,
-        "snapshot_id": str(evaluated.snapshot_id),
-    }
-    if evaluated.partitions:
-        found["partitions"] = list(evaluated.partitions)
-    if evaluated.branch:
-        found["branch"] = evaluated.branch
-    if result.sample:
-        found["sample"] = sample_table(result.sample)
-        shown_by = evaluated.show(result)
-        found |= {IN_CLEAR: shown_by} if shown_by else {}
-    return found
+    figures = _counted(result) if result.rule.measure is None else _measured(result)
+    return replace(
+        figures,
+        total_rows=result.total_rows,
+        predicate=result.rule.test,
+        evaluated=evaluated.what,
+        snapshot_id=evaluated.snapshot_id,
+        partitions=tuple(evaluated.partitions),
+        branch=evaluated.branch or None,
+        sample=tuple(result.sample),
+        rows_in_clear=(evaluated.show(result) or None) if result.sample else None,
+    ).to_metadata()
 
 
-def _counted(result: RuleResult) -> dict[str, Any]:
-    """Return what a rule that counts rows found; `threshold` is the share that it fails above,
-    or warns above.
+def _counted(result: RuleResult) -> CheckMetadata:
+    """Return how many rows a rule failed; `threshold` is the share that it fails above, or
+    warns above.
     """
-    rule = result.rule
-    fails_above = rule.fails_above
-    found = {
-        "failed_rows": result.failed_rows,
-        "total_rows": result.total_rows,
-        "threshold": rule.warns_above if fails_above is None else fails_above,
-    }
-    return (
-        found
-        if fails_above in (None, rule.warns_above)
-        else found | {"warn_above": rule.warns_above}
+    rule, fails_above = result.rule, result.rule.fails_above
+    has_both = fails_above not in (None, rule.warns_above)
+    return CheckMetadata(
+        failed_rows=result.failed_rows,
+        threshold=rule.warns_above if fails_above is None else fails_above,
+        warn_above=rule.warns_above if has_both else None,
     )
 
 
-def _measured(result: RuleResult) -> dict[str, Any]:
+def _measured(result: RuleResult) -> CheckMetadata:
     """Return what a rule measured, and its bounds, as numbers that Dagster plots."""
-    rule, value = result.rule, result.value
-    found: dict[str, Any] = {"total_rows": result.total_rows, "note": result.note or None}
-    if value is not None and math.isfinite(value):
-        found["value"] = (
-            value if isinstance(value, int) and abs(value) < 2**53 else float(value)
-        )
-    bounds = {"low": rule.bounds.low, "high": rule.bounds.high}
-    if rule.warn_outside:
-        bounds |= {"warn_low": rule.warn_outside.low, "warn_high": rule.warn_outside.high}
-    found |= {name: float(bound) for name, bound in bounds.items() if bound is not None}
-    return {name: said for name, said in found.items() if said is not None}
+    outer, inner = result.rule.bounds, result.rule.warn_outside
+    return CheckMetadata(
+        note=result.note or None,
+        value=_plotted(result.value),
+        low=_float(outer.low),
+        high=_float(outer.high),
+        warn_low=_float(inner.low) if inner else None,
+        warn_high=_float(inner.high) if inner else None,
+    )
+
+
+def _plotted(value: Number | None) -> float | None:
+    if value is None or not math.isfinite(value):
+        return None
+    return value if isinstance(value, int) and abs(value) < 2**53 else float(value)
+
+
+def _float(bound: Number | None) -> float | None:
+    return None if bound is None else float(bound)
 
 
 def _described(result: RuleResult, evaluated: Evaluated) -> str:
@@ -243,9 +231,3 @@ def _described(result: RuleResult, evaluated: Evaluated) -> str:
         if result.total_rows
         else f"{result.rule.description}: no row changed."
     )
-
-
-def _cell(value: Any) -> str | int | float | bool | None:
-    if value is None or isinstance(value, (str, bool, float)):
-        return value
-    return value if isinstance(value, int) and abs(value) < 2**53 else str(value)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import dagster as dg
 
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.metadata_keys import declared_metadata
+from lakehouse.orchestration.written_metadata import declared_metadata
 from lakehouse.tables.table import IcebergTable
 
 

@@ -19,11 +19,11 @@ from lakehouse.iceberg.write import write_audit_publish
 from lakehouse.orchestration.asset_checks import Evaluated
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.clear_rows import has_source
-from lakehouse.orchestration.metadata_keys import pin_metadata, written_metadata
 from lakehouse.orchestration.partitions import partitions_of
 from lakehouse.orchestration.refused_write import refusal
 from lakehouse.orchestration.undeclared_table import inferred_table
 from lakehouse.orchestration.withheld_errors import values_withheld
+from lakehouse.orchestration.written_metadata import pin_metadata, written_metadata
 from lakehouse.runtime.pandas import to_pandas, to_spark
 from lakehouse.tables.table import IcebergTable
 

@@ -1,191 +1,312 @@
-"""What Dagster shows of a table and of each write to it, under the names that it and Iceberg
-have for these things.
+"""What a run leaves in Dagster's metadata, as records: the only module that names the keys.
 
-All of it comes from the declaration, from what the write counted, and from one read of the
-table's metadata file.
+Whoever writes metadata makes a record and calls `to_metadata`; whoever reads it, days later and
+in another process, calls `from_metadata`. A value of another kind than ours is read as absent,
+since an asset or a check of somebody else may use the same key for something else. Keys are
+stored with each run of a home, so none is renamed.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, Self, TypeVar
 
 import dagster as dg
 
-from lakehouse.iceberg.metadata.history import history_of
-from lakehouse.iceberg.metadata.write_result import Outcome, Pin, Published, Quarantined
-from lakehouse.tables.refused_share import NAME as REFUSED_SHARE
+from lakehouse.iceberg.rules.aggregates import DISTINCT_COUNT, NULL_FRACTION, ROWS
 
-if TYPE_CHECKING:
-    from lakehouse.iceberg.metadata.catalog import Catalog
-    from lakehouse.tables.table import Column, IcebergTable
-
-STORAGE_KIND = "iceberg"
-
-
-def declared_metadata(table: "IcebergTable") -> dict[str, Any]:
-    """Return what is known of a table before it is first written."""
-    return {
-        "dagster/column_schema": column_schema(table),
-        "dagster/storage_kind": STORAGE_KIND,
-        "iceberg/write_mode": type(table.write).__name__,
-        "iceberg/partitioning": ", ".join(table.partitioning) or "none",
-    }
+UNCHANGED = "unchanged"
+"""Operation of a write that had nothing to change."""
+_METRICS = ("scanned_", f"{NULL_FRACTION}.", f"{DISTINCT_COUNT}.")
+"""How the keys begin that are also names of metrics."""
+_EMPTY: tuple[Any, ...] = (None, (), {})
+T = TypeVar("T")
 
 
-def column_schema(table: "IcebergTable") -> dg.TableSchema:
-    """Return the columns with their types and docs; personal ones carry a tag."""
-    return dg.TableSchema([_column(column) for column in table.columns])
+def plain_values(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metadata as the values that it was made from."""
+    return {name: _plain(value) for name, value in metadata.items()}
 
 
-def written_metadata(
-    catalog: "Catalog", table: "IcebergTable", outcome: Outcome
+def sample_table(rows: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:
+    """Return rows as a table that Dagster shows; what has no JSON form, and ids beyond 2^53,
+    are text.
+    """
+    records = [_record(row) for row in rows]
+    columns = [dg.TableColumn(name) for name in (rows[0] if rows else {})]
+    return dg.MetadataValue.table(records, schema=dg.TableSchema(columns))
+
+
+def _record(row: Mapping[str, Any]) -> dg.TableRecord:
+    return dg.TableRecord({name: _cell(value) for name, value in row.items()})
+
+
+def _cell(value: Any) -> str | int | float | bool | None:
+    if value is None or isinstance(value, (str, bool, float)):
+        return value
+    return value if isinstance(value, int) and abs(value) < 2**53 else str(value)
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, dg.MetadataValue):
+        return value
+    if not isinstance(value, dg.TableMetadataValue):
+        return value.value
+    # A record forgets the order of its columns.
+    names = [column.name for column in value.schema.columns]
+    rows = [record.data for record in value.records]
+    return [{name: row.get(name) for name in names} for row in rows]
+
+
+def _of(*kinds: type) -> Callable[[Any], Any]:
+    return lambda value: value if isinstance(value, kinds) else None
+
+
+_text, _count, _number = _of(str), _of(int), _of(int, float)
+
+
+def _whole(value: Any) -> int | None:
+    return int(value) if isinstance(value, (int, float)) else None
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, (list, tuple)) else ()
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _rows(value: Any) -> tuple[Mapping[str, Any], ...]:
+    return tuple(value) if isinstance(value, (list, tuple)) else ()
+
+
+def _id(value: Any) -> int | None:
+    return int(value) if isinstance(value, str) and value.isdigit() else None
+
+
+def _as_is(value: T) -> T:
+    return value
+
+
+def _stored(
+    key: str, read: Callable[[Any], Any], write: Callable[[Any], Any] = _as_is
 ) -> dict[str, Any]:
-    """Return the standard metadata of a write that was published or found nothing to change;
-    scans no data.
+    return {"key": key, "read": read, "write": write}
+
+
+_SCHEMA = _stored("dagster/column_schema", _of(dg.TableSchema))
+
+
+def _key(
+    key: str,
+    read: Callable[[Any], Any],
+    write: Callable[[Any], Any] = _as_is,
+    default: Any = None,
+) -> Any:
+    return field(default=default, metadata=_stored(key, read, write))
+
+
+def _snapshot_key(key: str) -> Any:
+    """Declare a snapshot id, which is stored as text: it exceeds what JSON numbers hold.
+
+    The version before stored that there is none as the text `None`, which is no number.
     """
-    return {
-        "nr_rows": nr_rows(outcome),
-        **standing_metadata(catalog, table, outcome.snapshot_id),
-        **_counts(outcome),
-        **outcome.measured,
-        **refused_rows(table, outcome),
-        **_inputs(outcome.pins),
-        **_scanned(outcome.pins.values()),
-        **({"partitions": list(outcome.partitions)} if outcome.partitions else {}),
-    }
+    return _key(key, _id, str)
 
 
-def quarantined_metadata(
-    catalog: "Catalog", quarantine: "IcebergTable", found: Quarantined
-) -> dict[str, Any]:
-    """Return the metadata of a quarantine after rows were refused to it."""
-    return {"nr_rows": found.rows, **standing_metadata(catalog, quarantine, found.snapshot_id)}
+def _texts_key(key: str) -> Any:
+    return _key(key, _texts, list, default=())
 
 
-def nr_rows(outcome: Outcome) -> int:
-    """Return how many rows a write was given, before any cleaning: those of its inputs, or else
-    of its frame.
+def _rows_key(key: str) -> Any:
+    return _key(key, _rows, sample_table, default=())
 
-    Of partitions, it is what was computed for them, refused rows among it.
+
+def _mapping_key(key: str) -> Any:
+    return field(default_factory=dict, metadata=_stored(key, _mapping))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetadataRecord:
+    """Values that stand in metadata under keys of their own; what is None or empty is not
+    stored.
     """
-    if outcome.partitions and isinstance(outcome, Published):
-        return outcome.added_rows + (outcome.quarantined.rows if outcome.quarantined else 0)
-    if outcome.pins:
-        return sum(pin.rows or 0 for pin in outcome.pins.values())
-    return outcome.added_rows if isinstance(outcome, Published) else 0
+
+    def to_metadata(self) -> dict[str, Any]:
+        """Return the metadata that is stored."""
+        stored = {}
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            if value not in _EMPTY:
+                stored[entry.metadata["key"]] = entry.metadata["write"](value)
+        return stored
+
+    @classmethod
+    def from_metadata(cls, metadata: Mapping[str, Any]) -> Self:
+        """Read the record of metadata, of Dagster's values or plain ones."""
+        values = {}
+        for entry in fields(cls):
+            key = entry.metadata["key"]
+            if key in metadata:
+                values[entry.name] = entry.metadata["read"](_plain(metadata[key]))
+        return cls(**values)
 
 
-def pin_metadata(pin: Pin) -> dict[str, Any]:
-    """Return what was read of an input."""
-    found = {
-        "table": pin.table,
-        "snapshot_id": str(pin.snapshot_id),
-        "rows": pin.rows,
-        "note": pin.note,
-    }
-    if pin.since_snapshot_id:
-        found["since_snapshot_id"] = str(pin.since_snapshot_id)
-    if pin.scanned:
-        found |= {f"scanned_{name}": value for name, value in asdict(pin.scanned).items()}
-    return {name: value for name, value in found.items() if value not in (None, "")}
+@dataclass(frozen=True, kw_only=True)
+class DeclaredMetadata(MetadataRecord):
+    """What is known of a table before it is first written."""
+
+    column_schema: dg.TableSchema | None = field(default=None, metadata=_SCHEMA)
+    storage_kind: str | None = _key("dagster/storage_kind", _text)
+    write_mode: str | None = _key("iceberg/write_mode", _text)
+    partitioning: str | None = _key("iceberg/partitioning", _text)
 
 
-def _scanned(pins: Iterable[Pin]) -> dict[str, int]:
-    """Return the files and bytes read of all that the inputs have; nothing where it is not
-    known of each of them.
+@dataclass(frozen=True, kw_only=True)
+class WriteMetadata(MetadataRecord):
+    """What a table is after a write, and what the write did.
+
+    `nr_rows` is the rows that it was handed, before any cleaning; the counts after it are of
+    rows and files on the table.
     """
-    scanned = [pin.scanned for pin in pins]
-    known = [found for found in scanned if found]
-    if not known or len(known) < len(scanned):
-        return {}
-    return {
-        "scanned_files": sum(found.files for found in known),
-        "scanned_total_files": sum(found.total_files for found in known),
-        "scanned_bytes": sum(found.size_bytes for found in known),
-        "scanned_total_bytes": sum(found.total_bytes for found in known),
-    }
+
+    row_count: int | None = _key("dagster/row_count", _count)
+    partition_row_count: int | None = _key("dagster/partition_row_count", _count)
+    column_schema: dg.TableSchema | None = field(default=None, metadata=_SCHEMA)
+    table_name: str | None = _key("dagster/table_name", _text)
+    uri: str | None = _key("dagster/uri", _text)
+    storage_kind: str | None = _key("dagster/storage_kind", _text)
+    snapshot_id: int | None = _snapshot_key("iceberg/snapshot_id")
+    nr_rows: int | None = _key("nr_rows", _count)
+    operation: str | None = _key("iceberg/operation", _text)
+    added_rows: int | None = _key("iceberg/added_rows", _count)
+    deleted_rows: int | None = _key("iceberg/deleted_rows", _count)
+    inserted_rows: int | None = _key("iceberg/inserted_rows", _count)
+    updated_rows: int | None = _key("iceberg/updated_rows", _count)
+    removed_rows: int | None = _key("iceberg/removed_rows", _count)
+    added_files: int | None = _key("iceberg/added_files", _count)
+    added_bytes: int | None = _key("iceberg/added_bytes", _count)
+    inputs: Mapping[str, Mapping[str, Any]] = _mapping_key("iceberg/inputs")
+    scanned_files: int | None = _key("scanned_files", _count)
+    scanned_total_files: int | None = _key("scanned_total_files", _count)
+    scanned_bytes: int | None = _key("scanned_bytes", _count)
+    scanned_total_bytes: int | None = _key("scanned_total_bytes", _count)
+    profiled_rows: int | None = _key(ROWS, _whole)
+    """Of how many rows the profile of columns speaks."""
+    partitions: tuple[str, ...] = _texts_key("partitions")
+    sample: tuple[Mapping[str, Any], ...] = _rows_key("sample")
 
 
-def standing_metadata(
-    catalog: "Catalog", table: "IcebergTable", snapshot_id: int | None
-) -> dict[str, Any]:
-    """Return what a table is as of a snapshot: others may have published since."""
-    loaded = catalog.load(table.name)
-    snapshot = history_of(table.name, loaded).snapshots[snapshot_id] if snapshot_id else None
-    found = {
-        "dagster/row_count": snapshot.rows if snapshot else 0,
-        "dagster/column_schema": column_schema(table),
-        "dagster/table_name": f"{catalog.name}.{table.name}",
-        "dagster/uri": loaded.location(),
-        "dagster/storage_kind": STORAGE_KIND,
-    }
-    # Snapshot ids are text, since they exceed what JSON numbers hold.
-    return found | ({"iceberg/snapshot_id": str(snapshot_id)} if snapshot else {})
+@dataclass(frozen=True, kw_only=True)
+class QuarantineMetadata(MetadataRecord):
+    """How many rows of a write were refused, of how many, and by which rules."""
+
+    rows: int | None = _key("quarantined_rows", _count)
+    new_rows: int | None = _key("newly_quarantined_rows", _count)
+    table: str | None = _key("quarantine_table", _text)
+    evaluated_rows: int | None = _key("judged_rows", _count)
+    by_rule: Mapping[str, int] = _mapping_key("refused_by_rule")
 
 
-def _counts(outcome: Outcome) -> dict[str, Any]:
-    if not isinstance(outcome, Published):
-        return {
-            "iceberg/operation": "unchanged",
-            "iceberg/added_rows": 0,
-            "iceberg/deleted_rows": 0,
-        }
-    counts = {
-        "iceberg/operation": outcome.operation,
-        "iceberg/added_rows": outcome.added_rows,
-        "iceberg/deleted_rows": outcome.deleted_rows,
-        "iceberg/inserted_rows": outcome.inserted_rows,
-        "iceberg/updated_rows": outcome.updated_rows,
-        # Only a merge that may remove rows has this to say.
-        "iceberg/removed_rows": outcome.removed_rows or None,
-        "iceberg/added_files": outcome.added_files,
-        "iceberg/added_bytes": outcome.added_bytes,
-        # The count is that of all partitions of the run: for a range, Dagster would show it as
-        # that of each.
-        "dagster/partition_row_count": (
-            outcome.partition_row_count if len(outcome.partitions) == 1 else None
-        ),
-    }
-    return {name: value for name, value in counts.items() if value is not None}
+@dataclass(frozen=True, kw_only=True)
+class RefusalMetadata(MetadataRecord):
+    """A write that blocking rules refused: what readers go on to see, and where the refused
+    rows are.
 
-
-def refused_rows(table: "IcebergTable", outcome: Outcome) -> dict[str, Any]:
-    """Return how many rows of a write were refused, of how many, and by which rules; nothing
-    without a quarantine.
+    `branch` is empty where nothing was staged, and None in metadata of anything else.
     """
-    if table.quarantine is None:
-        return {}
-    found = outcome.quarantined
-    by_rule = {
-        result.rule.name: result.failed_rows
-        for result in outcome.results
-        if result.rule.on_failure == "quarantine" and result.failed_rows
-    }
-    evaluated = next(
-        (result.total_rows for result in outcome.results if result.rule.name == REFUSED_SHARE),
-        0,
+
+    branch: str | None = _key("iceberg/refused_branch", _text)
+    refused_snapshot_id: int | None = _snapshot_key("iceberg/refused_snapshot_id")
+    snapshot_id: int | None = _snapshot_key("iceberg/snapshot_id")
+    failed_rules: str | None = _key("failed_rules", _text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverrideMetadata(MetadataRecord):
+    """Who published a refused write all the same, why, and of which run; the run is None in
+    metadata of anything else.
+    """
+
+    by: str = _key("overridden_by", str, default="")
+    why: str = _key("overridden_for", str, default="")
+    run_id: str | None = _key("refused_run", _text)
+
+
+@dataclass(frozen=True)
+class LandedFile:
+    """A delivered file that bronze has."""
+
+    file: str
+    rows: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class RejectedReason:
+    """A delivered file that was refused as a whole, why, and where it now is."""
+
+    file: str
+    reason: str
+    kept_as: str
+
+
+def _files_key(key: str, of: Callable[..., Any], *columns: str) -> Any:
+    def read(value: Any) -> tuple[Any, ...]:
+        return tuple(of(*(row.get(name) for name in columns)) for row in _rows(value))
+
+    return _key(
+        key, read, lambda values: sample_table([vars(value) for value in values]), default=()
     )
-    return {
-        "quarantined_rows": found.rows if found else 0,
-        "newly_quarantined_rows": found.new_rows if found else 0,
-        "quarantine_table": table.quarantine.name,
-        **({"judged_rows": evaluated, "refused_by_rule": by_rule} if by_rule else {}),
-    }
 
 
-def _inputs(pins: Mapping[str, Pin]) -> dict[str, Any]:
-    return (
-        {"iceberg/inputs": {name: pin_metadata(pin) for name, pin in pins.items()}}
-        if pins
-        else {}
+@dataclass(frozen=True, kw_only=True)
+class LandingMetadata(MetadataRecord):
+    """Which files of a feed a run collected, and what became of them."""
+
+    files: int | None = _key("files", _count)
+    rejected_files: int | None = _key("rejected_files", _count)
+    delivered_rows: int | None = _key("delivered_rows", _count)
+    delivered_bytes: int | None = _key("delivered_bytes", _count)
+    landed: tuple[LandedFile, ...] = _files_key("landed", LandedFile, "file", "rows", "sha256")
+    rejected: tuple[RejectedReason, ...] = _files_key(
+        "rejected", RejectedReason, "file", "reason", "kept_as"
     )
+    waiting_files: int | None = _key("waiting_files", _count)
+    archived: tuple[str, ...] = _texts_key("archived")
+    unsettled: tuple[str, ...] = _texts_key("unsettled")
+    warnings: tuple[str, ...] = _texts_key("warnings")
 
 
-def _column(column: "Column") -> dg.TableColumn:
-    return dg.TableColumn(
-        column.name,
-        column.type,
-        column.doc or None,
-        dg.TableColumnConstraints(nullable=not column.required),
-        tags={"personal": ""} if column.personal else None,
-    )
+@dataclass(frozen=True, kw_only=True)
+class CheckMetadata(MetadataRecord):
+    """What a check evaluated, and what it counted or measured there.
+
+    `threshold` is the share of rows that it fails above, or warns above; `value` with its
+    bounds stands instead of counts where a rule measures.
+    """
+
+    failed_rows: int | None = _key("failed_rows", _count)
+    total_rows: int | None = _key("total_rows", _count)
+    threshold: float | None = _key("threshold", _number)
+    warn_above: float | None = _key("warn_above", _number)
+    note: str | None = _key("note", _text)
+    value: float | None = _key("value", _number)
+    low: float | None = _key("low", _number)
+    high: float | None = _key("high", _number)
+    warn_low: float | None = _key("warn_low", _number)
+    warn_high: float | None = _key("warn_high", _number)
+    predicate: str | None = _key("predicate", _text)
+    evaluated: Literal["main", "candidate"] | None = _key("evaluated", _text)
+    snapshot_id: int | None = _snapshot_key("snapshot_id")
+    partitions: tuple[str, ...] = _texts_key("partitions")
+    branch: str | None = _key("branch", _text)
+    sample: tuple[Mapping[str, Any], ...] = _rows_key("sample")
+    rows_in_clear: str | None = _key("rows_in_clear", _text)
+    """The command that shows the rows of the sample to who may read the home."""
+
+
+def metric_values(metadata: Mapping[str, Any]) -> dict[str, float]:
+    """Return the numbers of a write whose keys are also the names of metrics."""
+    values = plain_values(metadata).items()
+    return {name: value for name, value in values if name.startswith(_METRICS)}

@@ -11,6 +11,7 @@ import dagster as dg
 
 from lakehouse.iceberg.metadata.write_result import Refused, RuleResult
 from lakehouse.orchestration.asset_checks import Evaluated
+from lakehouse.orchestration.metadata_keys import RefusalMetadata
 
 
 def refusal(
@@ -37,10 +38,12 @@ def refusal(
         f" Correct the rule, or these rows in {_sources(outcome)}, and run `lakehouse retry"
         f" {outcome.table}`{_publish_all_the_same(outcome, run_id)}.",
         metadata={
-            "iceberg/refused_branch": outcome.branch,
-            "iceberg/refused_snapshot_id": str(outcome.candidate_snapshot_id),
-            "iceberg/snapshot_id": str(outcome.snapshot_id),
-            "failed_rules": ", ".join(result.rule.name for result in outcome.reasons),
+            **RefusalMetadata(
+                branch=outcome.branch,
+                refused_snapshot_id=outcome.candidate_snapshot_id,
+                snapshot_id=outcome.snapshot_id,
+                failed_rules=", ".join(result.rule.name for result in outcome.reasons),
+            ).to_metadata(),
             **metadata,
         },
         allow_retries=False,

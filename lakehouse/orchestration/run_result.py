@@ -1,7 +1,7 @@
 """What became of a run, in plain values read from its events."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import dagster as dg
@@ -9,6 +9,14 @@ import dagster as dg
 from lakehouse.iceberg.metadata.spark_errors import plain
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.error_causes import OURS, known_cause
+from lakehouse.orchestration.metadata_keys import (
+    UNCHANGED,
+    CheckMetadata,
+    LandingMetadata,
+    QuarantineMetadata,
+    WriteMetadata,
+    plain_values,
+)
 
 Status = Literal["published", "unchanged", "failed", "not run"]
 INTERRUPTED = "UNEXPECTED_TERMINATION"
@@ -25,6 +33,21 @@ class AssetResult:
     metadata: Mapping[str, Any]
     message: str = ""
 
+    @property
+    def write(self) -> WriteMetadata:
+        """What its table is now, and what was written."""
+        return WriteMetadata.from_metadata(self.metadata)
+
+    @property
+    def quarantine(self) -> QuarantineMetadata:
+        """Which rows were refused."""
+        return QuarantineMetadata.from_metadata(self.metadata)
+
+    @property
+    def landing(self) -> LandingMetadata:
+        """Which files were landed."""
+        return LandingMetadata.from_metadata(self.metadata)
+
 
 @dataclass(frozen=True)
 class CheckResult:
@@ -37,6 +60,11 @@ class CheckResult:
     metadata: Mapping[str, Any]
     description: str = ""
     blocking: bool = False
+
+    @property
+    def figures(self) -> CheckMetadata:
+        """What it evaluated, and what it counted there."""
+        return CheckMetadata.from_metadata(self.metadata)
 
 
 @dataclass(frozen=True)
@@ -51,24 +79,23 @@ class RunResult:
 
     def asset(self, table: str) -> AssetResult | None:
         """Return what became of a table; None where it was not selected."""
-        return next((found for found in self.assets if found.table == table), None)
+        return next((asset for asset in self.assets if asset.table == table), None)
 
     @property
     def messages(self) -> tuple[str, ...]:
         """Why it failed: one text for each asset that did, for each check that stopped it, or
         that of the run.
         """
-        said = tuple(found.message for found in self.assets if found.status == "failed")
-        refused = {found.table for found in self.assets if found.status == "failed"}
-        said += tuple(
-            f"{check.table}: check {check.name} failed: {check.description}"
-            for check in self.checks
-            if check.blocking
-            and not check.passed
-            and check.severity == "ERROR"
-            and check.table not in refused
-        )
-        return said or ((self.message,) if self.message else ())
+        failed = [asset for asset in self.assets if asset.status == "failed"]
+        messages = [asset.message for asset in failed]
+        failed_tables = {asset.table for asset in failed}
+        for check in self.checks:
+            stopped = check.blocking and not check.passed and check.severity == "ERROR"
+            if stopped and check.table not in failed_tables:
+                messages.append(
+                    f"{check.table}: check {check.name} failed: {check.description}"
+                )
+        return tuple(messages) or ((self.message,) if self.message else ())
 
 
 def read_result(ran: dg.ExecuteInProcessResult, tables: Mapping[str, str]) -> RunResult:
@@ -112,24 +139,24 @@ def _asset(table: str, step: str, events: Sequence[dg.DagsterEvent]) -> AssetRes
             and event.asset_key
             and table_name(event.asset_key) == table
         ):
-            found = event.step_materialization_data.materialization.metadata
-            metadata = _plain(found)
-            unchanged = metadata.get("iceberg/operation") == "unchanged"
-            return AssetResult(table, "unchanged" if unchanged else "published", metadata)
+            stored = event.step_materialization_data.materialization.metadata
+            published = AssetResult(table, "published", plain_values(stored))
+            if published.write.operation == UNCHANGED:
+                return replace(published, status="unchanged")
+            return published
     return AssetResult(table, "not run", {})
 
 
 def _check(event: dg.DagsterEvent) -> CheckResult:
-    found = event.asset_check_evaluation_data
-    table = table_name(found.asset_key)
+    evaluation = event.asset_check_evaluation_data
     return CheckResult(
-        table,
-        found.check_name,
-        found.passed,
-        found.severity.value,
-        _plain(found.metadata),
-        found.description or "",
-        bool(found.blocking),
+        table_name(evaluation.asset_key),
+        evaluation.check_name,
+        evaluation.passed,
+        evaluation.severity.value,
+        plain_values(evaluation.metadata),
+        evaluation.description or "",
+        bool(evaluation.blocking),
     )
 
 
@@ -137,10 +164,9 @@ def _failed(table: str, event: dg.DagsterEvent) -> AssetResult:
     data = event.step_failure_data
     if data.user_failure_data is None:
         return AssetResult(table, "failed", {}, _text(data.error))
-    said = data.user_failure_data
-    return AssetResult(
-        table, "failed", _plain(said.metadata), said.description or _text(data.error)
-    )
+    failure = data.user_failure_data
+    message = failure.description or _text(data.error)
+    return AssetResult(table, "failed", plain_values(failure.metadata), message)
 
 
 def _failed_by_itself(event: dg.DagsterEvent) -> bool:
@@ -154,16 +180,3 @@ def _text(error: Any) -> str:
     # The text makes the kind of error plain.
     kind, _, text = message.removeprefix(OURS).partition(": ")
     return text or kind
-
-
-def _plain(metadata: Mapping[str, dg.MetadataValue]) -> dict[str, Any]:
-    """Return metadata as the values that it was made from."""
-    return {name: _plain_value(value) for name, value in metadata.items()}
-
-
-def _plain_value(value: dg.MetadataValue) -> Any:
-    return (
-        [dict(record.data) for record in value.records]
-        if isinstance(value, dg.TableMetadataValue)
-        else value.value
-    )

@@ -24,21 +24,21 @@ from lakehouse.orchestration.asset_checks import (
     check_result,
     check_specs,
     results_of,
-    sample_table,
 )
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.asset_specs import table_spec
 from lakehouse.orchestration.blocked_tables import hold
 from lakehouse.orchestration.clear_rows import table_of_rows
 from lakehouse.orchestration.io_manager import IcebergIOManager, run_partitions
-from lakehouse.orchestration.metadata_keys import (
+from lakehouse.orchestration.metadata_keys import WriteMetadata
+from lakehouse.orchestration.refused_write import refusal
+from lakehouse.orchestration.stale_runs import CATCH_UP
+from lakehouse.orchestration.withheld_errors import values_withheld
+from lakehouse.orchestration.written_metadata import (
     quarantined_metadata,
     refused_rows,
     written_metadata,
 )
-from lakehouse.orchestration.refused_write import refusal
-from lakehouse.orchestration.stale_runs import CATCH_UP
-from lakehouse.orchestration.withheld_errors import values_withheld
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable
 
@@ -141,7 +141,7 @@ def _events(
     if isinstance(outcome, Refused):
         hold(context.instance, context.run.run_id, table, keys, written.read)
         yield from checks
-        told = {**refused_rows(table, outcome), **written.metadata}
+        told = {**refused_rows(table, outcome).to_metadata(), **written.metadata}
         raise refusal(outcome, context.run.run_id, told, evaluated)
     yield dg.MaterializeResult(
         asset_key=asset_key(table.name),
@@ -161,7 +161,7 @@ def _sample(io: IcebergIOManager, table: IcebergTable, outcome: Outcome) -> dict
     if not isinstance(outcome, Published) or not outcome.row_count:
         return {}
     rows = first_rows(io.engine, table, outcome.snapshot_id, _SAMPLE_ROWS)
-    return {"sample": sample_table(rows)} if rows else {}
+    return WriteMetadata(sample=tuple(rows)).to_metadata()
 
 
 def _quarantine_event(

@@ -1,7 +1,5 @@
 """The check of a table that no delivered row was lost on the way to it."""
 
-from typing import Any
-
 import dagster as dg
 
 from lakehouse.errors import DeclarationError
@@ -9,9 +7,9 @@ from lakehouse.iceberg.metadata.commit_properties import Stamp
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
 from lakehouse.iceberg.metadata.value_ranges import bound
 from lakehouse.iceberg.metadata.write_context import Partitions
-from lakehouse.orchestration.asset_checks import sample_table
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.blocked_tables import note_check_failed
+from lakehouse.orchestration.metadata_keys import CheckMetadata
 from lakehouse.quality.row_accounting import FATES, Accounted, Came, account
 from lakehouse.tables.table import IcebergTable
 
@@ -112,23 +110,25 @@ def partitions_of(stamp: Stamp) -> Partitions:
 
 def _result(found: Accounted, partitions: tuple[str, ...]) -> dg.AssetCheckResult:
     lost = found.rows["lost"]
-    metadata: dict[str, Any] = {
-        "failed_rows": lost,
-        "total_rows": found.total,
-        "threshold": 0.0,
-        "predicate": (
+    figures = CheckMetadata(
+        failed_rows=lost,
+        total_rows=found.total,
+        threshold=0.0,
+        predicate=(
             "a delivered row is neither in the table, nor in its quarantine, nor superseded by"
             " a newer one"
         ),
-        "source_snapshot_id": str(found.source_snapshot_id),
-        **{f"{fate}_rows": found.rows[fate] for fate in FATES},
-    }
+        partitions=partitions,
+        sample=tuple(found.sample),
+    )
     return dg.AssetCheckResult(
         passed=lost == 0,
         severity=dg.AssetCheckSeverity.ERROR,
         description=", ".join(f"{found.rows[fate]} {fate}" for fate in FATES)
         + f" of {found.total} delivered rows.",
-        metadata=metadata
-        | ({"partitions": list(partitions)} if partitions else {})
-        | ({"sample": sample_table(found.sample)} if found.sample else {}),
+        metadata={
+            **figures.to_metadata(),
+            "source_snapshot_id": str(found.source_snapshot_id),
+            **{f"{fate}_rows": found.rows[fate] for fate in FATES},
+        },
     )

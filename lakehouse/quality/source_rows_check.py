@@ -15,6 +15,7 @@ from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.orchestration.blocked_tables import note_check_failed
+from lakehouse.orchestration.metadata_keys import CheckMetadata
 from lakehouse.quality.row_accounting_check import (
     NAME,
     accounted_check,
@@ -167,10 +168,12 @@ def _result(found: Mapping[str, int]) -> dg.AssetCheckResult:
         description=", ".join(f"{found[place]} {_SAID[place]}" for place in PLACES)
         + f", of {total} source rows.",
         metadata={
-            "failed_rows": found["twice"],
-            "total_rows": total,
-            "threshold": 0.0,
-            "predicate": "a row of the source is in the table and in its quarantine",
+            **CheckMetadata(
+                failed_rows=found["twice"],
+                total_rows=total,
+                threshold=0.0,
+                predicate="a row of the source is in the table and in its quarantine",
+            ).to_metadata(),
             **{f"{place}_rows": found[place] for place in PLACES},
         },
     )

@@ -6,7 +6,8 @@ import pytest
 
 from lakehouse.cli.output.records import check_record, ingest_record
 from lakehouse.definitions import FEEDS, TABLES
-from lakehouse.ingestion.feed_runs import IngestResult, RejectedReason
+from lakehouse.ingestion.feed_runs import IngestResult
+from lakehouse.orchestration.metadata_keys import RejectedReason
 from lakehouse.orchestration.run_result import AssetResult, CheckResult, RunResult
 
 pytestmark = pytest.mark.unit

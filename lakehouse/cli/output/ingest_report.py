@@ -10,7 +10,8 @@ from lakehouse.quality.metrics.metric import NO_ANOMALY
 from lakehouse.tables.escaping import shown
 
 if TYPE_CHECKING:
-    from lakehouse.ingestion.feed_runs import IngestResult, RejectedReason
+    from lakehouse.ingestion.feed_runs import IngestResult
+    from lakehouse.orchestration.metadata_keys import RejectedReason, WriteMetadata
     from lakehouse.orchestration.run_result import AssetResult
 
 _MANY = 6
@@ -84,59 +85,58 @@ def tables(assets: "Iterable[AssetResult]") -> list[str]:
 
 
 def _warnings(result: "IngestResult") -> list[str]:
-    return [
-        warning for asset in result.assets for warning in asset.metadata.get("warnings", ())
-    ]
+    return [warning for asset in result.assets for warning in asset.landing.warnings]
 
 
 def _table(assets: "list[AssetResult]") -> str:
-    table, last = assets[-1].table, assets[-1].metadata
-    total = count(last.get("dagster/row_count", 0), "row")
+    table, writes = assets[-1].table, [asset.write for asset in assets]
+    total = count(writes[-1].row_count or 0, "row")
     if all(asset.status == "unchanged" for asset in assets):
         return f"{table}: unchanged, {total}"
-    words = {"iceberg/inserted_rows": "inserted", "iceberg/updated_rows": "updated"}
-    merged = any(words.keys() <= asset.metadata.keys() for asset in assets)
-    replaced = 0 if merged else _sum(assets, "iceberg/deleted_rows")
-    written = {
-        "iceberg/added_rows": f"written in place of {replaced:,}" if replaced else "added"
-    }
-    changes = [
-        f"{_sum(assets, key):,} {word}" for key, word in (words if merged else written).items()
-    ]
-    removed = _sum(assets, "iceberg/removed_rows")
-    changes += [f"{removed:,} removed"] if removed else []
     runs = f" in {len(assets)} runs" if len(assets) > 1 else ""
-    return f"{table}: {', '.join(changes)}{runs}, {total} in all"
+    return f"{table}: {', '.join(_changes(writes))}{runs}, {total} in all"
 
 
-def _sum(assets: "list[AssetResult]", key: str) -> int:
-    return sum(asset.metadata.get(key, 0) for asset in assets)
+def _changes(writes: "list[WriteMetadata]") -> Iterator[str]:
+    is_merge = any(
+        write.inserted_rows is not None and write.updated_rows is not None for write in writes
+    )
+    if is_merge:
+        yield f"{_sum(write.inserted_rows for write in writes):,} inserted"
+        yield f"{_sum(write.updated_rows for write in writes):,} updated"
+    else:
+        replaced = _sum(write.deleted_rows for write in writes)
+        verb = f"written in place of {replaced:,}" if replaced else "added"
+        yield f"{_sum(write.added_rows for write in writes):,} {verb}"
+    removed = _sum(write.removed_rows for write in writes)
+    if removed:
+        yield f"{removed:,} removed"
+
+
+def _sum(counts: Iterable[int | None]) -> int:
+    return sum(number or 0 for number in counts)
 
 
 def _has_news(assets: "list[AssetResult]") -> bool:
     """Whether rows of a table were refused that had not been before."""
-    return _sum(assets, "newly_quarantined_rows") > 0
+    return any(asset.quarantine.new_rows for asset in assets)
 
 
 def _refused(assets: "list[AssetResult]") -> str:
     """Say how many rows were refused, of what share, by which rules, and where they are."""
-    refused, new, evaluated = (
-        _sum(assets, key)
-        for key in ("quarantined_rows", "newly_quarantined_rows", "judged_rows")
-    )
+    refusals = [asset.quarantine for asset in assets]
+    refused = _sum(refusal.rows for refusal in refusals)
+    new = _sum(refusal.new_rows for refusal in refusals)
+    evaluated = _sum(refusal.evaluated_rows for refusal in refusals)
     by_rule: Counter[str] = Counter()
-    for asset in assets:
-        by_rule.update(asset.metadata.get("refused_by_rule", {}))
+    for refusal in refusals:
+        by_rule.update(refusal.by_rule)
     verb = "was" if refused == 1 else "were"
     rows = f"{refused:,} of {count(evaluated, 'row')}" if evaluated else count(refused, "row")
     share = f" ({refused / evaluated * 100:.1f} %)" if evaluated else ""
     first = f", {new:,} for the first time" if new < refused else ""
     broken = f": {broken_rules(by_rule)}" if by_rule else ""
-    quarantine = next(
-        asset.metadata["quarantine_table"]
-        for asset in assets
-        if "quarantine_table" in asset.metadata
-    )
+    quarantine = next(refusal.table for refusal in refusals if refusal.table)
     return (
         f"{assets[-1].table}: {rows} {verb} refused and quarantined{share}{first}{broken}; "
         f'look at them with: lakehouse sql "TABLE {quarantine}"'

@@ -13,7 +13,7 @@ from lakehouse.cli.output.printing import json_array, json_list
 if TYPE_CHECKING:
     from lakehouse.iceberg.evolve.planning import Plan
     from lakehouse.ingestion.feed_runs import IngestResult
-    from lakehouse.orchestration.run_result import CheckResult
+    from lakehouse.orchestration.run_result import AssetResult, CheckResult
 
 text_or_json = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
@@ -21,7 +21,6 @@ text_or_json = click.option(
 table_or_json = click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
-_FIGURES = ("failed_rows", "total_rows", "threshold", "evaluated", "snapshot_id", "partitions")
 
 
 def print_records(records: Iterable[Mapping[str, Any]]) -> None:
@@ -31,13 +30,19 @@ def print_records(records: Iterable[Mapping[str, Any]]) -> None:
 
 def check_record(found: "CheckResult") -> dict[str, Any]:
     """Return what one check found."""
+    figures = found.figures
     return {
         "table": found.table,
         "check": found.name,
         "passed": found.passed,
         "severity": found.severity,
         "description": found.description,
-        **{name: found.metadata.get(name) for name in _FIGURES},
+        "failed_rows": figures.failed_rows,
+        "total_rows": figures.total_rows,
+        "threshold": figures.threshold,
+        "evaluated": figures.evaluated,
+        "snapshot_id": _id_text(figures.snapshot_id),
+        "partitions": list(figures.partitions) or None,
     }
 
 
@@ -74,21 +79,25 @@ def ingest_record(result: "IngestResult") -> dict[str, Any]:
 
 def _tables(result: "IngestResult") -> Sequence[Mapping[str, Any]]:
     """Return what each run did to each table, in order."""
-    counted = {
-        "rows": "dagster/row_count",
-        "added_rows": "iceberg/added_rows",
-        "inserted_rows": "iceberg/inserted_rows",
-        "updated_rows": "iceberg/updated_rows",
-        "snapshot_id": "iceberg/snapshot_id",
+    return [_table(asset) for asset in result.assets]
+
+
+def _table(asset: "AssetResult") -> Mapping[str, Any]:
+    write = asset.write
+    return {
+        "table": asset.table,
+        "status": asset.status,
+        "rows": write.row_count,
+        "added_rows": write.added_rows,
+        "inserted_rows": write.inserted_rows,
+        "updated_rows": write.updated_rows,
+        "snapshot_id": _id_text(write.snapshot_id),
     }
-    return [
-        {
-            "table": asset.table,
-            "status": asset.status,
-            **{name: asset.metadata.get(key) for name, key in counted.items()},
-        }
-        for asset in result.assets
-    ]
+
+
+def _id_text(snapshot_id: int | None) -> str | None:
+    """Return a snapshot id as text, since it exceeds what JSON's numbers hold."""
+    return None if snapshot_id is None else str(snapshot_id)
 
 
 def print_values(records: Sequence[Mapping[str, Any]]) -> None:

@@ -14,8 +14,9 @@ from dagster import AssetCheckEvaluation, AssetCheckKey
 
 from lakehouse.monitoring.detectors.sources import MonitorContext, shown_rows
 from lakehouse.monitoring.incidents import Firing, Observed, Resolved, moment_text
-from lakehouse.orchestration.asset_checks import IN_CLEAR, is_of_quarantine
+from lakehouse.orchestration.asset_checks import is_of_quarantine
 from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.orchestration.metadata_keys import CheckMetadata
 
 CURSOR = "checks"
 _BEGIN = ""
@@ -49,49 +50,32 @@ def key_of(key: AssetCheckKey) -> str:
     return f"check {table_name(key.asset_key)} {key.name}"
 
 
-def rows_of(evaluation: AssetCheckEvaluation) -> list[Mapping[str, Any]]:
-    """Return the sample of rows that break a check; personal values are masked in it."""
-    found = evaluation.metadata.get("sample")
-    if not isinstance(found, dg.TableMetadataValue):
-        return []
-    # A record forgets the order of its columns.
-    names = [column.name for column in found.schema.columns]
-    return [{name: record.data.get(name) for name in names} for record in found.records]
+def figures_of(evaluation: AssetCheckEvaluation) -> CheckMetadata:
+    """Return what a check evaluated and counted; personal values are masked in its sample."""
+    return CheckMetadata.from_metadata(evaluation.metadata)
 
 
 def by_how_much(evaluation: AssetCheckEvaluation) -> str:
     """Say what a check found, and the fraction of rows where it counted some."""
     said = f"{evaluation.check_name}: {evaluation.description or 'it did not pass.'}"
-    failed, total, tolerated = (
-        value_of(evaluation, name) for name in ("failed_rows", "total_rows", "threshold")
-    )
-    if not isinstance(failed, int) or not isinstance(total, int) or not failed or not total:
+    figures = figures_of(evaluation)
+    if not figures.failed_rows or not figures.total_rows:
         return said
-    allowed = (
-        f"; {tolerated:.2%} are tolerated" if isinstance(tolerated, float) and tolerated else ""
-    )
-    return f"{said} That is {failed / total:.2%}{allowed}."
+    tolerated = f"; {figures.threshold:.2%} are tolerated" if figures.threshold else ""
+    return f"{said} That is {figures.failed_rows / figures.total_rows:.2%}{tolerated}."
 
 
 def _brief(evaluation: AssetCheckEvaluation) -> str:
-    failed, total = (value_of(evaluation, name) for name in ("failed_rows", "total_rows"))
-    return (
-        f"{failed:,} of {total:,} rows"
-        if isinstance(failed, int) and isinstance(total, int) and failed
-        else ""
-    )
+    figures = figures_of(evaluation)
+    if not figures.failed_rows or figures.total_rows is None:
+        return ""
+    return f"{figures.failed_rows:,} of {figures.total_rows:,} rows"
 
 
 def in_clear(evaluations: Iterable[AssetCheckEvaluation]) -> tuple[str, ...]:
     """Return the commands that show the rows of samples in clear."""
-    found = (value_of(evaluation, IN_CLEAR) for evaluation in evaluations)
-    return tuple(dict.fromkeys(str(command) for command in found if command))
-
-
-def value_of(evaluation: AssetCheckEvaluation, name: str) -> Any:
-    """Return a value of a check's metadata; None where it has none of this name."""
-    found = evaluation.metadata.get(name)
-    return found.value if found is not None else None
+    commands = (figures_of(evaluation).rows_in_clear for evaluation in evaluations)
+    return tuple(dict.fromkeys(command for command in commands if command))
 
 
 def _latest(context: MonitorContext) -> Mapping[AssetCheckKey, Any]:
@@ -125,7 +109,8 @@ def _fact(
     context: MonitorContext, key: AssetCheckKey, event: Any, events: Sequence[Any]
 ) -> Firing | Resolved | None:
     evaluation = event.dagster_event.event_specific_data
-    if value_of(evaluation, "evaluated") == "candidate":
+    figures = figures_of(evaluation)
+    if figures.evaluated == "candidate":
         return None
     if is_of_quarantine(
         context.declared.get(table_name(key.asset_key)), evaluation, event.run_id
@@ -133,7 +118,7 @@ def _fact(
         # Told as what stands in the quarantine, see `quarantined`.
         return None
     at = datetime.fromtimestamp(event.timestamp, UTC)
-    extent = frozenset(value_of(evaluation, "partitions") or ())
+    extent = frozenset(figures.partitions)
     if evaluation.passed:
         links = context.links(run_id=event.run_id or "", table=table_name(key.asset_key))
         by = f" in run {event.run_id[:8]}" if event.run_id else ""
@@ -155,7 +140,8 @@ def _firing(
     declared = context.declared.get(table)
     is_error = evaluation.severity == dg.AssetCheckSeverity.ERROR
     personal = declared.masked_columns if declared else frozenset()
-    rows = rows_of(evaluation)
+    figures = figures_of(evaluation)
+    rows = figures.sample
     return Firing(
         key_of(key),
         "check",
@@ -178,21 +164,19 @@ def _firing(
         run_id,
         extent,
         brief=_brief(evaluation),
-        state=str(value_of(evaluation, "snapshot_id") or ""),
+        state=str(figures.snapshot_id or ""),
     )
 
 
 def _good(earlier: Sequence[Any]) -> str:
     """Say when a check passed last, and on which snapshot."""
     for event in earlier:
-        found = event.dagster_event.event_specific_data
-        if found.passed and value_of(found, "evaluated") != "candidate":
+        evaluation = event.dagster_event.event_specific_data
+        figures = figures_of(evaluation)
+        if evaluation.passed and figures.evaluated != "candidate":
             at = datetime.fromtimestamp(event.timestamp, UTC)
-            snapshot = value_of(found, "snapshot_id")
-            return (
-                "It passed last at"
-                f" {moment_text(at)}{f', on snapshot {snapshot}' if snapshot else ''}."
-            )
+            where = f", on snapshot {figures.snapshot_id}" if figures.snapshot_id else ""
+            return f"It passed last at {moment_text(at)}{where}."
     return (
         f"It passed in none of its last {len(earlier)} evaluations."
         if earlier

@@ -11,12 +11,13 @@ from typing import Any
 
 import dagster as dg
 
-from lakehouse.monitoring.detectors.failed_checks import by_how_much, in_clear, rows_of
+from lakehouse.monitoring.detectors.failed_checks import by_how_much, figures_of, in_clear
 from lakehouse.monitoring.detectors.failure_reasons import reason_of
 from lakehouse.monitoring.detectors.sources import MonitorContext, shown_rows
 from lakehouse.monitoring.incidents import Firing, Observed, moment_text
 from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key, table_name
 from lakehouse.orchestration.blocked_tables import STALE
+from lakehouse.orchestration.metadata_keys import RefusalMetadata, WriteMetadata
 from lakehouse.orchestration.partitions import range_of
 
 CURSOR = "runs"
@@ -80,9 +81,10 @@ def _of_run(context: MonitorContext, run: dg.DagsterRun) -> Iterator[Firing]:
         table = context.tables_of_steps.get(entry.step_key or "")
         if _is_known(failure.error):
             continue
-        said = failure.user_failure_data
-        if table and said and "iceberg/refused_branch" in said.metadata:
-            yield _held(context, run, table, said.metadata, _at(entry))
+        shown = failure.user_failure_data
+        refusal = RefusalMetadata.from_metadata(shown.metadata if shown else {})
+        if table and refusal.branch is not None:
+            yield _held(context, run, table, refusal, _at(entry))
         else:
             yield _failed(context, run, table or "", entry, failure.error)
     if not steps:
@@ -102,18 +104,17 @@ def _held(
     context: MonitorContext,
     run: dg.DagsterRun,
     table: str,
-    said: Mapping[str, dg.MetadataValue],
+    refusal: RefusalMetadata,
     at: datetime,
 ) -> Firing:
     broken = _broken_checks(context, run, table)
     declared = context.declared.get(table)
     personal = declared.masked_columns if declared else frozenset()
-    rows = [row for found in broken for row in rows_of(found)]
-    snapshot = str(said["iceberg/snapshot_id"].value)
-    rule = f"rule {said['failed_rules'].value}"
-    good = (
-        f"is as it was, at snapshot {snapshot}" if snapshot != "None" else "is empty, as it was"
-    )
+    rows = [row for check in broken for row in figures_of(check).sample]
+    rule = f"rule {refusal.failed_rules}"
+    good = "is empty, as it was"
+    if refusal.snapshot_id is not None:
+        good = f"is as it was, at snapshot {refusal.snapshot_id}"
     return Firing(
         f"held {table}",
         "held",
@@ -122,14 +123,14 @@ def _held(
         f"{table} is held back: {rule} refused it",
         (
             *map(by_how_much, broken),
-            f"Nothing was published: {table} {good}{_since(context, table, snapshot)}.",
+            f"Nothing was published: {table} {good}{_since(context, table, refusal.snapshot_id)}.",
             *shown_rows(rows, personal),
             *context.whose(table),
         ),
         context.links(run_id=run.run_id, table=table),
         (
             *in_clear(broken),
-            *_ways_out(context, table, run, str(said["iceberg/refused_branch"].value), rows),
+            *_ways_out(context, table, run, refusal.branch or "", rows),
         ),
         table,
         context.owner(table),
@@ -152,16 +153,16 @@ def _broken_checks(context: MonitorContext, run: dg.DagsterRun, table: str) -> l
     return sorted(broken, key=lambda check: check.severity != dg.AssetCheckSeverity.ERROR)
 
 
-def _since(context: MonitorContext, table: str, snapshot: str) -> str:
+def _since(context: MonitorContext, table: str, snapshot_id: int | None) -> str:
     """Say since when a snapshot is what readers see, as far as Dagster remembers who published
     it.
     """
     event = context.instance.get_latest_materialization_event(asset_key(table))
-    found = event.asset_materialization if event else None
-    published = found.metadata.get("iceberg/snapshot_id") if found else None
-    if event is None or published is None or published.value != snapshot:
+    materialization = event.asset_materialization if event else None
+    if materialization is None or snapshot_id is None:
         return ""
-    return f" of {moment_text(_at(event))}"
+    published = WriteMetadata.from_metadata(materialization.metadata).snapshot_id
+    return f" of {moment_text(_at(event))}" if published == snapshot_id else ""
 
 
 def _ways_out(

@@ -20,10 +20,10 @@ from lakehouse.iceberg.metadata.history import History, history_of
 from lakehouse.iceberg.metadata.quarantine_counts import QuarantinedRows, quarantined_rows
 from lakehouse.iceberg.read.withdrawn_deliveries import rejection_said
 from lakehouse.monitoring.detectors.failed_checks import (
+    figures_of,
     in_clear,
     is_evaluation,
     key_of,
-    rows_of,
 )
 from lakehouse.monitoring.detectors.sources import MonitorContext, shown_rows
 from lakehouse.monitoring.incidents import Firing, Incident, Observed, Resolved, moment_text
@@ -253,7 +253,8 @@ def _one_of_each(evaluations: list[AssetCheckEvaluation]) -> Iterator[Mapping[st
     """Yield the first row of each sample, then the second: the first of one may be that of
     another too.
     """
-    for rows in zip_longest(*map(rows_of, evaluations)):
+    samples = [figures_of(evaluation).sample for evaluation in evaluations]
+    for rows in zip_longest(*samples):
         yield from (row for row in rows if row is not None)
 
 

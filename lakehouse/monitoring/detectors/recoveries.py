@@ -9,6 +9,7 @@ import dagster as dg
 from lakehouse.monitoring.detectors.sources import MonitorContext
 from lakehouse.monitoring.incidents import Firing, Incident, Resolved
 from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key
+from lakehouse.orchestration.metadata_keys import OverrideMetadata
 
 _MOST = 1000
 
@@ -55,27 +56,29 @@ def _published(context: MonitorContext, firing: Firing, since: datetime) -> Iter
 
 def _how(table: str, record: Any) -> tuple[str, str]:
     """Say what published a table, or who and why, and which run that is about."""
-    said = record.asset_materialization.metadata
-    if "refused_run" in said:
-        by, why, run_id = (
-            str(said[name].value) for name in ("overridden_by", "overridden_for", "refused_run")
-        )
+    override = _override(record)
+    if override.run_id is not None:
         return (
-            f"{table} was published against its rules by {by}, as of run {run_id[:8]}: {why}",
-            run_id,
+            f"{table} was published against its rules by {override.by}, as of run"
+            f" {override.run_id[:8]}: {override.why}",
+            override.run_id,
         )
     if record.run_id:
         return f"{table} was published by run {record.run_id[:8]}.", record.run_id
     return f"{table} was published outside of runs.", ""
 
 
+def _override(record: Any) -> OverrideMetadata:
+    return OverrideMetadata.from_metadata(record.asset_materialization.metadata)
+
+
 def _extent(context: MonitorContext, firing: Firing, record: Any) -> frozenset[str] | None:
     """Return the partitions that a materialization published, none for a whole table; None
     where it mends nothing.
     """
-    overruled = record.asset_materialization.metadata.get("refused_run")
-    if overruled is not None:
-        run = context.instance.get_run_by_id(str(overruled.value))
+    refused_run = _override(record).run_id
+    if refused_run is not None:
+        run = context.instance.get_run_by_id(refused_run)
         return context.keys_of(firing.table, run) if run else frozenset()
     if record.partition_key is not None:
         return frozenset({record.partition_key})

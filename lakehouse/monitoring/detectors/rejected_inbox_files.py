@@ -1,6 +1,6 @@
 """Files that were rejected: until they are taken away, or one of the same name is landed."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,6 +9,7 @@ import dagster as dg
 from lakehouse.monitoring.detectors.sources import MonitorContext, WatchedFeed
 from lakehouse.monitoring.incidents import Firing, Incident, Observed, Resolved, moment_text
 from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.metadata_keys import LandedFile, LandingMetadata
 from lakehouse.storage.rejected_files import (
     Rejection,
     read_rejections,
@@ -104,17 +105,17 @@ def _landed(
     filters = dg.AssetRecordsFilter(asset_key(feed.table), after_timestamp=since)
     for record in context.instance.fetch_materializations(filters, limit=_MOST).records:
         at = datetime.fromtimestamp(record.timestamp, UTC)
-        for file in _files(record):
-            for firing in names.get(_title(feed, file), ()):
+        for file in _landed_files(record):
+            for firing in names.get(_title(feed, file.file), ()):
                 yield Resolved(
                     firing.key, at, f"A file of the same name was landed at {moment_text(at)}."
                 )
 
 
-def _files(record: Any) -> list[str]:
-    found = record.asset_materialization.metadata.get("landed")
+def _landed_files(record: dg.EventLogRecord) -> Sequence[LandedFile]:
+    materialization = record.asset_materialization
     return (
-        [str(row.data["file"]) for row in found.records]
-        if isinstance(found, dg.TableMetadataValue)
-        else []
+        LandingMetadata.from_metadata(materialization.metadata).landed
+        if materialization
+        else ()
     )

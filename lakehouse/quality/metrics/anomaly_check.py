@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 import dagster as dg
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.orchestration.asset_checks import sample_table
 from lakehouse.orchestration.asset_keys import asset_key, table_name
+from lakehouse.orchestration.metadata_keys import sample_table
 from lakehouse.quality.metrics.compared_metrics import Watched, watch
 from lakehouse.quality.metrics.metric import NO_ANOMALY, RECORD_COUNT, Metric
 from lakehouse.quality.metrics.recent_metrics import recent_metrics

@@ -1,6 +1,6 @@
 """One number that a run measured of a table."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -39,7 +39,7 @@ class Metric:
         }
 
 
-def partition_text(partitions: list[str]) -> str | None:
+def partition_text(partitions: Sequence[str]) -> str | None:
     """Return a run's partitions in few characters: the one, or the first and the last."""
     if not partitions:
         return None

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
@@ -10,7 +10,7 @@ import dagster as dg
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.write.append_without_spark import append_once
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.metadata_keys import standing_metadata
+from lakehouse.orchestration.written_metadata import table_metadata
 from lakehouse.quality.metrics.run_metrics import Zones, metrics_of_run
 from lakehouse.tables.table import IcebergTable
 
@@ -103,15 +103,11 @@ def _show(
     rows: int,
 ) -> None:
     """Let Dagster show the append; it was made by no step, so it is told beside the runs."""
-    metadata = {
-        "nr_rows": rows,
-        "of_run": run_id,
-        **standing_metadata(engine.catalog, table, snapshot_id),
-    }
+    written = replace(table_metadata(engine.catalog, table, snapshot_id), nr_rows=rows)
     instance.report_runless_asset_event(
         dg.AssetMaterialization(
             asset_key(table.name),
-            metadata=metadata,
+            metadata={**written.to_metadata(), "of_run": run_id},
             tags={"dagster/data_version": str(snapshot_id)},
         )
     )

@@ -2,13 +2,18 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
-from typing import Any
 
 import dagster as dg
 
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.rules.aggregates import DISTINCT_COUNT, NULL_FRACTION, ROWS
+from lakehouse.iceberg.rules.aggregates import NULL_FRACTION
 from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.orchestration.metadata_keys import (
+    CheckMetadata,
+    LandingMetadata,
+    WriteMetadata,
+    metric_values,
+)
 from lakehouse.quality.metrics.growth import growth_since_midnight
 from lakehouse.quality.metrics.metric import (
     DAILY_GROWTH,
@@ -19,8 +24,6 @@ from lakehouse.quality.metrics.metric import (
     partition_text,
 )
 
-_KEPT = ("scanned_", f"{NULL_FRACTION}.", f"{DISTINCT_COUNT}.")
-"""How the names of the other numbers begin that the metadata of a write has."""
 Zones = Mapping[str, tzinfo]
 """By table, where its days begin; UTC where it is not named."""
 
@@ -53,50 +56,40 @@ def of_write(
     made: dg.AssetMaterialization, at: datetime, catalog: Catalog, zones: Zones
 ) -> Iterator[Metric]:
     """Yield what a write measured; nothing of an asset that is no table of ours."""
-    metadata = _plain(made.metadata)
-    if "dagster/row_count" not in metadata:
+    written = WriteMetadata.from_metadata(made.metadata)
+    if written.row_count is None:
         return
     table = table_name(made.asset_key)
-    snapshot_id = _id(metadata.get("iceberg/snapshot_id"))
     # A run that found nothing to read was no ingest; a delivered file without rows is one.
-    nr_rows = metadata.get("nr_rows") or (0 if metadata.get("files") else None)
-    values = {RECORD_COUNT: metadata["dagster/row_count"], NR_ROWS: nr_rows}
-    if snapshot_id is not None:
+    has_files = LandingMetadata.from_metadata(made.metadata).files
+    nr_rows = written.nr_rows or (0 if has_files else None)
+    values: dict[str, float | None] = {RECORD_COUNT: written.row_count, NR_ROWS: nr_rows}
+    if written.snapshot_id is not None:
         values[DAILY_GROWTH] = growth_since_midnight(
-            catalog, table, snapshot_id, at, zones.get(table, UTC)
+            catalog, table, written.snapshot_id, at, zones.get(table, UTC)
         )
-    values |= {name: value for name, value in metadata.items() if name.startswith(_KEPT)}
-    partition = partition_text(metadata.get("partitions") or [])
+    values |= metric_values(made.metadata)
+    partition = partition_text(written.partitions)
     for name, value in values.items():
         if value is not None:
-            of_rows = metadata.get(ROWS) if name.startswith(NULL_FRACTION) else None
-            yield Metric(table, name, float(value), at, snapshot_id, partition, of_rows)
+            of_rows = written.profiled_rows if name.startswith(NULL_FRACTION) else None
+            yield Metric(table, name, float(value), at, written.snapshot_id, partition, of_rows)
 
 
 def of_check(evaluation: dg.AssetCheckEvaluation, at: datetime) -> Iterator[Metric]:
     """Yield the share of the rows that failed a check, all or none where it counts no rows;
     nothing where none were.
     """
-    metadata = _plain(evaluation.metadata)
-    failed, total = metadata.get("failed_rows"), metadata.get("total_rows")
+    figures = CheckMetadata.from_metadata(evaluation.metadata)
+    failed, total = figures.failed_rows, figures.total_rows
     if total == 0:
         return
-    share = failed / total if failed is not None and total else float(not evaluation.passed)
-    name = f"{FAILED_FRACTION}.{evaluation.check_name}"
-    partition = partition_text(metadata.get("partitions") or [])
-    snapshot_id = _id(metadata.get("snapshot_id"))
     yield Metric(
-        table_name(evaluation.asset_key), name, share, at, snapshot_id, partition, total
+        table_name(evaluation.asset_key),
+        f"{FAILED_FRACTION}.{evaluation.check_name}",
+        failed / total if failed is not None and total else float(not evaluation.passed),
+        at,
+        figures.snapshot_id,
+        partition_text(figures.partitions),
+        total,
     )
-
-
-def _id(text: object) -> int | None:
-    return int(text) if isinstance(text, str) and text.isdigit() else None
-
-
-def _plain(metadata: Mapping[str, dg.MetadataValue]) -> dict[str, Any]:
-    return {
-        name: value.value
-        for name, value in metadata.items()
-        if not isinstance(value, dg.TableMetadataValue)
-    }

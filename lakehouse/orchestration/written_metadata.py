@@ -1,0 +1,186 @@
+"""What Dagster shows of a table and of each write to it, under the names that it and Iceberg
+have for these things.
+
+All of it comes from the declaration, from what the write counted, and from one read of the
+table's metadata file.
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from lakehouse.iceberg.metadata.history import history_of
+from lakehouse.iceberg.metadata.write_result import Outcome, Pin, Published, Quarantined
+from lakehouse.orchestration.metadata_keys import (
+    UNCHANGED,
+    DeclaredMetadata,
+    QuarantineMetadata,
+    WriteMetadata,
+)
+from lakehouse.tables.refused_share import NAME as REFUSED_SHARE
+
+if TYPE_CHECKING:
+    from lakehouse.iceberg.metadata.catalog import Catalog
+    from lakehouse.tables.table import Column, IcebergTable
+
+STORAGE_KIND = "iceberg"
+
+
+def declared_metadata(table: "IcebergTable") -> dict[str, Any]:
+    """Return what is known of a table before it is first written."""
+    return DeclaredMetadata(
+        column_schema=column_schema(table),
+        storage_kind=STORAGE_KIND,
+        write_mode=type(table.write).__name__,
+        partitioning=", ".join(table.partitioning) or "none",
+    ).to_metadata()
+
+
+def column_schema(table: "IcebergTable") -> dg.TableSchema:
+    """Return the columns with their types and docs; personal ones carry a tag."""
+    return dg.TableSchema([_column(column) for column in table.columns])
+
+
+def written_metadata(
+    catalog: "Catalog", table: "IcebergTable", outcome: Outcome
+) -> dict[str, Any]:
+    """Return the standard metadata of a write that was published or had nothing to change;
+    scans no data.
+    """
+    written = replace(
+        table_metadata(catalog, table, outcome.snapshot_id),
+        nr_rows=nr_rows(outcome),
+        inputs={name: pin_metadata(pin) for name, pin in outcome.pins.items()},
+        partitions=tuple(outcome.partitions),
+        **_counts(outcome),
+        **_scanned(outcome.pins.values()),
+    )
+    return {
+        **written.to_metadata(),
+        **outcome.measured,
+        **refused_rows(table, outcome).to_metadata(),
+    }
+
+
+def quarantined_metadata(
+    catalog: "Catalog", quarantine: "IcebergTable", quarantined: Quarantined
+) -> dict[str, Any]:
+    """Return the metadata of a quarantine after rows were refused to it."""
+    written = table_metadata(catalog, quarantine, quarantined.snapshot_id)
+    return replace(written, nr_rows=quarantined.rows).to_metadata()
+
+
+def nr_rows(outcome: Outcome) -> int:
+    """Return how many rows a write was given, before any cleaning: those of its inputs, or else
+    of its frame.
+
+    Of partitions, it is what was computed for them, refused rows among it.
+    """
+    if outcome.partitions and isinstance(outcome, Published):
+        return outcome.added_rows + (outcome.quarantined.rows if outcome.quarantined else 0)
+    if outcome.pins:
+        return sum(pin.rows or 0 for pin in outcome.pins.values())
+    return outcome.added_rows if isinstance(outcome, Published) else 0
+
+
+def pin_metadata(pin: Pin) -> dict[str, Any]:
+    """Return what was read of an input."""
+    read = {
+        "table": pin.table,
+        "snapshot_id": str(pin.snapshot_id),
+        "rows": pin.rows,
+        "note": pin.note,
+    }
+    if pin.since_snapshot_id:
+        read["since_snapshot_id"] = str(pin.since_snapshot_id)
+    if pin.scanned:
+        read |= {f"scanned_{name}": value for name, value in asdict(pin.scanned).items()}
+    return {name: value for name, value in read.items() if value not in (None, "")}
+
+
+def table_metadata(
+    catalog: "Catalog", table: "IcebergTable", snapshot_id: int | None
+) -> WriteMetadata:
+    """Return what a table is as of a snapshot: others may have published since."""
+    loaded = catalog.load(table.name)
+    snapshot = history_of(table.name, loaded).snapshots[snapshot_id] if snapshot_id else None
+    return WriteMetadata(
+        row_count=snapshot.rows if snapshot else 0,
+        column_schema=column_schema(table),
+        table_name=f"{catalog.name}.{table.name}",
+        uri=loaded.location(),
+        storage_kind=STORAGE_KIND,
+        snapshot_id=snapshot_id or None,
+    )
+
+
+def refused_rows(table: "IcebergTable", outcome: Outcome) -> QuarantineMetadata:
+    """Return how many rows of a write were refused, of how many, and by which rules; nothing
+    without a quarantine.
+    """
+    if table.quarantine is None:
+        return QuarantineMetadata()
+    by_rule: dict[str, int] = {}
+    evaluated_rows = 0
+    for result in outcome.results:
+        if result.rule.on_failure == "quarantine" and result.failed_rows:
+            by_rule[result.rule.name] = result.failed_rows
+        if result.rule.name == REFUSED_SHARE:
+            evaluated_rows = result.total_rows
+    quarantined = outcome.quarantined
+    return QuarantineMetadata(
+        rows=quarantined.rows if quarantined else 0,
+        new_rows=quarantined.new_rows if quarantined else 0,
+        table=table.quarantine.name,
+        evaluated_rows=evaluated_rows if by_rule else None,
+        by_rule=by_rule,
+    )
+
+
+def _scanned(pins: Iterable[Pin]) -> dict[str, Any]:
+    """Return the files and bytes read of all that the inputs have; nothing where it is not
+    known of each of them.
+    """
+    scans = [pin.scanned for pin in pins]
+    known = [scan for scan in scans if scan]
+    if not known or len(known) < len(scans):
+        return {}
+    return {
+        "scanned_files": sum(scan.files for scan in known),
+        "scanned_total_files": sum(scan.total_files for scan in known),
+        "scanned_bytes": sum(scan.size_bytes for scan in known),
+        "scanned_total_bytes": sum(scan.total_bytes for scan in known),
+    }
+
+
+def _counts(outcome: Outcome) -> dict[str, Any]:
+    if not isinstance(outcome, Published):
+        return {"operation": UNCHANGED, "added_rows": 0, "deleted_rows": 0}
+    return {
+        "operation": outcome.operation,
+        "added_rows": outcome.added_rows,
+        "deleted_rows": outcome.deleted_rows,
+        "inserted_rows": outcome.inserted_rows,
+        "updated_rows": outcome.updated_rows,
+        # Only a merge that may remove rows has this to say.
+        "removed_rows": outcome.removed_rows or None,
+        "added_files": outcome.added_files,
+        "added_bytes": outcome.added_bytes,
+        # The count is that of all partitions of the run: for a range, Dagster would show it as
+        # that of each.
+        "partition_row_count": (
+            outcome.partition_row_count if len(outcome.partitions) == 1 else None
+        ),
+    }
+
+
+def _column(column: "Column") -> dg.TableColumn:
+    return dg.TableColumn(
+        column.name,
+        column.type,
+        column.doc or None,
+        dg.TableColumnConstraints(nullable=not column.required),
+        tags={"personal": ""} if column.personal else None,
+    )
