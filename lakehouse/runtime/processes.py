@@ -2,12 +2,10 @@
 
 import os
 import socket
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from functools import cache
-from pathlib import Path
+
+import psutil
 
 PROCESS_TAG = "lakehouse/process"
 """Tag of a run that a command made: host, process id and start of its process."""
@@ -34,12 +32,9 @@ class Process:
         """Return a process of this host that had this number at a moment; one that started
         later is another.
         """
-        found = started_at(pid)
-        return cls(
-            socket.gethostname(),
-            pid,
-            found if found is not None and found <= at + _SAME_START_SECONDS else at,
-        )
+        actual = started_at(pid)
+        is_same = actual is not None and actual <= at + _SAME_START_SECONDS
+        return cls(socket.gethostname(), pid, actual if actual and is_same else at)
 
     @classmethod
     def from_tags(cls, tags: Mapping[str, str]) -> "Process | None":
@@ -61,39 +56,15 @@ class Process:
         """
         if self.host != socket.gethostname():
             return True
-        found = started_at(self.pid)
-        return found is not None and abs(found - self.started_at) <= _SAME_START_SECONDS
+        actual = started_at(self.pid)
+        return actual is not None and abs(actual - self.started_at) <= _SAME_START_SECONDS
 
 
 def started_at(pid: int) -> float | None:
     """Return when a process of this host started, in seconds since 1970; None where there is no
     such process.
     """
-    stat = Path(f"/proc/{pid}/stat")
-    if Path("/proc/self/stat").exists():
-        return _boot_time() + _ticks(stat) / os.sysconf("SC_CLK_TCK") if stat.exists() else None
-    found = subprocess.run(
-        ["/bin/ps", "-o", "lstart=", "-p", str(pid)],
-        capture_output=True,
-        text=True,
-        env={"LC_ALL": "C"},
-        check=False,
-    )
-    text = " ".join(found.stdout.split())
-    return (
-        datetime.strptime(text, "%a %b %d %H:%M:%S %Y").astimezone().timestamp()
-        if text
-        else None
-    )
-
-
-def _ticks(stat: Path) -> int:
-    # The name of the program is in parentheses and may hold blanks; the start is the 22nd
-    # field.
-    return int(stat.read_text().rpartition(")")[2].split()[19])
-
-
-@cache
-def _boot_time() -> float:
-    lines = Path("/proc/stat").read_text().splitlines()
-    return float(next(line.split()[1] for line in lines if line.startswith("btime")))
+    try:
+        return psutil.Process(pid).create_time()
+    except psutil.NoSuchProcess:
+        return None

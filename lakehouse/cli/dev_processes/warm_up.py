@@ -1,0 +1,48 @@
+"""What `lakehouse dev` has its Spark do before anybody asks: write small tables, so that the
+first run finds Java's code loaded and compiled.
+
+Run as `python -m lakehouse.cli.dev_processes.warm_up`, beside the server, in whose catalog
+nobody sees the tables: they have a catalog and a folder of their own, and both are gone
+afterwards.
+"""
+
+import os
+import shutil
+import signal
+import sys
+from dataclasses import replace
+
+from lakehouse.runtime.class_training import write_small_tables
+from lakehouse.runtime.spark_server import find
+from lakehouse.runtime.temporary_folders import temporary_folder
+from lakehouse.settings import Settings
+from lakehouse.storage.atomic_files import keep_private
+
+_NICE = 10
+"""Others go first."""
+
+
+def main() -> None:
+    """Write the tables, unless the server is gone."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    os.nice(_NICE)
+    keep_private()
+    settings = Settings.from_env()
+    server = find(settings)
+    if server is None:
+        return
+    # Named as that of a Spark of this process: the next start of one removes what a kill left.
+    scratch = temporary_folder(settings)
+    try:
+        write_small_tables(
+            replace(settings, home=scratch, deployment="local", spark_remote=server.remote)
+        )
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)
