@@ -20,7 +20,8 @@ from filelock import FileLock
 
 from lakehouse.errors import SetupError
 from lakehouse.runtime import jars
-from lakehouse.runtime.jvm import FIRST_COMPILER, Jvm
+from lakehouse.runtime.java_compilers import FIRST_COMPILER
+from lakehouse.runtime.jvm import Jvm
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_text
 

