@@ -60,12 +60,13 @@ soak: setup ## Run the longest tests: writers that contend for hours of commits,
 	@$(PYTEST) -m soak $(ARGS)
 
 .PHONY: bench
-bench: setup ## Measure one write, rules, the whole transactions pipeline, how soon a file that lands is rows, and what a warm Spark saves
+bench: setup ## Measure one write, rules, the whole transactions pipeline, how soon a file that lands is rows, what a warm Spark saves, and a start
 	@$(BIN)/python -m benchmarks.bench_write
 	@$(BIN)/python -m benchmarks.bench_rules
 	@$(BIN)/python -m benchmarks.bench_bnpl
 	@$(BIN)/python -m benchmarks.bench_feeds
 	@$(BIN)/python -m benchmarks.bench_graph
+	@$(BIN)/python -m benchmarks.bench_start
 
 .PHONY: lint
 lint: setup ## Check style, format, types and the dependency rule

@@ -66,7 +66,9 @@ def first_on_warm_server(tree: Tree, command: Sequence[str], home: Path) -> Time
     settings = Settings.from_env({"LAKEHOUSE_HOME": str(home)})
     home.mkdir(mode=0o700)
     with (home / "dev.log").open("wb") as log:
-        dev = subprocess.Popen([tree.program, "dev"], env=tree.env(home), stderr=log, stdout=log)
+        dev = subprocess.Popen(
+            [tree.program, "dev"], env=tree.env(home), stderr=log, stdout=log
+        )
     try:
         until = time.monotonic() + _LONG_SECONDS
         while "is open at" not in (home / "dev.log").read_text():

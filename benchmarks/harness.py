@@ -8,9 +8,11 @@ other holds. Ways whose results differ are not compared: the run fails.
 import os
 import platform
 import statistics
+import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
@@ -101,7 +103,7 @@ def table(title: str, measured: Sequence[Measured]) -> str:
         "",
         "| way | median s | min s | max s | ratio | promised |",
         "|---|--:|--:|--:|--:|--:|",
-        *(_line(found) for found in measured),
+        *(_line(of_way) for of_way in measured),
         "",
         f"{len(measured[0].seconds)} rounds; {_machine()}.",
         "",
@@ -134,7 +136,11 @@ def report(
     """
     tables = [table(title, measured) for title, measured in parts.items()]
     text = "\n".join(
-        [*tables, *(figures_table(title, found) for title, found in figures.items())]
+        [
+            f"Measured on {_when()}.\n",
+            *tables,
+            *(figures_table(title, found) for title, found in figures.items()),
+        ]
     )
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.md").write_text(f"# {name}\n\n{text}", encoding="utf-8")
@@ -168,6 +174,14 @@ def _line(found: Measured) -> str:
 def _promised(found: Measured | Figure) -> str:
     at_most = found.way.at_most if isinstance(found, Measured) else found.at_most
     return "" if at_most is None else f"{at_most:.2f}{'' if found.holds else ' (broken)'}"
+
+
+def _when() -> str:
+    """Return the day, and the commit that is measured; `+` where files were changed since."""
+    describe = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
+    folder = Path(__file__).parent
+    commit = subprocess.run(describe, cwd=folder, capture_output=True, text=True, check=False)
+    return f"{date.today():%Y-%m-%d} at {commit.stdout.strip() or 'an unknown commit'}"
 
 
 def _machine() -> str:

@@ -34,12 +34,24 @@ _MERGED = IcebergTable(
 
 
 def train(settings: Settings, java_options: list[str]) -> str:
-    """Write a table by append and another by merge, read them, and end the JVM.
+    """Write small tables in a JVM of this process, and end it.
 
     :returns: the class path that the JVM had.
     """
+    session = open_session(settings, Catalog.of(settings), java_options=java_options)
+    write_small_tables(settings)
+    assert session._jvm is not None
+    class_path: str = session._jvm.java.lang.System.getProperty("java.class.path")
+    close_jvm()
+    return class_path
+
+
+def write_small_tables(settings: Settings) -> None:
+    """Write a table by append and another by merge in a home that holds nothing else, and read
+    them.
+    """
     catalog = Catalog.of(settings)
-    session = open_session(settings, catalog, java_options=java_options)
+    session = open_session(settings, catalog)
     engine = Engine(catalog, lambda: session, settings.lock_dir, masking_key=b"training")
     for number in range(2):
         rows = [(str(number), "a name"), ("no number", "another")]
@@ -55,19 +67,14 @@ def train(settings: Settings, java_options: list[str]) -> str:
             {"delivered": incremental(_DELIVERED.name)},
         )
     session.table(catalog.sql_name(_MERGED.name)).orderBy("id").collect()
-    assert session._jvm is not None
-    class_path: str = session._jvm.java.lang.System.getProperty("java.class.path")
-    close_jvm()
-    return class_path
 
 
 if __name__ == "__main__":
-    given = Settings.from_env()
-    small = replace(
-        given,
+    in_training = replace(
+        Settings.from_env(),
         home=Path(sys.argv[1]),
         deployment="local",
         spark_master="local[2]",
         spark_memory="1g",
     )
-    print(train(small, sys.argv[2:]))  # noqa: T201
+    print(train(in_training, sys.argv[2:]))  # noqa: T201
