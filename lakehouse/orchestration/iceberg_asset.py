@@ -13,10 +13,11 @@ from lakehouse.errors import DeclarationError, LakehouseError
 from lakehouse.iceberg.metadata.spark_errors import is_of_query
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, RuleResult
-from lakehouse.iceberg.read.input_checks import check_appended_once
+from lakehouse.iceberg.read.input_checks import check_appended_once, check_versions
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.rows_outside_partitions import evaluate_by_metadata, has_partition
 from lakehouse.iceberg.read.stale_partitions import left_to_none
+from lakehouse.iceberg.read.versioned_inputs import with_version_reads
 from lakehouse.orchestration.asset_inputs import reads_metadata
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.compute_errors import explained
@@ -45,26 +46,28 @@ def iceberg_asset(
     :raises DeclarationError: when the function's parameters are not the inputs, rows that stand
         would be lost, or nothing tells which partitions are to be computed.
     """
-    given = dict(inputs or {})
+    declared = dict(inputs or {})
 
     def decorate(compute: "Callable[..., DataFrame]") -> dg.AssetsDefinition:
-        _check_parameters(table, compute, given)
-        _check_standing(table, given)
-        check_appended_once(table, given)
-        check_partitions(table, given, partitions_def)
+        _check_parameters(table, compute, declared)
+        check_versions(table, declared)
+        reads = with_version_reads(table, declared)
+        _check_standing(table, reads)
+        check_appended_once(table, reads)
+        check_partitions(table, reads, partitions_def)
 
         def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
             with _in_one_line(table, compute):
-                outcome = context.resources.io_manager.write(table, compute, given, run)
-            return Written(outcome, read=_read(outcome, table, given))
+                outcome = context.resources.io_manager.write(table, compute, declared, run)
+            return Written(outcome, read=_read(outcome, table, reads))
 
         return table_asset(
             table,
             materialize,
             description=inspect.getdoc(compute),
-            deps=_upstream(table, given),
-            metadata=reads_metadata(given),
-            implied=_implied(table, given, partitions_def),
+            deps=_upstream(table, reads),
+            metadata=reads_metadata(reads),
+            implied=_implied(table, reads, partitions_def),
             partitions_def=partitions_def,
         )
 

@@ -8,6 +8,7 @@ import pytest
 
 from lakehouse.iceberg.evolve.planning import plan
 from lakehouse.iceberg.rules import metadata, rows, tables
+from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.tables.table import IcebergTable
 from lakehouse_tests.docs.markdown import ROOT, blocks
 
@@ -16,6 +17,7 @@ PAGES = sorted(
 )
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RULES = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
+VERSIONS = (ROOT / "docs" / "versions.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.spark
@@ -55,6 +57,24 @@ def test_the_declaration_of_the_rules_is_one():
     exec(block.text, names)
 
     assert len(names["ORDERS"].rules) == 10
+
+
+@pytest.mark.unit
+def test_the_declaration_of_the_versions_is_one():
+    names: dict[str, object] = {}
+    (block,) = blocks(VERSIONS)
+    exec(block.text, names)
+
+    (spec,) = names["visits"].specs
+    assert [
+        (read.mode, read.table, read.by, read.outside)
+        for read in inputs_of(spec.metadata).values()
+    ] == [
+        ("incremental", "bronze.visits", "visit_date", False),
+        ("incremental", "bronze.visits", "visit_date", True),
+        ("standing", "silver.visits", "day", False),
+        ("standing", "silver.visits", "day", True),
+    ]
 
 
 @pytest.mark.unit

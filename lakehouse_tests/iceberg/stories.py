@@ -17,7 +17,7 @@ from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.value_ranges import joined
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.read.inputs import Input, incremental, latest, standing
+from lakehouse.iceberg.read.inputs import Input, incremental, latest, standing, versions_of
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.iceberg.rules.rows import castable, not_null
@@ -40,7 +40,19 @@ Row = tuple[str, str, int, int]
 """A key, a text that may be a number, a version, and which of three partitions it lies in; 3
 for none.
 """
-Shape = Literal["merge", "newest", "append", "overwrite", "partitions", "versions"]
+Shape = Literal[
+    "merge",
+    "newest",
+    "append",
+    "overwrite",
+    "newest of all",
+    "partitions",
+    "versions",
+    "four inputs",
+]
+"""How the table is written, and from which inputs; `four inputs` names all that `versions` reads
+by one.
+"""
 Kind = Literal["date", "timestamp", "string", "int"]
 LEFT_OUT = "skip"
 """The key of the rows that the function leaves out by itself."""
@@ -126,8 +138,10 @@ class Lakehouse:
             "newest": Merge(on=["k"]),
             "append": Append(),
             "overwrite": Overwrite(),
+            "newest of all": Overwrite(),
             "partitions": OverwritePartitions(by="d"),
             "versions": OverwritePartitions(by="d"),
+            "four inputs": OverwritePartitions(by="d"),
         }
         self.table = IcebergTable(
             name=f"silver.story_{number}",
@@ -137,11 +151,11 @@ class Lakehouse:
             write=modes[self.shape],
             rules=[
                 castable("v", "int"),
-                *([not_null("d")] if self.shape == "versions" else []),
+                *([not_null("d")] if self.shape in ("versions", "four inputs") else []),
             ],
             versions=(
                 Versions("k", ("n", "_source_file", "_source_row", "_source_sha256"))
-                if self.shape in ("versions", "newest")
+                if self.shape in ("newest", "newest of all", "versions", "four inputs")
                 else None
             ),
         )
@@ -150,15 +164,21 @@ class Lakehouse:
     def inputs(self) -> dict[str, Input]:
         """What the table is computed from."""
         name = self.source.name
-        if self.shape == "versions":
+        if self.shape == "four inputs":
             return {
                 "delivered": incremental(name, by="d"),
                 "elsewhere": incremental(name, by="d", outside=True),
                 "stands": standing(self.table.name, by="d"),
                 "stands_elsewhere": standing(self.table.name, by="d", outside=True),
             }
-        given = {"partitions": latest(name, by="d"), "overwrite": latest(name)}
-        return {"delivered": given.get(self.shape, incremental(name))}
+        reads = {
+            "partitions": latest(name, by="d"),
+            "overwrite": latest(name),
+            "newest": versions_of(name),
+            "newest of all": versions_of(name),
+            "versions": versions_of(name, by="d"),
+        }
+        return {"delivered": reads.get(self.shape, incremental(name))}
 
     def play(self, steps: Sequence[Step], patch: pytest.MonkeyPatch) -> None:
         """Do one step after the other, and compute all partitions at the end, as the next file
@@ -251,7 +271,7 @@ class Lakehouse:
             order = ["n DESC", "_source_file DESC", "_source_row DESC", "_source_sha256 DESC"]
             return first_accepted(self.table, changed(delivered), key=["k"], order=order)
 
-        def versions(
+        def four_inputs(
             delivered: DataFrame,
             elsewhere: DataFrame,
             stands: DataFrame,
@@ -265,10 +285,7 @@ class Lakehouse:
                 elsewhere=stands_elsewhere,
             )
 
-        def newest_of_all(delivered: DataFrame) -> DataFrame:
-            return newest_accepted(self.table, changed(delivered))
-
-        known = {"merge": newest, "newest": newest_of_all, "versions": versions}
+        known = {"merge": newest, "four inputs": four_inputs}
         return known.get(self.shape, changed)  # type: ignore[return-value]
 
     def fates(self) -> dict[str, set[tuple]]:

@@ -2,12 +2,22 @@
 tables and stories.
 """
 
+from typing import get_args
+
 import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse_tests.iceberg.stories import LEFT_OUT, Compute, Deliver, Lakehouse, Reject, Step
+from lakehouse_tests.iceberg.stories import (
+    LEFT_OUT,
+    Compute,
+    Deliver,
+    Lakehouse,
+    Reject,
+    Shape,
+    Step,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -26,7 +36,7 @@ STEPS = st.one_of(
     st.builds(Compute, resolved=st.booleans(), anew=st.booleans(), killed=st.booleans()),
     st.builds(Reject, st.integers(0, 5)),
 )
-SHAPES = st.sampled_from(["merge", "newest", "append", "overwrite", "partitions", "versions"])
+SHAPES = st.sampled_from(list(get_args(Shape)))
 KINDS = st.sampled_from(["date", "timestamp", "string", "int"])
 
 FIRST = Deliver(
@@ -122,6 +132,8 @@ def test_a_row_comes_back_that_was_corrected_by_what_never_was_published(
         ("partitions", "timestamp"),
         ("versions", "date"),
         ("versions", "timestamp"),
+        ("four inputs", "date"),
+        ("newest of all", "string"),
     ],
 )
 def test_each_row_is_in_one_place_in_a_long_story(

@@ -21,6 +21,7 @@ from lakehouse.iceberg.rules.rows import (
     accepted,
     between,
     castable,
+    dated,
     excluded,
     expression,
     length,
@@ -274,6 +275,20 @@ def test_clean_and_quarantined_rows_are_the_whole(
 def test_a_length_that_no_text_can_have_is_refused(bounds: tuple[int, ...]) -> None:
     with pytest.raises(DeclarationError, match=r"length\('s'\) is from"):
         length("s", *bounds)
+
+
+def test_a_day_is_from_one_on_to_that_of_a_moment_in_a_time_zone(spark: SparkSession) -> None:
+    days = (
+        "('2024-01-01', 1), ('2023-12-31', 2), ('2026-03-02', 3), ('2026-03-03', 4), (NULL, 5)"
+    )
+    rows = spark.sql(
+        "SELECT CAST(d AS date) AS d, id, TIMESTAMP'2026-03-01 23:00:00Z' AS `its moment`"
+        f" FROM VALUES {days} AS v(d, id)"
+    )
+    rule = dated("d", since="2024-01-01", until="its moment", time_zone="Asia/Kuala_Lumpur")
+    assert rule.name == "dated_d"
+    assert rule.description == "d is from 2024-01-01 to the day of its moment"
+    assert sorted(row.id for row in rows.where(rule.predicate()).collect()) == [2, 4]
 
 
 def test_a_moment_may_be_some_days_after_another(spark: SparkSession) -> None:

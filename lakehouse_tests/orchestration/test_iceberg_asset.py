@@ -5,10 +5,18 @@ import pytest
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.write_result import Refused
-from lakehouse.iceberg.read.inputs import as_of, incremental, latest, standing
+from lakehouse.iceberg.read.input_checks import check_versions
+from lakehouse.iceberg.read.inputs import as_of, incremental, latest, standing, versions_of
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.refused_write import refusal
-from lakehouse.tables.table import Append, Column, IcebergTable, Overwrite, OverwritePartitions
+from lakehouse.tables.table import (
+    Append,
+    Column,
+    IcebergTable,
+    Overwrite,
+    OverwritePartitions,
+    Versions,
+)
 from lakehouse_tests.orchestration.conftest import PEOPLE, Project
 
 SILVER = dg.AssetKey(["silver", "people"])
@@ -231,6 +239,44 @@ def test_rows_that_stand_in_a_partition_are_not_lost_by_a_declaration(inputs, me
         @iceberg_asset(table, inputs=inputs)
         def t(came):
             return came
+
+
+BY_DAY = OverwritePartitions(by="d")
+VERSIONS = Versions(of="k", newest="d")
+
+
+@pytest.mark.parametrize(
+    ("mode", "versions", "inputs", "message"),
+    [
+        (
+            Append(once_by=()),
+            VERSIONS,
+            {"came": versions_of("b.t")},
+            "is appended to.*expected Merge",
+        ),
+        (Overwrite(), None, {"came": versions_of("b.t")}, r"expected versions=Versions\(of=…"),
+        (BY_DAY, None, {"came": versions_of("b.t", by="d")}, "what a version is"),
+        (BY_DAY, VERSIONS, {"came": versions_of("b.t")}, r"partitions of d; expected by=…"),
+        (
+            BY_DAY,
+            VERSIONS,
+            {"came": versions_of("b.t", by="d"), "own": standing("gold.t", by="d")},
+            "read already; expected no input own",
+        ),
+    ],
+)
+def test_an_input_of_versions_is_refused_where_none_could_be_picked(
+    mode, versions, inputs, message
+):
+    columns = [Column("k", "string"), Column("d", "date")]
+    table = IcebergTable(
+        "gold.t", "t", columns, partitioning=["days(d)"], write=mode, versions=versions
+    )
+
+    with pytest.raises(
+        DeclarationError, match=r"gold\.t: input came is versions_of.*" + message
+    ):
+        check_versions(table, inputs)
 
 
 @pytest.mark.parametrize(

@@ -10,19 +10,18 @@ import dagster as dg
 
 from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
-from lakehouse.iceberg.read.inputs import incremental, standing
+from lakehouse.iceberg.read.inputs import versions_of
 from lakehouse.iceberg.rules.rows import (
     accepted,
     castable,
+    dated,
     expression,
     not_after,
     not_blank,
     not_null,
 )
 from lakehouse.iceberg.rules.tables import unique
-from lakehouse.iceberg.write.row_versions import newest_accepted
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
-from lakehouse.tables.quoting import literal
 from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions, Versions
 
 if TYPE_CHECKING:
@@ -32,11 +31,6 @@ DAYS = dg.DailyPartitionsDefinition(
     start_date="2020-01-01", timezone=FEED.time_zone, end_offset=1
 )
 """Days in the feed's time zone, today among them."""
-
-INGESTED_ON = f"to_date(from_utc_timestamp(_ingested_at, {literal(FEED.time_zone)}))"
-"""The day that it was where the feed comes from when a row was ingested; no transaction can be
-later.
-"""
 
 TABLE = IcebergTable(
     name="silver.bnpl_transactions_clean",
@@ -97,10 +91,12 @@ TABLE = IcebergTable(
         accepted("status", ["PENDING", "APPROVED", "DECLINED", "REFUNDED"]),
         castable("transaction_date", "date", time_zone=FEED.time_zone),
         not_null("transaction_date"),
-        expression(
-            "date_in_range",
-            f"transaction_date >= DATE'2020-01-01' AND transaction_date <= {INGESTED_ON}",
-            columns=["transaction_date"],
+        dated(
+            "transaction_date",
+            since="2020-01-01",
+            until="_ingested_at",
+            time_zone=FEED.time_zone,
+            name="date_in_range",
             description="transaction_date is from 2020-01-01 to the day of the ingest",
         ),
         castable("created_at", "timestamp", time_zone=FEED.time_zone),
@@ -122,32 +118,15 @@ TABLE = IcebergTable(
 
 @iceberg_asset(
     TABLE,
-    inputs={
-        "delivered": incremental(RAW.name, by="_event_date"),
-        "delivered_elsewhere": incremental(RAW.name, by="_event_date", outside=True),
-        "standing_rows": standing(TABLE.name, by="transaction_date"),
-        "standing_elsewhere": standing(TABLE.name, by="transaction_date", outside=True),
-    },
+    inputs={"delivered": versions_of(RAW.name, by="_event_date")},
     partitions_def=DAYS,
 )
-def bnpl_transactions_clean(
-    delivered: DataFrame,
-    delivered_elsewhere: DataFrame,
-    standing_rows: DataFrame,
-    standing_elsewhere: DataFrame,
-) -> DataFrame:
+def bnpl_transactions_clean(delivered: DataFrame) -> DataFrame:
     """One row for each transaction: of its versions the newest valid one, whatever came first.
 
-    A day is computed from what stands and what came since, or anew from all deliveries of that
-    day; a version that came with another day is known from what has just arrived, or from where
-    the transaction stands. Rows that the rules refuse stand in
-    `silver.bnpl_transactions_quarantine` until a valid version of them arrives.
+    A day is computed from the rows that it has and what came since, or in full from all
+    deliveries of that day; a version that came with another day counts too, and moves the
+    transaction. Rows that the rules refuse stand in `silver.bnpl_transactions_quarantine` until
+    a valid version of them arrives.
     """
-    has_no_day = f"NOT coalesce(_event_date BETWEEN DATE'2020-01-01' AND {INGESTED_ON}, false)"
-    return newest_accepted(
-        TABLE,
-        delivered.unionByName(delivered_elsewhere.where(has_no_day)),
-        rivals=[delivered_elsewhere.where(f"NOT ({has_no_day})")],
-        standing=standing_rows,
-        elsewhere=standing_elsewhere,
-    )
+    return delivered

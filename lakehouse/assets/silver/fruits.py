@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.read.inputs import incremental
+from lakehouse.iceberg.read.inputs import versions_of
 from lakehouse.iceberg.rules.metadata import schema_as_declared
 from lakehouse.iceberg.rules.rows import castable, excluded, expression, not_blank, not_null
 from lakehouse.iceberg.rules.tables import unique
-from lakehouse.iceberg.write.row_versions import first_accepted
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.tables.quoting import literals
 from lakehouse.tables.table import Column, IcebergTable, Merge
@@ -49,21 +48,11 @@ TABLE = IcebergTable(
 )
 
 
-@iceberg_asset(TABLE, inputs={"raw_fruits": incremental("bronze.raw_fruits")})
+@iceberg_asset(TABLE, inputs={"raw_fruits": versions_of("bronze.raw_fruits")})
 def fruits(raw_fruits: DataFrame) -> DataFrame:
     """One row for each fruit, as last delivered, without Banana and Blueberry.
 
     Within a file the first row of a name counts, and a later file wins over an earlier one.
     Rows whose id is no number, or that have no name, stand in `silver.fruits_quarantine`.
     """
-    kept = raw_fruits.where(f"fruit IS NULL OR fruit NOT IN {literals(LEFT_OUT)}")
-    newest = [
-        "_ingested_at DESC",
-        "_source_modified_at DESC",
-        "_source_file DESC",
-        "_source_row ASC",
-    ]
-    counting = first_accepted(TABLE, kept, key=["fruit"], order=newest)
-    return counting.select(
-        "id", "fruit", "berry", "_source_file", "_source_sha256", "_source_row"
-    )
+    return raw_fruits.where(f"fruit IS NULL OR fruit NOT IN {literals(LEFT_OUT)}")

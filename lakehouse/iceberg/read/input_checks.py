@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.read.inputs import Input
-from lakehouse.tables.table import Append, IcebergTable
+from lakehouse.iceberg.read.versioned_inputs import versioned_inputs
+from lakehouse.tables.table import Append, IcebergTable, Merge
 
 
 def check_appended_once(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
@@ -33,3 +34,37 @@ def check_appended_once(table: IcebergTable, inputs: Mapping[str, Input]) -> Non
             " Merge(on=…)."
         ),
     )
+
+
+def check_versions(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
+    """Check that a table can keep the newest of what an input of versions brings.
+
+    :raises DeclarationError: names the table, the input, what was found and what was expected.
+    """
+    for name, declared in versioned_inputs(inputs).items():
+        owner = f"{table.name}: input {name} is versions_of({declared.table!r})"
+        if isinstance(table.write, Append):
+            raise DeclarationError(
+                f"{owner}, and the table is appended to, which replaces no earlier version;"
+                " expected Merge, Overwrite or OverwritePartitions.",
+                next_step="Write the table by Merge(on=…), or read incremental(…).",
+            )
+        if table.versions is None and not isinstance(table.write, Merge):
+            raise DeclarationError(
+                f"{owner}, and the table does not declare what a version is; expected"
+                " versions=Versions(of=…, newest=…).",
+                next_step="Name the key in of=, and in newest= the columns that order versions.",
+            )
+        if table.overwritten_by and not declared.by:
+            raise DeclarationError(
+                f"{owner}, and the table is overwritten by partitions of"
+                f" {table.overwritten_by}; expected by=…, the column that tells them.",
+                next_step=f"Write versions_of({declared.table!r}, by=…).",
+            )
+        own = [other for other, given in inputs.items() if given.mode == "standing"]
+        if own:
+            raise DeclarationError(
+                f"{owner}, for which the table's own rows are read already; expected no input"
+                f" {', '.join(own)}.",
+                next_step="Leave it out of inputs=….",
+            )

@@ -37,7 +37,9 @@ class Input:
     """
 
     table: str
-    mode: Literal["latest", "incremental", "standing", "changed_keys", "as_of"] = "latest"
+    mode: Literal["latest", "incremental", "versions", "standing", "changed_keys", "as_of"] = (
+        "latest"
+    )
     by: str | None = None
     outside: bool = False
     keys: tuple[str, ...] = ()
@@ -66,6 +68,24 @@ def incremental(table: str, *, by: str | None = None, outside: bool = False) -> 
     needs `standing` beside it.
     """
     return Input(table, "incremental", by=by, outside=outside)
+
+
+def versions_of(table: str, *, by: str | None = None) -> Input:
+    """Read what arrived, as versions of rows of which the newest counts that the rules accept.
+
+    The function says what a row is, and no more: it returns the frame that it is given, or some
+    rows and columns of it. Of these and of the rows that the table has already, wherever they
+    are, the write keeps the newest accepted version of each, and the refused ones that no such
+    version has corrected. It may be called more than once.
+
+    What a version is, and which is newest, is the table's `versions=`. A merge that declares
+    none keeps of each key the row of the last file, and within a file the first.
+
+    :param by: for a table that is overwritten by partitions, the column in which these are
+        looked for. A row that belongs to no partition, such as one that cannot be dated, goes
+        along with any run; a rule should refuse it.
+    """
+    return Input(table, "versions", by=by)
 
 
 def standing(table: str, *, by: str, outside: bool = False) -> Input:

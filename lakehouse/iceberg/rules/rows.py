@@ -191,6 +191,37 @@ def not_after(
     )
 
 
+def dated(
+    column: str,
+    *,
+    since: str,
+    until: str,
+    time_zone: str = "UTC",
+    on_failure: OnFailure = "quarantine",
+    **options: object,
+) -> Rule:
+    """Say that a day is from one such as `2020-01-01` on to that of a moment of its row; NULL
+    passes.
+
+    A row that is dated later than `until="_ingested_at"` cannot have happened yet.
+
+    :param until: the column of the moment.
+    :param time_zone: whose days they are.
+    """
+    day = f"to_date(from_utc_timestamp({_plain(until)}, {literal(time_zone)}))"
+    return made(
+        "dated",
+        (column,),
+        f"{column} is from {since} to the day of {until}",
+        on_failure,
+        options,
+        violated_by=(
+            f"coalesce(NOT ({_plain(column)} >= DATE{literal(since)} AND"
+            f" {_plain(column)} <= {day}), false)"
+        ),
+    )
+
+
 def castable(
     column: str,
     to: str,
@@ -240,6 +271,14 @@ def expression(
         {"name": name, **options},
         violated_by=f"coalesce(NOT ({holds}), false)",
     )
+
+
+def _plain(column: str) -> str:
+    """Return a column in SQL, quoted only where its name is no plain one.
+
+    The digest of a declaration covers the text of its rules, and was stamped with such names.
+    """
+    return column if column.isidentifier() else identifier(column)
 
 
 def _outside(value: str, low: object, high: object) -> list[str]:

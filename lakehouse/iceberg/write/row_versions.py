@@ -2,18 +2,33 @@
 count.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from lakehouse.errors import FrameMismatch
 from lakehouse.iceberg.metadata.joins import having, together
+from lakehouse.iceberg.metadata.write_context import Partitions
+from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.version_keys import (
     declared_versions,
     delivered_casts,
     key_locations,
 )
-from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS, PreparedFrame, prepare
+from lakehouse.iceberg.read.versioned_inputs import (
+    EXISTING,
+    EXISTING_ELSEWHERE,
+    elsewhere,
+    has_no_partition,
+    versioned_inputs,
+)
+from lakehouse.iceberg.write.prepared_frame import (
+    DELETED,
+    SOURCE_COLUMNS,
+    PreparedFrame,
+    prepare,
+)
 from lakehouse.tables.quoting import among, identifier, with_zone
-from lakehouse.tables.table import IcebergTable, Versions
+from lakehouse.tables.table import IcebergTable, Merge, Versions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,6 +43,71 @@ just judged counts.
 """
 _NEWEST = "__newest"
 _NONE_ACCEPTED = "__none_accepted"
+_FILE_ORDER = {
+    "_ingested_at": "DESC",
+    "_source_modified_at": "DESC",
+    "_source_file": "DESC",
+    "_source_row": "ASC",
+}
+"""Which row of a key counts where a table declares no versions: of the last file, the first."""
+
+
+def select_versions(
+    table: IcebergTable,
+    inputs: Mapping[str, Input],
+    compute: "Callable[..., DataFrame]",
+    partitions: Partitions | None,
+) -> "Callable[..., DataFrame]":
+    """Return a function that computes what another does, and keeps of its rows the newest
+    versions; the other itself where no input is of versions.
+
+    :param inputs: as they were declared; the function is given all that is read for them.
+    """
+    versioned = versioned_inputs(inputs)
+    if not versioned:
+        return compute
+    if table.overwritten_by is None:
+        return lambda **frames: _newest_version(table, compute(**frames))
+
+    def newest_of_partitions(**frames: "DataFrame") -> "DataFrame":
+        arrived = {name: frames[name] for name in inputs}
+        rivals = dict(arrived)
+        for name, declared in versioned.items():
+            other = frames[elsewhere(name)]
+            unplaced = has_no_partition(partitions, declared.by or "")
+            arrived[name] = arrived[name].unionByName(other.where(unplaced))
+            rivals[name] = other.where(f"NOT ({unplaced})")
+        return newest_accepted(
+            table,
+            compute(**arrived),
+            rivals=[compute(**rivals)],
+            standing=frames[EXISTING],
+            elsewhere=frames[EXISTING_ELSEWHERE],
+        )
+
+    return newest_of_partitions
+
+
+def _newest_version(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
+    """Keep the newest accepted version of each row: as the table declares it, or else by
+    file.
+    """
+    if table.versions is not None:
+        return newest_accepted(table, frame)
+    assert isinstance(table.write, Merge)
+    missing = [name for name in _FILE_ORDER if name not in frame.columns]
+    if missing:
+        raise FrameMismatch(
+            f"{table.name}: the frame lacks {', '.join(missing)}; expected"
+            f" {', '.join(_FILE_ORDER)}, which tell the row of the last file.",
+            next_step=(
+                "Return these columns too, as they were given: those that the table does not"
+                " have are left out."
+            ),
+        )
+    order = [f"{identifier(name)} {direction}" for name, direction in _FILE_ORDER.items()]
+    newest = first_accepted(table, frame, key=table.write.on, order=order)
+    return newest.selectExpr(*_known_columns(table, newest, DELETED))
 
 
 def first_accepted(
@@ -132,9 +212,13 @@ def _versions_of(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "
 
 
 def _prepared(table: IcebergTable, delivered: "DataFrame") -> PreparedFrame:
-    known = {*table.column_names, *SOURCE_COLUMNS}
-    names = (identifier(name) for name in delivered.columns if name in known)
-    return prepare(table, delivered.selectExpr(*names)).evaluated()
+    return prepare(table, delivered.selectExpr(*_known_columns(table, delivered))).evaluated()
+
+
+def _known_columns(table: IcebergTable, frame: "DataFrame", *more: str) -> list[str]:
+    """Return the quoted names of a frame's columns that the table, or its quarantine, keeps."""
+    known = {*table.column_names, *SOURCE_COLUMNS, *more}
+    return [identifier(name) for name in frame.columns if name in known]
 
 
 def _newest(versions: Versions, evaluated: "DataFrame") -> "DataFrame":

@@ -27,6 +27,7 @@ from lakehouse.iceberg.read.rows_outside_partitions import (
 )
 from lakehouse.iceberg.read.scanned_files import with_scanned
 from lakehouse.iceberg.read.stale_partitions import met_places, owes_any, watermarks
+from lakehouse.iceberg.read.versioned_inputs import with_version_reads
 from lakehouse.iceberg.read.withdrawn_deliveries import taken_out
 from lakehouse.iceberg.rules.metadata_rules import evaluate_age
 from lakehouse.iceberg.write.append_or_overwrite import rows_attempt
@@ -41,6 +42,7 @@ from lakehouse.iceberg.write.quarantine_outside_partitions import (
 )
 from lakehouse.iceberg.write.quarantine_removals import plan_decided
 from lakehouse.iceberg.write.rejected_rows import following
+from lakehouse.iceberg.write.row_versions import select_versions
 from lakehouse.tables.table import IcebergTable, Merge
 
 if TYPE_CHECKING:
@@ -77,7 +79,9 @@ def write(
     :raises EvolutionRefused, PendingChanges: when the table cannot take the declared shape by
         itself.
     """
-    inputs, run = inputs or {}, run or Run()
+    run, declared = run or Run(), inputs or {}
+    inputs = with_version_reads(table, declared)
+    compute = select_versions(table, declared, _checked(table, compute), run.partitions)
     with table_lock(engine, table.name) as log:
         planning.ensure(engine, table, run.run_id)
         _ensure_quarantine(engine, table, run)
@@ -138,7 +142,6 @@ def _attempt(
         decided = plan_decided(engine, table, inputs, attempt.pins, run, frames)
         attempt = replace(attempt, decided=decided, leaving=leaving)
         frame = compute(**frames)
-        _check_is_frame(table, frame)
         refused, evaluated = (
             quarantine_left_out(attempt, left_out, write),
             evaluate_left_out(attempt, left_out),
@@ -163,6 +166,17 @@ def _attempt(
     if _try_to_drop(engine, table, name):
         log.end(write_id)
     return outcome
+
+
+def _checked(table: IcebergTable, compute: Compute) -> Compute:
+    """Return a function that fails where it does not return a frame."""
+
+    def computed(**frames: "DataFrame") -> "DataFrame":
+        frame = compute(**frames)
+        _check_is_frame(table, frame)
+        return frame
+
+    return computed
 
 
 def _check_is_frame(table: IcebergTable, found: Any) -> None:

@@ -1,0 +1,201 @@
+"""One input of versions: late, corrected and moved rows come to their place without a word in
+the function.
+"""
+
+from collections.abc import Callable
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame
+
+from lakehouse.errors import FrameMismatch
+from lakehouse.iceberg.metadata.all_partitions import AllPartitions
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_context import Partitions, Run
+from lakehouse.iceberg.metadata.write_result import Outcome, Unchanged
+from lakehouse.iceberg.read.inputs import versions_of
+from lakehouse.iceberg.read.stale_partitions import stale_values
+from lakehouse.iceberg.rules.rows import castable, not_null
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import (
+    Append,
+    Column,
+    IcebergTable,
+    Merge,
+    OverwritePartitions,
+    Versions,
+)
+from lakehouse_tests.iceberg.declarations import MONDAY, TUESDAY, WEDNESDAY, content, rows_of
+
+pytestmark = pytest.mark.spark
+
+SOURCE = [
+    Column("_source_file", "string"),
+    Column("_source_sha256", "string"),
+    Column("_source_row", "bigint"),
+]
+RAW = IcebergTable(
+    name="bronze.visits",
+    comment="Visits as they were delivered.",
+    columns=[
+        Column("visit", "string"),
+        Column("pages", "string"),
+        Column("written", "int"),
+        Column("day", "date"),
+        *SOURCE,
+        Column("_source_modified_at", "timestamp"),
+        Column("_ingested_at", "timestamp"),
+    ],
+    partitioning=["days(day)"],
+    write=Append(),
+)
+VISITS = IcebergTable(
+    name="silver.visits",
+    comment="One row for each visit, as written last.",
+    columns=[
+        Column("visit", "string"),
+        Column("pages", "int"),
+        Column("written", "int"),
+        Column("day", "date"),
+        *SOURCE,
+    ],
+    partitioning=["days(day)"],
+    write=OverwritePartitions(by="day"),
+    versions=Versions("visit", ["written", "_source_file", "_source_row"]),
+    rules=[castable("pages", "int"), not_null("day")],
+)
+LATEST = IcebergTable(
+    name="silver.latest_visits",
+    comment="One row for each visit, of the last file.",
+    columns=[Column("visit", "string"), Column("pages", "int")],
+    write=Merge(on=["visit"]),
+    rules=[castable("pages", "int")],
+)
+BY_DAY = {"delivered": versions_of(RAW.name, by="day")}
+BY_FILE = {"delivered": versions_of(RAW.name)}
+DAYS = (MONDAY, TUESDAY, WEDNESDAY)
+EVERY = AllPartitions(((MONDAY, WEDNESDAY + timedelta(1)),))
+Visit = tuple[str, str, int, date | None]
+
+
+def as_given(delivered: DataFrame) -> DataFrame:
+    """Return what was delivered: each row is one."""
+    return delivered
+
+
+def deliver(engine: Engine, file: str, *visits: Visit) -> None:
+    """Bring a file that is as new as its name says."""
+    schema = ", ".join(f"{column.name} {column.type}" for column in RAW.columns[:-2])
+    rows = [(*visit, file, f"sha-{file}", at) for at, visit in enumerate(visits, 1)]
+    moments = [
+        f"timestamp'2024-02-0{file} 00:00:00' AS {column.name}" for column in RAW.columns[-2:]
+    ]
+    given = rows_of(engine, schema, rows)
+    write(engine, RAW, lambda: given().selectExpr("*", *moments))
+
+
+def compute(
+    engine: Engine, *days: date, function: Callable[..., DataFrame] = as_given
+) -> Outcome:
+    spans = tuple((day, day + timedelta(1)) for day in days)
+    run = Run("run", Partitions(tuple(map(str, days)), spans, EVERY), anew=False)
+    return write(engine, VISITS, function, BY_DAY, run)
+
+
+def visits(engine: Engine) -> list[tuple[Any, ...]]:
+    return content(engine, VISITS.name, "visit", "pages", "day")
+
+
+def test_a_version_that_comes_late_or_moves_is_found_wherever_the_others_are(
+    embedded_engine: Engine,
+) -> None:
+    deliver(embedded_engine, "1", ("a", "1", 1, MONDAY), ("b", "1", 5, MONDAY))
+    compute(embedded_engine, MONDAY)
+    deliver(embedded_engine, "2", ("a", "2", 2, WEDNESDAY), ("b", "2", 4, TUESDAY))
+    assert stale_values(embedded_engine, VISITS, BY_DAY, EVERY) == {*DAYS}
+
+    compute(embedded_engine, *DAYS)
+
+    assert visits(embedded_engine) == [("a", 2, WEDNESDAY), ("b", 1, MONDAY)]
+    assert stale_values(embedded_engine, VISITS, BY_DAY, EVERY) == set()
+
+
+def test_a_day_that_is_computed_by_itself_knows_the_versions_of_other_days(
+    embedded_engine: Engine,
+) -> None:
+    deliver(embedded_engine, "1", ("a", "1", 1, MONDAY), ("b", "1", 5, MONDAY))
+    compute(embedded_engine, MONDAY)
+    deliver(embedded_engine, "2", ("a", "2", 2, WEDNESDAY), ("b", "2", 4, TUESDAY))
+
+    for day in (TUESDAY, MONDAY, WEDNESDAY):
+        compute(embedded_engine, day)
+
+    assert visits(embedded_engine) == [("a", 2, WEDNESDAY), ("b", 1, MONDAY)]
+
+
+def test_a_row_of_no_partition_goes_along_with_any_run_until_it_is_corrected(
+    embedded_engine: Engine,
+) -> None:
+    deliver(embedded_engine, "1", ("a", "1", 1, None), ("b", "1", 1, TUESDAY))
+    compute(embedded_engine, TUESDAY)
+    quarantine = f"{VISITS.name}_quarantine"
+    assert content(embedded_engine, quarantine, "visit", "_reasons") == [
+        ("a", ["not_null_day"])
+    ]
+
+    deliver(embedded_engine, "2", ("a", "2", 2, MONDAY))
+    compute(embedded_engine, MONDAY)
+
+    assert content(embedded_engine, quarantine, "visit") == []
+    assert visits(embedded_engine) == [("a", 2, MONDAY), ("b", 1, TUESDAY)]
+
+
+def test_rows_that_the_function_leaves_out_are_no_versions(embedded_engine: Engine) -> None:
+    deliver(embedded_engine, "1", ("a", "1", 1, MONDAY))
+    compute(embedded_engine, MONDAY)
+    deliver(embedded_engine, "2", ("a", "0", 2, TUESDAY))
+
+    compute(embedded_engine, *DAYS, function=lambda delivered: delivered.where("pages <> '0'"))
+
+    assert visits(embedded_engine) == [("a", 1, MONDAY)]
+
+
+def test_a_merge_without_versions_keeps_the_first_accepted_row_of_the_last_file(
+    embedded_engine: Engine,
+) -> None:
+    deliver(embedded_engine, "2", ("a", "3", 0, MONDAY), ("a", "4", 0, MONDAY))
+    deliver(embedded_engine, "1", ("a", "9", 9, MONDAY), ("b", "1", 0, MONDAY))
+    deliver(embedded_engine, "3", ("b", "bad", 0, MONDAY))
+
+    write(embedded_engine, LATEST, as_given, BY_FILE)
+
+    assert content(embedded_engine, LATEST.name) == [("a", 3), ("b", 1)]
+    held = content(embedded_engine, f"{LATEST.name}_quarantine", "visit", "_source_file")
+    assert held == [("b", "3")]
+    again = write(embedded_engine, LATEST, as_given, BY_FILE)
+    assert isinstance(again, Unchanged)
+
+
+def test_a_function_that_drops_the_order_of_the_files_is_told_what_lacks(
+    embedded_engine: Engine,
+) -> None:
+    deliver(embedded_engine, "1", ("a", "1", 1, MONDAY))
+    message = "the frame lacks _ingested_at, _source_modified_at; expected _ingested_at, "
+
+    with pytest.raises(FrameMismatch, match=message):
+        write(
+            embedded_engine,
+            LATEST,
+            lambda delivered: delivered.select("visit", "pages", "_source_file", "_source_row"),
+            BY_FILE,
+        )
+
+
+def test_a_function_that_returns_no_frame_of_versions_is_told_so(
+    embedded_engine: Engine,
+) -> None:
+    deliver(embedded_engine, "1", ("a", "1", 1, MONDAY))
+
+    with pytest.raises(FrameMismatch, match="its function returned None"):
+        compute(embedded_engine, MONDAY, function=lambda delivered: None)  # type: ignore[arg-type,return-value]
