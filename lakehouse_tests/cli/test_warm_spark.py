@@ -2,6 +2,7 @@
 Spark.
 """
 
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -17,10 +18,15 @@ from lakehouse.errors import SetupError
 from lakehouse.orchestration.incident_reports import read_reports
 from lakehouse.runtime import spark_server
 from lakehouse.runtime.processes import Process
+from lakehouse.runtime.spark import log_file
 from lakehouse.runtime.spark_server import SparkServer
 from lakehouse.settings import Settings
+from lakehouse_tests.processes import wait_for
 
 pytestmark = pytest.mark.unit
+
+WARMED_UP = "warmed up"
+WARM_UP = ["echo", WARMED_UP]
 
 
 @pytest.fixture
@@ -36,6 +42,7 @@ def warm(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[WarmSp
 
     monkeypatch.setattr(spark_server, "start", start)
     monkeypatch.setattr(spark_server, "wait_for", lambda *_: None)
+    monkeypatch.setattr(warm_spark, "_WARM_UP_COMMAND", WARM_UP)
     settings.make_home()
     with Children() as children:
         yield WarmSpark(settings, children, said.append)
@@ -143,6 +150,21 @@ def test_which_way_memory_is_to_be_changed_is_said_by_how_it_died(
     warm.look()
     (broken,) = (note for note in read_reports(settings) if not note.resolved)
     assert advice in broken.report.lines[1]
+
+
+def test_each_spark_that_answers_is_warmed_up_and_no_warm_up_outlives_its_end(
+    settings: Settings, warm: WarmSpark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warm.start(_no_progress)
+    wait_for(lambda: WARMED_UP in log_file(settings).read_text(), "the warm-up", 10)
+    wait_for(lambda: warm.children.ended(warm_spark._WARM_UP) == 0, "its end", 10)
+    warm.look()
+    assert warm.children.ended(warm_spark._WARM_UP) is None
+    monkeypatch.setattr(warm_spark, "_WARM_UP_COMMAND", ["sleep", "60"])
+    warm._warm_up()
+    child = warm.children._running[warm_spark._WARM_UP]
+    warm.children.__exit__(None, None, None)
+    assert child.returncode == -signal.SIGINT
 
 
 def _no_progress(_: str):

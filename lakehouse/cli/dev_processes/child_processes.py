@@ -67,8 +67,9 @@ class Children:
         return child.poll() if child else None
 
     def end(self, name: str) -> None:
-        """End one of them with what is left of its group, and forget it."""
-        _end(self._running.pop(name), self._grace_seconds.pop(name))
+        """End one of them, where it is there, with what is left of its group, and forget it."""
+        if child := self._running.pop(name, None):
+            _end(child, self._grace_seconds.pop(name))
 
 
 def _end(child: "subprocess.Popen[bytes]", grace_seconds: float) -> None:

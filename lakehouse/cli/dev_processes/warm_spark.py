@@ -3,6 +3,8 @@ that grow.
 """
 
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,12 +16,15 @@ from lakehouse.errors import LakehouseError
 from lakehouse.orchestration.incident_reports import Report, report_firing, report_resolved
 from lakehouse.runtime import spark_server
 from lakehouse.runtime.backoff import pause_seconds
+from lakehouse.runtime.spark import open_log
 from lakehouse.runtime.spark_server import SparkServer
 from lakehouse.settings import Settings
 
 KEY = "spark server"
 """What the thing is called that people are told of."""
 _NAME = "The Spark server"
+_WARM_UP = "The warm-up of Spark"
+_WARM_UP_COMMAND = (sys.executable, "-m", "lakehouse.cli.dev_processes.warm_up")
 _GRACE_SECONDS = 3.0
 """It has nothing to keep: what it had not committed is done again, and what it had is there."""
 _HANGS = 1_000
@@ -62,6 +67,8 @@ class WarmSpark:
         """Take one step: notice that it died, start it again when the pause is over, or that it
         is back.
         """
+        if self.children.ended(_WARM_UP) is not None:
+            self.children.end(_WARM_UP)
         if self._retry_at is not None:
             if time.monotonic() >= self._retry_at:
                 self._start_again()
@@ -87,6 +94,20 @@ class WarmSpark:
     def _is_back(self, how: str) -> None:
         self._answers_since = time.monotonic()
         report_resolved(self.settings, KEY, how)
+        self._warm_up()
+
+    def _warm_up(self) -> None:
+        """Have it do beside all else what the first run will ask of it."""
+        self.children.end(_WARM_UP)
+        with open_log(self.settings) as output:
+            child = subprocess.Popen(
+                _WARM_UP_COMMAND,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.children.add(_WARM_UP, child, _GRACE_SECONDS)
 
     def _start_again(self) -> None:
         self._retry_at, self._started_at = None, time.monotonic()

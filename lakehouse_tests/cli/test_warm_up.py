@@ -1,0 +1,65 @@
+"""What a warm-up of Spark leaves in a home: nothing, however it ends."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from lakehouse.cli.dev_processes import warm_up
+from lakehouse.runtime.processes import Process
+from lakehouse.runtime.spark_server import SparkServer
+from lakehouse.settings import Settings
+
+SERVER = SparkServer(1, "T0ken", Process("here", 1, 0.0))
+
+
+@pytest.fixture
+def written(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Settings]]:
+    """Where the tables of a warm-up were written, on a home whose server answers."""
+    homes: list[Settings] = []
+
+    def write_small_tables(scratch: Settings) -> None:
+        scratch.make_home()
+        (scratch.home / "catalog.db").touch()
+        homes.append(scratch)
+
+    monkeypatch.setenv("LAKEHOUSE_HOME", str(settings.home))
+    monkeypatch.setattr(warm_up, "find", lambda _: SERVER)
+    monkeypatch.setattr(warm_up, "write_small_tables", write_small_tables)
+    monkeypatch.setattr(warm_up.os, "nice", lambda _: 0)
+    monkeypatch.setattr(warm_up.signal, "signal", lambda *_: None)
+    settings.make_home()
+    yield homes
+
+
+def test_it_writes_to_a_catalog_that_nobody_sees_and_that_is_gone_afterwards(
+    settings: Settings, written: list[Settings]
+) -> None:
+    warm_up.main()
+    (scratch,) = written
+    assert scratch.spark_remote == SERVER.remote
+    assert scratch.home.parent == settings.home / "tmp"
+    assert not [path for path in settings.home.rglob("*") if path.is_file()]
+    assert not scratch.home.exists()
+
+
+def test_one_that_is_stopped_in_the_middle_leaves_nothing_too(
+    settings: Settings, written: list[Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = warm_up.write_small_tables
+
+    def stopped(scratch: Settings) -> None:
+        write(scratch)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(warm_up, "write_small_tables", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        warm_up.main()
+    assert not written[0].home.exists()
+
+
+def test_without_a_server_nothing_is_done(
+    written: list[Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warm_up, "find", lambda _: None)
+    warm_up.main()
+    assert not written
