@@ -68,8 +68,8 @@ class Homes:
 
 def through_dagster(settings: Settings) -> Any:
     """Ingest all files, with every rule and check."""
-    done = ingest(definitions, TABLES, settings, FEED)
-    assert done.success, done.messages
+    result = ingest(definitions, TABLES, settings, FEED)
+    assert result.success, result.messages
     return checksum(open_engine(settings), SUMMARY.name)
 
 
@@ -315,9 +315,9 @@ def _updated(engine: Engine, mode: str) -> Figure:
             for name in table.column_names
         )
     )
-    done = write(engine, table, lambda: changed)
+    published = write(engine, table, lambda: changed)
     return Figure(
-        f"bytes added by an update of 1 % of rows, {mode}", done.added_bytes / before, None
+        f"bytes added by an update of 1 % of rows, {mode}", published.added_bytes / before, None
     )
 
 
@@ -330,16 +330,18 @@ def main(millions: float = 5.0, rounds: float = 2) -> None:
     """Measure all parts, and fail where a promise is broken."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
-        made = generate(folder / "files", FIRST, DAYS, int(millions * 1_000_000 / DAYS), seed=1)
-        homes = Homes(folder, made.files)
+        generated = generate(
+            folder / "files", FIRST, DAYS, int(millions * 1_000_000 / DAYS), seed=1
+        )
+        homes = Homes(folder, generated.files)
         measured, (kept, long, *_) = measure_load(homes, int(rounds))
         parts = {f"{millions:g} million transactions, from files to gold": measured}
-        late = Late(made.files[DAYS // 20])
-        short = Homes(folder / "short", made.files[: DAYS // 10]).fresh()
+        late = Late(generated.files[DAYS // 20])
+        short = Homes(folder / "short", generated.files[: DAYS // 10]).fresh()
         through_dagster(short)
         parts["A late file and the length of history"] = measure_history(short, long, late)
         parts["What comes late"] = measure_late(kept, late, int(rounds))
-        figures = {"Bytes": sizes(kept, made.files)}
+        figures = {"Bytes": sizes(kept, generated.files)}
     sys.exit(0 if report("bnpl", parts, figures) else 1)
 
 

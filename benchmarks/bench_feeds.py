@@ -98,9 +98,9 @@ def bucket(settings: Settings) -> Iterator[Settings]:
 def live(settings: Settings) -> Iterator[None]:
     """Run `lakehouse dev` on a home."""
     command = [str(Path(sys.executable).with_name("lakehouse")), "dev", "--port", str(PORT)]
-    with (settings.home / "dev.log").open("wb") as said:
+    with (settings.home / "dev.log").open("wb") as log:
         env = os.environ | {"LAKEHOUSE_HOME": str(settings.home)}
-        process = subprocess.Popen(command, env=env, stdout=said, stderr=said)
+        process = subprocess.Popen(command, env=env, stdout=log, stderr=log)
     try:
         wait(lambda: _answers(f"http://127.0.0.1:{PORT}/server_info"))
         yield
@@ -160,7 +160,7 @@ def measure_drops(settings: Settings, drops: int) -> list[Measured]:
         Measured(
             Way(name, lambda: None),
             took,
-            [one / first for one, first in zip(took, detected[1:], strict=True)],
+            [seconds / first for seconds, first in zip(took, detected[1:], strict=True)],
         )
         for name, took in rows.items()
     ]

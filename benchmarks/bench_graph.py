@@ -57,8 +57,8 @@ class Home:
         day = next(self._days)
         env = os.environ | {"LAKEHOUSE_HOME": str(self.settings.home)}
         command = [sys.executable, "-m", __spec__.name, self._way, day.isoformat()]
-        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        process = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        assert process.returncode == 0, process.stderr
         return self._rows(SUMMARY.name), self._rows(PROFILES.name)
 
     def _deliver(self, files: list[Path]) -> Iterator[date]:
@@ -91,12 +91,12 @@ def in_steps(day: str) -> bool:
 
 def step_job() -> dg.JobDefinition:
     """Return the job of the graph, each step of which is a process."""
-    found, job = (
+    declared, job = (
         definitions(),
         dg.define_asset_job("steps", GRAPH, executor_def=dg.multiprocess_executor),
     )
     return dg.Definitions(
-        assets=found.assets, resources=found.resources, jobs=[job]
+        assets=declared.assets, resources=declared.resources, jobs=[job]
     ).resolve_job_def(job.name)
 
 

@@ -156,7 +156,7 @@ def on_computed_rows(engine: Engine, table: IcebergTable, rounds: int) -> list[M
             Way(
                 "one pass",
                 lambda: [
-                    found.failed_rows for found in audit(engine, table, rows, rules).results
+                    result.failed_rows for result in audit(engine, table, rows, rules).results
                 ],
                 1 / 6,
             ),
@@ -215,11 +215,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--rounds", type=int, default=5)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         engine = open_engine(replace(Settings.from_env(), home=Path(folder), spark_memory="6g"))
-        write(engine, ORDERS, lambda: orders(engine, 0, given.rows))
-        parts = measure(engine, ORDERS, given.rounds)
+        write(engine, ORDERS, lambda: orders(engine, 0, arguments.rows))
+        parts = measure(engine, ORDERS, arguments.rounds)
     sys.exit(0 if report("rules", parts) else 1)
 
 

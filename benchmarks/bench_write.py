@@ -96,9 +96,9 @@ def bare_append(engine: Engine, table: IcebergTable) -> int:
 
 def staged(engine: Engine, table: IcebergTable) -> int:
     """Write the source through stage, audit and publish."""
-    done = write(engine, table, lambda: source(engine))
-    assert isinstance(done, Published), done
-    return done.added_rows
+    published = write(engine, table, lambda: source(engine))
+    assert isinstance(published, Published), published
+    return published.added_rows
 
 
 def source(engine: Engine) -> DataFrame:

@@ -118,8 +118,8 @@ def figures_table(title: str, figures: Sequence[Figure]) -> str:
         [
             *lines,
             *(
-                f"| {found.name} | {found.ratio:.3f} | {_promised(found)} |"
-                for found in figures
+                f"| {figure.name} | {figure.ratio:.3f} | {_promised(figure)} |"
+                for figure in figures
             ),
             "",
         ]
@@ -139,13 +139,13 @@ def report(
         [
             f"Measured on {_when()}.\n",
             *tables,
-            *(figures_table(title, found) for title, found in figures.items()),
+            *(figures_table(title, of_title) for title, of_title in figures.items()),
         ]
     )
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.md").write_text(f"# {name}\n\n{text}", encoding="utf-8")
     print(text)  # noqa: T201
-    return all(found.holds for part in (*parts.values(), *figures.values()) for found in part)
+    return all(result.holds for part in (*parts.values(), *figures.values()) for result in part)
 
 
 def _round(ways: Sequence[Way]) -> dict[str, float]:
@@ -163,17 +163,21 @@ def _round(ways: Sequence[Way]) -> dict[str, float]:
     return took
 
 
-def _line(found: Measured) -> str:
-    low, middle, high = min(found.seconds), statistics.median(found.seconds), max(found.seconds)
+def _line(result: Measured) -> str:
+    low, middle, high = (
+        min(result.seconds),
+        statistics.median(result.seconds),
+        max(result.seconds),
+    )
     return (
-        f"| {found.way.name} | {middle:.2f} | {low:.2f} | {high:.2f} | {found.ratio:.2f} |"
-        f" {_promised(found)} |"
+        f"| {result.way.name} | {middle:.2f} | {low:.2f} | {high:.2f} | {result.ratio:.2f} |"
+        f" {_promised(result)} |"
     )
 
 
-def _promised(found: Measured | Figure) -> str:
-    at_most = found.way.at_most if isinstance(found, Measured) else found.at_most
-    return "" if at_most is None else f"{at_most:.2f}{'' if found.holds else ' (broken)'}"
+def _promised(result: Measured | Figure) -> str:
+    at_most = result.way.at_most if isinstance(result, Measured) else result.at_most
+    return "" if at_most is None else f"{at_most:.2f}{'' if result.holds else ' (broken)'}"
 
 
 def _when() -> str:

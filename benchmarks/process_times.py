@@ -58,14 +58,14 @@ def main() -> None:
     started = time.perf_counter()
     code = subprocess.run(sys.argv[1:], check=False).returncode
     wall = time.perf_counter() - started
-    while _waited_for_one():
+    while _waited_for_child():
         pass
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{wall:.3f} {usage.ru_utime + usage.ru_stime:.3f}")  # noqa: T201
     sys.exit(code)
 
 
-def _waited_for_one() -> bool:
+def _waited_for_child() -> bool:
     try:
         os.wait()
     except ChildProcessError:

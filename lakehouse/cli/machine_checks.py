@@ -121,7 +121,7 @@ def _jars(settings: Settings) -> Finding:
     if settings.spark_remote:
         return Finding("jars", ok=True, found="not needed: Spark runs elsewhere")
     problems = [
-        found for jar in jars.JARS if (found := jars.problem(jar, jars.path(settings, jar)))
+        problem for jar in jars.JARS if (problem := jars.problem(jar, jars.path(settings, jar)))
     ]
     if problems:
         return Finding("jars", ok=False, found=" ".join(problems), next_step=jars.NEXT_STEP)
@@ -136,11 +136,11 @@ def _classes(settings: Settings) -> Finding:
     chosen = jvm.find(settings)
     problem = archive_problem(settings, chosen)
     if problem:
-        found = (
+        words = (
             f"each start of Spark reads all of them, since there is no archive ({problem});"
             " `lakehouse setup` makes it"
         )
-        return Finding("classes", ok=True, found=found)
+        return Finding("classes", ok=True, found=words)
     return Finding("classes", ok=True, found=f"archived ({archive_path(settings, chosen)})")
 
 
@@ -299,10 +299,10 @@ def _table_files(settings: Settings) -> Finding:
         return Finding(
             "tables", ok=False, found="cannot be told as long as the catalog cannot be read"
         )
-    damaged = {name: found for name in names if catalog and (found := _damage(catalog, name))}
+    damaged = {name: damage for name in names if catalog and (damage := _damage(catalog, name))}
     if not damaged:
-        found = f"all files of {_tables(len(names))} are there" if names else "none yet"
-        return Finding("tables", ok=True, found=found)
+        words = f"all files of {_tables(len(names))} are there" if names else "none yet"
+        return Finding("tables", ok=True, found=words)
     step = "Put the files back from a backup; `lakehouse status` shows the other tables."
     return Finding("tables", ok=False, found=" ".join(damaged.values()), next_step=step)
 
@@ -336,11 +336,11 @@ def _alerts(settings: Settings) -> Finding:
     # What `dev` tells is by its own environment, and not by that of this command.
     places = told_places(settings) if dev and at else [FILE, LOG, *map(name_of, routes.urls)]
     named = ", ".join(_NAMES.get(place, place) for place in places)
-    found = f"{_looked(dev, at, now)}; told are: {named}"
+    words = f"{_looked(dev, at, now)}; told are: {named}"
     since = max(filter(None, (at, dev.started_at if dev else None)), default=None)
     if not (dev or settings.heartbeat_url) or (since and now - since <= _LATE):
-        return Finding("alerts", ok=True, found=found)
-    return Finding("alerts", ok=False, found=found, next_step=_LOOK_AGAIN if since else _LOOK)
+        return Finding("alerts", ok=True, found=words)
+    return Finding("alerts", ok=False, found=words, next_step=_LOOK_AGAIN if since else _LOOK)
 
 
 def _looked(dev: DevNote | None, at: datetime | None, now: datetime) -> str:

@@ -38,8 +38,10 @@ def engine_resource(read_settings: Callable[[], Settings]) -> "dg.ResourceDefini
     # Dagster takes.
     import dagster as dg
 
-    said = "The Iceberg catalog, and the Spark that computes its tables."
-    return dg.ResourceDefinition(lambda _: open_engine(read_settings()), description=said)
+    description = "The Iceberg catalog, and the Spark that computes its tables."
+    return dg.ResourceDefinition(
+        lambda _: open_engine(read_settings()), description=description
+    )
 
 
 def masking_key(settings: Settings) -> bytes:

@@ -35,8 +35,8 @@ def leave_note(settings: Settings, url: str) -> None:
 def running_dev(settings: Settings) -> DevNote | None:
     """Return the `dev` that runs on this home; None where there is none, or it is gone."""
     try:
-        said = json.loads(_file(settings).read_text(encoding="utf-8"))
-        note = DevNote(Process(**said["process"]), said["url"])
+        content = json.loads(_file(settings).read_text(encoding="utf-8"))
+        note = DevNote(Process(**content["process"]), content["url"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return note if note.process.is_alive else None

@@ -81,15 +81,17 @@ def _resolve(
         )
 
 
-def _reasons(said: str) -> str:
+def _reasons(log: str) -> str:
     """Pick from the resolver's many lines those that say why; a repository that never has these
     jars is no reason.
     """
     wanted = r"Host \S+ not found|Server access error at url \S+ \(.+\)$|Caused by: .+"
-    found = re.findall(wanted, said, re.MULTILINE)
-    told = dict.fromkeys(line.partition(" (")[2].removesuffix(")") or line for line in found)
-    reasons = [reason for reason in told if "spark-packages" not in reason]
-    return "; ".join(reasons[:3]) or said.strip().rpartition("\n")[2]
+    reasons: list[str] = []
+    for line in re.findall(wanted, log, re.MULTILINE):
+        reason = line.partition(" (")[2].removesuffix(")") or line
+        if reason not in reasons and "spark-packages" not in reason:
+            reasons.append(reason)
+    return "; ".join(reasons[:3]) or log.strip().rpartition("\n")[2]
 
 
 def _command(settings: Settings, wanted: Iterable[Jar], folder: Path) -> list[str]:

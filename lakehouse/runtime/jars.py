@@ -66,19 +66,19 @@ def require(settings: Settings, jars: tuple[Jar, ...] = JARS) -> None:
     :raises SetupError: when one is missing or damaged.
     """
     for jar in jars:
-        if found := size_problem(jar, path(settings, jar)):
-            raise SetupError(found, next_step=NEXT_STEP)
+        if damage := size_problem(jar, path(settings, jar)):
+            raise SetupError(damage, next_step=NEXT_STEP)
 
 
 def size_problem(jar: Jar, file: Path) -> str:
     """Say what is wrong with a jar as far as its size tells; nothing where it is right."""
     if not file.is_file():
         return f"The jar {file} is missing."
-    found = file.stat().st_size
+    size_bytes = file.stat().st_size
     return (
         ""
-        if found == jar.size_bytes
-        else f"The jar {file} has {found} bytes; expected {jar.size_bytes}."
+        if size_bytes == jar.size_bytes
+        else f"The jar {file} has {size_bytes} bytes; expected {jar.size_bytes}."
     )
 
 
@@ -87,9 +87,9 @@ def problem(jar: Jar, file: Path) -> str:
     if wrong_size := size_problem(jar, file):
         return wrong_size
     with file.open("rb") as content:
-        found = file_digest(content, "sha256").hexdigest()
+        digest = file_digest(content, "sha256").hexdigest()
     return (
         ""
-        if found == jar.sha256
-        else f"The jar {file} has SHA-256 {found}; expected {jar.sha256}."
+        if digest == jar.sha256
+        else f"The jar {file} has SHA-256 {digest}; expected {jar.sha256}."
     )

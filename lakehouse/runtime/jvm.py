@@ -190,8 +190,10 @@ def _home_of(java: Path) -> Path | None:
     home = java.resolve().parent.parent
     if (home / "release").is_file():
         return home
-    told = re.search(r"java\.home = (.+)", _ask(java, "-XshowSettings:properties", "-version"))
-    return Path(told[1].strip()) if told else None
+    setting = re.search(
+        r"java\.home = (.+)", _ask(java, "-XshowSettings:properties", "-version")
+    )
+    return Path(setting[1].strip()) if setting else None
 
 
 def _installed_home() -> Path | None:
@@ -206,8 +208,8 @@ def _release(home: Path) -> Release | None:
     file = home / "release"
     if file.is_file():
         return Release.parse(file.read_text())
-    told = re.search(r'version "([^"]+)"', _ask(home / "bin" / "java", "-version"))
-    version = major_version(told[1]) if told else None
+    banner = re.search(r'version "([^"]+)"', _ask(home / "bin" / "java", "-version"))
+    version = major_version(banner[1]) if banner else None
     return (
         Release(version, _VECTOR in _ask(home / "bin" / "java", "--list-modules"))
         if version

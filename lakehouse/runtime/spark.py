@@ -323,5 +323,5 @@ def last_words(settings: Settings, started_at: int) -> str:
     with log_file(settings).open("rb") as file:
         file.seek(started_at)
         lines = [line.strip() for line in file.read().decode(errors="replace").split("\n")]
-    said = " ".join(line for line in lines if line and not line.startswith(("at ", "... ")))
-    return known_error(said) or said[-500:] or "it said nothing."
+    text = " ".join(line for line in lines if line and not line.startswith(("at ", "... ")))
+    return known_error(text) or text[-500:] or "it said nothing."

@@ -64,8 +64,8 @@ def _hosts(master: str) -> list[tuple[str, int]]:
         ]
     if master.startswith("k8s://"):
         address = master.removeprefix("k8s://")
-        given = urlsplit(address if "://" in address else f"https://{address}")
-        return [(given.hostname or "", given.port or (80 if given.scheme == "http" else 443))]
+        parts = urlsplit(address if "://" in address else f"https://{address}")
+        return [(parts.hostname or "", parts.port or (80 if parts.scheme == "http" else 443))]
     return []
 
 

@@ -72,16 +72,16 @@ def with_server(settings: Settings) -> Settings:
     """
     if settings.spark_remote:
         return settings
-    found = find(settings)
-    return replace(settings, spark_remote=found.remote) if found else settings
+    server = find(settings)
+    return replace(settings, spark_remote=server.remote) if server else settings
 
 
 def find(settings: Settings) -> SparkServer | None:
     """Return the server that runs for this home; None where there is none, or it is gone."""
     try:
-        said = json.loads(_note(settings).read_text(encoding="utf-8"))
+        note = json.loads(_note(settings).read_text(encoding="utf-8"))
         server = SparkServer(
-            said["port"], said["token"], Process(**said["process"]), said["log_at"]
+            note["port"], note["token"], Process(**note["process"]), note["log_at"]
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -105,12 +105,14 @@ def start(
     prepare_temporary_folder(settings, is_server=True)
     port = like.port if like and not like.answers else _free_port()
     token = like.token if like else secrets.token_urlsafe(24)
-    given = session_configuration(replace(settings, spark_remote=None), is_server=True) | {
+    configuration = session_configuration(
+        replace(settings, spark_remote=None), is_server=True
+    ) | {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
     }
-    given = with_java_options(given, archive_options(settings, chosen))
-    options = [part for item in given.items() for part in ("--conf", "=".join(item))]
+    configuration = with_java_options(configuration, archive_options(settings, chosen))
+    options = [part for item in configuration.items() for part in ("--conf", "=".join(item))]
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     started_at = log_size(settings)
     # Not as an argument, which everybody on the machine may read.
@@ -147,19 +149,19 @@ def wait_for(settings: Settings, child: "subprocess.Popen[bytes]", server: Spark
 
 def publish(settings: Settings, server: SparkServer) -> None:
     """Let the processes of this home find a server that answers."""
-    said = {
+    note = {
         "port": server.port,
         "token": server.token,
         "process": vars(server.process),
         "log_at": server.log_at,
     }
-    replace_text(_note(settings), json.dumps(said), mode=0o600)
+    replace_text(_note(settings), json.dumps(note), mode=0o600)
 
 
 def forget(settings: Settings, server: SparkServer) -> None:
     """Let nobody find a server that ends."""
-    found = find(settings)
-    if found is None or found == server:
+    published = find(settings)
+    if published is None or published == server:
         _note(settings).unlink(missing_ok=True)
 
 

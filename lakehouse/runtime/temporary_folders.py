@@ -39,7 +39,7 @@ def prepare_temporary_folder(settings: Settings, *, is_server: bool = False) -> 
 
 
 def _is_dead(name: str) -> bool:
-    found = _NAME.fullmatch(name)
-    if not found or found["host"] != socket.gethostname():
+    match = _NAME.fullmatch(name)
+    if not match or match["host"] != socket.gethostname():
         return False
-    return not Process(found["host"], int(found["pid"]), float(found["started"])).is_alive
+    return not Process(match["host"], int(match["pid"]), float(match["started"])).is_alive

@@ -137,20 +137,20 @@ def _ask(settings: Settings, address: Address) -> _Answer:
     host, port = _reached(address.host), address.port
     if not _is_taken(host, port):
         return _Answer.NONE
-    asked = urllib.request.Request(
+    request = urllib.request.Request(
         f"http://{_place(host)}:{port}/graphql",
         _ASKED,
         headers={"Content-Type": "application/json"},
     )
     try:
         # The address is http, above.
-        with urllib.request.urlopen(asked, timeout=10) as answer:  # noqa: S310
-            said = json.loads(answer.read())["data"]["instance"]["info"]
+        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+            info = json.loads(answer.read())["data"]["instance"]["info"]
     except TimeoutError:
         return _Answer.NONE
     except (OSError, ValueError, KeyError, TypeError, urllib.error.URLError):
         return _Answer.ANOTHER
-    return _Answer.OURS if _is_of(settings, said) else _Answer.ANOTHER
+    return _Answer.OURS if _is_of(settings, info) else _Answer.ANOTHER
 
 
 def _is_of(settings: Settings, info: str) -> bool:
