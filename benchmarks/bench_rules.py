@@ -24,6 +24,8 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import read_main
 from lakehouse.iceberg.rules.audit import audit
 from lakehouse.iceberg.rules.evaluation import evaluate
+from lakehouse.iceberg.rules.figures import null_fraction
+from lakehouse.iceberg.rules.keys import unique
 from lakehouse.iceberg.rules.rows import (
     accepted,
     between,
@@ -33,7 +35,6 @@ from lakehouse.iceberg.rules.rows import (
     not_null,
     pattern,
 )
-from lakehouse.iceberg.rules.tables import null_fraction, unique
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings

@@ -9,13 +9,14 @@ import dagster as dg
 
 from lakehouse.iceberg.metadata.write_result import Refused, RuleResult
 from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION
+from lakehouse.iceberg.rules.refused_share import refused_share
+from lakehouse.iceberg.rules.rows import RowRule
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.clear_rows import in_clear
 from lakehouse.orchestration.metadata_keys import CheckMetadata
-from lakehouse.tables.bounds import Number
-from lakehouse.tables.refused_share import NAME as REFUSED_SHARE
-from lakehouse.tables.refused_share import is_error_by_itself, refused_share
+from lakehouse.tables.bounds import Bounds, Number
 from lakehouse.tables.rule import Rule
+from lakehouse.tables.rule_checks import REFUSED_SHARE
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.metadata.write_result import Outcome
@@ -73,7 +74,7 @@ def check_specs(table: "IcebergTable", implied: Sequence[Rule] = ()) -> list[dg.
             blocking=rule.can_block,
             metadata={
                 "on_failure": rule.on_failure,
-                **CheckMetadata(predicate=rule.test).to_metadata(),
+                **CheckMetadata(predicate=rule.sql).to_metadata(),
             },
         )
         for rule in (*checked_rules(table), *implied)
@@ -88,8 +89,11 @@ def checked_rules(table: "IcebergTable") -> list[Rule]:
     rules = [*table.rules, *([refused_share(table)] if table.quarantining_rules else [])]
     if by is None:
         return rules
-    said = f"{by} lies in the run's partitions"
-    return [*rules, Rule("in_partitions", said, (by,), "block", violated_by=said)]
+    description = f"{by} lies in the run's partitions"
+    within = RowRule(
+        "in_partitions", description, (by,), on_failure="block", violated_by=description
+    )
+    return [*rules, within]
 
 
 def results_of(
@@ -126,20 +130,19 @@ def severity(rule: Rule) -> dg.AssetCheckSeverity:
 
     That most of the rows are refused is an ERROR too, and that some are in no table at all.
     """
-    is_error = rule.can_block or _is_error_by_itself(rule)
+    is_error = rule.can_block or _warns_as_error(rule)
     return dg.AssetCheckSeverity.ERROR if is_error else dg.AssetCheckSeverity.WARN
 
 
 def _severity(result: RuleResult) -> dg.AssetCheckSeverity:
     # One with two thresholds warns before it blocks.
-    if result.level == "warns" and not _is_error_by_itself(result.rule):
+    if result.level == "warns" and not _warns_as_error(result.rule):
         return dg.AssetCheckSeverity.WARN
     return severity(result.rule)
 
 
-def _is_error_by_itself(rule: Rule) -> bool:
-    is_lost = rule.name == HAS_PARTITION and rule.on_failure != "quarantine"
-    return is_lost or is_error_by_itself(rule)
+def _warns_as_error(rule: Rule) -> bool:
+    return rule.warns_as_error and rule.on_failure == "warn"
 
 
 def is_of_quarantine(
@@ -167,11 +170,11 @@ def is_of_quarantine(
 
 
 def _metadata(result: RuleResult, evaluated: Evaluated) -> dict[str, Any]:
-    figures = _counted(result) if result.rule.measure is None else _measured(result)
+    figures = _counted(result) if result.rule.bounds is None else _bounded(result)
     return replace(
         figures,
         total_rows=result.total_rows,
-        predicate=result.rule.test,
+        predicate=result.rule.sql,
         evaluated=evaluated.what,
         snapshot_id=evaluated.snapshot_id,
         partitions=tuple(evaluated.partitions),
@@ -194,16 +197,16 @@ def _counted(result: RuleResult) -> CheckMetadata:
     )
 
 
-def _measured(result: RuleResult) -> CheckMetadata:
-    """Return what a rule measured, and its bounds, as numbers that Dagster plots."""
-    outer, inner = result.rule.bounds, result.rule.warn_outside
+def _bounded(result: RuleResult) -> CheckMetadata:
+    """Return the value of a rule, and its bounds, as numbers that Dagster plots."""
+    outer, inner = result.rule.bounds or Bounds(), result.rule.warn_outside or Bounds()
     return CheckMetadata(
         note=result.note or None,
         value=_plotted(result.value),
         low=_float(outer.low),
         high=_float(outer.high),
-        warn_low=_float(inner.low) if inner else None,
-        warn_high=_float(inner.high) if inner else None,
+        warn_low=_float(inner.low),
+        warn_high=_float(inner.high),
     )
 
 
@@ -219,7 +222,7 @@ def _float(bound: Number | None) -> float | None:
 
 def _described(result: RuleResult, evaluated: Evaluated) -> str:
     where = " of a refused candidate" if evaluated.what == "candidate" else ""
-    if result.rule.measure is not None:
+    if result.rule.bounds is not None:
         return f"{result.rule.description}: {result.said}{where}."
     if result.failed_rows:
         return (

@@ -56,11 +56,7 @@ def rule_naming(table: IcebergTable, cause: str) -> str | None:
         return None
     word = re.compile(rf"\b{re.escape(found[1].rpartition('`.`')[2])}\b", re.IGNORECASE)
     return next(
-        (
-            rule.name
-            for rule in table.rules
-            if rule.violated_by and word.search(rule.violated_by)
-        ),
+        (rule.name for rule in table.rules if rule.is_row_rule and word.search(rule.sql)),
         None,
     )
 

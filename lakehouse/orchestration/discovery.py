@@ -18,8 +18,6 @@ from lakehouse.orchestration.asset_specs import quarantine_spec
 from lakehouse.orchestration.code_locations import file_place, frames_of, place_of_value
 from lakehouse.orchestration.moved_modules import moved_imports, renamed_argument
 from lakehouse.orchestration.partition_checks import check_columns
-from lakehouse.tables.measures import Difference
-from lakehouse.tables.rule import Rule
 from lakehouse.tables.suggestions import meant_name
 from lakehouse.tables.table import IcebergTable
 
@@ -208,7 +206,7 @@ def _check_rules(
     table: IcebergTable, declared: Mapping[str, IcebergTable], known: Collection[str]
 ) -> None:
     for rule in table.rules:
-        for name, columns in _read_by(rule):
+        for name, columns in rule.read_columns.items():
             if name not in known and name not in declared:
                 raise DeclarationError(
                     f"{table.name}: rule {rule.name} reads {name}, which nothing declares;"
@@ -225,14 +223,6 @@ def _check_rules(
                     f"{table.name}: rule {rule.name} reads {', '.join(unknown)} of {name}; "
                     f"{meant_name(unknown[0], there)}"
                 )
-
-
-def _read_by(rule: Rule) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield the other tables that a rule reads, and the columns of them that it names."""
-    if rule.references:
-        yield rule.references.table, rule.references.columns
-    if isinstance(rule.measure, Difference):
-        yield rule.measure.table, [rule.measure.by] if rule.measure.by else []
 
 
 def _check_inputs(

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self, TypeVar
 
 import dagster as dg
 
-from lakehouse.iceberg.rules.aggregates import DISTINCT_COUNT, NULL_FRACTION, ROWS
+from lakehouse.iceberg.rules.column_profile import DISTINCT_COUNT, NULL_FRACTION, ROWS
 
 UNCHANGED = "unchanged"
 """Operation of a write that had nothing to change."""

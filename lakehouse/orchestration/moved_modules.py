@@ -13,7 +13,12 @@ MOVED = {
     "lakehouse.iceberg.quoting": "lakehouse.tables.quoting",
     "lakehouse.iceberg.partitioning": "lakehouse.tables.partitioning",
     "lakehouse.iceberg.rules.bounds": "lakehouse.tables.bounds",
-    "lakehouse.iceberg.rules.measures": "lakehouse.tables.measures",
+    "lakehouse.iceberg.rules.tables.unique": "lakehouse.iceberg.rules.keys",
+    "lakehouse.iceberg.rules.tables.references": "lakehouse.iceberg.rules.keys",
+    "lakehouse.iceberg.rules.tables.null_fraction": "lakehouse.iceberg.rules.figures",
+    "lakehouse.iceberg.rules.tables.mean": "lakehouse.iceberg.rules.figures",
+    "lakehouse.iceberg.rules.tables.total": "lakehouse.iceberg.rules.figures",
+    "lakehouse.iceberg.rules.tables.reconciles": "lakehouse.iceberg.rules.reconciliation",
     "lakehouse.iceberg.rules.rule": "lakehouse.tables.rule",
     "lakehouse.iceberg.read": "lakehouse.iceberg.read.inputs",
     "lakehouse.iceberg.versions": "lakehouse.iceberg.write.row_versions",
@@ -30,7 +35,9 @@ MOVED = {
     "lakehouse.resources.engine": "lakehouse.runtime.deployment",
     "lakehouse.resources.spark": "lakehouse.runtime.spark",
 }
-"""By a module's old name, its new one; the changelog has the same table."""
+"""By the old name of a module, or of what it held, the module that has it now; the changelog has
+the same table.
+"""
 RENAMED_ARGUMENTS = {
     ("Column", "measured"): "profiled",
     ("Column", "formerly"): "renamed_from",

@@ -82,5 +82,5 @@ def _reason(result: RuleResult, evaluated: Evaluated | None) -> str:
     )
     in_clear = evaluated.show(result) if evaluated else None
     shown += f", shown in clear by `{in_clear}`" if in_clear else ""
-    broken = "does not hold: found" if result.rule.measure else "is broken by"
+    broken = "is broken by" if result.rule.bounds is None else "does not hold: found"
     return f"rule {result.rule.name} ({result.rule.description}) {broken} {result.said}{shown}"

@@ -67,12 +67,8 @@ def _key(target: IcebergTable) -> tuple[str, ...]:
 
 
 def _typed(target: IcebergTable, name: str, found: str) -> str:
-    wanted, rule = target.column(name).type, target.casting_rules.get(name)
-    if found == wanted:
-        return identifier(name)
-    return (
-        rule.cast_sql(identifier(name)) if rule else f"try_cast({identifier(name)} AS {wanted})"
-    )
+    quoted = identifier(name)
+    return quoted if found == target.column(name).type else target.cast_sql(name, quoted)
 
 
 def _placed(engine: Engine, target: IcebergTable, rows: "DataFrame") -> "DataFrame":

@@ -33,9 +33,6 @@ class Bounds:
         return bounds_text(self.low, self.high)
 
 
-ANYTHING = Bounds()
-
-
 def bounds_of(what: str, low: Number | None, high: Number | None) -> Bounds:
     """Return bounds that a value can lie in, of which at least one is closed."""
     if (low is None and high is None) or (

@@ -19,10 +19,10 @@ def check_casts(table: TableDeclaration) -> None:
     :raises DeclarationError: names the table, the rule and both types.
     """
     for rule in table.rules:
-        if rule.castable_as is None:
+        if rule.cast is None:
             continue
         name = rule.columns[0]
-        read, kept = types.parse(rule.castable_as), types.parse(table.column(name).type)
+        read, kept = types.parse(rule.cast.type), types.parse(table.column(name).type)
         if kept != _ANYTHING and read != kept and not types.widens(read, kept):
             raise DeclarationError(
                 f"{table.name}: rule {rule.name} reads {name} as {read}, and the column is"

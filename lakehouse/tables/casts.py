@@ -5,6 +5,7 @@ Spark's own cast takes `2024` for the first of January, and rounds `1.005` to fi
 """
 
 import re
+from dataclasses import dataclass
 
 from lakehouse.tables.quoting import literal
 
@@ -18,6 +19,21 @@ _MOMENT = rf"{_DAY}[T ][0-9]{{1,2}}:[0-9]{{2}}(:[0-9]{{2}}([.][0-9]+)?)?\s*({_OF
 """A moment with or without an offset. Names of zones are not taken: what they mean changes with
 the law.
 """
+
+
+@dataclass(frozen=True)
+class Cast:
+    """How delivered text is read as a type.
+
+    `time_zone` is where moments without an offset were written.
+    """
+
+    type: str
+    time_zone: str = "UTC"
+
+    def sql(self, raw: str) -> str:
+        """Return SQL for a delivered value as the type, see `cast_sql`."""
+        return cast_sql(raw, self.type, self.time_zone)
 
 
 def cast_sql(raw: str, to: str, time_zone: str = "UTC") -> str:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from lakehouse.errors import DeclarationError
 from lakehouse.tables import types
+from lakehouse.tables.casts import Cast
 from lakehouse.tables.partitioning import PartitionField, SortField
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.type_promotion import leaf_paths
@@ -260,17 +261,26 @@ class TableDeclaration:
         return tuple(rule for rule in self.rules if rule.on_failure == "quarantine")
 
     @cached_property
-    def casting_rules(self) -> Mapping[str, Rule]:
-        """The rules that say how a column is read from what is delivered, by column."""
-        return {rule.columns[0]: rule for rule in self.rules if rule.castable_as}
+    def casts(self) -> Mapping[str, Cast]:
+        """How a column is read from what is delivered, by column, where a rule says so."""
+        return {rule.columns[0]: rule.cast for rule in self.rules if rule.cast}
+
+    def cast_sql(self, column: str, raw: str) -> str:
+        """Return SQL for a delivered value in its column's type; NULL where it cannot be read.
+
+        :param raw: SQL of the delivered value.
+        """
+        if column in self.casts:
+            return self.casts[column].sql(raw)
+        return f"try_cast({raw} AS {self.column(column).type})"
 
     def broken_by(self, rule: Rule) -> str:
         """Return the SQL predicate of the table's rows that break a row rule.
 
         None breaks one that only says how its column is read: that was done when the row came.
         """
-        if rule.castable_as and types.parse(self.column(rule.columns[0]).type) == types.parse(
-            rule.castable_as
+        if rule.cast and types.parse(self.column(rule.columns[0]).type) == types.parse(
+            rule.cast.type
         ):
             return "false"
         return rule.predicate()
@@ -402,4 +412,4 @@ def _of_write(mode: WriteMode) -> tuple[object, ...]:
 
 
 def _of_rule(rule: Rule) -> tuple[str, ...]:
-    return (rule.name, rule.on_failure, rule.test, str(rule.fails_above))
+    return (rule.name, rule.on_failure, rule.sql, str(rule.fails_above))

@@ -1,23 +1,75 @@
-"""One thing that must hold of a table, as a value."""
+"""One thing that must hold of a table, as a value; each kind of it is a class in
+`lakehouse.iceberg.rules`.
+"""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, ClassVar, Literal, Protocol, Self, TypedDict
 
 from lakehouse.errors import DeclarationError
-from lakehouse.tables.bounds import ANYTHING, Bounds, Level, Number
-from lakehouse.tables.casts import cast_sql
-from lakehouse.tables.measures import Aggregate, Difference, Measure
+from lakehouse.tables.bounds import Bounds, Level, Number, Outside
+from lakehouse.tables.casts import Cast
 from lakehouse.tables.quoting import identifier
 
 OnFailure = Literal["quarantine", "block", "warn"]
-Kind = Literal["rows", "keys", "figures", "reconciliation", "metadata"]
-"""What a rule is evaluated by: a predicate, a join or grouping, an aggregate, a look at two
-tables, no data at all.
-"""
 _NAME = re.compile(r"^[A-Za-z0-9_]+$")
+
+
+class FailureOptions(TypedDict, total=False):
+    """What may be said of any rule where it is declared."""
+
+    description: str
+    on_failure: OnFailure
+
+
+class ThresholdOptions(FailureOptions, total=False):
+    """What may be said of a rule that counts rows: see `Rule`."""
+
+    warn_above: float | None
+    fail_above: float | None
+
+
+class CountOptions(ThresholdOptions, total=False):
+    """What may be said of a rule that counts rows, and is named after its columns if left
+    out.
+    """
+
+    name: str
+
+
+class BoundOptions(FailureOptions, total=False):
+    """What may be said of a rule with bounds; within them, people are told of values outside of
+    narrower ones.
+    """
+
+    name: str
+    warn_outside: Outside | None
+
+
+class _Column(Protocol):
+    @property
+    def type(self) -> str: ...
+
+
+class DeclaringTable(Protocol):
+    """What a rule may ask of the table that declares it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def overwritten_by(self) -> str | None: ...
+
+    @property
+    def personal_columns(self) -> frozenset[str]: ...
+
+    @property
+    def masked_columns(self) -> frozenset[str]: ...
+
+    def column(self, name: str) -> _Column: ...
 
 
 def share_of(fraction: float, rows: int) -> Fraction:
@@ -28,45 +80,52 @@ def share_of(fraction: float, rows: int) -> Fraction:
 
 
 @dataclass(frozen=True)
-class References:
-    """The columns of another table that hold each value which the columns of a rule may
-    have.
-    """
-
-    table: str
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Rule:
+class Rule(ABC):
     """One thing that must hold of a table, and what happens where it does not.
 
-    What is broken is counted in rows, or a `measure` is taken that has to lie within `bounds`.
-    `violated_by` is the SQL predicate of the rows that break a row rule, over the table's typed
-    columns; it is None for `castable`, whose predicate compares what was delivered with what it
-    became (see `castable_as`).
+    What breaks it is counted in rows, or it has `bounds`, and a value is evaluated that has to
+    lie within them.
 
     `on_failure` says what happens: the rows go to the quarantine, nothing is published, or
     people are told. How much it takes is said in shares of the rows: more than `warn_above` and
     people are told, more than `fail_above` and nothing is published. Left out, any row is too
-    much for what `on_failure` says. A measure has `warn_outside` for the first.
+    much for what `on_failure` says. A rule with bounds has `warn_outside` for the first.
     """
 
     name: str
     description: str
     columns: tuple[str, ...]
-    on_failure: OnFailure
-    violated_by: str | None = None
-    unique_on: tuple[str, ...] = ()
-    castable_as: str | None = None
-    time_zone: str = "UTC"
-    """Where delivered moments without an offset were written (`castable`)."""
-    references: References | None = None
-    measure: Measure | None = None
-    bounds: Bounds = ANYTHING
+    on_failure: OnFailure = "block"
+    bounds: Bounds | None = None
     warn_outside: Bounds | None = None
     warn_above: float | None = None
     fail_above: float | None = None
+
+    is_row_rule: ClassVar[bool] = False
+    """Whether a single row can break it; it has a `predicate` then."""
+    identifies_rows: ClassVar[bool] = False
+    """Whether its columns tell each row from all others where it holds."""
+    warns_as_error: ClassVar[bool] = False
+    """Whether its check is an ERROR also where it lets the rows be published."""
+
+    @classmethod
+    def declare(
+        cls,
+        kind: str,
+        columns: tuple[str, ...],
+        description: str,
+        options: Mapping[str, Any],
+        **fields: Any,
+    ) -> Self:
+        """Return a rule that is named after its kind and columns, unless the options name it.
+
+        :param options: what the caller of a constructor says; it has the last word.
+        """
+        named = {"name": "_".join((kind, *columns)), "description": description}
+        rule = {**named, "columns": columns, **fields, **options}
+        if isinstance(rule.get("warn_outside"), tuple):
+            rule["warn_outside"] = Bounds(*rule["warn_outside"])
+        return cls(**rule)
 
     def __post_init__(self) -> None:
         if not _NAME.match(self.name):
@@ -88,35 +147,30 @@ class Rule:
         _check_thresholds(self)
 
     @property
-    def kind(self) -> Kind:
-        """What it is evaluated by."""
-        if self.measure is None:
-            return "keys" if self.unique_on or self.references else "rows"
-        if isinstance(self.measure, Aggregate):
-            return "figures"
-        return "reconciliation" if isinstance(self.measure, Difference) else "metadata"
+    @abstractmethod
+    def sql(self) -> str:
+        """What is evaluated, in SQL as far as there is some; a part of `declaration_hash`."""
 
     @property
-    def asks_rows(self) -> bool:
-        """Whether the table's own rows answer it, and neither metadata nor another table's
-        figure.
+    def cast(self) -> Cast | None:
+        """How its column is read from what is delivered, where the rule says so."""
+        return None
+
+    @property
+    def read_columns(self) -> Mapping[str, Sequence[str]]:
+        """By other table that it reads, the columns of it that it names."""
+        return {}
+
+    def check(self, table: DeclaringTable) -> None:  # noqa: B027  most rules ask nothing
+        """Check that the table that declares it can be evaluated by it.
+
+        :raises DeclarationError: names the table, the rule, and what was expected.
         """
-        return self.kind in ("rows", "figures", "keys")
-
-    @property
-    def is_row_rule(self) -> bool:
-        """Whether a single row can break it."""
-        return self.kind == "rows"
 
     @property
     def can_block(self) -> bool:
         """Whether it can keep a write from being published."""
         return self.on_failure == "block" or self.fail_above is not None
-
-    @property
-    def tolerates_nothing(self) -> bool:
-        """Whether a single row that breaks it keeps a write from being published."""
-        return self.measure is None and self.fails_above == 0
 
     @property
     def warns_above(self) -> float:
@@ -143,48 +197,21 @@ class Rule:
         return "warns" if failed_rows > share_of(self.warns_above, total_rows) else "holds"
 
     def level_of_value(self, value: Number | None) -> Level:
-        """Return what comes of a measure; None, where there was nothing to measure, holds."""
+        """Return what comes of a value; None, where there was nothing to evaluate, holds."""
         if value is None:
             return "holds"
-        if not self.bounds.hold(value):
+        if self.bounds and not self.bounds.hold(value):
             return "fails" if self.on_failure == "block" else "warns"
         return "warns" if self.warn_outside and not self.warn_outside.hold(value) else "holds"
 
-    @property
-    def test(self) -> str:
-        """What is looked at, in SQL as far as there is some."""
-        if self.measure is not None:
-            return f"{self.measure} {self.bounds}"
-        if self.references:
-            return (
-                f"({', '.join(self.columns)}) in {self.references.table}"
-                f" ({', '.join(self.references.columns)})"
-            )
-        return f"unique({', '.join(self.unique_on)})" if self.unique_on else self.predicate()
-
-    def predicate(
-        self, delivered: Callable[[str], str] = lambda column: identifier(column)
-    ) -> str:
+    def predicate(self, delivered: Callable[[str], str] = identifier) -> str:
         """Return the SQL predicate, never NULL, of the rows that break this rule.
 
         :param delivered: gives the SQL of a column as it was delivered, before it was cast.
         """
-        if self.castable_as is not None:
-            (column,) = self.columns
-            raw = delivered(column)
-            return f"({raw} IS NOT NULL AND {self.cast_sql(raw)} IS NULL)"
-        if self.violated_by is None:
-            raise DeclarationError(
-                f"rule {self.name} is about the whole table and has no predicate on rows."
-            )
-        return self.violated_by
-
-    def cast_sql(self, raw: str) -> str:
-        """Return SQL for a delivered value in the type that `castable` names; NULL where it
-        cannot be read as one.
-        """
-        assert self.castable_as is not None
-        return cast_sql(raw, self.castable_as, self.time_zone)
+        raise NotImplementedError(
+            f"rule {self.name} is about the whole table and has no predicate on rows"
+        )
 
 
 def _check_thresholds(rule: Rule) -> None:
@@ -192,9 +219,8 @@ def _check_thresholds(rule: Rule) -> None:
 
     :raises DeclarationError: names the rule, what it says and what was expected.
     """
-    given = {"warn_above": rule.warn_above, "fail_above": rule.fail_above}
-    for name, share in given.items():
-        if share is not None and rule.measure is not None:
+    for name, share in (("warn_above", rule.warn_above), ("fail_above", rule.fail_above)):
+        if share is not None and rule.bounds is not None:
             raise DeclarationError(
                 f"rule {rule.name} has a {name}, and counts no rows; expected bounds.",
                 next_step=(
@@ -216,7 +242,7 @@ def _check_thresholds(rule: Rule) -> None:
                 " published."
             ),
         )
-    if rule.warn_outside is not None and rule.measure is None:
+    if rule.warn_outside is not None and rule.bounds is None:
         raise DeclarationError(
             f"rule {rule.name} has warn_outside, and counts rows; expected warn_above, a share"
             " of the rows."
@@ -227,22 +253,3 @@ def _check_thresholds(rule: Rule) -> None:
             f" {rule.fails_above} of them; expected it to warn first.",
             next_step="Say fail_above=… with a greater share.",
         )
-
-
-def made(
-    kind: str,
-    columns: tuple[str, ...],
-    description: str,
-    on_failure: OnFailure,
-    options: dict[str, object],
-    **how: object,
-) -> Rule:
-    """Return a rule named after its kind and columns, unless the options name it."""
-    rule = Rule(
-        name=str(options.pop("name", None) or "_".join((kind, *columns))),
-        description=description,
-        columns=columns,
-        on_failure=on_failure,
-        **how,  # type: ignore[arg-type]
-    )
-    return replace(rule, **options) if options else rule  # type: ignore[arg-type]

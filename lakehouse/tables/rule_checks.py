@@ -3,17 +3,14 @@ first write.
 """
 
 from lakehouse.errors import DeclarationError
-from lakehouse.tables import types
 from lakehouse.tables.declaration import TableDeclaration
-from lakehouse.tables.measures import Aggregate, Difference
-from lakehouse.tables.refused_share import NAME as REFUSED_SHARE
-from lakehouse.tables.rule import Rule
 
-_NUMBERS = types.WHOLE_NUMBERS | {"float", "double"}
+REFUSED_SHARE = "refused_share"
+"""Name of the check of how many rows of a write are refused."""
 
 
 def check_rules(table: TableDeclaration) -> None:
-    """Check names of rules, and that figures are of numbers that may be shown.
+    """Check names of rules, and what each asks of the table.
 
     :raises DeclarationError: names the table, the rule, what it holds and what was expected.
     """
@@ -25,21 +22,7 @@ def check_rules(table: TableDeclaration) -> None:
         )
     _check_refused_share(table)
     for rule in table.rules:
-        if isinstance(rule.measure, Aggregate):
-            _check_figure(table, rule, rule.measure.column)
-        if (
-            isinstance(rule.measure, Difference)
-            and table.overwritten_by
-            and not rule.measure.by
-        ):
-            raise DeclarationError(
-                f"{table.name}: rule {rule.name} compares whole tables, and a run writes"
-                f" partitions of {table.overwritten_by}.",
-                next_step=(
-                    f"Say by=…, the column of {rule.measure.table} that has the same"
-                    " partitions."
-                ),
-            )
+        rule.check(table)
 
 
 def _check_refused_share(table: TableDeclaration) -> None:
@@ -60,20 +43,4 @@ def _check_refused_share(table: TableDeclaration) -> None:
         raise DeclarationError(
             f"{table.name} has max_refused_share, and no rule of it refuses rows.",
             next_step="Say on_failure='quarantine' of a rule on rows, or leave the share out.",
-        )
-
-
-def _check_figure(table: TableDeclaration, rule: Rule, column: str) -> None:
-    column_type = types.parse(table.column(column).type)
-    if not isinstance(column_type, types.Decimal) and str(column_type) not in _NUMBERS:
-        raise DeclarationError(
-            f"{table.name}: rule {rule.name} is about {column}, which is {column_type};"
-            " expected a column of numbers."
-        )
-    if column in table.masked_columns:
-        what = "is personal" if column in table.personal_columns else "stands for a person"
-        raise DeclarationError(
-            f"{table.name}: rule {rule.name} is about {column}, which {what}: of few rows it"
-            " tells them.",
-            next_step="Say what must hold of each value, with between(…).",
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Published
+from lakehouse.iceberg.rules.rows import CastableRule, RowRule
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Column, IcebergTable
@@ -55,8 +56,8 @@ def with_type(table: IcebergTable, name: str, type_: str) -> IcebergTable:
     ]
     rules = [
         (
-            replace(rule, castable_as=type_)
-            if rule.castable_as and rule.columns == (name,)
+            replace(rule, castable_as=replace(rule.cast, type=type_))
+            if isinstance(rule, CastableRule) and rule.columns == (name,)
             else rule
         )
         for rule in table.rules
@@ -110,7 +111,7 @@ def delivered(
     engine: Engine, table: IcebergTable, rows: Sequence[Row]
 ) -> "Callable[..., DataFrame]":
     """Return a compute function that gives rows as text where the table casts them."""
-    cast = {rule.columns[0] for rule in table.rules if rule.castable_as}
+    cast = {rule.columns[0] for rule in table.rules if rule.cast}
     schema = ", ".join(f"{column.name} {_type(column, cast)}" for column in table.columns)
     return rows_of(
         engine, schema, [[row.get(name) for name in table.column_names] for row in rows]
@@ -148,12 +149,14 @@ def readers(engine: Engine, table: str, snapshot_id: int | None = None) -> dict[
 def _about(rule: Rule, old: str, new: str) -> Rule:
     if old not in rule.columns:
         return rule
-    return replace(
+    renamed = replace(
         rule,
         name=rule.name.replace(old, new),
         columns=tuple(new if name == old else name for name in rule.columns),
-        violated_by=rule.violated_by and rule.violated_by.replace(old, new),
     )
+    if isinstance(renamed, RowRule):
+        return replace(renamed, violated_by=renamed.violated_by.replace(old, new))
+    return renamed
 
 
 def _type(column: Column, cast: set[str]) -> str:

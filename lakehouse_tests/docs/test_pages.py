@@ -3,11 +3,12 @@ they print.
 """
 
 import re
+from inspect import isfunction
 
 import pytest
 
 from lakehouse.iceberg.evolve.planning import plan
-from lakehouse.iceberg.rules import metadata, rows, tables
+from lakehouse.iceberg.rules import figures, keys, metadata, reconciliation, rows
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.tables.table import IcebergTable
 from lakehouse_tests.docs.markdown import ROOT, blocks
@@ -78,13 +79,17 @@ def test_the_declaration_of_the_versions_is_one():
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("module", [rows, tables, metadata], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module",
+    [rows, keys, figures, reconciliation, metadata],
+    ids=lambda module: module.__name__,
+)
 def test_every_rule_is_told_of_where_it_is_imported_from(module):
     (part,) = (part for part in RULES.split("\n## ") if f"`{module.__name__}`" in part)
     made = {
         name
         for name, value in vars(module).items()
-        if getattr(value, "__module__", "") == module.__name__
+        if isfunction(value) and value.__module__ == module.__name__
     }
     assert set(re.findall(r"^\| `(\w+)\(", part, re.MULTILINE)) == {
         name for name in made if not name.startswith("_")

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.rules.concurrently import beside
-from lakehouse.iceberg.rules.one_job import planned_once
+from lakehouse.iceberg.rules.concurrently import concurrently
+from lakehouse.iceberg.rules.single_job import planned_once
 from lakehouse.iceberg.write.stage import with_properties
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse_tests.iceberg.declarations import EVENTS, rows_of
@@ -25,7 +25,7 @@ def test_it_has_ended_when_the_block_has(spark: SparkSession) -> None:
         time.sleep(0.3)
         return "found"
 
-    with beside(spark, slow) as found:
+    with concurrently(spark, slow) as found:
         assert not found.done()
     assert found.done() and found.result() == "found"
 
@@ -38,9 +38,9 @@ def test_its_error_is_raised_at_the_end_unless_the_block_raises_one(
     def fails() -> None:
         raise ValueError("beside")
 
-    with pytest.raises(ValueError, match="beside"), beside(spark, fails):
+    with pytest.raises(ValueError, match="beside"), concurrently(spark, fails):
         ended.append("block")
-    with pytest.raises(LookupError, match="block"), beside(spark, fails):
+    with pytest.raises(LookupError, match="block"), concurrently(spark, fails):
         raise LookupError("block")
     assert ended == ["block"]
 
@@ -54,7 +54,7 @@ def test_its_jobs_end_with_a_block_that_is_interrupted(spark: SparkSession) -> N
         begun.set()
         rows.selectExpr("reflect('java.lang.Thread', 'sleep', 100L) AS slept").collect()
 
-    with pytest.raises(KeyboardInterrupt), beside(spark, sleeps_for_long) as left:
+    with pytest.raises(KeyboardInterrupt), concurrently(spark, sleeps_for_long) as left:
         begun.wait()
         raise KeyboardInterrupt
     assert isinstance(left.exception(), Exception), "it was not waited for to its end"
@@ -70,7 +70,7 @@ def test_a_session_is_as_it_was_when_the_last_thread_has_planned_once(
             inside.set()
             over.wait()
 
-    with beside(spark, other):
+    with concurrently(spark, other):
         with planned_once(spark):
             inside.wait()
         assert spark.conf.get(ADAPTIVE) == "false"

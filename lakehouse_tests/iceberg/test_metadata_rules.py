@@ -16,7 +16,8 @@ from lakehouse.iceberg.metadata.write_result import (
     Unchanged,
 )
 from lakehouse.iceberg.read.inputs import incremental
-from lakehouse.iceberg.rules.evaluation import evaluate
+from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot
+from lakehouse.iceberg.rules.evaluation import evaluate, evaluate_snapshot
 from lakehouse.iceberg.rules.metadata import (
     average_file_mb,
     fresh,
@@ -24,8 +25,7 @@ from lakehouse.iceberg.rules.metadata import (
     row_count_change,
     schema_as_declared,
 )
-from lakehouse.iceberg.rules.metadata_rules import evaluate_metadata
-from lakehouse.iceberg.rules.tables import reconciles
+from lakehouse.iceberg.rules.reconciliation import reconciles
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Column, IcebergTable
@@ -159,9 +159,9 @@ def test_growth_is_against_what_readers_saw_at_a_time(embedded_engine: Engine) -
     rules = [row_count_change(at_most=0.5, against=timedelta(hours=1))]
     hour = timedelta(hours=1)
     values = [
-        evaluate_metadata(embedded_engine, EVENTS, history, history.main, rules, now=now)[
-            0
-        ].value
+        evaluate_snapshot(
+            EvaluatedSnapshot(embedded_engine, EVENTS, history, history.main, now=now), rules
+        )[0].value
         for now in (
             history.log[0][0] + hour - timedelta(seconds=1),
             first + hour,
@@ -210,10 +210,10 @@ def test_age_is_since_rows_were_published(embedded_engine: Engine) -> None:
     assert isinstance(done, Published) and found(done.results) == {"fresh": ("holds", 0.0)}
     history = read_history(embedded_engine, EVENTS.name)
     published, _ = history.log[-1]
-    later = evaluate_metadata(
+    later = EvaluatedSnapshot(
         embedded_engine, table, history, history.main, now=published + timedelta(hours=3)
     )
-    assert found(later) == {"fresh": ("fails", 3.0)}
+    assert found(evaluate_snapshot(later, table.rules)) == {"fresh": ("fails", 3.0)}
 
 
 def test_a_table_that_was_never_published_is_not_fresh(embedded_engine: Engine) -> None:

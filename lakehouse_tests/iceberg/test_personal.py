@@ -13,8 +13,8 @@ from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Outcome, Refused
 from lakehouse.iceberg.read.sample_rows import first_rows
+from lakehouse.iceberg.rules.figures import mean
 from lakehouse.iceberg.rules.rows import castable, excluded
-from lakehouse.iceberg.rules.tables import mean
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.masking import mask
 from lakehouse.tables.table import Column, IcebergTable, Merge, OverwritePartitions

@@ -12,7 +12,7 @@ from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused
 from lakehouse.iceberg.read.inputs import incremental, latest
 from lakehouse.iceberg.rules.evaluation import evaluate
-from lakehouse.iceberg.rules.tables import reconciles
+from lakehouse.iceberg.rules.reconciliation import ReconciliationRule, reconciles
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, Overwrite, OverwritePartitions
 from lakehouse_tests.iceberg.declarations import DAYS, MONDAY, TUESDAY, days, rows_of, run_of
@@ -48,9 +48,9 @@ def test_a_runs_partitions_are_compared(embedded_engine: Engine) -> None:
     deliver(embedded_engine, TUESDAY, 2)
     done = summarise(embedded_engine, TUESDAY)
     assert isinstance(done, Published)
-    assert [(r.level, r.value) for r in done.results if r.rule.kind == "reconciliation"] == [
-        ("holds", 0.0)
-    ]
+    assert [
+        (r.level, r.value) for r in done.results if isinstance(r.rule, ReconciliationRule)
+    ] == [("holds", 0.0)]
 
 
 def test_a_difference_is_refused_and_told(embedded_engine: Engine) -> None:

@@ -20,10 +20,11 @@ from lakehouse.iceberg.metadata.write_result import (
     RuleResult,
     Unchanged,
 )
+from lakehouse.iceberg.rules.refused_share import refused_share
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.asset_checks import Evaluated, check_result
-from lakehouse.tables.refused_share import NAME, refused_share
+from lakehouse.tables.rule_checks import REFUSED_SHARE as NAME
 from lakehouse.tables.table import (
     Append,
     Column,

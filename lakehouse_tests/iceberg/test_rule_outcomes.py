@@ -8,8 +8,8 @@ import pytest
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused
+from lakehouse.iceberg.rules.figures import FigureRule, mean, null_fraction, total
 from lakehouse.iceberg.rules.rows import between, castable, not_null
-from lakehouse.iceberg.rules.tables import mean, null_fraction, total
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite, WriteMode
@@ -110,7 +110,7 @@ def test_a_cast_that_loses_a_value_is_seen(
         (null_fraction("v", at_most=0.34), ("holds", None)),
         (null_fraction("v", at_most=0.3), ("fails", None)),
     ],
-    ids=lambda rule: rule.test if isinstance(rule, Rule) else None,
+    ids=lambda rule: rule.sql if isinstance(rule, Rule) else None,
 )
 def test_figures_are_of_what_is_written(
     embedded_engine: Engine, mode: WriteMode, rule: Rule, found: tuple[str, Any]
@@ -129,6 +129,6 @@ def test_figures_are_of_the_rows_that_go_on(embedded_engine: Engine) -> None:
             table,
             rows_of(embedded_engine, "id bigint, v int", [(1, 2), (2, 999), (3, 4)]),
         )
-        assert [(r.value, r.total_rows) for r in done.results if r.rule.kind == "figures"] == [
-            (3.0, 2)
-        ]
+        assert [
+            (r.value, r.total_rows) for r in done.results if isinstance(r.rule, FigureRule)
+        ] == [(3.0, 2)]

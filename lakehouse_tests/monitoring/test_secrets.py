@@ -13,8 +13,8 @@ import dagster as dg
 import pytest
 
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.rules.keys import unique
 from lakehouse.iceberg.rules.rows import accepted, castable, excluded
-from lakehouse.iceberg.rules.tables import unique
 from lakehouse.monitoring.alerts_sensor import look_and_tell
 from lakehouse.monitoring.detectors.sources import MonitorContext
 from lakehouse.orchestration.asset_specs import quarantine_spec

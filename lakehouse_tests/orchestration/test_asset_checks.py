@@ -7,9 +7,11 @@ import dagster as dg
 import pytest
 
 from lakehouse.iceberg.metadata.write_result import Refused, RuleResult
+from lakehouse.iceberg.rules.figures import mean
+from lakehouse.iceberg.rules.keys import references
 from lakehouse.iceberg.rules.metadata import row_count, row_count_change
+from lakehouse.iceberg.rules.reconciliation import reconciles
 from lakehouse.iceberg.rules.rows import not_null
-from lakehouse.iceberg.rules.tables import mean, reconciles, references
 from lakehouse.orchestration.asset_checks import Evaluated, check_result, check_specs
 from lakehouse.orchestration.refused_write import refusal
 from lakehouse.tables.rule import Rule

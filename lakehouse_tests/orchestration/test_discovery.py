@@ -109,6 +109,14 @@ def test_a_file_that_cannot_be_imported_is_named(package: Write) -> None:
             "lakehouse.iceberg.read has moved: import from lakehouse.iceberg.read.inputs.",
         ),
         (
+            "from lakehouse.iceberg.rules.tables import mean, unique",
+            (
+                "lakehouse.iceberg.rules.tables.mean has moved: import from"
+                " lakehouse.iceberg.rules.figures. lakehouse.iceberg.rules.tables.unique has"
+                " moved: import from lakehouse.iceberg.rules.keys."
+            ),
+        ),
+        (
             "from lakehouse.resources import (\n    iceberg_asset,\n)",
             (
                 "lakehouse.resources.iceberg_asset has moved: import from"
@@ -280,7 +288,7 @@ def test_two_functions_of_one_table_are_both_named(package: Write) -> None:
 
 def test_a_rule_that_reads_what_nothing_declares_is_named(package: Write) -> None:
     rule = 'rules=[references("id", "silver.{}")], write=Overwrite())'
-    imports = "from lakehouse.iceberg.rules.tables import references\n"
+    imports = "from lakehouse.iceberg.rules.keys import references\n"
     written = imports + table("b").replace("write=Overwrite())", rule.format("aa"))
     with pytest.raises(
         DeclarationError,
@@ -291,7 +299,7 @@ def test_a_rule_that_reads_what_nothing_declares_is_named(package: Write) -> Non
 
 def test_a_rule_that_reads_a_column_that_is_not_there_is_named(package: Write) -> None:
     rule = 'rules=[references("id", "silver.a", "idd")], write=Overwrite())'
-    imports = "from lakehouse.iceberg.rules.tables import references\n"
+    imports = "from lakehouse.iceberg.rules.keys import references\n"
     written = imports + table("b").replace("write=Overwrite())", rule)
     with pytest.raises(
         DeclarationError, match=r"rule references_id reads idd of silver\.a; did you mean id\?"

@@ -11,21 +11,18 @@ import pytest
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.write_result import RuleResult
+from lakehouse.iceberg.rules.figures import FigureRule, mean, null_fraction, total
+from lakehouse.iceberg.rules.keys import UniqueRule, references, unique
 from lakehouse.iceberg.rules.metadata import (
+    FreshRule,
+    RowCountRule,
     fresh,
     row_count,
     row_count_change,
     schema_as_declared,
 )
-from lakehouse.iceberg.rules.rows import between, not_null
-from lakehouse.iceberg.rules.tables import (
-    mean,
-    null_fraction,
-    reconciles,
-    references,
-    total,
-    unique,
-)
+from lakehouse.iceberg.rules.reconciliation import reconciles
+from lakehouse.iceberg.rules.rows import RowRule, between, not_null
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
 
@@ -175,7 +172,7 @@ def test_a_rule_says_what_it_looks_at() -> None:
         reconciles("silver.b", here="sum(v)"),
         row_count_change(at_most=0.5, against=timedelta(days=7)),
     ]
-    assert [rule.test for rule in rules] == [
+    assert [rule.sql for rule in rules] == [
         (
             "coalesce(`v` < 1 OR (typeof(`v`) IN ('float', 'double') AND isnan(try_cast(`v` AS"
             " DOUBLE))), false)"
@@ -197,11 +194,11 @@ def test_a_table_may_hold_all_of_them() -> None:
         unique("v"),
     ]
     table = IcebergTable("silver.a", "", [Column("v", "int")], Append(once_by=()), rules=rules)
-    assert [rule.kind for rule in table.rules] == [
-        "rows",
-        "figures",
-        "metadata",
-        "metadata",
-        "keys",
+    assert [type(rule) for rule in table.rules] == [
+        RowRule,
+        FigureRule,
+        RowCountRule,
+        FreshRule,
+        UniqueRule,
     ]
     assert table.quarantine is None

@@ -11,6 +11,7 @@ import dagster as dg
 from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
 from lakehouse.iceberg.read.inputs import versions_of
+from lakehouse.iceberg.rules.keys import unique
 from lakehouse.iceberg.rules.rows import (
     accepted,
     castable,
@@ -20,7 +21,6 @@ from lakehouse.iceberg.rules.rows import (
     not_blank,
     not_null,
 )
-from lakehouse.iceberg.rules.tables import unique
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions, Versions
 

@@ -117,7 +117,7 @@ def declared_key(table: IcebergTable) -> tuple[str, ...]:
         return tuple(table.write.on)
     if table.versions:
         return tuple(table.versions.of)
-    return next((tuple(rule.unique_on) for rule in table.rules if rule.unique_on), ())
+    return next((rule.columns for rule in table.rules if rule.identifies_rows), ())
 
 
 def _resolved(

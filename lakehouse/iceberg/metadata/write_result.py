@@ -27,9 +27,9 @@ class RuleResult:
     @property
     def level(self) -> Level:
         """What comes of it: nothing, a warning, or that nothing may be published."""
-        if self.rule.measure is not None:
-            return self.rule.level_of_value(self.value)
-        return self.rule.level_of_rows(self.failed_rows, self.total_rows)
+        if self.rule.bounds is None:
+            return self.rule.level_of_rows(self.failed_rows, self.total_rows)
+        return self.rule.level_of_value(self.value)
 
     @property
     def passed(self) -> bool:
@@ -44,7 +44,7 @@ class RuleResult:
     @property
     def said(self) -> str:
         """What was found, in words: how many rows break the rule, or what was measured."""
-        if self.rule.measure is None:
+        if self.rule.bounds is None:
             return (
                 f"{self.failed_rows} of {self.total_rows}"
                 f" {'row' if self.total_rows == 1 else 'rows'}"

@@ -8,7 +8,7 @@ of them.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.changed_partitions import changed_values
@@ -65,18 +65,28 @@ class OutsidePartitions:
         return (*known, *([None] if None in self.values else []))
 
 
+class HasPartitionRule(Rule):
+    """A rule on the rows that a table reads, which their tables' metadata answers."""
+
+    is_row_rule: ClassVar[bool] = True
+    warns_as_error: ClassVar[bool] = True
+
+    @property
+    def sql(self) -> str:
+        """What holds, which no SQL evaluates."""
+        return self.description
+
+
 def has_partition(table: IcebergTable) -> Rule:
     """Return the rule that each row which a table is computed from belongs to one of its
     partitions.
     """
     by = table.overwritten_by or ""
-    said = f"each row that is read belongs to a partition of {by}"
-    return Rule(
+    return HasPartitionRule(
         HAS_PARTITION,
-        said,
+        f"each row that is read belongs to a partition of {by}",
         (by,),
         "quarantine" if table.quarantine else "warn",
-        violated_by=said,
     )
 
 

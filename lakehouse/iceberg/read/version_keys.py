@@ -56,8 +56,8 @@ def _cast_sql(table: IcebergTable, column: str, raw: str, found: str) -> str | N
     """Return SQL for a column's delivered value in the table's type; None where it is of that,
     or no rule casts it.
     """
-    rule = table.casting_rules.get(column)
-    return rule.cast_sql(raw) if rule and rule.castable_as != found else None
+    cast = table.casts.get(column)
+    return cast.sql(raw) if cast and cast.type != found else None
 
 
 def declared_versions(table: IcebergTable) -> Versions:

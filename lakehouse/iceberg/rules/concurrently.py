@@ -1,4 +1,4 @@
-"""Work of Spark beside other work: while one query is planned, or has few tasks, another has
+"""Work of Spark in another thread: while one query is planned, or has few tasks, another has
 the cores.
 """
 
@@ -15,7 +15,7 @@ _INTERRUPTED_AGAIN_SECONDS = 0.2
 
 
 @contextmanager
-def beside(spark: "SparkSession", function: Callable[[], T]) -> Iterator["Future[T]"]:
+def concurrently(spark: "SparkSession", function: Callable[[], T]) -> Iterator["Future[T]"]:
     """Run a function in a thread for as long as the block takes, and longer where it does: it
     ends before this does.
 
@@ -24,15 +24,15 @@ def beside(spark: "SparkSession", function: Callable[[], T]) -> Iterator["Future
     """
     from pyspark import inheritable_thread_target
 
-    with ThreadPoolExecutor(1, thread_name_prefix="beside") as pool:
-        done = pool.submit(inheritable_thread_target(spark)(function))
+    with ThreadPoolExecutor(1, thread_name_prefix="concurrently") as pool:
+        future = pool.submit(inheritable_thread_target(spark)(function))
         try:
-            yield done
+            yield future
         except Exception:
             raise
         except BaseException:
             # Between two jobs there is nothing to interrupt.
-            while wait([done], _INTERRUPTED_AGAIN_SECONDS).not_done:
+            while wait([future], _INTERRUPTED_AGAIN_SECONDS).not_done:
                 spark.interruptAll()
             raise
-        done.result()
+        future.result()

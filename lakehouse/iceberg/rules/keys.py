@@ -1,105 +1,112 @@
-"""Rules on keys, which other rows must answer: whether a key stands once, or has a partner in
+"""Rules on keys, which other rows must answer: whether a key is there once, or has a partner in
 another table.
+
+They are about many rows at once, so that no single row can be refused for them.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
+from lakehouse.errors import DeclarationError
+from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, EvaluatedRows
 from lakehouse.tables.quoting import between, identifier, literal
-from lakehouse.tables.rule import Rule
+from lakehouse.tables.rule import CountOptions, Rule
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-@dataclass(frozen=True)
-class KeyRule:
-    """A rule on keys, and the rows beside those that are looked at.
+class KeyRule(EvaluableRule):
+    """A rule on the key that its columns are; a row with a NULL among them passes."""
 
-    These are the rows that a key must not stand in, for `unique`, or must stand in, for
-    `references`; None where there are none.
-    """
-
-    rule: Rule
-    others: "DataFrame | None" = None
+    reads_other_rows: ClassVar[bool] = True
+    failed_sql: ClassVar[str]
+    """How many of a key's rows break it, of those `added` and of `total_rows` that there are."""
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of the key in the rows that are looked at."""
-        return self.rule.unique_on or self.rule.columns
+    @abstractmethod
+    def other_columns(self) -> tuple[str, ...]:
+        """The columns of the key in the other rows."""
+
+    @abstractmethod
+    def other_rows(self, evaluated: EvaluatedRows) -> "DataFrame | None":
+        """Return the rows beside the evaluated ones; None where there are none."""
+
+    @abstractmethod
+    def broken_rows(self, lookup: "KeyLookup", rows: "DataFrame") -> "DataFrame":
+        """Return what to show of the rows that break it."""
+
+    def lookup(self, evaluated: EvaluatedRows) -> "KeyLookup":
+        """Return the lookup of the keys in the other rows."""
+        return KeyLookup(self, self.other_rows(evaluated))
+
+
+class UniqueRule(KeyRule):
+    """No key is there twice, among the evaluated rows and those that exist."""
+
+    identifies_rows: ClassVar[bool] = True
+    # The first new row of a new key does not break it.
+    failed_sql: ClassVar[str] = "CASE WHEN total_rows > added THEN added ELSE added - 1 END"
+
+    @property
+    def sql(self) -> str:
+        """The key."""
+        return f"unique({', '.join(self.columns)})"
 
     @property
     def other_columns(self) -> tuple[str, ...]:
-        """The columns of the key in the other rows."""
-        return self.rule.references.columns if self.rule.references else self.rule.unique_on
+        """The columns of the key."""
+        return self.columns
 
-    def near(self, found: Mapping[str, Any]) -> "KeyRule":
-        """Narrow the other rows to those whose key lies between the least and the greatest that
-        is looked for.
-        """
-        if self.others is None:
-            return self
-        within = between(
-            self.other_columns[0],
-            found[f"__low_{self.rule.name}"],
-            found[f"__high_{self.rule.name}"],
-        )
-        return replace(self, others=self.others.where(within))
+    def other_rows(self, evaluated: EvaluatedRows) -> "DataFrame | None":
+        """Return the rows that exist."""
+        return evaluated.existing
 
-    def counted(self, rows: "DataFrame") -> "DataFrame":
-        """Return one row: how many rows break the rule; of a key that stands twice, the first
-        new one does not.
-        """
-        broken = _LONELY if self.rule.references else _REPEATS
-        return self._grouped(rows).selectExpr(
-            f"{literal(self.rule.name)} AS rule",
-            f"coalesce(sum(if(added > 0, {broken}, 0)), 0) AS failed",
-        )
+    def broken_rows(self, lookup: "KeyLookup", rows: "DataFrame") -> "DataFrame":
+        """Return the keys that are there more than once, with how often they are."""
+        keys = map(identifier, self.columns)
+        repeated = lookup.grouped(rows).where("total_rows > 1 AND added > 0")
+        return repeated.selectExpr(*keys, "total_rows AS rows")
 
-    def broken_rows(self, rows: "DataFrame") -> "DataFrame":
-        """Return the rows that have no partner, or the keys that stand more than once with how
-        often they do.
-        """
-        if self.rule.references:
-            return self._without_partner(rows)
-        keys = [identifier(name) for name in self.columns]
-        return (
-            self._grouped(rows)
-            .where("standing > 1 AND added > 0")
-            .selectExpr(*keys, "standing AS rows")
-        )
 
-    def _grouped(self, rows: "DataFrame") -> "DataFrame":
-        """Return each key once, with how many rows it has, the others too, and how many of them
-        are looked at.
+@dataclass(frozen=True, kw_only=True)
+class ReferencesRule(KeyRule):
+    """Each key has a partner in another table."""
 
-        Partners are looked for like this as well: a join would read the smaller table first, in
-        a job of its own.
-        """
-        keys = [identifier(name) for name in self.columns]
-        looked_at = _with_key(rows, self.columns)
-        if self.others is None:
-            return (
-                looked_at.groupBy(*keys)
-                .count()
-                .selectExpr(*keys, "count AS added", "count AS standing")
-            )
-        others = [identifier(name) for name in self.other_columns]
-        marked = looked_at.selectExpr(*keys, "1 AS __new").unionAll(
-            _with_key(self.others, self.other_columns).selectExpr(*others, "0 AS __new")
-        )
-        counts = marked.groupBy(*keys).agg({"__new": "sum", "*": "count"})
-        return counts.selectExpr(*keys, "`sum(__new)` AS added", "`count(1)` AS standing")
+    table: str
+    partner: tuple[str, ...]
+    failed_sql: ClassVar[str] = "if(total_rows > added, 0, added)"
 
-    def _without_partner(self, rows: "DataFrame") -> "DataFrame":
+    @property
+    def other_columns(self) -> tuple[str, ...]:
+        """The columns of the partner."""
+        return self.partner
+
+    @property
+    def sql(self) -> str:
+        """The columns, and those that have their values."""
+        return f"({', '.join(self.columns)}) in {self.table} ({', '.join(self.other_columns)})"
+
+    @property
+    def read_columns(self) -> Mapping[str, Sequence[str]]:
+        """The columns of the partners."""
+        return {self.table: self.other_columns}
+
+    def other_rows(self, evaluated: EvaluatedRows) -> "DataFrame":
+        """Return the rows of the other table."""
+        return evaluated.other_table(self.table)
+
+    def broken_rows(self, lookup: "KeyLookup", rows: "DataFrame") -> "DataFrame":
+        """Return the rows without a partner."""
         from pyspark.sql.functions import expr
 
-        assert self.others is not None
+        assert lookup.others is not None
         named = [
             f"{identifier(name)} AS __key_{at}" for at, name in enumerate(self.other_columns)
         ]
-        partners = self.others.selectExpr(*named)
+        partners = lookup.others.selectExpr(*named)
         same = [f"s.{identifier(name)} = p.__key_{at}" for at, name in enumerate(self.columns)]
         with_key = _with_key(rows, self.columns)
         return with_key.alias("s").join(
@@ -107,29 +114,104 @@ class KeyRule:
         )
 
 
-_LONELY = "if(standing > added, 0, added)"
-_REPEATS = "CASE WHEN standing > added THEN added ELSE added - 1 END"
-
-
-def key_bounds(keyed: Sequence[KeyRule]) -> dict[str, str]:
-    """Return the SQL aggregates of the least and greatest key that is looked for among other
-    rows.
+@dataclass(frozen=True)
+class KeyLookup:
+    """A rule on keys, and the rows beside those that are evaluated; None where there are
+    none.
     """
-    bounds: dict[str, str] = {}
-    for key in keyed:
-        column, name = identifier(key.columns[0]), key.rule.name
-        bounds |= {f"__low_{name}": f"min({column})", f"__high_{name}": f"max({column})"}
-    return bounds
+
+    rule: KeyRule
+    others: "DataFrame | None" = None
+
+    def aggregates(self) -> Mapping[str, str]:
+        """Return the least and greatest key that is looked for among the other rows."""
+        if self.others is None:
+            return {}
+        column, name = identifier(self.rule.columns[0]), self.rule.name
+        return {f"__low_{name}": f"min({column})", f"__high_{name}": f"max({column})"}
+
+    def pruned(self, values: Mapping[str, Any]) -> "KeyLookup":
+        """Return it with those of the other rows whose key lies between these."""
+        if self.others is None:
+            return self
+        low, high = (values[f"__{end}_{self.rule.name}"] for end in ("low", "high"))
+        within = between(self.rule.other_columns[0], low, high)
+        return replace(self, others=self.others.where(within))
+
+    def count(self, rows: "DataFrame") -> "DataFrame":
+        """Return one row: how many rows break the rule."""
+        return self.grouped(rows).selectExpr(
+            f"{literal(self.rule.name)} AS rule",
+            f"coalesce(sum(if(added > 0, {self.rule.failed_sql}, 0)), 0) AS failed",
+        )
+
+    def broken_rows(self, rows: "DataFrame") -> "DataFrame":
+        """Return what to show of the rows that break the rule."""
+        return self.rule.broken_rows(self, rows)
+
+    def grouped(self, rows: "DataFrame") -> "DataFrame":
+        """Return each key once, with how many of the evaluated rows it has (`added`), and how
+        many rows with the others (`total_rows`).
+
+        Partners are looked for like this as well: a join would read the smaller table first, in
+        a job of its own.
+        """
+        keys = [identifier(name) for name in self.rule.columns]
+        with_key = _with_key(rows, self.rule.columns)
+        if self.others is None:
+            counted = with_key.groupBy(*keys).count()
+            return counted.selectExpr(*keys, "count AS added", "count AS total_rows")
+        other_keys = [identifier(name) for name in self.rule.other_columns]
+        others = _with_key(self.others, self.rule.other_columns)
+        marked = with_key.selectExpr(*keys, "1 AS __new").unionAll(
+            others.selectExpr(*other_keys, "0 AS __new")
+        )
+        counted = marked.groupBy(*keys).agg({"__new": "sum", "*": "count"})
+        return counted.selectExpr(*keys, "`sum(__new)` AS added", "`count(1)` AS total_rows")
 
 
-def count_broken(rows: "DataFrame", keyed: Sequence[KeyRule]) -> dict[str, int]:
-    """Return by rule how many rows break it: one query for all of them, and none for none."""
-    if not keyed:
-        return {}
-    counted = keyed[0].counted(rows)
-    for key in keyed[1:]:
-        counted = counted.unionAll(key.counted(rows))
-    return {row["rule"]: row["failed"] for row in counted.collect()}
+def unique(*columns: str, **options: Unpack[CountOptions]) -> Rule:
+    """Say that no two rows have the same values in these columns; a row with a NULL among them
+    counts as itself.
+    """
+    description = f"{', '.join(columns)} is unique"
+    return UniqueRule.declare("unique", columns, description, options)
+
+
+def references(
+    columns: str | Sequence[str],
+    table: str,
+    other_columns: str | Sequence[str] | None = None,
+    **options: Unpack[CountOptions],
+) -> Rule:
+    """Say that each row has a partner in another table; a row with a NULL among the columns
+    passes.
+
+    An input of the write is looked at as the write reads it, and any other table as readers see
+    it.
+
+    :param other_columns: the other table's columns, in the same order; those of the same names
+        where left out.
+    """
+    keys = _names(columns)
+    other_keys = _names(other_columns) if other_columns is not None else keys
+    if len(keys) != len(other_keys) or not keys:
+        raise DeclarationError(
+            f"references({columns!r}, {table!r}, {other_columns!r}) compares {len(keys)} with"
+            f" {len(other_keys)} columns; expected as many of one table as of the other."
+        )
+    return ReferencesRule.declare(
+        "references",
+        keys,
+        f"{', '.join(keys)} is one of {table} ({', '.join(other_keys)})",
+        options,
+        table=table,
+        partner=other_keys,
+    )
+
+
+def _names(columns: str | Sequence[str]) -> tuple[str, ...]:
+    return (columns,) if isinstance(columns, str) else tuple(columns)
 
 
 def _with_key(rows: "DataFrame", columns: Sequence[str]) -> "DataFrame":

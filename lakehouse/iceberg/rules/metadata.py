@@ -1,38 +1,161 @@
 """Rules that a table's metadata answers: they read no data and start no Spark job, whatever the
 table's size.
 
-In a write they look at the candidate, and in a check alone at what readers see; always at the
-whole table.
+In a write they look at what is about to be published, and in a check alone at what readers see;
+always at the whole table.
 """
 
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import ClassVar, Unpack
 
 from lakehouse.errors import DeclarationError
-from lakehouse.tables.bounds import Bounds, Outside, bounds_of, hours
-from lakehouse.tables.measures import (
-    AgeHours,
-    AverageFileMb,
-    Metadata,
-    RowCount,
-    RowCountChange,
-    SchemaDifferences,
-    against_text,
-)
-from lakehouse.tables.rule import OnFailure, Rule, made
+from lakehouse.iceberg.evolve.schema_changes import schema_changes
+from lakehouse.iceberg.evolve.steps import Step
+from lakehouse.iceberg.metadata.history import Snapshot
+from lakehouse.iceberg.metadata.table_state import read_state
+from lakehouse.iceberg.metadata.write_result import RuleResult
+from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, EvaluatedSnapshot
+from lakehouse.tables.bounds import Bounds, Number, bounds_of, hours
+from lakehouse.tables.rule import BoundOptions, OnFailure, Rule
+
+_MB = 2**20
+
+
+class MetadataRule(EvaluableRule):
+    """A value that metadata tells lies within bounds."""
+
+    reads_rows: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def value_name(self) -> str:
+        """What the value is."""
+
+    @abstractmethod
+    def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
+        """Return the value, None where there is none, and a note for people."""
+
+    @property
+    def sql(self) -> str:
+        """What the value is, and its bounds."""
+        return f"{self.value_name} {self.bounds}"
+
+    def snapshot_result(self, evaluated: EvaluatedSnapshot) -> RuleResult:
+        """Return the value."""
+        value, note = self.value(evaluated)
+        return RuleResult(self, 0, evaluated.rows, value=value, note=note)
+
+
+class RowCountRule(MetadataRule):
+    """Rows of the whole table."""
+
+    value_name: ClassVar[str] = "rows"
+
+    def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
+        """Return how many rows there are."""
+        return evaluated.rows, ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowCountChangeRule(MetadataRule):
+    """Rows that the whole table gained, as a share of those that it had some writes, or some
+    time, earlier.
+    """
+
+    against: timedelta | int
+
+    @property
+    def value_name(self) -> str:
+        """Since when it grew."""
+        return f"growth since {_age_text(self.against)} earlier"
+
+    def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
+        """Return the growth; None where there is nothing that it grew from."""
+        when = f"{_age_text(self.against)} earlier"
+        if isinstance(self.against, int):
+            earlier = next(iter(_written(evaluated)[self.against :]), None)
+        else:
+            earlier = evaluated.history.seen_at(evaluated.now - self.against)
+        if evaluated.snapshot is None or earlier is None:
+            return None, f"it has no state of {when}"
+        if earlier.rows == 0:
+            return None, f"it had no rows {when}"
+        growth = (evaluated.rows - earlier.rows) / earlier.rows
+        return growth, (
+            f"{evaluated.rows} rows, {earlier.rows} before, in snapshot {earlier.snapshot_id}"
+        )
+
+
+@dataclass(frozen=True)
+class AverageFileRule(MetadataRule):
+    """Size of the table's files in megabytes (2^20 bytes), on average."""
+
+    on_failure: OnFailure = "warn"
+    value_name: ClassVar[str] = "average megabytes of a file"
+
+    def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
+        """Return the average size; None without files."""
+        snapshot = evaluated.snapshot
+        if snapshot is None:
+            return None, "it has no files"
+        files = snapshot.count("total-data-files") + snapshot.count("total-delete-files")
+        if not files:
+            return None, "it has no files"
+        return snapshot.count("total-files-size") / files / _MB, f"{files} files"
+
+
+class SchemaRule(MetadataRule):
+    """Columns of the table that are not what its declaration says."""
+
+    value_name: ClassVar[str] = "differences from the declared columns"
+
+    def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
+        """Return how many differences there are."""
+        state = read_state(evaluated.engine, evaluated.table.name)
+        if state is None:
+            return None, "it is not there"
+        changes = list(schema_changes(evaluated.table, state))
+        return len(changes), "; ".join(
+            change.describe() if isinstance(change, Step) else str(change) for change in changes
+        )
+
+
+@dataclass(frozen=True)
+class FreshRule(MetadataRule):
+    """Hours since rows were last published."""
+
+    on_failure: OnFailure = "warn"
+    fails_with_time: ClassVar[bool] = True
+    value_name: ClassVar[str] = "hours since the last publish"
+
+    def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
+        """Return the hours: 0 for what is about to be published, infinity where nothing was."""
+        snapshot, history = evaluated.snapshot, evaluated.history
+        if snapshot and snapshot.snapshot_id not in _published_ids(evaluated):
+            return 0.0, "by this write"
+        published = history.written_at
+        if published is None:
+            return math.inf, "rows were never published"
+        return hours(evaluated.now - published), f"last at {published:%Y-%m-%d %H:%M} UTC"
 
 
 def row_count(
     low: int | None = None,
     high: int | None = None,
-    *,
-    warn_outside: Outside | None = None,
-    on_failure: OnFailure = "block",
-    **options: object,
+    **options: Unpack[BoundOptions],
 ) -> Rule:
     """Say that the table has from `low` to `high` rows, both included, either one open."""
     bounds = bounds_of("row_count", low, high)
-    said = f"the table has {bounds} rows"
-    return _measured("row_count", said, RowCount(), bounds, warn_outside, on_failure, options)
+    return RowCountRule.declare(
+        "row_count",
+        (),
+        f"the table has {bounds} rows",
+        options,
+        bounds=bounds,
+    )
 
 
 def row_count_change(
@@ -40,9 +163,7 @@ def row_count_change(
     at_least: float | None = None,
     *,
     against: timedelta | int = 1,
-    warn_outside: Outside | None = None,
-    on_failure: OnFailure = "block",
-    **options: object,
+    **options: Unpack[BoundOptions],
 ) -> Rule:
     """Say how much the table may have grown or shrunk against an earlier state, as a share of
     the rows it had then.
@@ -59,49 +180,39 @@ def row_count_change(
             f"row_count_change(against={against!r}) is not in the past; expected 1 write or"
             " more."
         )
-    said = (
-        f"the number of rows changed by {bounds} of what it was {against_text(against)} earlier"
-    )
-    return _measured(
+    return RowCountChangeRule.declare(
         "row_count_change",
-        said,
-        RowCountChange(against),
-        bounds,
-        warn_outside,
-        on_failure,
+        (),
+        f"the number of rows changed by {bounds} of what it was {_age_text(against)} earlier",
         options,
+        against=against,
+        bounds=bounds,
     )
 
 
 def average_file_mb(
     low: float | None = None,
     high: float | None = None,
-    *,
-    warn_outside: Outside | None = None,
-    on_failure: OnFailure = "warn",
-    **options: object,
+    **options: Unpack[BoundOptions],
 ) -> Rule:
     """Say that the table's files have from `low` to `high` megabytes on average; without files
     it passes.
     """
     bounds = bounds_of("average_file_mb", low, high)
-    said = f"files have {bounds} MB on average"
-    return _measured(
-        "average_file_mb", said, AverageFileMb(), bounds, warn_outside, on_failure, options
+    return AverageFileRule.declare(
+        "average_file_mb",
+        (),
+        f"files have {bounds} MB on average",
+        options,
+        bounds=bounds,
     )
 
 
-def schema_as_declared(*, on_failure: OnFailure = "block", **options: object) -> Rule:
+def schema_as_declared(**options: Unpack[BoundOptions]) -> Rule:
     """Say that the table's columns are those declared: names, types, order and comments."""
-    said = "the columns are as declared"
-    return _measured(
-        "schema_as_declared",
-        said,
-        SchemaDifferences(),
-        Bounds(high=0),
-        None,
-        on_failure,
-        options,
+    description = "the columns are as declared"
+    return SchemaRule.declare(
+        "schema_as_declared", (), description, options, bounds=Bounds(high=0)
     )
 
 
@@ -109,29 +220,43 @@ def fresh(
     *,
     within: timedelta,
     warn_after: timedelta | None = None,
-    on_failure: OnFailure = "warn",
-    **options: object,
+    **options: Unpack[BoundOptions],
 ) -> Rule:
     """Say that rows were published no longer ago than this; a table that never was is not
     fresh.
     """
-    said = f"rows were published within {within}"
-    inner = None if warn_after is None else (None, hours(warn_after))
-    return _measured(
-        "fresh", said, AgeHours(), Bounds(high=hours(within)), inner, on_failure, options
+    return FreshRule.declare(
+        "fresh",
+        (),
+        f"rows were published within {within}",
+        options,
+        bounds=Bounds(high=hours(within)),
+        warn_outside=None if warn_after is None else Bounds(high=hours(warn_after)),
     )
 
 
-def _measured(
-    kind: str,
-    said: str,
-    measure: Metadata,
-    bounds: Bounds,
-    warn_outside: Outside | None,
-    on_failure: OnFailure,
-    options: dict[str, object],
-) -> Rule:
-    inner = None if warn_outside is None else Bounds(*warn_outside)
-    return made(
-        kind, (), said, on_failure, options, measure=measure, bounds=bounds, warn_outside=inner
-    )
+def _age_text(against: timedelta | int) -> str:
+    """Say how far back a state of a table lies."""
+    if isinstance(against, timedelta):
+        is_whole = against == timedelta(days=against.days)
+        return f"{against.days} days" if is_whole else str(against)
+    return "1 write" if against == 1 else f"{against} writes"
+
+
+def _published_ids(evaluated: EvaluatedSnapshot) -> set[int]:
+    return {snapshot_id for _, snapshot_id in evaluated.history.log}
+
+
+def _written(evaluated: EvaluatedSnapshot) -> list[Snapshot]:
+    """Return the states that writes made of the table, newest first, beginning with the
+    evaluated one.
+    """
+    if evaluated.snapshot is None:
+        return []
+    published = _published_ids(evaluated)
+    return [
+        snapshot
+        for snapshot in evaluated.history.ancestors(evaluated.snapshot.snapshot_id)
+        if snapshot.is_write
+        and (snapshot is evaluated.snapshot or snapshot.snapshot_id in published)
+    ]

@@ -4,42 +4,91 @@ One rule serves three times: it splits refused rows off, it is a reason in the q
 it is the check.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Unpack
 
 from lakehouse.errors import DeclarationError
+from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule
 from lakehouse.tables import types
 from lakehouse.tables.bounds import bounds_text
-from lakehouse.tables.quoting import identifier, literal, literals
-from lakehouse.tables.rule import OnFailure, Rule, made
+from lakehouse.tables.casts import Cast
+from lakehouse.tables.quoting import counts, identifier, literal, literals
+from lakehouse.tables.rule import CountOptions, OnFailure, Rule, ThresholdOptions
+from lakehouse.tables.table import IcebergTable
 
 _BLANK = r"^[\s\p{Z}\p{Cc}\p{Cf}]*$"
 """Spaces of any script, and what cannot be seen."""
 
 
-def not_null(column: str, *, on_failure: OnFailure = "quarantine", **options: object) -> Rule:
+@dataclass(frozen=True, kw_only=True)
+class RowRule(EvaluableRule):
+    """A rule that single rows break: those that meet a SQL predicate, never NULL, over the
+    table's typed columns.
+    """
+
+    violated_by: str
+    on_failure: OnFailure = "quarantine"
+    is_row_rule: ClassVar[bool] = True
+
+    @property
+    def sql(self) -> str:
+        """The predicate of the rows that break it."""
+        return self.predicate()
+
+    def predicate(self, delivered: Callable[[str], str] = identifier) -> str:  # noqa: ARG002
+        """Return the predicate of the rows that break it."""
+        return self.violated_by
+
+    def aggregates(self, table: IcebergTable, where: str = "") -> Mapping[str, str]:
+        """Count the rows that break it."""
+        broken = table.broken_by(self)
+        return {self.name: counts(f"{where} AND {broken}" if where else broken)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CastableRule(RowRule):
+    """A rule that says how a column is read: rows break it whose delivered value was lost by
+    that.
+    """
+
+    violated_by: str = ""
+    """Empty: it compares what was delivered with what it became."""
+    castable_as: Cast
+
+    @property
+    def cast(self) -> Cast:
+        """How the column is read from what is delivered."""
+        return self.castable_as
+
+    def predicate(self, delivered: Callable[[str], str] = identifier) -> str:
+        """Return the predicate of the rows whose delivered value cannot be read."""
+        raw = delivered(self.columns[0])
+        return f"({raw} IS NOT NULL AND {self.cast.sql(raw)} IS NULL)"
+
+
+def not_null(column: str, **options: Unpack[CountOptions]) -> Rule:
     """Say that the column has a value in each row."""
-    return made(
+    return RowRule.declare(
         "not_null",
         (column,),
         f"{column} is not null",
-        on_failure,
         options,
         violated_by=f"({identifier(column)} IS NULL)",
     )
 
 
-def not_blank(column: str, *, on_failure: OnFailure = "quarantine", **options: object) -> Rule:
+def not_blank(column: str, **options: Unpack[CountOptions]) -> Rule:
     """Say that the column holds something that can be seen, and not spaces alone; NULL
     passes.
     """
     name = identifier(column)
     # Most values begin with a letter or digit, and then no regular expression is needed.
     may_be_blank = f"NOT ascii({name}) BETWEEN 33 AND 126"
-    return made(
+    return RowRule.declare(
         "not_blank",
         (column,),
         f"{column} is more than spaces",
-        on_failure,
         options,
         violated_by=f"coalesce({may_be_blank} AND {name} RLIKE {literal(_BLANK)}, false)",
     )
@@ -48,18 +97,15 @@ def not_blank(column: str, *, on_failure: OnFailure = "quarantine", **options: o
 def excluded(
     column: str,
     values: Iterable[object],
-    *,
-    on_failure: OnFailure = "quarantine",
-    **options: object,
+    **options: Unpack[CountOptions],
 ) -> Rule:
     """Say that the column has none of these values; NULL passes."""
     values = tuple(values)
     _need_values("excluded", column, values)
-    return made(
+    return RowRule.declare(
         "excluded",
         (column,),
         f"{column} is none of {_shown(values)}",
-        on_failure,
         options,
         violated_by=f"coalesce({identifier(column)} IN {literals(values)}, false)",
     )
@@ -68,18 +114,15 @@ def excluded(
 def accepted(
     column: str,
     values: Iterable[object],
-    *,
-    on_failure: OnFailure = "quarantine",
-    **options: object,
+    **options: Unpack[CountOptions],
 ) -> Rule:
     """Say that the column has one of these values; NULL passes."""
     values = tuple(values)
     _need_values("accepted", column, values)
-    return made(
+    return RowRule.declare(
         "accepted",
         (column,),
         f"{column} is one of {_shown(values)}",
-        on_failure,
         options,
         violated_by=f"coalesce({identifier(column)} NOT IN {literals(values)}, false)",
     )
@@ -89,9 +132,7 @@ def between(
     column: str,
     low: object = None,
     high: object = None,
-    *,
-    on_failure: OnFailure = "quarantine",
-    **options: object,
+    **options: Unpack[CountOptions],
 ) -> Rule:
     """Say that the column is from `low` to `high`, both included, either one open; NULL passes,
     NaN does not.
@@ -109,11 +150,10 @@ def between(
         breaks.append(
             f"(typeof({name}) IN ('float', 'double') AND isnan(try_cast({name} AS DOUBLE)))"
         )
-    return made(
+    return RowRule.declare(
         "between",
         (column,),
         f"{column} is {bounds_text(low, high)}",
-        on_failure,
         options,
         violated_by=f"coalesce({' OR '.join(breaks)}, false)",
     )
@@ -123,9 +163,7 @@ def length(
     column: str,
     low: int | None = None,
     high: int | None = None,
-    *,
-    on_failure: OnFailure = "quarantine",
-    **options: object,
+    **options: Unpack[CountOptions],
 ) -> Rule:
     """Say that the column has from `low` to `high` characters, both included, either one open;
     NULL passes.
@@ -137,27 +175,23 @@ def length(
             " them."
         )
     breaks = _outside(f"char_length({identifier(column)})", low, high)
-    return made(
+    return RowRule.declare(
         "length",
         (column,),
         f"{column} has {bounds_text(low, high)} characters",
-        on_failure,
         options,
         violated_by=f"coalesce({' OR '.join(breaks)}, false)",
     )
 
 
-def pattern(
-    column: str, regex: str, *, on_failure: OnFailure = "quarantine", **options: object
-) -> Rule:
+def pattern(column: str, regex: str, **options: Unpack[CountOptions]) -> Rule:
     """Say that a Java regular expression matches the whole of the column; NULL passes."""
     # `\z` is the very end, where `$` would let a line break follow.
     whole = literal(rf"\A(?:{regex})\z")
-    return made(
+    return RowRule.declare(
         "pattern",
         (column,),
         f"{column} matches {regex}",
-        on_failure,
         options,
         violated_by=f"coalesce(NOT {identifier(column)} RLIKE {whole}, false)",
     )
@@ -168,8 +202,7 @@ def not_after(
     other: str,
     *,
     days: int = 0,
-    on_failure: OnFailure = "quarantine",
-    **options: object,
+    **options: Unpack[CountOptions],
 ) -> Rule:
     """Say that a moment is at most some days after that of another column of its row; NULL
     passes.
@@ -181,11 +214,10 @@ def not_after(
             f"not_after({column!r}, {other!r}) has {days} days; expected 0 or more."
         )
     latest = f"{identifier(other)} + INTERVAL '{days}' DAY"
-    return made(
+    return RowRule.declare(
         "not_after",
         (column, other),
         f"{column} is at most {days} {'day' if days == 1 else 'days'} after {other}",
-        on_failure,
         options,
         violated_by=f"coalesce({identifier(column)} > {latest}, false)",
     )
@@ -197,8 +229,7 @@ def dated(
     since: str,
     until: str,
     time_zone: str = "UTC",
-    on_failure: OnFailure = "quarantine",
-    **options: object,
+    **options: Unpack[CountOptions],
 ) -> Rule:
     """Say that a day is from one such as `2020-01-01` on to that of a moment of its row; NULL
     passes.
@@ -209,11 +240,10 @@ def dated(
     :param time_zone: whose days they are.
     """
     day = f"to_date(from_utc_timestamp({_plain(until)}, {literal(time_zone)}))"
-    return made(
+    return RowRule.declare(
         "dated",
         (column,),
         f"{column} is from {since} to the day of {until}",
-        on_failure,
         options,
         violated_by=(
             f"coalesce(NOT ({_plain(column)} >= DATE{literal(since)} AND"
@@ -227,8 +257,7 @@ def castable(
     to: str,
     *,
     time_zone: str = "UTC",
-    on_failure: OnFailure = "quarantine",
-    **options: object,
+    **options: Unpack[CountOptions],
 ) -> Rule:
     """Say that what was delivered in the column can be read as the type, with nothing lost;
     NULL passes.
@@ -238,14 +267,12 @@ def castable(
     :param time_zone: where moments without an offset were written, and whose days a `date` is
         one of.
     """
-    return made(
+    return CastableRule.declare(
         "castable",
         (column,),
         f"{column} can be read as {to}",
-        on_failure,
         options,
-        castable_as=str(types.parse(to)),
-        time_zone=time_zone,
+        castable_as=Cast(str(types.parse(to)), time_zone),
     )
 
 
@@ -254,8 +281,7 @@ def expression(
     holds: str,
     *,
     columns: Iterable[str] = (),
-    on_failure: OnFailure = "quarantine",
-    **options: object,
+    **options: Unpack[ThresholdOptions],
 ) -> Rule:
     """Say that a SQL expression over the row is true; where it is NULL it does not count as
     broken.
@@ -263,11 +289,10 @@ def expression(
     :param columns: the columns that the expression reads, so that personal ones among them are
         masked.
     """
-    return made(
+    return RowRule.declare(
         "expression",
         tuple(columns),
         holds,
-        on_failure,
         {"name": name, **options},
         violated_by=f"coalesce(NOT ({holds}), false)",
     )

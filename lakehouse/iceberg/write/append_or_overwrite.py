@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.history import Snapshot
 from lakehouse.iceberg.metadata.write_result import Outcome, Quarantined, RuleResult
 from lakehouse.iceberg.read.inputs import read_main
-from lakehouse.iceberg.rules.audit import audit, count, sample_of
-from lakehouse.iceberg.rules.concurrently import beside
+from lakehouse.iceberg.rules.audit import Audited, audit, count
+from lakehouse.iceberg.rules.concurrently import concurrently
+from lakehouse.iceberg.rules.evaluable_rule import evaluable
+from lakehouse.iceberg.rules.rows import RowRule
+from lakehouse.iceberg.rules.sample_rows import sample_of
 from lakehouse.iceberg.write import stage
 from lakehouse.iceberg.write.attempt import Attempt
 from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS, PreparedFrame, prepare
@@ -64,7 +67,7 @@ def _append_attempt(
         return unchanged(attempt, split, quarantined, number)
     return _settle(
         whole,
-        _audited(attempt, [result.rule for result in split]).with_split(split),
+        _with_split(_audited(attempt, [result.rule for result in split]), split),
         quarantined,
         number,
     )
@@ -80,12 +83,14 @@ def _append(
     evaluated on what was staged.
     """
     casting = [
-        rule for rule in attempt.table.casting_rules.values() if rule.on_failure != "quarantine"
+        rule
+        for rule in attempt.table.row_rules
+        if rule.cast and rule.on_failure != "quarantine"
     ]
     blocking = [
         rule
         for rule in attempt.table.row_rules
-        if rule.on_failure == "block" and rule.tolerates_nothing
+        if rule.on_failure == "block" and rule.fails_above == 0
     ]
     rules = [*attempt.table.quarantining_rules, *blocking]
     stage.append(
@@ -129,30 +134,21 @@ def _head(attempt: Attempt) -> Snapshot:
     return head
 
 
-class _Audited(NamedTuple):
-    """What the rules found in a staged write, what was measured of its rows, and how many these
-    are.
-    """
-
-    results: list[RuleResult]
-    measured: dict[str, float]
-    standing: int
-
-    def with_split(self, split: Sequence[RuleResult]) -> "_Audited":
-        """Return it with what the rules found that the rows were split by."""
-        return self._replace(results=[*split, *self.results])
+def _with_split(audited: Audited, split: Sequence[RuleResult]) -> Audited:
+    """Return what was audited with the results of the rules that the rows were split by."""
+    return audited._replace(results=[*split, *audited.results])
 
 
 def _overwrite(
     attempt: Attempt, prepared: PreparedFrame, write: Write
-) -> tuple[_Audited, Quarantined | None]:
+) -> tuple[Audited, Quarantined | None]:
     """Split the rows, stage the accepted ones and audit them; beside that, the refused ones are
     published, and shown.
 
     The frame, often dear to compute, is computed once for both, and kept by a local checkpoint:
     rows as they are take a third less time than the columns of a cache.
     """
-    if not attempt.table.quarantining_rules and not attempt.table.casting_rules:
+    if not attempt.table.quarantining_rules and not attempt.table.casts:
         stage.overwrite(attempt, prepared.accepted(), _overwritten(attempt))
         return _audited(attempt), None
     prepared = prepared.evaluated()
@@ -160,66 +156,55 @@ def _overwrite(
     rules, spark = attempt.table.row_rules, attempt.engine.spark
     given = split_rows(prepared, kept, count(kept, counted(prepared, rules)))
     with (
-        beside(spark, lambda: quarantine(attempt, prepared, write, given)) as quarantined,
-        beside(spark, lambda: evaluated(attempt, prepared, given, rules)) as split,
+        concurrently(spark, lambda: quarantine(attempt, prepared, write, given)) as quarantined,
+        concurrently(spark, lambda: evaluated(attempt, prepared, given, rules)) as split,
     ):
         stage.overwrite(attempt, prepared.accepted(kept), _overwritten(attempt))
         audited = _audited(attempt, rules)
     results = [*split.result(), *evaluate_refusals(attempt, prepared, given)]
-    return audited.with_split(results), quarantined.result()
+    return _with_split(audited, results), quarantined.result()
 
 
 def _settle(
-    attempt: Attempt, audited: _Audited, quarantined: Quarantined | None, number: int
+    attempt: Attempt, audited: Audited, quarantined: Quarantined | None, number: int
 ) -> Outcome:
     if any(result.blocks for result in audited.results):
         return refuse(attempt, audited.results, quarantined, number)
     published = publish(attempt, audited.results, quarantined, number)
-    rows = audited.standing if attempt.run.partitions else None
-    return with_counts(published, measured=audited.measured, partition_row_count=rows)
+    rows = audited.rows if attempt.run.partitions else None
+    return with_counts(published, measured=audited.profile, partition_row_count=rows)
 
 
-def _audited(attempt: Attempt, split_by: Sequence[Rule] = ()) -> _Audited:
+def _audited(attempt: Attempt, split_by: Sequence[Rule] = ()) -> Audited:
     """Evaluate the rules on what is staged, but for those that the rows were split by."""
     head = _head(attempt)
     known = {rule.name for rule in split_by}
     rules = [
         rule
-        for rule in attempt.table.rules
+        for rule in evaluable(attempt.table.rules)
         if rule.on_failure != "quarantine" and rule.name not in known
     ]
-    found: list[RuleResult] = []
-    measured: dict[str, float] = {}
-    with beside(attempt.engine.spark, lambda: evaluate_prepared(attempt)) as other:
-        if (
-            any(rule.asks_rows for rule in rules)
-            or attempt.table.profiled_columns
-            or attempt.table.overwritten_by
-        ):
-            changed = _changed_rows(attempt, head)
-            existing = (
-                attempt.existing()
-                if isinstance(attempt.table.write, Append) and attempt.base.rows
-                else None
-            )
-            read_other = reader_of_others(attempt)
-            found, measured = audit(
+    # Partitions are audited without rules too: their rows are counted.
+    needs_rows = (
+        any(rule.reads_rows for rule in rules)
+        or attempt.table.profiled_columns
+        or attempt.table.overwritten_by
+    )
+    audited = Audited([], {}, 0)
+    with concurrently(attempt.engine.spark, lambda: evaluate_prepared(attempt)) as prepared:
+        if needs_rows:
+            is_added_to = isinstance(attempt.table.write, Append) and attempt.base.rows
+            audited = audit(
                 attempt.engine,
                 attempt.table,
-                changed,
-                [_ANY, *rules],
-                existing,
-                read_other,
-                measure=True,
+                _changed_rows(attempt, head),
+                rules,
+                attempt.existing() if is_added_to else None,
+                reader_of_others(attempt),
+                profile=True,
             )
-    standing = found[0].total_rows if found else 0
-    return _Audited(
-        [*found[1:], *other.result(), *_outside(attempt, head, standing)], measured, standing
-    )
-
-
-# Every audit counts the rows that it looked at, also where no rule asks for them.
-_ANY = Rule("__rows", "counts the rows", (), "warn", violated_by="false")
+    outside = _outside(attempt, head, audited.rows)
+    return audited._replace(results=[*audited.results, *prepared.result(), *outside])
 
 
 def _overwritten(attempt: Attempt) -> str:
@@ -251,22 +236,22 @@ def _changed_rows(attempt: Attempt, head: Snapshot) -> "DataFrame":
     return rows.where(_overwritten(attempt)) if attempt.table.overwritten_by else rows
 
 
-def _outside(attempt: Attempt, head: Snapshot, standing: int) -> list[RuleResult]:
-    """Return what an implicit blocking rule found: rows outside the overwritten partitions are
-    appended in silence.
+def _outside(attempt: Attempt, head: Snapshot, rows_within: int) -> list[RuleResult]:
+    """Return the result of an implicit blocking rule: rows outside the overwritten partitions
+    are appended in silence.
     """
     mode = attempt.table.write
     if not isinstance(mode, OverwritePartitions):
         return []
     written = head.count("added-records")
-    rule = Rule(
+    rule = RowRule(
         name="in_partitions",
         description=f"{mode.by} lies in the run's partitions",
         columns=(mode.by,),
         on_failure="block",
         violated_by=f"NOT coalesce({_overwritten(attempt)}, false)",
     )
-    outside = written - standing
+    outside = written - rows_within
     if not outside:
         return [RuleResult(rule, 0, written)]
     name = attempt.engine.catalog.sql_name(attempt.table.name)

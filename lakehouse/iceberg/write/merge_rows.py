@@ -6,9 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakehouse.iceberg.metadata.joins import FEW, FEW_WHOLE, having
 from lakehouse.iceberg.metadata.write_result import Outcome, RuleResult
-from lakehouse.iceberg.rules.aggregates import measured, measures
-from lakehouse.iceberg.rules.audit import audit, count, figures, sample_of
-from lakehouse.iceberg.rules.keys import KeyRule
+from lakehouse.iceberg.rules.audit import audit, count
+from lakehouse.iceberg.rules.column_profile import profile_aggregates, profile_of
+from lakehouse.iceberg.rules.evaluable_rule import (
+    EvaluableRule,
+    evaluable,
+    row_aggregates,
+)
+from lakehouse.iceberg.rules.keys import KeyLookup, UniqueRule
+from lakehouse.iceberg.rules.sample_rows import sample_of
 from lakehouse.iceberg.write import stage
 from lakehouse.iceberg.write.attempt import Attempt
 from lakehouse.iceberg.write.prepared_frame import (
@@ -25,9 +31,9 @@ from lakehouse.iceberg.write.refusal_check import evaluate_refusals
 from lakehouse.iceberg.write.rejected_rows import Following, with_removed, without_refused
 from lakehouse.iceberg.write.split_rows import Split, counted, evaluated, split_rows
 from lakehouse.iceberg.write.staged_rules import evaluate_prepared, reader_of_others
-from lakehouse.tables.measures import RefusedShare
 from lakehouse.tables.quoting import among, counts, identifier, with_zone
 from lakehouse.tables.rule import Rule
+from lakehouse.tables.rule_checks import REFUSED_SHARE
 from lakehouse.tables.table import IcebergTable, Merge
 
 if TYPE_CHECKING:
@@ -109,7 +115,7 @@ def merge_attempt(
         inserted_rows=inserted,
         updated_rows=updated,
         removed_rows=deleted,
-        measured=measured(found),
+        measured=profile_of(found),
     )
 
 
@@ -237,8 +243,8 @@ def _aggregates(table: IcebergTable, mode: Merge, prepared: PreparedFrame) -> di
     counting = f"NOT {refused} AND NOT {DELETED}" if prepared.deletes else f"NOT {refused}"
     return (
         counted(prepared, table.row_rules)
-        | figures(table, table.rules, counting)
-        | measures(table, f"({counting})")
+        | row_aggregates(table, _aggregated(table), counting)
+        | profile_aggregates(table, f"({counting})")
         | {
             _INSERTED: counts(f"NOT {refused} AND {_ACTION} = 'insert'"),
             _UPDATED: counts(f"NOT {refused} AND {_ACTION} = 'update'"),
@@ -255,10 +261,7 @@ def _results(
     accepted_rows = given.count - given.refused_count
     results = evaluated(attempt, prepared, given, attempt.table.row_rules)
     results += evaluate_refusals(attempt, prepared, given)
-    bounded = [rule for rule in attempt.table.rules if rule.kind == "figures"]
-    results += [
-        RuleResult(rule, 0, accepted_rows, value=given.found[rule.name]) for rule in bounded
-    ]
+    results += [rule.result(given.found, accepted_rows) for rule in _aggregated(attempt.table)]
     return results + [
         RuleResult(rule, 0, accepted_rows)
         for rule in attempt.table.rules
@@ -266,9 +269,18 @@ def _results(
     ]
 
 
+def _aggregated(table: IcebergTable) -> list[EvaluableRule]:
+    """Return the rules that aggregates of the rows answer, beside those on single rows."""
+    return [
+        rule
+        for rule in evaluable(table.rules)
+        if rule.reads_rows and not rule.reads_other_rows and not rule.is_row_rule
+    ]
+
+
 def _is_of_refused(rule: Rule) -> bool:
     """Whether a rule speaks of the rows that go to the quarantine."""
-    return rule.on_failure == "quarantine" or isinstance(rule.measure, RefusedShare)
+    return rule.on_failure == "quarantine" or rule.name == REFUSED_SHARE
 
 
 def _with_repeated_keys(
@@ -282,30 +294,27 @@ def _with_repeated_keys(
     """Say that two rows have one key: a merge cannot tell which one shall win, whatever the
     rules are.
     """
-    key = tuple(mode.on)
-    rule = next(
-        (
-            rule
-            for rule in attempt.table.rules
-            if _is_key(rule, mode) and rule.on_failure == "block"
-        ),
-        Rule(
-            "unique_merge_key",
-            f"{', '.join(key)} is unique in what is merged",
-            key,
-            "block",
-            unique_on=key,
-        ),
+    merge_key = UniqueRule(
+        "unique_merge_key",
+        f"{', '.join(mode.on)} is unique in what is merged",
+        tuple(mode.on),
+        "block",
     )
-    rows = prepared.accepted(compared)
-    sample = sample_of(attempt.engine, attempt.table, KeyRule(rule).broken_rows(rows))
+    declared = [
+        rule
+        for rule in attempt.table.rules
+        if _is_key(rule, mode) and rule.on_failure == "block"
+    ]
+    rule = declared[0] if declared else merge_key
+    broken = KeyLookup(merge_key).broken_rows(prepared.accepted(compared))
+    sample = sample_of(attempt.engine, attempt.table, broken)
     failed = RuleResult(rule, repeated, results[0].total_rows if results else repeated, sample)
     return [failed, *(result for result in results if result.rule.name != rule.name)]
 
 
 def _is_key(rule: Rule, mode: Merge) -> bool:
     """Whether a rule says of the merge's own key that it is unique, which a merge sees to."""
-    return bool(rule.unique_on) and set(mode.on) <= set(rule.unique_on)
+    return rule.identifies_rows and set(mode.on) <= set(rule.columns)
 
 
 def _on_other_keys(attempt: Attempt, mode: Merge, changed: "DataFrame") -> list[RuleResult]:
@@ -313,7 +322,9 @@ def _on_other_keys(attempt: Attempt, mode: Merge, changed: "DataFrame") -> list[
     those that stay.
     """
     rules = [
-        rule for rule in attempt.table.rules if rule.kind == "keys" and not _is_key(rule, mode)
+        rule
+        for rule in evaluable(attempt.table.rules)
+        if rule.reads_other_rows and not _is_key(rule, mode)
     ]
     if not rules:
         return []

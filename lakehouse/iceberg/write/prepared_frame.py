@@ -58,10 +58,10 @@ class PreparedFrame:
         return f"(NOT {DELETED} AND {broken})" if self.deletes else broken
 
     def _broken_sql(self, rule: Rule) -> str:
-        column = rule.columns[0] if rule.castable_as else None
+        column = rule.columns[0] if rule.cast else None
         if column is None or column not in self.delivered:
             return self.table.broken_by(rule)
-        if self.table.casting_rules[column] is rule:
+        if self.table.casts[column] == rule.cast:
             # The cast was made already, and is not made once more: it lost what is NULL now.
             return (
                 f"({self.delivered_sql(column)} IS NOT NULL AND {identifier(column)} IS NULL)"
@@ -105,7 +105,7 @@ class PreparedFrame:
         breaks = [
             f"if({rule.predicate()}, {1 << self.bits[rule.name]}L, 0L)"
             for rule in rules
-            if not rule.castable_as
+            if not rule.cast
         ]
         names = (name for name in rows.columns if name in self.frame.columns)
         return rows.selectExpr(
@@ -257,11 +257,9 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> PreparedFrame:
             selected.append(quoted)
         elif have is None or types.widens(have, wanted):
             selected.append(f"CAST({quoted} AS {wanted}) AS {quoted}")
-        elif name in table.casting_rules:
+        elif name in table.casts:
             delivered[name] = f"{_DELIVERED}{name}"
-            selected.append(
-                f"CAST({table.casting_rules[name].cast_sql(quoted)} AS {wanted}) AS {quoted}"
-            )
+            selected.append(f"CAST({table.cast_sql(name, quoted)} AS {wanted}) AS {quoted}")
         else:
             raise FrameMismatch(
                 f"{table.name}: column {name} is {have} in the frame; expected {wanted}, as"

@@ -14,7 +14,7 @@ from lakehouse.iceberg.metadata.write_result import (
     RuleResult,
     Unchanged,
 )
-from lakehouse.iceberg.rules.metadata_rules import evaluate_age
+from lakehouse.iceberg.rules.evaluation import evaluate_age
 from lakehouse.iceberg.write.attempt import Attempt
 from lakehouse.tables.quoting import literal
 

@@ -16,7 +16,7 @@ from lakehouse.iceberg.read.rows_outside_partitions import (
     OutsidePartitions,
     has_partition,
 )
-from lakehouse.iceberg.rules.audit import SAMPLE_ROWS, sample_of
+from lakehouse.iceberg.rules.sample_rows import SAMPLE_ROWS, sample_of
 from lakehouse.iceberg.write.attempt import Attempt
 from lakehouse.iceberg.write.prepared_frame import (
     DELETED,

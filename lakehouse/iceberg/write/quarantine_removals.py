@@ -225,8 +225,7 @@ def delivered_in_type(table: IcebergTable, column: str, alias: str = "") -> str:
     quarantine.
     """
     raw = f"{alias}.{identifier(column)}" if alias else identifier(column)
-    rule = table.casting_rules.get(column)
-    return rule.cast_sql(raw) if rule else f"try_cast({raw} AS {table.column(column).type})"
+    return table.cast_sql(column, raw)
 
 
 def _decided(table: IcebergTable, decided: Decided, held: "DataFrame") -> "list[DataFrame]":

@@ -6,12 +6,16 @@ from collections.abc import Mapping, Sequence
 
 from lakehouse.iceberg.metadata.history import History
 from lakehouse.iceberg.metadata.write_result import RuleResult
+from lakehouse.iceberg.rules.refused_share import (
+    HALF,
+    RefusedShareRule,
+    refused_share,
+    without_blocking,
+)
 from lakehouse.iceberg.write.attempt import Attempt
 from lakehouse.iceberg.write.prepared_frame import PreparedFrame
 from lakehouse.iceberg.write.split_rows import Split
 from lakehouse.tables.quoting import counts
-from lakehouse.tables.refused_share import HALF, refused_share, without_blocking
-from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable
 
 _FILE = "_source_file"
@@ -45,7 +49,9 @@ def none_refused(table: IcebergTable, rows: int) -> list[RuleResult]:
     )
 
 
-def _result(rule: Rule, rows: int, refused: int, by_rule: Mapping[str, int]) -> RuleResult:
+def _result(
+    rule: RefusedShareRule, rows: int, refused: int, by_rule: Mapping[str, int]
+) -> RuleResult:
     if not rows:
         return RuleResult(rule, 0, 0)
     note = f"{refused:,} of {rows:,} rows refused"
@@ -72,7 +78,7 @@ def _is_first(history: History) -> bool:
     )
 
 
-def _has_good_file(prepared: PreparedFrame, given: Split, rule: Rule) -> bool:
+def _has_good_file(prepared: PreparedFrame, given: Split, rule: RefusedShareRule) -> bool:
     """Whether no more than what is tolerated of a file's rows is refused; asked only where a
     write would be blocked.
     """
@@ -85,7 +91,5 @@ def _has_good_file(prepared: PreparedFrame, given: Split, rule: Rule) -> bool:
         expr("count(1)").alias("rows"),
         expr(counts(prepared.refused_predicate)).alias("refused"),
     )
-    good = counted.where(
-        f"refused < rows AND refused <= rows * {float(rule.bounds.high or 0.0)!r}D"
-    )
+    good = counted.where(f"refused < rows AND refused <= rows * {rule.tolerated_share!r}D")
     return bool(good.limit(1).count())

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.joins import FEW
 from lakehouse.iceberg.metadata.write_result import RuleResult
-from lakehouse.iceberg.rules.audit import TOTAL, samples_of
+from lakehouse.iceberg.rules.audit import TOTAL
+from lakehouse.iceberg.rules.sample_rows import samples_of
 from lakehouse.iceberg.write.attempt import Attempt
 from lakehouse.iceberg.write.prepared_frame import PreparedFrame
 from lakehouse.tables.quoting import counts

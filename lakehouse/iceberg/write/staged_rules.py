@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.write_result import Pin, RuleResult
 from lakehouse.iceberg.read.inputs import read, read_main
-from lakehouse.iceberg.rules.metadata_rules import evaluate_metadata
-from lakehouse.iceberg.rules.reconciliation import reconcile
+from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot, evaluable
+from lakehouse.iceberg.rules.evaluation import evaluate_snapshot
 from lakehouse.iceberg.write.attempt import Attempt
 
 if TYPE_CHECKING:
@@ -17,17 +17,19 @@ def evaluate_prepared(attempt: Attempt) -> list[RuleResult]:
     """Evaluate of a staged write what its rows do not answer: metadata, and figures of other
     tables.
     """
-    if all(rule.asks_rows for rule in attempt.table.rules):
+    rules = evaluable(attempt.table.rules)
+    if all(rule.reads_rows for rule in rules):
         return []
     history = attempt.history()
-    head = history.head(attempt.branch)
-    evaluated = evaluate_metadata(attempt.engine, attempt.table, history, head)
-    return [
-        *evaluated,
-        *reconcile(
-            attempt.engine, attempt.table, head, attempt.snapshot_ids, attempt.run.partitions
-        ),
-    ]
+    evaluated = EvaluatedSnapshot(
+        attempt.engine,
+        attempt.table,
+        history,
+        history.head(attempt.branch),
+        attempt.snapshot_ids,
+        attempt.run.partitions,
+    )
+    return evaluate_snapshot(evaluated, rules)
 
 
 def reader_of_others(attempt: Attempt) -> "Callable[[str], DataFrame]":

@@ -29,7 +29,7 @@ from lakehouse.iceberg.read.scanned_files import with_scanned
 from lakehouse.iceberg.read.stale_partitions import met_places, owes_any, watermarks
 from lakehouse.iceberg.read.versioned_inputs import with_version_reads
 from lakehouse.iceberg.read.withdrawn_deliveries import taken_out
-from lakehouse.iceberg.rules.metadata_rules import evaluate_age
+from lakehouse.iceberg.rules.evaluation import evaluate_age
 from lakehouse.iceberg.write.append_or_overwrite import rows_attempt
 from lakehouse.iceberg.write.attempt import Attempt
 from lakehouse.iceberg.write.merge_rows import merge_attempt

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 
-from lakehouse.iceberg.rules.aggregates import DISTINCT_COUNT, NULL_FRACTION
+from lakehouse.iceberg.rules.column_profile import DISTINCT_COUNT, NULL_FRACTION
 from lakehouse.quality.anomaly.detection import evaluate
 from lakehouse.quality.anomaly.explanation import explained
 from lakehouse.quality.anomaly.metric_series import (

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, tzinfo
 import dagster as dg
 
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.rules.aggregates import NULL_FRACTION
+from lakehouse.iceberg.rules.column_profile import NULL_FRACTION
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.metadata_keys import (
     CheckMetadata,

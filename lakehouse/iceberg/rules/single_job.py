@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 _ADAPTIVE = "spark.sql.adaptive.enabled"
 _lock = Lock()
-_inside: dict[int, list[str | None]] = {}
-"""By session, what those found who are inside: it is one for all threads, and the first to come
-saw it as it was.
+_settings_before: dict[int, list[str | None]] = {}
+"""By session, its setting before each thread that is inside: it is one for all threads, and the
+first to come saw it as it was.
 """
 
 
@@ -25,14 +25,14 @@ def planned_once(spark: "SparkSession") -> Iterator[None]:
     meanwhile.
     """
     with _lock:
-        found = _inside.setdefault(id(spark), [])
-        found.append(found[0] if found else spark.conf.get(_ADAPTIVE))
+        settings = _settings_before.setdefault(id(spark), [])
+        settings.append(settings[0] if settings else spark.conf.get(_ADAPTIVE))
         spark.conf.set(_ADAPTIVE, "false")
     try:
         yield
     finally:
         with _lock:
-            before = found.pop()
-            if not found:
-                del _inside[id(spark)]
+            before = settings.pop()
+            if not settings:
+                del _settings_before[id(spark)]
                 spark.conf.set(_ADAPTIVE, before)  # type: ignore[arg-type]

@@ -1,0 +1,119 @@
+"""Rules on figures of a column over many rows at once: no single row can be refused for them.
+
+They speak of the rows that a write brings: what is appended, the run's partitions, what is
+merged, or all of a table that is replaced; in a check alone, of all rows, or of those of the
+partitions asked for. So a mean can be bounded anywhere, and a total where those are always the
+same rows.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Unpack
+
+from lakehouse.errors import DeclarationError
+from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule
+from lakehouse.iceberg.rules.rows import RowRule
+from lakehouse.tables import types
+from lakehouse.tables.bounds import Bounds, Number, bounds_of
+from lakehouse.tables.quoting import identifier
+from lakehouse.tables.rule import BoundOptions, CountOptions, DeclaringTable, Rule
+from lakehouse.tables.table import IcebergTable
+
+_NUMBERS = types.WHOLE_NUMBERS | {"float", "double"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureRule(EvaluableRule):
+    """An aggregate of one column lies within bounds."""
+
+    function: Literal["avg", "sum"]
+
+    @property
+    def sql(self) -> str:
+        """The aggregate and its bounds."""
+        return f"{self.function}({self.columns[0]}) {self.bounds}"
+
+    def check(self, table: DeclaringTable) -> None:
+        """Check that the column has numbers, and that its figure may be shown."""
+        column = self.columns[0]
+        column_type = types.parse(table.column(column).type)
+        if not isinstance(column_type, types.Decimal) and str(column_type) not in _NUMBERS:
+            raise DeclarationError(
+                f"{table.name}: rule {self.name} is about {column}, which is {column_type};"
+                " expected a column of numbers."
+            )
+        if column in table.masked_columns:
+            what = "is personal" if column in table.personal_columns else "stands for a person"
+            raise DeclarationError(
+                f"{table.name}: rule {self.name} is about {column}, which {what}: of few rows"
+                " it tells them.",
+                next_step="Say what must hold of each value, with between(…).",
+            )
+
+    def aggregates(self, table: IcebergTable, where: str = "") -> Mapping[str, str]:
+        """Return the aggregate."""
+        value = identifier(self.columns[0])
+        # A sum of whole numbers may need more digits than they have: Spark stops the query
+        # where it overflows.
+        if self.function == "sum" and table.column(self.columns[0]).type in types.WHOLE_NUMBERS:
+            value = f"CAST({value} AS DECIMAL(38,0))"
+        only = f" FILTER (WHERE {where})" if where else ""
+        return {self.name: f"{self.function}({value}){only}"}
+
+
+def null_fraction(column: str, *, at_most: float, **options: Unpack[CountOptions]) -> Rule:
+    """Say that no more than a share of the rows, from 0 to below 1, lacks a value in the
+    column.
+    """
+    on_failure = options.setdefault("on_failure", "block")
+    if on_failure == "quarantine":
+        raise DeclarationError(
+            f"null_fraction({column!r}) tolerates rows without a value, and cannot quarantine"
+            " them.",
+            next_step=f"Say not_null({column!r}, fail_above=…) to take them out up to a share.",
+        )
+    above = "fail_above" if on_failure == "block" else "warn_above"
+    return RowRule.declare(
+        "null_fraction",
+        (column,),
+        f"at most {at_most:.4g} of all {column} are null",
+        {above: at_most, **options},
+        violated_by=f"({identifier(column)} IS NULL)",
+    )
+
+
+def mean(
+    column: str,
+    low: Number | None = None,
+    high: Number | None = None,
+    **options: Unpack[BoundOptions],
+) -> Rule:
+    """Say that the mean of a numeric column is from `low` to `high`; without any value it
+    passes, NaN does not.
+    """
+    return _figure("mean", "avg", column, bounds_of(f"mean({column!r})", low, high), options)
+
+
+def total(
+    column: str,
+    low: Number | None = None,
+    high: Number | None = None,
+    **options: Unpack[BoundOptions],
+) -> Rule:
+    """Say that the sum of a numeric column is from `low` to `high`; without any value it
+    passes, NaN does not.
+    """
+    return _figure("total", "sum", column, bounds_of(f"total({column!r})", low, high), options)
+
+
+def _figure(
+    kind: str,
+    function: Literal["avg", "sum"],
+    column: str,
+    bounds: Bounds,
+    options: BoundOptions,
+) -> Rule:
+    description = f"{kind} of {column} is {bounds}"
+    return FigureRule.declare(
+        kind, (column,), description, options, function=function, bounds=bounds
+    )

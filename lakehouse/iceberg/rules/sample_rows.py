@@ -1,0 +1,115 @@
+"""Samples of rows that break rules, redacted for people."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.tables.quoting import literal, with_zone
+from lakehouse.tables.redaction import COUNTED_ROWS, redacted
+from lakehouse.tables.table import IcebergTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
+
+SAMPLE_ROWS = 20
+Sample = tuple[Mapping[str, Any], ...]
+_RULES, _RANK = "__rules", "__rank"
+
+
+def samples_of(
+    engine: Engine,
+    table: IcebergTable,
+    rows: "DataFrame",
+    predicates: Mapping[str, str],
+    failed_rows: Mapping[str, int],
+    terms: Sequence[str],
+) -> dict[str, Sample]:
+    """Return by name at most 20 of the rows that meet each of several predicates.
+
+    The first rows that meet any of them tell what is common, without a look at all; what is
+    rare is looked for by one pass over all rows.
+
+    :param failed_rows: how many rows meet each predicate.
+    :param terms: what to select of each row.
+    """
+    if not predicates:
+        return {}
+    rows_by_rule: dict[str, list[Row]] = {}
+    for row in _broken(rows, predicates, terms).limit(COUNTED_ROWS).collect():
+        for name in row[_RULES]:
+            rows_by_rule.setdefault(name, []).append(row)
+    rare = {
+        name: predicate
+        for name, predicate in predicates.items()
+        if len(rows_by_rule.get(name, ())) < min(SAMPLE_ROWS, failed_rows[name])
+    }
+    if rare:
+        rows_by_rule |= _rare(_broken(rows, rare, terms))
+    counted = [row for broken in rows_by_rule.values() for row in broken]
+    return {
+        name: _shown(engine, table, broken[:SAMPLE_ROWS], counted)
+        for name, broken in rows_by_rule.items()
+    }
+
+
+def _broken(
+    rows: "DataFrame", predicates: Mapping[str, str], terms: Sequence[str]
+) -> "DataFrame":
+    """Return the rows that meet any of some predicates, and the names of those that each
+    meets.
+    """
+    names = ", ".join(
+        f"CASE WHEN {predicate} THEN {literal(name)} END"
+        for name, predicate in predicates.items()
+    )
+    any_of = f"({' OR '.join(predicates.values())})"
+    return rows.where(any_of).selectExpr(*terms, f"array_compact(array({names})) AS {_RULES}")
+
+
+def _rare(broken: "DataFrame") -> "dict[str, list[Row]]":
+    from pyspark.sql.functions import explode
+
+    ranked = broken.withColumn(_RULES, explode(_RULES)).selectExpr(
+        "*", f"row_number() OVER (PARTITION BY {_RULES} ORDER BY {_RULES}) AS {_RANK}"
+    )
+    rows_by_rule: dict[str, list[Row]] = {}
+    for row in ranked.where(f"{_RANK} <= {SAMPLE_ROWS}").drop(_RANK).collect():
+        rows_by_rule.setdefault(row[_RULES], []).append(row)
+    return rows_by_rule
+
+
+def sample_of(engine: Engine, table: IcebergTable, broken: "DataFrame") -> Sample:
+    """Return at most 20 of some rows as plain values, redacted."""
+    rows = broken.limit(COUNTED_ROWS if table.holds_personal_data else SAMPLE_ROWS).collect()
+    return _shown(engine, table, rows[:SAMPLE_ROWS], rows)
+
+
+def _shown(
+    engine: Engine, table: IcebergTable, rows: "Sequence[Row]", counted: "Sequence[Row]"
+) -> Sample:
+    """Return rows as people may see them.
+
+    :param counted: the rows among which persons are told apart.
+    """
+    shown = redacted(engine.masking_key, table, _values(rows), _values(counted))
+    return tuple(
+        {name: _plain(table, name, value) for name, value in row.items()} for row in shown
+    )
+
+
+def _values(rows: "Sequence[Row]") -> list[dict[str, Any]]:
+    """Return rows by the names of their columns."""
+    values = []
+    for row in rows:
+        columns = row.asDict(recursive=True)
+        columns.pop(_RULES, None)
+        values.append(columns)
+    return values
+
+
+def _plain(table: IcebergTable, name: str, value: Any) -> Any:
+    """Return what Dagster keeps: a moment in UTC, which Spark gives in the machine's time."""
+    if isinstance(value, datetime) and not table.is_wall_time(name):
+        value = with_zone(value)
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

@@ -1,0 +1,81 @@
+"""Aggregates of whole tables or of a run's partitions: counts by metadata where they can be,
+the rest in one query.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING
+
+from lakehouse.errors import DeclarationError
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import Snapshot
+from lakehouse.iceberg.metadata.joins import together
+from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.read.inputs import read
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_COUNTS = ("count(1)", "count(*)")
+
+
+@dataclass(frozen=True)
+class TableAggregate:
+    """One SQL aggregate of a table's snapshot, in all or some of its rows, for a rule."""
+
+    rule: str
+    sql: str
+    table: str
+    snapshot: Snapshot | None
+    where: str | None
+
+    @property
+    def rows(self) -> int:
+        """Rows of the whole table."""
+        return self.snapshot.rows if self.snapshot else 0
+
+    @property
+    def is_in_metadata(self) -> bool:
+        """Whether metadata tells its value."""
+        return self.sql.lower() in _COUNTS and self.where is None
+
+    def query(self, engine: Engine, at: int) -> "DataFrame":
+        """Return one row with a number and the value as text, which holds a decimal and a
+        double alike.
+        """
+        snapshot_id = self.snapshot.snapshot_id if self.snapshot else None
+        rows = read(engine, Pin(self.table, snapshot_id), self.where)
+        return rows.selectExpr(f"{at} AS at", f"CAST({self.sql} AS STRING) AS value")
+
+
+def values_of(
+    engine: Engine, aggregates: Sequence[TableAggregate]
+) -> dict[str, list[tuple[TableAggregate, Decimal]]]:
+    """Return by rule its aggregates, each with its value: one query for all, and none where
+    metadata tells.
+
+    :raises DeclarationError: names the rule whose aggregate is no number.
+    """
+    queries = [
+        aggregate.query(engine, at)
+        for at, aggregate in enumerate(aggregates)
+        if not aggregate.is_in_metadata
+    ]
+    texts = {row["at"]: row["value"] for row in together(queries).collect()} if queries else {}
+    values: dict[str, list[tuple[TableAggregate, Decimal]]] = {}
+    for at, aggregate in enumerate(aggregates):
+        in_metadata = aggregate.is_in_metadata
+        value = Decimal(aggregate.rows) if in_metadata else _number(aggregate, texts[at])
+        values.setdefault(aggregate.rule, []).append((aggregate, value))
+    return values
+
+
+def _number(aggregate: TableAggregate, text: str | None) -> Decimal:
+    """Return the value of an aggregate; a sum of nothing is 0."""
+    try:
+        return Decimal(text or 0)
+    except InvalidOperation:
+        raise DeclarationError(
+            f"rule {aggregate.rule} compares what is no number; expected sums or counts."
+        ) from None
