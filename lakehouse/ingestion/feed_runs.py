@@ -25,7 +25,7 @@ from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.metadata_keys import RejectedReason
 from lakehouse.orchestration.run_result import AssetResult, RunResult
 from lakehouse.orchestration.runs import OnEvent, Project, materialize
-from lakehouse.orchestration.stale_runs import CATCH_UP, Downstream, PendingRun
+from lakehouse.orchestration.stale_runs import INCREMENTAL, Downstream, PendingRun
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.storage.rejected_files import rejected_since
@@ -141,7 +141,7 @@ def _ingest(
         stages = downstream.stages(engine, declared, has_arrivals=bool(found.files))
 
         def run(stale: PendingRun) -> RunResult:
-            said = {FEED_TAG: feed.name, **CATCH_UP, **tags}
+            said = {FEED_TAG: feed.name, **INCREMENTAL, **tags}
             return materialize(
                 here,
                 instance,
@@ -200,7 +200,7 @@ def retry(
 
         def run(stale: PendingRun) -> RunResult:
             return materialize(
-                here, instance, stale.selection, partition=stale.partitions, tags=CATCH_UP
+                here, instance, stale.selection, partition=stale.partitions, tags=INCREMENTAL
             )
 
         def catch_up() -> tuple[RunResult, ...]:

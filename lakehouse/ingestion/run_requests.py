@@ -24,7 +24,7 @@ from lakehouse.orchestration.blocked_tables import (
     was_stopped,
 )
 from lakehouse.orchestration.partitions import range_tags
-from lakehouse.orchestration.stale_runs import CATCH_UP, Downstream, PendingRun
+from lakehouse.orchestration.stale_runs import INCREMENTAL, Downstream, PendingRun
 from lakehouse.runtime.backoff import pause_seconds
 from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
@@ -173,7 +173,7 @@ def request(graph: "AssetGraph", feed: Feed, stale: PendingRun, digest: str) -> 
         partition_key=bounds[0] if bounds and not is_range else None,
         tags={
             FEED_TAG: feed.name,
-            **CATCH_UP,
+            **INCREMENTAL,
             STALE: digest,
             **(range_tags(*bounds) if bounds and is_range else {}),
         },

@@ -21,10 +21,17 @@ from lakehouse.tables.table import IcebergTable
 if TYPE_CHECKING:
     from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
 
-CATCH_UP = {"lakehouse/catch_up": "true"}
-"""Tag of a run that does what is owed: partitions are computed from what they hold and what
-came, and not anew.
+INCREMENTAL = {"lakehouse/catch_up": "true"}
+"""Tag of a run that computes what is stale: partitions from the rows that they have and what came
+since. The key is the one that stored runs have.
 """
+
+
+def is_full_recompute(tags: Mapping[str, str]) -> bool:
+    """Whether a run computes its partitions from all rows of their sources, by its tags: so does
+    one that a person starts.
+    """
+    return not INCREMENTAL.items() <= tags.items()
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ its checks alone.
 
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -32,7 +32,7 @@ from lakehouse.orchestration.clear_rows import table_of_rows
 from lakehouse.orchestration.io_manager import IcebergIOManager, run_partitions
 from lakehouse.orchestration.metadata_keys import WriteMetadata
 from lakehouse.orchestration.refused_write import refusal
-from lakehouse.orchestration.stale_runs import CATCH_UP
+from lakehouse.orchestration.stale_runs import is_full_recompute
 from lakehouse.orchestration.withheld_errors import values_withheld
 from lakehouse.orchestration.written_metadata import (
     quarantined_metadata,
@@ -90,9 +90,7 @@ def table_asset(
         context: dg.AssetExecutionContext,
     ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult[Any]]:
         io, keys = context.resources.io_manager, _partitions(context, partitions_def)
-        run = Run(context.run.run_id, anew=not CATCH_UP.items() <= context.run.tags.items())
-        if partitions_def and keys:
-            run = replace(run, partitions=run_partitions(partitions_def, keys, table))
+        run = _run(context, table, keys, partitions_def)
         if not context.selected_asset_keys:
             with values_withheld(table):
                 found, evaluated = io.evaluate(table, run)
@@ -120,6 +118,22 @@ def table_asset(
             pool=table.name,
             required_resource_keys={"io_manager", *resources},
         )(body)
+
+
+def _run(
+    context: dg.AssetExecutionContext,
+    table: IcebergTable,
+    keys: Sequence[str],
+    definition: dg.PartitionsDefinition | None,
+) -> Run:
+    """Return what the run of Dagster asks of the table: which partitions, and whether in
+    full.
+    """
+    return Run(
+        context.run.run_id,
+        run_partitions(definition, keys, table) if definition and keys else None,
+        full_recompute=is_full_recompute(context.run.tags),
+    )
 
 
 def _events(

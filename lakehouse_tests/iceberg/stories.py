@@ -93,7 +93,7 @@ class Compute:
     """
 
     resolved: bool = False
-    anew: bool = False
+    full_recompute: bool = False
     killed: bool = False
 
 
@@ -226,7 +226,11 @@ class Lakehouse:
     def _compute(self, step: Compute, patch: pytest.MonkeyPatch) -> None:
         if not self.delivered:
             return
-        run = Run(f"run-{next(_serial)}", self._partitions(anew=step.anew), anew=step.anew)
+        run = Run(
+            f"run-{next(_serial)}",
+            self._partitions(full_recompute=step.full_recompute),
+            full_recompute=step.full_recompute,
+        )
         if self.table.overwritten_by and run.partitions is None:
             return
         compute = self._function(resolved=step.resolved)
@@ -238,11 +242,15 @@ class Lakehouse:
             except Killed:
                 assert step.killed
 
-    def _partitions(self, *, anew: bool) -> Partitions | None:
+    def _partitions(self, *, full_recompute: bool) -> Partitions | None:
         if not self.table.overwritten_by:
             return None
         places = _PLACES[self.kind][:-1]
-        stale = set(places) if anew else stale_values(self.engine, self.table, self.inputs)
+        stale = (
+            set(places)
+            if full_recompute
+            else stale_values(self.engine, self.table, self.inputs)
+        )
         # A row without a partition goes along with the newest one.
         values = [value for value in places if _is_stale(value, stale)] or (
             places[-1:] if stale else []

@@ -33,7 +33,9 @@ ROWS = st.lists(
 ).map(tuple)
 STEPS = st.one_of(
     st.builds(Deliver, st.sampled_from(["x.csv", "y.csv", "z.csv"]), ROWS),
-    st.builds(Compute, resolved=st.booleans(), anew=st.booleans(), killed=st.booleans()),
+    st.builds(
+        Compute, resolved=st.booleans(), full_recompute=st.booleans(), killed=st.booleans()
+    ),
     st.builds(Reject, st.integers(0, 5)),
 )
 SHAPES = st.sampled_from(list(get_args(Shape)))
@@ -58,7 +60,7 @@ STORY: list[Step] = [
     SECOND,
     FIRST,
     Compute(killed=True),
-    Compute(resolved=True, anew=True),
+    Compute(resolved=True, full_recompute=True),
     Reject(1),
 ]
 """Two contents under one name, one of them again; a run that dies, a function that changes, and

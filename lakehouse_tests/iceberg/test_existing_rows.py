@@ -51,7 +51,7 @@ def as_declared_before(table: IcebergTable) -> IcebergTable:
 
 
 def compute(
-    engine: Engine, *days: date, table: IcebergTable = DAYS, anew: bool = False
+    engine: Engine, *days: date, table: IcebergTable = DAYS, full_recompute: bool = False
 ) -> tuple[int, int]:
     """Compute days, and return how many rows came and how many stood."""
     given: dict[str, int] = {}
@@ -60,7 +60,7 @@ def compute(
         given.update(came=came.count(), stand=stand.count())
         return came.unionByName(stand)
 
-    write(engine, table, union, INPUTS, replace(run_of(*days), anew=anew))
+    write(engine, table, union, INPUTS, replace(run_of(*days), full_recompute=full_recompute))
     return given["came"], given["stand"]
 
 
@@ -77,7 +77,7 @@ def test_the_first_time_all_came_and_nothing_stands(embedded_engine: Engine) -> 
 
 def test_by_hand_a_day_is_computed_from_all_that_ever_came(first: Engine) -> None:
     come(first, (TUESDAY, 3, 3))
-    assert compute(first, TUESDAY, anew=True) == (2, 0)
+    assert compute(first, TUESDAY, full_recompute=True) == (2, 0)
     assert content(first, DAYS.name, "id") == [(1,), (2,), (3,)]
 
 

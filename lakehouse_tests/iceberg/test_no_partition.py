@@ -155,7 +155,7 @@ class World:
                 self.table,
                 union,
                 self.inputs,
-                Run(partitions=partitions, anew=False),
+                Run(partitions=partitions, full_recompute=False),
             )
 
     def fates(self) -> list[tuple[Any, ...]]:

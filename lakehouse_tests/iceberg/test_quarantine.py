@@ -222,7 +222,7 @@ def test_a_row_whose_source_has_it_no_more_leaves(delivered: Engine) -> None:
     delivered.sql(
         f"DELETE FROM {delivered.catalog.sql_name(DELIVERED.name)} WHERE name IS NULL"
     )
-    write(delivered, PEOPLE, people, inputs, Run("second", anew=False))
+    write(delivered, PEOPLE, people, inputs, Run("second", full_recompute=False))
     assert content(delivered, QUARANTINE, "id") == [("two",)]
 
 

@@ -64,7 +64,7 @@ def deliver(engine: Engine, file: str, *rows: tuple[date | None, int]) -> None:
 
 def compute(engine: Engine, *days: date) -> Published:
     """Compute some days as a run does that catches up."""
-    run = Run(partitions=partitions_of(days), anew=False)
+    run = Run(partitions=partitions_of(days), full_recompute=False)
     outcome = write(engine, DAYS, lambda raw: raw.drop("said"), LATEST, run)
     assert isinstance(outcome, Published)
     return outcome

@@ -99,7 +99,7 @@ def compute(
     engine: Engine, *days: date, function: Callable[..., DataFrame] = as_given
 ) -> Outcome:
     spans = tuple((day, day + timedelta(1)) for day in days)
-    run = Run("run", Partitions(tuple(map(str, days)), spans, EVERY), anew=False)
+    run = Run("run", Partitions(tuple(map(str, days)), spans, EVERY), full_recompute=False)
     return write(engine, VISITS, function, BY_DAY, run)
 
 

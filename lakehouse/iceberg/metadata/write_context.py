@@ -62,6 +62,12 @@ class Partitions:
             else self.has(value)
         )
 
+    def is_computed_by(self, value: Bound | str | None) -> bool:
+        """Whether a run of these partitions computes a value: it lies in them, or in none there
+        is, and then goes along with any run.
+        """
+        return self.touches(value) or not self.is_one(value)
+
     def is_one(self, value: Bound | str | None) -> bool:
         """Whether a value lies in any partition that there is, of this run or another."""
         return value is not None and (self.every is None or self.every.has(value))
@@ -71,13 +77,13 @@ class Partitions:
 class Run:
     """The run that a write belongs to: its id in Dagster, and its partitions where it has any.
 
-    `anew` says that these are computed from all their rows, and not from what they hold and
-    what came since.
+    `full_recompute` says that these are computed from all rows of their sources, and not
+    incrementally, from the rows that they have and what came since.
     """
 
     run_id: str = ""
     partitions: Partitions | None = None
-    anew: bool = True
+    full_recompute: bool = True
 
     @property
     def partition_values(self) -> tuple[str, ...]:

@@ -135,13 +135,13 @@ def as_of(
 
 
 def pin(
-    engine: Engine, inputs: Mapping[str, Input], target: str, *, anew: bool = False
+    engine: Engine, inputs: Mapping[str, Input], target: str, *, full_recompute: bool = False
 ) -> dict[str, Pin]:
     """Resolve each input to the snapshot that will be read; metadata only, no JVM.
 
     :param target: the table whose commits hold the watermarks.
-    :param anew: whether the run's partitions are computed from all their rows, whatever the
-        table holds of them.
+    :param full_recompute: whether the run's partitions are computed from all rows of their
+        sources, whatever the table has of them.
     :raises TableNotFound: when an input, or the target of an incremental one, is not there.
     """
     marks = (
@@ -158,7 +158,7 @@ def pin(
         name: _pin_one(sources[given.table], given, marks) for name, given in inputs.items()
     }
     added = _added(inputs)
-    if anew or any(pins[name].since_snapshot_id is None for name in added):
+    if full_recompute or any(pins[name].since_snapshot_id is None for name in added):
         pins |= {name: _whole(sources[pins[name].table], pins[name]) for name in added}
         staying = (
             name

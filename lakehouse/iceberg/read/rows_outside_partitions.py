@@ -185,7 +185,7 @@ def _find(
     found = OutsidePartitions(
         Pin(source.table, source.snapshot_id), column, every, values, still
     )
-    is_settled = not run.anew and not waiting and _is_settled(engine, table, found)
+    is_settled = not run.full_recompute and not waiting and _is_settled(engine, table, found)
     return OutsidePartitions(found.source, column, every, values, still, is_settled)
 
 

@@ -6,7 +6,7 @@ partitions and not others, so each commit is stamped with both: what the run rea
 partitions, and what the whole table has been computed from since.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from datetime import date, datetime
 from functools import cache
 from typing import Any
@@ -84,29 +84,27 @@ def stale_values(
     return stale
 
 
-def owes_any(
+def stale_by_source(
     engine: Engine,
     table: IcebergTable,
     inputs: Mapping[str, Input],
     pins: Mapping[str, Pin],
-    partitions: Partitions,
-) -> bool:
-    """Whether anything is owed that a run of some partitions would do: to these, or to what is
-    in none.
-
-    True too of a table of which nothing tells what it owes.
+    partitions: Partitions | None,
+) -> dict[str, set[Any]]:
+    """Return, by source, the values that are stale as of what is read of it; none of a run
+    without partitions.
     """
+    if partitions is None:
+        return {}
     until = {pin.table: pin.snapshot_id for pin in pins.values()}
-    sources = followed(table, inputs)
-    for source, column in sources.items():
+    stale: dict[str, set[Any]] = {}
+    for source, column in followed(table, inputs).items():
         snapshot_id = until[source]
         if snapshot_id is not None:
-            stale = stale_of(engine, table, source, column, snapshot_id, partitions.every)
-            if any(
-                partitions.touches(value) or not partitions.is_one(value) for value in stale
-            ):
-                return True
-    return not sources
+            stale[source] = stale_of(
+                engine, table, source, column, snapshot_id, partitions.every
+            )
+    return stale
 
 
 def stale_of(
@@ -158,16 +156,16 @@ def _waiting(target: History, source: str, every: AllPartitions | None) -> set[A
 
 
 def watermarks(
-    engine: Engine,
     table: IcebergTable,
-    inputs: Mapping[str, Input],
+    target: History,
     pins: Mapping[str, Pin],
+    stale: Mapping[str, Set[Any]],
     partitions: Partitions | None,
 ) -> dict[str, int]:
     """Return what the whole table is computed from, once a run's partitions are: an input's
-    pin, where none is left.
+    pin, where no other is stale.
 
-    Where other partitions are owed to that input, its watermark stays what it was.
+    Where other partitions are, the watermark of that source stays what it was.
     """
     marks = {
         pin.table: pin.snapshot_id
@@ -176,13 +174,12 @@ def watermarks(
     }
     if partitions is None:
         return marks
-    for source, column in followed(table, inputs).items():
-        if source in marks:
-            stale = stale_of(engine, table, source, column, marks[source], partitions.every)
-            if any(partitions.is_one(value) and not partitions.has(value) for value in stale):
-                floor = read_history(engine, table.name).watermark(source)
-                marks = {name: mark for name, mark in marks.items() if name != source}
-                marks |= {source: floor} if floor else {}
+    for source, values in stale.items():
+        if any(partitions.is_one(value) and not partitions.has(value) for value in values):
+            del marks[source]
+            floor = target.watermark(source)
+            if floor:
+                marks[source] = floor
     return marks
 
 

@@ -74,7 +74,9 @@ def plan_decided(
     if is_empty and not undone:
         return Decided(again=is_again)
     sources = {given.table: pins[name] for name, given in tracked.items()}
-    is_less = run.anew or any(_may_have_less(engine, target, pin) for pin in sources.values())
+    is_less = run.full_recompute or any(
+        _may_have_less(engine, target, pin) for pin in sources.values()
+    )
     kept = (
         [read(engine, Pin(pin.table, pin.snapshot_id)) for pin in sources.values()]
         if is_less

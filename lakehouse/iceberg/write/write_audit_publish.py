@@ -11,22 +11,21 @@ from typing import TYPE_CHECKING, Any
 from lakehouse.errors import FrameMismatch, WriteConflict
 from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.lock import WriteLog, table_lock
-from lakehouse.iceberg.commit.retry import Failure, classify, pause
+from lakehouse.iceberg.commit.retry import Failure, FenceLost, classify, pause
 from lakehouse.iceberg.evolve import planning
-from lakehouse.iceberg.metadata.commit_properties import has_earlier_digest
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import History, read_history
+from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import Outcome, Pin, Refused, Unchanged
-from lakehouse.iceberg.read.inputs import SINCE, Input, pin, read_inputs, read_since
+from lakehouse.iceberg.metadata.write_result import Outcome, Refused, Unchanged
+from lakehouse.iceberg.read.inputs import Input, read_inputs, read_since
+from lakehouse.iceberg.read.read_plan import ReadPlan, plan_read
 from lakehouse.iceberg.read.rows_outside_partitions import (
     OutsidePartitions,
     find_left_out,
     stamped,
-    was_left_out,
 )
 from lakehouse.iceberg.read.scanned_files import with_scanned
-from lakehouse.iceberg.read.stale_partitions import met_places, owes_any, watermarks
+from lakehouse.iceberg.read.stale_partitions import met_places, watermarks
 from lakehouse.iceberg.read.versioned_inputs import with_version_reads
 from lakehouse.iceberg.read.withdrawn_deliveries import taken_out
 from lakehouse.iceberg.rules.evaluation import evaluate_age
@@ -87,13 +86,13 @@ def write(
         _ensure_quarantine(engine, table, run)
         branch.drop_dead_branches(engine, table.name, log)
         for number in range(1, MAX_ATTEMPTS + 1):
-            pins = pin(engine, inputs, table.name)
-            if _nothing_new(engine, table, inputs, pins, run):
-                return _unchanged(engine, table, run, pins, number)
+            plan = plan_read(engine, table, inputs, run)
+            if not plan.has_news:
+                return _unchanged(engine, table, run, plan, number)
             leaving: list[DataFrame] = []
             try:
                 outcome = _attempt(
-                    engine, table, compute, inputs, run, log, arriving, number, leaving
+                    engine, table, compute, inputs, run, plan, log, arriving, number, leaving
                 )
             except Exception as error:
                 if classify(error) not in _TRIED_AGAIN:
@@ -127,6 +126,7 @@ def _attempt(
     compute: Compute,
     inputs: Mapping[str, Input],
     run: Run,
+    plan: ReadPlan,
     log: WriteLog,
     arriving: Sequence[tuple[Any, ...]] | None,
     number: int,
@@ -136,7 +136,7 @@ def _attempt(
     log.begin(write_id)
     name = branch.audit_branch(write_id)
     try:
-        attempt, left_out = _fence(engine, table, run, write_id, inputs)
+        attempt, left_out = _fence(engine, table, run, write_id, inputs, plan)
         places = met_places(engine, table, inputs, attempt.pins)
         frames = read_inputs(engine, inputs, attempt.pins, run, table.name, places)
         decided = plan_decided(engine, table, inputs, attempt.pins, run, frames)
@@ -195,25 +195,29 @@ def _check_is_frame(table: IcebergTable, found: Any) -> None:
 
 
 def _fence(
-    engine: Engine, table: IcebergTable, run: Run, write_id: str, inputs: Mapping[str, Input]
+    engine: Engine,
+    table: IcebergTable,
+    run: Run,
+    write_id: str,
+    inputs: Mapping[str, Input],
+    plan: ReadPlan,
 ) -> tuple[Attempt, list[OutsidePartitions]]:
-    """Branch first, pins second: a fast-forward that succeeds then proves that nobody published
-    in between.
+    """Branch off the snapshot that was planned from: a fast-forward that succeeds then proves
+    that nobody published in between.
+
+    :raises FenceLost: when somebody did before the branch was made.
     """
     name = branch.audit_branch(write_id)
     branch.create_branch(engine, table.name, name)
     history = read_history(engine, table.name)
-    base = history.head(name)
+    base, planned = history.head(name), plan.target.main
     assert base is not None
-    anew = (
-        run.anew
-        or _was_declared_otherwise(history, table)
-        or was_left_out(engine, table, inputs, run.partitions)
-    )
-    pins = pin(engine, inputs, table.name, anew=anew)
-    pins = with_scanned(engine, inputs, pins, run)
-    marks = watermarks(engine, table, inputs, pins, run.partitions)
-    since = read_since(inputs, pins) if run.partitions else {}
+    # The branch of a table without a snapshot starts at an empty one of its own.
+    has_moved = base.snapshot_id != planned.snapshot_id if planned else history.main is not None
+    if has_moved:
+        raise FenceLost(f"{table.name} was published while it was planned what to read")
+    pins = with_scanned(engine, inputs, plan.pins, run)
+    marks = watermarks(table, plan.target, pins, plan.stale, run.partitions)
     left_out = find_left_out(engine, table, inputs, pins, run)
     attempt = Attempt(
         engine,
@@ -222,56 +226,23 @@ def _fence(
         write_id,
         base,
         pins,
-        marks,
-        since,
-        taken_out(engine, inputs, pins, history),
+        watermarks=marks,
+        since=read_since(inputs, pins) if run.partitions else {},
+        taken_out=taken_out(engine, inputs, pins, plan.target),
+        left_out=stamped(plan.target, left_out, marks),
     )
-    return replace(attempt, left_out=stamped(history, left_out, marks)), left_out
-
-
-def _was_declared_otherwise(history: History, table: IcebergTable) -> bool:
-    """Whether the table's rows may be other than what it now declares: rules changed, or
-    somebody else wrote.
-    """
-    last = history.last_write
-    if last is None or last.stamp is None:
-        return True
-    return last.stamp.declaration != table.declaration_hash and not has_earlier_digest(
-        last.stamp
-    )
-
-
-def _nothing_new(
-    engine: Engine,
-    table: IcebergTable,
-    inputs: Mapping[str, Input],
-    pins: Mapping[str, Pin],
-    run: Run,
-) -> bool:
-    """Whether nothing would come of it; asks Spark at most what is asked anyway.
-
-    Either each input reads what is new and has nothing, or is another look at the table of
-    such. Or the run is to compute partitions that are owed, and another did so since:
-    partitions that a person asks for are computed anew.
-    """
-    if run.partitions:
-        return not run.anew and not owes_any(engine, table, inputs, pins, run.partitions)
-    since = {name: given.table for name, given in inputs.items() if given.mode in SINCE}
-    if not since or any(given.table not in since.values() for given in inputs.values()):
-        return False
-    return all(pins[name].is_empty for name in since)
+    return attempt, left_out
 
 
 def _unchanged(
-    engine: Engine, table: IcebergTable, run: Run, pins: Mapping[str, Pin], number: int
+    engine: Engine, table: IcebergTable, run: Run, plan: ReadPlan, number: int
 ) -> Unchanged:
-    history = read_history(engine, table.name)
     return Unchanged(
         table.name,
         "",
-        history.main.snapshot_id if history.main else None,
-        results=tuple(evaluate_age(engine, table, history)),
-        pins=pins,
+        plan.target.main.snapshot_id if plan.target.main else None,
+        results=tuple(evaluate_age(engine, table, plan.target)),
+        pins=plan.pins,
         partitions=run.partition_values,
         attempts=number,
     )
