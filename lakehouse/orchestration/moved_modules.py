@@ -41,6 +41,7 @@ the same table.
 RENAMED_ARGUMENTS = {
     ("Column", "measured"): "profiled",
     ("Column", "formerly"): "renamed_from",
+    ("Merge", "near"): "prune_by",
 }
 """By what takes an argument and its old name, its new one; the changelog has the same table."""
 _UNEXPECTED = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")

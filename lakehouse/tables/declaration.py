@@ -91,20 +91,22 @@ class Merge:
     """Rows are inserted or updated by their key `on`; `stamp` is set on each row that changes,
     and is not compared.
 
-    `near` are columns in which rows of one key agree for ever: files that have none of the
+    `prune_by` are columns in which rows of one key agree for ever: files that have none of the
     merged rows' values there are not looked into.
     """
 
     on: Sequence[str]
     stamp: str | None = None
-    near: Sequence[str] = ()
+    prune_by: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(
             self, "on", (self.on,) if isinstance(self.on, str) else tuple(self.on)
         )
         object.__setattr__(
-            self, "near", (self.near,) if isinstance(self.near, str) else tuple(self.near)
+            self,
+            "prune_by",
+            (self.prune_by,) if isinstance(self.prune_by, str) else tuple(self.prune_by),
         )
         if not self.on:
             raise DeclarationError("Merge(on=…) names no column; expected the key of a row.")

@@ -71,7 +71,7 @@ class IcebergTable(TableDeclaration):
             name=self.quarantine_name or f"{self.name}_quarantine",
             comment=f"Rows that the rules of {self.name} refused, as they were delivered.",
             columns=(*delivered, *_QUARANTINE_COLUMNS),
-            write=Merge(on=("_row_key",), stamp="_quarantined_at", near=("_source_file",)),
+            write=Merge(on=("_row_key",), stamp="_quarantined_at", prune_by=("_source_file",)),
             subject=subject,
             owner=self.owner,
             tags=self.tags,
@@ -122,6 +122,6 @@ def _check(table: IcebergTable) -> None:
     check_casts(table)
     if isinstance(table.write, Merge):
         check_known(table, "Merge(on=…)", table.write.on)
-        check_known(table, "Merge(near=…)", table.write.near)
+        check_known(table, "Merge(prune_by=…)", table.write.prune_by)
         check_known(table, "Merge(stamp=…)", [table.stamp] if table.stamp else [])
     check_layout(table)

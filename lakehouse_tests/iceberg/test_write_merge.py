@@ -132,15 +132,15 @@ def test_looks_only_near_the_rows_that_it_merges(engine: Engine) -> None:
     """A row of the same key that breaks the promise of `near` is not found, which shows where
     was looked.
     """
-    near = replace(
+    pruned = replace(
         PEOPLE,
-        write=Merge(on=["name"], stamp="changed_at", near=["id"]),
+        write=Merge(on=["name"], stamp="changed_at", prune_by=["id"]),
         rules=[castable("id", "bigint")],
     )
     land(engine, "a", ("1", "ann"), ("2", "bob"), (None, "cy"))
-    merge(engine, near)
+    merge(engine, pruned)
     land(engine, "b", ("1", "ann"), ("3", "bob"), (None, "cy"))
-    done = merge(engine, near)
+    done = merge(engine, pruned)
     assert isinstance(done, Published)
     assert (done.inserted_rows, done.updated_rows) == (1, 0)
     assert content(engine, PEOPLE.name, "id", "name") == [

@@ -125,7 +125,7 @@ class _Came(NamedTuple):
     """
 
     rows: int | None = None
-    near: str = "true"
+    matching: str = "true"
 
     @property
     def is_few(self) -> bool:
@@ -134,10 +134,10 @@ class _Came(NamedTuple):
 
 
 def _came(mode: Merge, prepared: PreparedFrame) -> _Came:
-    if not mode.near:
+    if not mode.prune_by:
         return _Came(prepared.frame.count())
     found = (
-        prepared.frame.groupBy(*map(identifier, mode.near))
+        prepared.frame.groupBy(*map(identifier, mode.prune_by))
         .count()
         .limit(_FEW_VALUES + 1)
         .collect()
@@ -145,7 +145,7 @@ def _came(mode: Merge, prepared: PreparedFrame) -> _Came:
     if len(found) > _FEW_VALUES:
         return _Came()
     predicates = (
-        among(name, {with_zone(row[name]) for row in found}, "t") for name in mode.near
+        among(name, {with_zone(row[name]) for row in found}, "t") for name in mode.prune_by
     )
     return _Came(sum(row["count"] for row in found), " AND ".join(predicates))
 
@@ -194,7 +194,7 @@ def _compare(
     standing = (
         attempt.existing()
         .alias("t")
-        .where(came.near)
+        .where(came.matching)
         .selectExpr(*map(identifier, columns), "true AS __standing")
     )
     on = " AND ".join(f"s.{identifier(key)} <=> t.{identifier(key)}" for key in mode.on)
@@ -347,7 +347,12 @@ def _stage(
 ) -> None:
     if matched:
         stage.merge(
-            attempt, changed, mode, came.near, count=inserted + matched, inserts=inserted > 0
+            attempt,
+            changed,
+            mode,
+            came.matching,
+            count=inserted + matched,
+            inserts=inserted > 0,
         )
         return
     # Rows that are all new need no look at the table. Each of the tasks writes a file.

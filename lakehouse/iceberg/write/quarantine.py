@@ -116,7 +116,7 @@ def _corrected(prepared: PreparedFrame, given: Split, held: "DataFrame") -> "Dat
     )
     mode = table.quarantine.write
     assert isinstance(mode, Merge)
-    return corrected.select(*mode.on, *mode.near)
+    return corrected.select(*mode.on, *mode.prune_by)
 
 
 def leave(

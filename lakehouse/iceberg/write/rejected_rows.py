@@ -100,7 +100,7 @@ def with_removed(
     """Return a merge's rows, and beside them those that shall go: no delivery that is left
     gives their key.
     """
-    names = [identifier(name) for name in dict.fromkeys((*mode.on, *mode.near))]
+    names = [identifier(name) for name in dict.fromkeys((*mode.on, *mode.prune_by))]
     went, stays, given = (_keys(one, names) for one in (*_evaluated(attempt, found), prepared))
     on = [*mode.on]
     going = went.dropDuplicates(on).join(stays, on, "left_anti").join(given, on, "left_anti")
@@ -120,7 +120,7 @@ def without_refused(attempt: Attempt, mode: Merge, prepared: PreparedFrame) -> P
     ):
         return prepared
     refused = prepared.frame.where(prepared.refused_predicate).select(*source)
-    names = [identifier(name) for name in dict.fromkeys((*mode.on, *mode.near))]
+    names = [identifier(name) for name in dict.fromkeys((*mode.on, *mode.prune_by))]
     standing = attempt.existing().join(refused, source, "left_semi").selectExpr(*names)
     return _with_deleted(
         prepared, standing.join(_keys(prepared, names), [*mode.on], "left_anti"), names

@@ -56,7 +56,7 @@ def merge(
     attempt: Attempt,
     rows: "DataFrame",
     mode: Merge,
-    near: str = "true",
+    matching: str = "true",
     *,
     count: int,
     inserts: bool,
@@ -64,7 +64,7 @@ def merge(
     """Insert, update or delete rows by their key; each of them is known to be new, different,
     or to go.
 
-    :param near: a SQL predicate on the table's rows, as `t`, that any of them can match.
+    :param matching: a SQL predicate on the table's rows, as `t`, that any of them can match.
     :param count: how many rows these are, exactly.
     :param inserts: whether any of them is new.
     """
@@ -74,7 +74,7 @@ def merge(
         values[identifier(mode.stamp)] = "current_timestamp()"
     # Only the key belongs into ON: a column that may change would let a second row in.
     on = " AND ".join(f"t.{identifier(key)} <=> s.{identifier(key)}" for key in mode.on)
-    on = on if near == "true" else f"{on} AND {near}"
+    on = on if matching == "true" else f"{on} AND {matching}"
     delete = f"WHEN MATCHED AND s.{DELETED} THEN DELETE " if DELETED in rows.columns else ""
     insert = (
         f"WHEN NOT MATCHED THEN INSERT ({', '.join(values)}) VALUES"
