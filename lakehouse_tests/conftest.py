@@ -90,6 +90,16 @@ def no_dagster_instance() -> None:
         module._current_storage.set(None)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def dagster_databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Empty databases of Dagster, made once."""
+    from lakehouse_tests.dagster_homes import copy_databases
+
+    with pytest.MonkeyPatch.context() as patch:
+        copy_databases(patch, settings_at(tmp_path_factory.mktemp("dagster") / "home"))
+        yield
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A home of the test's own, which is not there yet."""
