@@ -42,6 +42,14 @@ _SESSION_JVM = (
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseParallelGC"
     f" {STARTS_QUICKLY}"
 )
+_FEW_ROWS = {
+    # Compiled code pays off over many rows; over few, each plan is interpreted sooner than
+    # compiled. The tests of whole commands run on compiled code.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # What Spark's own UI would show of a query is put into words at each, and nobody looks.
+    "spark.sql.ui.explainMode": "simple",
+}
 _UNSET = (
     "AWS_PROFILE",
     "AWS_SESSION_TOKEN",
@@ -120,12 +128,19 @@ def settings_at(home: Path) -> Settings:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> "SparkSession":
     """The one session of the run; it knows the catalogs that the engines register on it."""
-    from lakehouse.runtime.spark import open_session
+    from lakehouse.runtime import spark
+    from lakehouse_tests.local_files import set_permissions_without_processes
 
     settings = settings_at(tmp_path_factory.mktemp("session"))
+    few_rows = [f"-D{name}={value}" for name, value in _FEW_ROWS.items()]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JDK_JAVA_OPTIONS", _SESSION_JVM)
-        return open_session(settings, Catalog.of(settings))
+        # Spark reads them as it reads its own file of settings, which the product has none of.
+        patch.setenv("JDK_JAVA_OPTIONS", " ".join([_SESSION_JVM, *few_rows]))
+        # Eight tasks of no row each take longer than one of all rows.
+        patch.setattr(spark, "_SHUFFLE_PARTITIONS", "1")
+        session = spark.open_session(settings, Catalog.of(settings))
+    set_permissions_without_processes(session)
+    return session
 
 
 @pytest.fixture(scope="session")

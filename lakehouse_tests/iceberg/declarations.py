@@ -20,6 +20,7 @@ from lakehouse.tables.table import (
     Overwrite,
     OverwritePartitions,
 )
+from lakehouse_tests.frames import frame_of
 
 EVENTS = IcebergTable(
     name="bronze.events",
@@ -79,7 +80,7 @@ def rows_of(
 ) -> Callable[..., DataFrame]:
     """Return a compute function that gives these rows."""
     given = list(rows)
-    return lambda **_: engine.spark.createDataFrame(given, schema)
+    return lambda **_: frame_of(engine.spark, schema, given)
 
 
 def delivery(

@@ -34,6 +34,7 @@ from lakehouse.iceberg.rules.rows import (
 )
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
+from lakehouse_tests.frames import frame_of
 from lakehouse_tests.iceberg.declarations import content
 
 SCHEMA = "id bigint, n bigint, x double, s string, raw string"
@@ -139,8 +140,8 @@ def is_bigint(text: str) -> bool:
 
 
 def frame(spark: SparkSession, rows: list[Row]):
-    return spark.createDataFrame(
-        [(at, row.n, row.x, row.s, row.raw) for at, row in enumerate(rows)], SCHEMA
+    return frame_of(
+        spark, SCHEMA, [(at, row.n, row.x, row.s, row.raw) for at, row in enumerate(rows)]
     )
 
 
@@ -216,7 +217,7 @@ def test_shares_keys_and_figures_are_those_of_python(
     embedded_engine: Engine, rows: list[Row]
 ) -> None:
     spark = embedded_engine.spark
-    partners = spark.createDataFrame(PARTNERS, "n bigint, x double, s string")
+    partners = frame_of(spark, "n bigint, x double, s string", PARTNERS)
     found = audit(
         embedded_engine,
         IcebergTable("silver.any", "Anything.", COLUMNS, Overwrite()),

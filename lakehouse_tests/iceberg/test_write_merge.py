@@ -17,6 +17,7 @@ from lakehouse.iceberg.write import merge_rows
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import IcebergTable, Merge
 from lakehouse_tests.conftest import whatever_the_catalog
+from lakehouse_tests.frames import frame_of
 from lakehouse_tests.iceberg.declarations import (
     DELIVERED,
     PEOPLE,
@@ -180,9 +181,7 @@ def test_few_rows_are_merged_as_many_are(
     table = replace(PEOPLE, rules=(), row_level=row_level)
 
     def rows(*given: tuple[str | None, int, bool], mark: int = 1) -> DataFrame:
-        frame = engine.spark.createDataFrame(
-            list(given), "name string, id bigint, _deleted boolean"
-        )
+        frame = frame_of(engine.spark, "name string, id bigint, _deleted boolean", given)
         return frame.selectExpr("*", f"map('n', if(name = 'dan', {mark}, 1)) AS marks")
 
     write(

@@ -24,6 +24,7 @@ from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.runs import materialize
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite
+from lakehouse_tests.frames import frame_of
 
 pytestmark = pytest.mark.spark
 _MODES = (Append(once_by=()), Overwrite(), Merge(on=("number",)))
@@ -102,8 +103,10 @@ class People:
         types = {column.name: column.type for column in self.table.columns} | {
             "amount": "string"
         }
-        return self.engine.spark.createDataFrame(
-            rows, ", ".join(f"{name} {type_}" for name, type_ in types.items())
+        return frame_of(
+            self.engine.spark,
+            ", ".join(f"{name} {type_}" for name, type_ in types.items()),
+            rows,
         )
 
 

@@ -21,6 +21,7 @@ from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.run_result import RunResult
 from lakehouse.orchestration.runs import materialize
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge
+from lakehouse_tests.frames import frame_of
 
 RAW = IcebergTable(
     "bronze.raw_people",
@@ -75,10 +76,11 @@ class Project:
                 (*row, self.file, f"sha-{self.file}", at)
                 for at, row in enumerate(self.delivered, 1)
             ]
-            return self.engine.spark.createDataFrame(
-                stamped,
+            return frame_of(
+                self.engine.spark,
                 "id string, name string, email string, _source_file string, _source_sha256"
                 " string, _source_row bigint",
+                stamped,
             )
 
         @iceberg_asset(PEOPLE, inputs={"raw_people": incremental("bronze.raw_people")})
