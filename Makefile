@@ -44,8 +44,8 @@ test: setup ## Set up, and run all tests; ARGS="-k merge" passes options on to p
 	@$(PYTEST) $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-unit
-test-unit: setup ## Run the tests that start no JVM: a minute or two
-	@$(PYTEST) -m unit $(ARGS)
+test-unit: setup ## Run the tests that start no JVM: a minute
+	@$(PYTEST) -m unit $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-spark
 test-spark: setup ## Run the tests on one Spark session for each worker: minutes
@@ -54,6 +54,10 @@ test-spark: setup ## Run the tests on one Spark session for each worker: minutes
 .PHONY: test-e2e
 test-e2e: setup ## Run the tests of whole commands and processes, each with a JVM of its own
 	@$(PYTEST) -m "e2e and not soak" $(SIDE_BY_SIDE) $(ARGS)
+
+.PHONY: costs
+costs: setup ## Run all tests, and list the slowest by the processor's time, and those that start a JVM
+	@$(PYTEST) -p lakehouse_tests.costs $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: soak
 soak: setup ## Run the longest tests: writers that contend for hours of commits, a month of transactions in any order

@@ -1,0 +1,118 @@
+"""What each test costs: the processor's seconds of it and all that it starts, and how many JVMs.
+
+`make costs` loads it. Wall time says little on a machine that does other things as well.
+"""
+
+import ast
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import pytest
+
+_EVERY_SECONDS = 0.2
+_SLOWEST = 50
+_PROPERTY = "costs"
+_Process = tuple[int, float]
+"""Its number, and when it was started: numbers come again."""
+
+
+@dataclass
+class _Meter:
+    """The processes below this one, looked at again and again, since one that has ended tells
+    nothing.
+    """
+
+    seconds: dict[_Process, float] = field(default_factory=dict)
+    jvms: set[_Process] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        """Look until the run has ended."""
+        while not self.ended.wait(_EVERY_SECONDS):
+            self.look()
+
+    def look(self) -> tuple[float, int]:
+        """Return the seconds of all processes so far, and how many of them were JVMs."""
+        with self.lock:
+            for process, name, seconds in _processes():
+                self.seconds[process] = seconds
+                if name == "java":
+                    self.jvms.add(process)
+            return sum(self.seconds.values()), len(self.jvms)
+
+
+def _processes() -> Iterator[tuple[_Process, str, float]]:
+    """Yield this process and all that it started: each with its name and seconds."""
+    this = psutil.Process()
+    for process in [this, *this.children(recursive=True)]:
+        try:
+            with process.oneshot():
+                times = process.cpu_times()
+                key = (process.pid, process.create_time())
+                name = process.name()
+        except psutil.NoSuchProcess:
+            continue
+        yield key, name, times.user + times.system
+
+
+_meter = _Meter()
+_before: dict[str, tuple[float, int]] = {}
+_costs: dict[str, tuple[float, int]] = {}
+
+
+def pytest_sessionstart() -> None:
+    threading.Thread(target=_meter.run, daemon=True).start()
+
+
+def pytest_sessionfinish() -> None:
+    _meter.ended.set()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    _before[item.nodeid] = _meter.look()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    if call.when == "teardown":
+        seconds, jvms = _meter.look()
+        seconds_before, jvms_before = _before.pop(item.nodeid)
+        cost = (round(seconds - seconds_before, 2), jvms - jvms_before)
+        item.user_properties.append((_PROPERTY, cost))
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    cost = dict(report.user_properties).get(_PROPERTY)
+    if report.when == "teardown" and isinstance(cost, tuple | list):
+        _costs[report.nodeid] = (cost[0], cost[1])
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    minutes = sum(seconds for seconds, _ in _costs.values()) / 60
+    jvms = Counter({test: count for test, (_, count) in _costs.items() if count})
+    terminalreporter.section("costs")
+    terminalreporter.line(
+        f"{len(_costs)} tests, {minutes:.1f} minutes of the processor, {jvms.total()} JVMs"
+    )
+    terminalreporter.line("\n| seconds of the processor | test |\n|---:|---|")
+    slowest = sorted(_costs.items(), key=lambda test: -test[1][0])[:_SLOWEST]
+    for test, (seconds, _) in slowest:
+        terminalreporter.line(f"| {seconds:.1f} | `{test}` |")
+    terminalreporter.line("\n| JVMs | test | why |\n|---:|---|---|")
+    for test, count in jvms.most_common():
+        terminalreporter.line(f"| {count} | `{test}` | {_reason(config.rootpath, test)} |")
+
+
+def _reason(root: Path, test: str) -> str:
+    """Return why a test starts JVMs: the first sentence that its file says of itself."""
+    path = root / test.partition("::")[0]
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return text.partition("\n\n")[0].replace("\n", " ")
