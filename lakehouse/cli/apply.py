@@ -45,6 +45,6 @@ def _applied(state: State, table: "IcebergTable") -> bool:
 def _print_done(done: "Plan") -> None:
     click.echo(f"{done.table}: as declared" if done.is_empty else f"{done.table}:")
     for step in done.steps:
-        click.echo(f"  done: {step.describe()}")
+        click.echo(f"  done: {step.description}")
     for warning in done.warnings:
         click.echo(f"  warning: {warning}")

@@ -182,6 +182,6 @@ def _pending(found: Plan | None) -> Sequence[str]:
     if found is None:
         return ()
     return (
-        *(step.describe() for step in found.steps),
+        *(step.description for step in found.steps),
         *(f"refused: {refusal}" for refusal in found.refusals),
     )

@@ -5,6 +5,7 @@ rather than in a run.
 from lakehouse.errors import DeclarationError
 from lakehouse.tables import types
 from lakehouse.tables.declaration import TableDeclaration
+from lakehouse.tables.type_promotion import is_wider
 
 _ANYTHING = types.Primitive("string")
 
@@ -23,7 +24,7 @@ def check_casts(table: TableDeclaration) -> None:
             continue
         name = rule.columns[0]
         read, kept = types.parse(rule.cast.type), types.parse(table.column(name).type)
-        if kept != _ANYTHING and read != kept and not types.widens(read, kept):
+        if kept != _ANYTHING and read != kept and not is_wider(kept, read):
             raise DeclarationError(
                 f"{table.name}: rule {rule.name} reads {name} as {read}, and the column is"
                 f" {kept}; expected {kept}, or a type of which each value is one.",

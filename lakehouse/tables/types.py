@@ -217,15 +217,6 @@ class _Tokens:
         return Field(name, self.read_type())
 
 
-def widens(found: ColumnType, wanted: ColumnType) -> bool:
-    """Whether each value of one type is a value of the other, by the promotions that Iceberg
-    allows.
-    """
-    if isinstance(found, Decimal) and isinstance(wanted, Decimal):
-        return found.scale == wanted.scale and found.precision < wanted.precision
-    return (str(found), str(wanted)) in {("int", "bigint"), ("float", "double")}
-
-
 def is_nested(column_type: ColumnType) -> bool:
     """Whether a type has parts: a struct, an array or a map."""
     return isinstance(column_type, (Struct, Array, Map))

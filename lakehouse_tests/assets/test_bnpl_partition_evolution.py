@@ -369,4 +369,4 @@ def test_a_spec_waits_for_apply_and_stops_no_write(embedded_engine: Engine) -> N
     publish(embedded_engine, BUCKETED, [TUESDAY], *of_day(TUESDAY))
     assert {file.spec_id for file in files(embedded_engine, TABLE.name)} == {0}
     (waiting,) = ensure(embedded_engine, BUCKETED).waiting
-    assert waiting.describe() == "partition also by bucket(10, customer_id)"
+    assert waiting.description == "partition also by bucket(10, customer_id)"

@@ -5,7 +5,7 @@ table like one.
 from dataclasses import replace
 from typing import Any
 
-from lakehouse.iceberg.evolve.ddl import (
+from lakehouse.iceberg.evolve.managed_properties import (
     MANAGED_PROPERTY,
     declared_properties,
     managed_properties,

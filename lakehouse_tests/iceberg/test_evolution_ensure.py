@@ -12,7 +12,6 @@ import pytest
 
 from lakehouse.errors import PendingChanges
 from lakehouse.iceberg.commit.lock import table_lock
-from lakehouse.iceberg.evolve.ddl import statements
 from lakehouse.iceberg.evolve.planning import Plan, apply, ensure, plan_now
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, read_history
@@ -58,7 +57,7 @@ def test_a_table_is_created_as_declared(engine: Engine) -> None:
         format_version=3,
     )
     found = ensure(engine, table)
-    assert [step.describe() for step in found.steps] == [
+    assert [step.description for step in found.steps] == [
         "create the table with 6 columns, partitioned by days(at), bucket(id, 4)",
         "sort new files by id desc nulls last",
     ]
@@ -87,7 +86,7 @@ def test_waiting_changes_that_do_not_stop_a_write_need_no_spark(engine: Engine) 
         without_spark(engine),
         declared(columns=REGIONS, partitioning=["region"], sort_order=["id"]),
     )
-    assert [step.describe() for step in found.waiting] == [
+    assert [step.description for step in found.waiting] == [
         "partition also by region",
         "sort new files by id asc nulls first",
     ]
@@ -133,7 +132,7 @@ def test_additions_run_by_themselves_while_the_rest_waits(engine: Engine) -> Non
     )
     ensure(engine, after, run_id="r2")
     assert names(engine) == ["id", "amount", "region"]
-    assert [step.describe() for step in plan_now(engine, after).steps] == [
+    assert [step.description for step in plan_now(engine, after).steps] == [
         "partition also by region",
         "move column region first",
     ]
@@ -169,7 +168,7 @@ def test_a_personal_column_keeps_no_bounds_after_it_was_renamed(engine: Engine) 
 
 
 def run_first_statement(engine: Engine, found: Plan) -> None:
-    engine.sql(statements(found.steps[0], engine.catalog, found.table)[0])
+    engine.sql(found.steps[0].statements(engine.catalog, found.table)[0])
 
 
 @pytest.mark.parametrize("finish", [ensure, apply])
@@ -198,7 +197,7 @@ def test_an_evolution_killed_before_its_commit_is_committed_by_the_next_write(
     before = insert(engine, "(1, 'a')")
     after = declared(columns=columns(id="bigint", note="string", a="int"))
     run_first_statement(engine, plan_now(engine, after))
-    assert [step.describe() for step in plan_now(engine, after).steps] == [
+    assert [step.description for step in plan_now(engine, after).steps] == [
         "commit the current schema, so that time travel shows it"
     ]
     ensure(engine, after)
@@ -212,7 +211,7 @@ def test_an_evolution_killed_before_its_commit_is_committed_by_the_next_write(
 
 def test_a_creation_killed_before_its_sort_order_is_finished(engine: Engine) -> None:
     table = declared(sort_order=["id"])
-    for statement in statements(plan_now(engine, table).steps[0], engine.catalog, NAME):
+    for statement in plan_now(engine, table).steps[0].statements(engine.catalog, NAME):
         engine.sql(statement)
     ensure(engine, table)
     assert plan_now(engine, table).is_empty
@@ -252,7 +251,9 @@ def test_a_table_moves_with_its_location_and_keeps_its_rows(embedded_engine: Eng
     insert(embedded_engine, "(1, 'a')")
     after = declared(location=f"{root}/new")
     (waiting,) = ensure(embedded_engine, after).waiting
-    assert waiting.describe().startswith(f"write new files below {root}/new rather than file:/")
+    assert waiting.description.startswith(
+        f"write new files below {root}/new rather than file:/"
+    )
     apply(embedded_engine, after)
     insert(embedded_engine, "(2, 'b')")
     assert plan_now(embedded_engine, after).is_empty

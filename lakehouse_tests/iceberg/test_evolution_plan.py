@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from lakehouse.iceberg.evolve.ddl import statements
 from lakehouse.iceberg.evolve.planning import Plan, plan
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.tables.table import Column, IcebergTable
@@ -24,7 +23,7 @@ def sql(found: Plan) -> list[str]:
     return [
         statement.removeprefix(f"ALTER TABLE {TABLE} ")
         for step in found.steps
-        for statement in statements(step, CATALOG, "silver.orders")
+        for statement in step.statements(CATALOG, "silver.orders")
         if "lakehouse.managed-properties" not in statement
     ]
 
@@ -259,7 +258,7 @@ def test_a_table_that_does_not_say_whether_it_is_written_by_fanout_is_told_by_it
         if name != "write.spark.fanout.enabled"
     }
     found = plan(table, state_like(table, properties=kept))
-    assert [step.describe() for step in found.automatic] == [
+    assert [step.description for step in found.automatic] == [
         f"set write.spark.fanout.enabled={value}"
     ]
     assert (found.waiting, found.refusals) == ((), ())
@@ -267,7 +266,7 @@ def test_a_table_that_does_not_say_whether_it_is_written_by_fanout_is_told_by_it
 
 def test_a_table_that_is_not_there_is_created_and_sorted() -> None:
     found = plan(declared(sort_order=["id"]), None)
-    assert [step.describe() for step in found.steps] == [
+    assert [step.description for step in found.steps] == [
         "create the table with 2 columns",
         "sort new files by id asc nulls first",
     ]
@@ -291,13 +290,13 @@ def test_additions_are_made_by_themselves_and_the_rest_waits() -> None:
         owner="data",
     )
     found = planned(before, after)
-    assert [step.describe().split(" ")[0] for step in found.automatic] == [
+    assert [step.description.split(" ")[0] for step in found.automatic] == [
         "widen",
         "add",
         "describe",
         "set",
     ]
-    assert [step.describe() for step in found.waiting] == [
+    assert [step.description for step in found.waiting] == [
         "rename column a to x",
         "partition also by years(c)",
         "sort new files by b asc nulls first",
@@ -317,7 +316,7 @@ def test_only_renames_and_drops_stop_a_write() -> None:
         location="s3://b/other",
     )
     blocking = [
-        step.describe() for step in planned(before, after).waiting if step.blocks_writes
+        step.description for step in planned(before, after).waiting if step.blocks_writes
     ]
     assert blocking == ["rename column a to x", "drop column d"]
 
@@ -332,7 +331,7 @@ def test_nothing_waits_where_nothing_was_written_but_renames_and_drops() -> None
 
 def test_a_schema_that_no_commit_carries_is_committed() -> None:
     found = plan(declared(), state_like(declared(), schema_id=3, snapshot_schema_id=2))
-    assert [step.describe() for step in found.steps] == [
+    assert [step.description for step in found.steps] == [
         "commit the current schema, so that time travel shows it"
     ]
 
@@ -349,14 +348,15 @@ def test_a_property_taken_out_of_the_declaration_is_unset_and_others_stay() -> N
     state = state_like(before)
     state = replace(state, properties={**state.properties, "foreign": "y"})
     (step,) = plan(declared(properties={"read.split.target-size": "2"}), state).steps
-    assert step.unset == ("gone",)
-    assert dict(step.values)["read.split.target-size"] == "2"
-    assert "foreign" not in dict(step.values)
+    unset, values = step.clauses
+    assert unset == "UNSET TBLPROPERTIES IF EXISTS ('gone')"
+    assert "'read.split.target-size' = '2'" in values
+    assert "foreign" not in values
 
 
 def test_a_property_is_unset_before_it_is_forgotten() -> None:
     (step,) = planned(declared(properties={"gone": "x"}), declared()).steps
-    first, second = statements(step, CATALOG, "silver.orders")
+    first, second = step.statements(CATALOG, "silver.orders")
     assert first.endswith("UNSET TBLPROPERTIES IF EXISTS ('gone')")
     assert "lakehouse.managed-properties" in second
 
@@ -367,7 +367,7 @@ def test_a_personal_struct_keeps_no_metrics_of_any_of_its_fields() -> None:
     )
     (statement,) = [
         s
-        for s in statements(plan(table, None).steps[0], CATALOG, table.name)
+        for s in plan(table, None).steps[0].statements(CATALOG, table.name)
         if "CREATE TABLE" in s
     ]
     assert "'write.metadata.metrics.column.who.name' = 'none'" in statement

@@ -11,7 +11,7 @@ import pytest
 from lakehouse.iceberg.evolve.partition_count import count_partitions
 from lakehouse.iceberg.evolve.planning import apply, ensure, plan, plan_now
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.table_size import Extent, read_extent
+from lakehouse.iceberg.metadata.table_size import TableSize, read_table_size
 from lakehouse.tables.partitioning import PartitionField
 from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared, state_like
@@ -25,14 +25,14 @@ FIRST = date(2024, 1, 1)
 MOMENT = 1_704_067_200_000_000
 
 
-def extent(
+def table_size(
     days: int = 0, rows: int = ROWS, size_bytes: int = 100_000_000, **bounds: tuple[int, int]
-) -> Extent:
+) -> TableSize:
     """A table by day, or by nothing."""
     partitions = [frozenset({(BY_DAY, FIRST + timedelta(at))}) for at in range(days)] or [
         frozenset()
     ]
-    return Extent(rows, size_bytes, frozenset(partitions), bounds)
+    return TableSize(rows, size_bytes, frozenset(partitions), bounds)
 
 
 @pytest.mark.parametrize(
@@ -56,24 +56,24 @@ def test_a_spec_to_come_is_counted_by_what_the_values_span(
 ) -> None:
     field = PartitionField.parse(text)
     types = {column.name: column.type for column in COLUMNS}
-    found = count_partitions([field], [types[field.column]], extent(**bounds))
+    found = count_partitions([field], [types[field.column]], table_size(**bounds))
     assert (found.partitions, found.is_exact) == (expected, False)
 
 
 def test_a_field_that_all_files_follow_is_counted_in_them() -> None:
     fields = [BY_DAY, PartitionField.parse("bucket(10, id)")]
-    assert count_partitions(fields, ["date", "bigint"], extent(days=30)).partitions == 300
-    assert count_partitions([BY_DAY], ["date"], extent(days=30)).is_exact
+    assert count_partitions(fields, ["date", "bigint"], table_size(days=30)).partitions == 300
+    assert count_partitions([BY_DAY], ["date"], table_size(days=30)).is_exact
 
 
-def warnings(partitioning: list[str], found: Extent, **parts: Any) -> tuple[str, ...]:
+def warnings(partitioning: list[str], found: TableSize, **parts: Any) -> tuple[str, ...]:
     table = declared(columns=COLUMNS, partitioning=partitioning, **parts)
-    return plan(table, replace(state_like(table), extent=found)).warnings
+    return plan(table, replace(state_like(table), size=found)).warnings
 
 
 def test_a_spec_that_makes_many_tiny_partitions_is_warned_of_with_numbers_and_advice() -> None:
     assert warnings(
-        ["d", "bucket(10, id)"], extent(days=30, rows=6000, size_bytes=300 * 2048)
+        ["d", "bucket(10, id)"], table_size(days=30, rows=6000, size_bytes=300 * 2048)
     ) == (
         (
             "silver.orders: partitioning by d, bucket(10, id) makes about 300 partitions of its"
@@ -88,25 +88,25 @@ def test_a_spec_that_makes_many_tiny_partitions_is_warned_of_with_numbers_and_ad
     [
         (
             ["hours(ts)"],
-            extent(ts=(MOMENT, MOMENT + 400 * 86_400_000_000)),
+            table_size(ts=(MOMENT, MOMENT + 400 * 86_400_000_000)),
             "declare days(ts) in its place",
         ),
         (
             ["days(ts)"],
-            extent(ts=(MOMENT, MOMENT + 4000 * 86_400_000_000)),
+            table_size(ts=(MOMENT, MOMENT + 4000 * 86_400_000_000)),
             "declare months(ts) in its place",
         ),
-        (["id"], extent(id=(1, 5000)), "declare a bucket of id in its place"),
+        (["id"], table_size(id=(1, 5000)), "declare a bucket of id in its place"),
         (
             ["truncate(2, id)"],
-            extent(id=(1, 5000)),
+            table_size(id=(1, 5000)),
             "declare a greater width than 2 in its place",
         ),
-        (["bucket(5000, id)"], extent(), "declare fewer buckets than 5000 in its place"),
+        (["bucket(5000, id)"], table_size(), "declare fewer buckets than 5000 in its place"),
     ],
 )
 def test_the_advice_is_a_coarser_transform(
-    partitioning: list[str], found: Extent, advice: str
+    partitioning: list[str], found: TableSize, advice: str
 ) -> None:
     (warning,) = warnings(partitioning, found)
     assert advice in warning
@@ -115,15 +115,15 @@ def test_the_advice_is_a_coarser_transform(
 @pytest.mark.parametrize(
     ("partitioning", "found", "parts"),
     [
-        (["bucket(10, id)"], extent(size_bytes=10), {}),
-        (["bucket(500, id)"], extent(size_bytes=10**9), {}),
-        (["days(d)"], extent(d=(19_000, 20_500)), {"write": OverwritePartitions(by="d")}),
-        (["d"], extent(rows=0), {}),
+        (["bucket(10, id)"], table_size(size_bytes=10), {}),
+        (["bucket(500, id)"], table_size(size_bytes=10**9), {}),
+        (["days(d)"], table_size(d=(19_000, 20_500)), {"write": OverwritePartitions(by="d")}),
+        (["d"], table_size(rows=0), {}),
     ],
     ids=["few", "large", "what each run replaces", "empty"],
 )
 def test_other_specs_are_not_warned_of(
-    partitioning: list[str], found: Extent, parts: dict[str, Any]
+    partitioning: list[str], found: TableSize, parts: dict[str, Any]
 ) -> None:
     assert warnings(partitioning, found, **parts) == ()
 
@@ -131,7 +131,7 @@ def test_other_specs_are_not_warned_of(
 def test_what_is_needed_is_not_advised_against() -> None:
     (warning,) = warnings(
         ["d", "bucket(10, id)"],
-        extent(days=30, size_bytes=300 * 2048),
+        table_size(days=30, size_bytes=300 * 2048),
         write=OverwritePartitions(by="d"),
     )
     assert "Leave out bucket(10, id), or declare fewer buckets than 10 in its place." in warning
@@ -165,9 +165,9 @@ def test_plan_warns_before_a_spec_is_applied_and_while_it_stands(
 
 
 @pytest.mark.spark
-def test_the_extent_is_what_the_table_holds(embedded_engine: Engine) -> None:
+def test_the_size_is_what_the_table_holds(embedded_engine: Engine) -> None:
     fill(embedded_engine, declared(columns=COLUMNS, partitioning=["bucket(2, id)"]), 48)
-    found = read_extent(embedded_engine.catalog.load(NAME))
+    found = read_table_size(embedded_engine.catalog.load(NAME))
     assert (found.rows, len(found.partitions)) == (48, 2)
     assert {name: found.bounds[name] for name in ("id", "amount", "d")} == {
         "id": (0, 47),
@@ -186,4 +186,6 @@ def test_bounds_of_files_from_before_a_column_was_widened_count(
     embedded_engine.sql(f"INSERT INTO {name} VALUES (-7)")
     apply(embedded_engine, declared(columns=[Column("id", "bigint")]))
     embedded_engine.sql(f"INSERT INTO {name} VALUES (3000000000)")
-    assert read_extent(embedded_engine.catalog.load(NAME)).bounds == {"id": (-7, 3_000_000_000)}
+    assert read_table_size(embedded_engine.catalog.load(NAME)).bounds == {
+        "id": (-7, 3_000_000_000)
+    }

@@ -51,8 +51,8 @@ def plan_record(found: "Plan") -> dict[str, Any]:
     return {
         "table": found.table,
         "as_declared": found.is_empty,
-        "by_itself": [step.describe() for step in found.automatic],
-        "by_apply": [step.describe() for step in found.waiting],
+        "by_itself": [step.description for step in found.automatic],
+        "by_apply": [step.description for step in found.waiting],
         "refused": [str(refusal) for refusal in found.refusals],
         "warnings": list(found.warnings),
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.metadata.table_state import column_type
+from lakehouse.iceberg.metadata.column_types import column_type
 from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.type_promotion import is_wider
 from lakehouse.tables.types import ColumnType

@@ -5,7 +5,8 @@ from uuid import uuid4
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.evolve import planning
-from lakehouse.iceberg.evolve.ddl import MANAGED_PROPERTY, managed_properties
+from lakehouse.iceberg.evolve.managed_properties import MANAGED_PROPERTY, managed_properties
+from lakehouse.iceberg.metadata.column_types import iceberg_name
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.tables import types
 from lakehouse.tables.table import Column, IcebergTable
@@ -13,9 +14,6 @@ from lakehouse.tables.table import Column, IcebergTable
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.types import NestedField
-
-# Iceberg's names of the types that it calls otherwise than Spark does.
-_ICEBERG_NAMES = {"bigint": "long", "timestamp": "timestamptz", "timestamp_ntz": "timestamp"}
 
 
 def ensure_directly(engine: Engine, table: IcebergTable, run_id: str = "") -> None:
@@ -58,15 +56,18 @@ def _field(table: IcebergTable, number: int, column: Column) -> "NestedField":
     parsed = types.parse(column.type)
     if not isinstance(parsed, types.Primitive):
         raise _not_plain(table, f"{column.name} is {column.type}")
-    name = _ICEBERG_NAMES.get(parsed.name, parsed.name)
     return NestedField(
-        number, column.name, name, required=column.required, doc=column.doc or None
+        number,
+        column.name,
+        iceberg_name(parsed),
+        required=column.required,
+        doc=column.doc or None,
     )
 
 
-def _not_plain(table: IcebergTable, found: str) -> DeclarationError:
+def _not_plain(table: IcebergTable, reason: str) -> DeclarationError:
     return DeclarationError(
-        f"{table.name} cannot be created without Spark: {found}; expected plain columns without"
+        f"{table.name} cannot be created without Spark: {reason}; expected plain columns without"
         " partitions or order.",
         next_step="Declare it so, or let an asset write it.",
     )

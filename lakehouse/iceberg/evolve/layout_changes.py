@@ -8,20 +8,14 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
-from lakehouse.iceberg.evolve.ddl import (
+from lakehouse.iceberg.evolve import layout_steps
+from lakehouse.iceberg.evolve.managed_properties import (
     DISTRIBUTION_PROPERTY,
     MANAGED_PROPERTY,
     declared_properties,
     managed_properties,
 )
-from lakehouse.iceberg.evolve.layout_steps import (
-    ChangePartitioning,
-    ChangeProperties,
-    ChangeSortOrder,
-    MoveLocation,
-    UpgradeFormat,
-)
-from lakehouse.iceberg.evolve.steps import Change, Comment, Refusal
+from lakehouse.iceberg.evolve.steps import Change, Refusal, comment_on_table
 from lakehouse.iceberg.metadata.table_state import TableState
 from lakehouse.tables.partitioning import PartitionField, SortField
 from lakehouse.tables.table import IcebergTable
@@ -41,7 +35,7 @@ def layout_changes(
     yield from _location(table, state)
     yield from _format(table, state)
     if table.comment != state.comment:
-        yield Comment(None, table.comment)
+        yield comment_on_table(table.comment)
     yield from _properties(table, state)
 
 
@@ -49,19 +43,24 @@ def _renamed(field: PartitionField, renamed: Mapping[str, str]) -> PartitionFiel
     return replace(field, column=renamed.get(field.column.lower(), field.column))
 
 
-def _partitioning(table: IcebergTable, found: list[PartitionField]) -> Iterator[Change]:
-    declared_keys = {_key(field) for field in table.partition_fields}
-    found_keys = {_key(field) for field in found}
-    new = {
-        field.column.lower(): field
-        for field in table.partition_fields
-        if _key(field) not in found_keys
-    }
-    gone = [field for field in found if _key(field) not in declared_keys]
-    for field in gone:
-        yield ChangePartitioning(field, new.pop(field.column.lower(), None))
-    for field in new.values():
-        yield ChangePartitioning(None, field)
+def _partitioning(table: IcebergTable, current: list[PartitionField]) -> Iterator[Change]:
+    current_keys = {_key(field) for field in current}
+    declared_keys = set()
+    added = {}
+    for field in table.partition_fields:
+        declared_keys.add(_key(field))
+        if _key(field) not in current_keys:
+            added[field.column.lower()] = field
+    for field in current:
+        if _key(field) in declared_keys:
+            continue
+        successor = added.pop(field.column.lower(), None)
+        if successor:
+            yield layout_steps.replace_partition_field(field, successor)
+        else:
+            yield layout_steps.drop_partition_field(field)
+    for field in added.values():
+        yield layout_steps.add_partition_field(field)
 
 
 def _key(field: PartitionField) -> tuple[str, str, int | None]:
@@ -71,11 +70,15 @@ def _key(field: PartitionField) -> tuple[str, str, int | None]:
 def _sort_order(
     table: IcebergTable, state: TableState, renamed: Mapping[str, str]
 ) -> Iterator[Change]:
-    found = [replace(field, field=_renamed(field.field, renamed)) for field in state.sort_order]
-    if [_sort_key(field) for field in found] != [
-        _sort_key(field) for field in table.sort_fields
-    ]:
-        yield ChangeSortOrder(table.sort_fields, state.properties.get(DISTRIBUTION_PROPERTY))
+    current = [
+        replace(field, field=_renamed(field.field, renamed)) for field in state.sort_order
+    ]
+    if list(map(_sort_key, current)) == list(map(_sort_key, table.sort_fields)):
+        return
+    if table.sort_fields:
+        yield layout_steps.sort_files(table.sort_fields)
+    else:
+        yield layout_steps.stop_sorting_files(state.properties.get(DISTRIBUTION_PROPERTY))
 
 
 def _sort_key(field: SortField) -> tuple[object, ...]:
@@ -84,7 +87,7 @@ def _sort_key(field: SortField) -> tuple[object, ...]:
 
 def _location(table: IcebergTable, state: TableState) -> Iterator[Change]:
     if table.location and _normal(table.location) != _normal(state.location):
-        yield MoveLocation(state.location, table.location)
+        yield layout_steps.move_location(state.location, table.location)
 
 
 def _normal(location: str) -> tuple[str, str, str]:
@@ -105,16 +108,17 @@ def _format(table: IcebergTable, state: TableState) -> Iterator[Change]:
             f"Declare format_version={state.format_version}, or copy the rows to a new table.",
         )
     elif declared > state.format_version:
-        yield UpgradeFormat(state.format_version, declared)
+        yield layout_steps.upgrade_format(state.format_version, declared)
 
 
 def _properties(table: IcebergTable, state: TableState) -> Iterator[Change]:
     declared = declared_properties(table)
     managed = json.loads(state.properties.get(MANAGED_PROPERTY, "[]"))
     wanted = {**declared, MANAGED_PROPERTY: managed_properties(table)}
-    values = {
-        name: value for name, value in wanted.items() if state.properties.get(name) != value
-    }
+    values = {}
+    for name, value in sorted(wanted.items()):
+        if state.properties.get(name) != value:
+            values[name] = value
     unset = [name for name in managed if name not in declared and name in state.properties]
     if values or unset:
-        yield ChangeProperties(tuple(sorted(values.items())), tuple(unset))
+        yield layout_steps.change_properties(values, unset)

@@ -1,87 +1,117 @@
 """The steps that bring the rest of a table to its declaration: partitioning, sort order,
-location, properties.
+location, format, properties.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from lakehouse.iceberg.evolve.steps import Step, WaitingStep
+from lakehouse.iceberg.evolve.managed_properties import DISTRIBUTION_PROPERTY
+from lakehouse.iceberg.evolve.steps import Order, Step, assignments
 from lakehouse.tables.partitioning import PartitionField, SortField
+from lakehouse.tables.quoting import literal
 
 
-@dataclass(frozen=True)
-class ChangePartitioning(WaitingStep):
-    """New files are split by another field: one goes (`new=None`), one comes (`old=None`), or
-    one replaces another.
+def add_partition_field(field: PartitionField) -> Step:
+    """Return the step by which new files are split by one more field."""
+    return _change_partitioning(
+        f"partition also by {field}", f"ADD PARTITION FIELD {field.sql}"
+    )
+
+
+def drop_partition_field(field: PartitionField) -> Step:
+    """Return the step by which new files are no longer split by a field."""
+    return _change_partitioning(
+        f"stop partitioning by {field}", f"DROP PARTITION FIELD {field.sql}"
+    )
+
+
+def replace_partition_field(old: PartitionField, new: PartitionField) -> Step:
+    """Return the step by which new files are split by another field in place of one."""
+    return _change_partitioning(
+        f"partition by {new} in place of {old}",
+        f"REPLACE PARTITION FIELD {old.sql} WITH {new.sql}",
+    )
+
+
+def _change_partitioning(description: str, clause: str) -> Step:
+    return Step(Order.PARTITIONING, description, (clause,), automatic=False)
+
+
+def sort_files(fields: Sequence[SortField]) -> Step:
+    """Return the step by which new files are sorted in another way."""
+    # LOCALLY leaves the distribution mode alone, which for a sorted table is `range` unless a
+    # property says so.
+    return Step(
+        Order.SORT_ORDER,
+        f"sort new files by {', '.join(map(str, fields))}",
+        (f"WRITE LOCALLY ORDERED BY {', '.join(field.sql for field in fields)}",),
+        automatic=False,
+    )
+
+
+def stop_sorting_files(distribution_mode: str | None) -> Step:
+    """Return the step by which new files are not sorted.
+
+    :param distribution_mode: what the property of that name is; None where it is not set.
     """
+    # UNORDERED sets the distribution mode to `none`, which nobody asked for.
+    kept_mode = (
+        _set({DISTRIBUTION_PROPERTY: distribution_mode})
+        if distribution_mode
+        else _unset([DISTRIBUTION_PROPERTY])
+    )
+    return Step(
+        Order.SORT_ORDER,
+        "stop sorting new files",
+        ("WRITE UNORDERED", kept_mode),
+        automatic=False,
+    )
 
-    rank = 6
-    old: PartitionField | None
-    new: PartitionField | None
 
-    def describe(self) -> str:
-        if self.new is None:
-            return f"stop partitioning by {self.old}"
-        return (
-            f"partition by {self.new} in place of {self.old}"
-            if self.old
-            else f"partition also by {self.new}"
-        )
-
-
-@dataclass(frozen=True)
-class ChangeSortOrder(WaitingStep):
-    """New files are sorted in another way, or not at all. `distribution_mode` is what the
-    property of that name is.
+def move_location(current: str, declared: str) -> Step:
+    """Return the step by which new files are written elsewhere; the old ones stay where they
+    are.
     """
-
-    rank = 7
-    fields: tuple[SortField, ...]
-    distribution_mode: str | None = None
-
-    def describe(self) -> str:
-        return (
-            f"sort new files by {', '.join(map(str, self.fields))}"
-            if self.fields
-            else "stop sorting new files"
-        )
+    return Step(
+        Order.LOCATION,
+        f"write new files below {declared} rather than {current}",
+        (f"SET LOCATION {literal(declared)}",),
+        automatic=False,
+    )
 
 
-@dataclass(frozen=True)
-class MoveLocation(WaitingStep):
-    """New files are written elsewhere; the old ones stay where they are."""
-
-    rank = 10
-    found: str
-    declared: str
-
-    def describe(self) -> str:
-        return f"write new files below {self.declared} rather than {self.found}"
-
-
-@dataclass(frozen=True)
-class UpgradeFormat(WaitingStep):
-    """The table follows a newer version of the format, which some readers may not know."""
-
-    rank = 11
-    found: int
-    declared: int
-
-    def describe(self) -> str:
-        return f"upgrade the format from version {self.found} to {self.declared}"
+def upgrade_format(current: int, declared: int) -> Step:
+    """Return the step by which the table follows a newer version of the format, which some
+    readers may not know.
+    """
+    return Step(
+        Order.FORMAT,
+        f"upgrade the format from version {current} to {declared}",
+        (_set({"format-version": str(declared)}),),
+        automatic=False,
+    )
 
 
-@dataclass(frozen=True)
-class ChangeProperties(Step):
-    """Properties get their declared values; those that the declaration no longer names go."""
+def change_properties(values: dict[str, str], unset: Sequence[str]) -> Step:
+    """Return the step by which properties get their declared values, and those go that the
+    declaration no longer names.
+    """
+    descriptions = []
+    clauses = []
+    if values:
+        shown = [f"{name}={value}" for name, value in values.items()]
+        descriptions.append(f"set {', '.join(shown)}")
+        clauses.append(_set(values))
+    if unset:
+        descriptions.append(f"unset {', '.join(unset)}")
+        # The list of managed names is among the values: a property that goes must be gone
+        # before it is forgotten.
+        clauses.insert(0, _unset(unset))
+    return Step(Order.PROPERTIES, "; ".join(descriptions), tuple(clauses))
 
-    rank = 12
-    values: tuple[tuple[str, str], ...] = ()
-    unset: tuple[str, ...] = ()
 
-    def describe(self) -> str:
-        values = [f"{name}={value}" for name, value in self.values]
-        return "; ".join(
-            f"{verb} {', '.join(names)}"
-            for verb, names in (("set", values), ("unset", self.unset))
-            if names
-        )
+def _set(properties: dict[str, str]) -> str:
+    return f"SET TBLPROPERTIES ({assignments(properties)})"
+
+
+def _unset(names: Sequence[str]) -> str:
+    return f"UNSET TBLPROPERTIES IF EXISTS ({', '.join(map(literal, names))})"

@@ -9,7 +9,7 @@ from lakehouse.tables.types import ColumnType, parse
 
 
 @dataclass(frozen=True)
-class Wanted:
+class DeclaredColumn:
     """A column, or a field inside one, as declared; a field says nothing of `doc`, `required`
     and `renamed_from`.
     """
@@ -23,16 +23,14 @@ class Wanted:
 
 def renamed_columns(table: IcebergTable, state: TableState) -> dict[str, str]:
     """Return the new name of each column that is renamed, by its old name in lower case."""
-    return {
-        old.lower(): new
-        for old, new in renames(match_columns(wanted_columns(table), state.columns))
-    }
+    matched = match_columns(declared_columns(table), state.columns)
+    return {old.lower(): new for old, new in renames(matched)}
 
 
-def wanted_columns(table: IcebergTable) -> list[Wanted]:
+def declared_columns(table: IcebergTable) -> list[DeclaredColumn]:
     """Return the declared columns of a table."""
     return [
-        Wanted(
+        DeclaredColumn(
             column.name,
             parse(column.type),
             column.doc,
@@ -44,34 +42,36 @@ def wanted_columns(table: IcebergTable) -> list[Wanted]:
 
 
 def match_columns(
-    wanted: Sequence[Wanted], found: Sequence[ColumnState]
+    declared: Sequence[DeclaredColumn], current: Sequence[ColumnState]
 ) -> dict[str, ColumnState]:
-    """Pair each wanted name with the column that it is in the table; renames first, in the
+    """Pair each declared name with the column that it is in the table; renames first, in the
     order that they can run in.
 
     A name that is missing takes the column of its newest former name, also where that name is
-    declared anew.
+    declared again.
     """
-    present = {have.name.lower(): have for have in found}
-    renamed: dict[str, str] = {}
-    missing = [want for want in wanted if want.name.lower() not in present]
+    present = {column.name.lower(): column for column in current}
+    former_names: dict[str, str] = {}
+    missing = [column for column in declared if column.name.lower() not in present]
     while missing:
-        want = missing.pop(0)
-        free = (
-            name.lower()
-            for name in reversed(want.renamed_from)
-            if name.lower() in present.keys() - renamed.values()
-        )
-        if former := next(free, None):
-            renamed[want.name] = former
-            missing += [other for other in wanted if other.name.lower() == former]
-    named = {want.name: want.name.lower() for want in wanted if want.name not in renamed}
-    left = present.keys() - renamed.values()
-    return {
-        name: present[key]
-        for name, key in (renamed | named).items()
-        if name in renamed or key in left
-    }
+        column = missing.pop(0)
+        former = _former_name(column, present.keys() - former_names.values())
+        if former:
+            former_names[column.name] = former
+            missing += [other for other in declared if other.name.lower() == former]
+    matched = {name: present[former] for name, former in former_names.items()}
+    unclaimed = present.keys() - former_names.values()
+    for column in declared:
+        if column.name not in matched and column.name.lower() in unclaimed:
+            matched[column.name] = present[column.name.lower()]
+    return matched
+
+
+def _former_name(column: DeclaredColumn, free: set[str]) -> str | None:
+    for name in reversed(column.renamed_from):
+        if name.lower() in free:
+            return name.lower()
+    return None
 
 
 def renames(matched: Mapping[str, ColumnState]) -> list[tuple[str, str]]:
@@ -79,5 +79,7 @@ def renames(matched: Mapping[str, ColumnState]) -> list[tuple[str, str]]:
     does not count.
     """
     return [
-        (have.name, name) for name, have in matched.items() if have.name.lower() != name.lower()
+        (column.name, name)
+        for name, column in matched.items()
+        if column.name.lower() != name.lower()
     ]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lakehouse.iceberg.metadata.table_size import Extent
+from lakehouse.iceberg.metadata.table_size import TableSize
 from lakehouse.tables.partitioning import PartitionField
 
 _DAY_US = 24 * 60 * 60 * 1_000_000
@@ -26,37 +26,31 @@ class PartitionCount:
 
 
 def count_partitions(
-    fields: Sequence[PartitionField], types: Sequence[str], extent: Extent
+    fields: Sequence[PartitionField], types: Sequence[str], size: TableSize
 ) -> PartitionCount:
     """Count the partitions of a spec; a field whose values nothing tells of counts as one
     value.
 
     :param types: the type of each field's column.
     """
-    values = {
-        field: _values(field, type_, extent) for field, type_ in zip(fields, types, strict=True)
-    }
-    if all(
-        frozenset(fields) == {field for field, _ in partition}
-        for partition in extent.partitions
-    ):
-        return PartitionCount(len(extent.partitions), values, True)
-    return PartitionCount(min(math.prod(values.values()), extent.rows), values, False)
+    current = [dict(partition) for partition in size.partitions]
+    values = {}
+    for field, column_type in zip(fields, types, strict=True):
+        if all(field in partition for partition in current):
+            values[field] = len({partition[field] for partition in current})
+        else:
+            values[field] = min(_spread(field, column_type, size), size.rows)
+    if all(partition.keys() == set(fields) for partition in current):
+        return PartitionCount(len(current), values, is_exact=True)
+    return PartitionCount(min(math.prod(values.values()), size.rows), values, is_exact=False)
 
 
-def _values(field: PartitionField, column_type: str, extent: Extent) -> int:
-    known = [dict(partition) for partition in extent.partitions]
-    if all(field in partition for partition in known):
-        return len({partition[field] for partition in known})
-    return min(_spread(field, column_type, extent), extent.rows)
-
-
-def _spread(field: PartitionField, column_type: str, extent: Extent) -> int:
+def _spread(field: PartitionField, column_type: str, size: TableSize) -> int:
     if field.transform == "bucket":
         return field.width or 1
-    if field.column not in extent.bounds:
+    if field.column not in size.bounds:
         return 2 if column_type == "boolean" else 1
-    low, high = extent.bounds[field.column]
+    low, high = size.bounds[field.column]
     if field.transform in _UNIT_DAYS:
         day = 1 if column_type == "date" else _DAY_US
         return int((high - low) / (day * _UNIT_DAYS[field.transform])) + 1

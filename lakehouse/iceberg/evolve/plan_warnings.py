@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lakehouse.iceberg.evolve.matched_columns import renamed_columns
 from lakehouse.iceberg.evolve.partition_count import PartitionCount, count_partitions
-from lakehouse.iceberg.metadata.table_size import Extent
+from lakehouse.iceberg.metadata.table_size import TableSize
 from lakehouse.iceberg.metadata.table_state import TableState
 from lakehouse.tables.partitioning import PartitionField
 from lakehouse.tables.table import IcebergTable
@@ -51,33 +51,27 @@ def _partition_warnings(table: IcebergTable) -> Iterator[str]:
 
 
 def _count_warnings(table: IcebergTable, state: TableState) -> Iterator[str]:
-    if state.extent is None or not table.partition_fields or not state.extent.rows:
+    if state.size is None or not table.partition_fields or not state.size.rows:
         return
-    formers = {new: old for old, new in renamed_columns(table, state).items()}
+    former_names = {new: old for old, new in renamed_columns(table, state).items()}
     present = {column.name.lower(): column for column in state.columns}
-    stored = [
-        formers.get(field.column, field.column).lower() for field in table.partition_fields
-    ]
-    if not all(name in present for name in stored):
+    fields, column_types = [], []
+    for field in table.partition_fields:
+        column = present.get(former_names.get(field.column, field.column).lower())
+        if column is None:
+            return
+        fields.append(replace(field, column=column.name))
+        column_types.append(str(column.type))
+    counted = count_partitions(fields, column_types, state.size)
+    mean_bytes = state.size.size_bytes // counted.partitions
+    if not any(counted.partitions >= many and mean_bytes < tiny for many, tiny in MANY_TINY):
         return
-    fields = [
-        replace(field, column=present[name].name)
-        for field, name in zip(table.partition_fields, stored, strict=True)
-    ]
-    counted = count_partitions(
-        fields, [str(present[name].type) for name in stored], state.extent
-    )
-    mean_bytes = state.extent.size_bytes // counted.partitions
-    changeable = [
-        (values, field)
-        for field, values in zip(table.partition_fields, counted.values.values(), strict=True)
-        if values > 1 and not _is_needed(table, field)
-    ]
-    if changeable and any(
-        counted.partitions >= many and mean_bytes < tiny for many, tiny in MANY_TINY
-    ):
-        _, finest = max(changeable, key=lambda found: found[0])
-        yield _count_warning(table, counted, state.extent, finest)
+    finest, most_values = None, 1
+    for field, values in zip(table.partition_fields, counted.values.values(), strict=True):
+        if values > most_values and not _is_needed(table, field):
+            finest, most_values = field, values
+    if finest:
+        yield _count_warning(table, counted, state.size, finest)
 
 
 def _is_needed(table: IcebergTable, field: PartitionField) -> bool:
@@ -86,13 +80,13 @@ def _is_needed(table: IcebergTable, field: PartitionField) -> bool:
 
 
 def _count_warning(
-    table: IcebergTable, counted: PartitionCount, extent: Extent, finest: PartitionField
+    table: IcebergTable, counted: PartitionCount, size: TableSize, finest: PartitionField
 ) -> str:
-    mean_kb = max(1, round(extent.size_bytes / counted.partitions / 1024))
+    mean_kb = max(1, round(size.size_bytes / counted.partitions / 1024))
     number = f"{counted.partitions}" if counted.is_exact else f"about {counted.partitions}"
     return (
         f"{table.name}: partitioning by {', '.join(map(str, table.partition_fields))} makes"
-        f" {number} partitions of its {extent.rows} rows, with {mean_kb} kB each on average;"
+        f" {number} partitions of its {size.rows} rows, with {mean_kb} kB each on average;"
         f" that many tiny files are slow to plan and to read. Leave out {finest}, or declare"
         f" {_coarser(table, finest)} in its place."
     )
@@ -110,14 +104,13 @@ def _coarser(table: IcebergTable, field: PartitionField) -> str:
         )
     if field.transform in _COARSER:
         return f"{_COARSER[field.transform]}({field.column})"
-    return {"date": f"months({field.column})", "timestamp": f"days({field.column})"}.get(
-        column_type,
-        (
-            f"a bucket of {field.column}"
-            if column_type not in _FINE_GRAINED
-            else "a bucket of another column"
-        ),
-    )
+    if column_type == "date":
+        return f"months({field.column})"
+    if column_type == "timestamp":
+        return f"days({field.column})"
+    if column_type in _FINE_GRAINED:
+        return "a bucket of another column"
+    return f"a bucket of {field.column}"
 
 
 def _case_warnings(table: IcebergTable, state: TableState) -> Iterator[str]:

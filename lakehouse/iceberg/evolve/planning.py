@@ -3,20 +3,18 @@ is carried out.
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from lakehouse.errors import EvolutionRefused, PendingChanges
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.retry import REF_ATTEMPTS, Failure, classify, pause
-from lakehouse.iceberg.evolve.ddl import statements
 from lakehouse.iceberg.evolve.layout_changes import layout_changes
-from lakehouse.iceberg.evolve.layout_steps import ChangeSortOrder
+from lakehouse.iceberg.evolve.layout_steps import sort_files
 from lakehouse.iceberg.evolve.matched_columns import renamed_columns
 from lakehouse.iceberg.evolve.plan_warnings import warnings
 from lakehouse.iceberg.evolve.schema_changes import schema_changes
-from lakehouse.iceberg.evolve.steps import CommitSchema, CreateTable, Refusal, Step
+from lakehouse.iceberg.evolve.steps import Refusal, Step, commit_schema, create_table
 from lakehouse.iceberg.metadata.commit_properties import Stamp, has_earlier_digest
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, read_history
@@ -53,8 +51,8 @@ class Plan:
         knowing.
         """
         return [
-            *(step.describe() for step in self.automatic),
-            *(f"{step.describe()} (by lakehouse apply)" for step in self.waiting),
+            *(step.description for step in self.automatic),
+            *(f"{step.description} (by lakehouse apply)" for step in self.waiting),
             *(f"refused: {refusal}" for refusal in self.refusals),
             *(f"warning: {warning}" for warning in self.warnings),
         ]
@@ -70,11 +68,11 @@ def plan(table: IcebergTable, state: TableState | None) -> Plan:
     ]
     steps = [change for change in changes if isinstance(change, Step)]
     if not state.schema_is_committed:
-        steps.append(CommitSchema())
+        steps.append(commit_schema())
     return Plan(
         table=table.name,
         steps=tuple(
-            _unhindered(step, state) for step in sorted(steps, key=lambda step: step.rank)
+            _without_waiting(step, state) for step in sorted(steps, key=lambda step: step.order)
         ),
         refusals=tuple(change for change in changes if isinstance(change, Refusal)),
         warnings=tuple(warnings(table, state)),
@@ -91,7 +89,7 @@ def ensure(engine: Engine, table: IcebergTable, run_id: str = "") -> Plan:
     :raises EvolutionRefused: when a declared change would lose data or break readers.
     :raises PendingChanges: when a rename or a drop waits for `lakehouse apply`.
     """
-    return _carry_out(engine, table, run_id, _automatic_steps)
+    return _carry_out(engine, table, run_id, with_waiting=False)
 
 
 def apply(engine: Engine, table: IcebergTable, run_id: str = "") -> Plan:
@@ -101,18 +99,19 @@ def apply(engine: Engine, table: IcebergTable, run_id: str = "") -> Plan:
     :raises EvolutionRefused: when a declared change would lose data or break readers; then
         nothing is changed.
     """
-    if (found := plan_now(engine, table)).is_empty:
-        return found
+    planned = plan_now(engine, table)
+    if planned.is_empty:
+        return planned
     with table_lock(engine, table.name):
-        done = _carry_out(engine, table, run_id, _all_steps)
-    return replace(done, warnings=found.warnings)
+        done = _carry_out(engine, table, run_id, with_waiting=True)
+    return replace(done, warnings=planned.warnings)
 
 
 def plan_now(engine: Engine, table: IcebergTable) -> Plan:
     """Plan from the table's current metadata, for people: warnings look at what the table
     holds; starts no JVM.
     """
-    return plan(table, read_state(engine, table.name, with_extent=bool(table.partitioning)))
+    return plan(table, read_state(engine, table.name, with_size=bool(table.partitioning)))
 
 
 def declared_by_earlier_version(engine: Engine, table: IcebergTable) -> bool:
@@ -128,67 +127,59 @@ def declared_by_earlier_version(engine: Engine, table: IcebergTable) -> bool:
 
 
 def _creation(table: IcebergTable) -> list[Step]:
-    order = [ChangeSortOrder(table.sort_fields, automatic=True)] if table.sort_fields else []
-    return [CreateTable(table), *order]
+    steps = [create_table(table)]
+    if table.sort_fields:
+        steps.append(replace(sort_files(table.sort_fields), automatic=True))
+    return steps
 
 
-def _unhindered(step: Step, state: TableState) -> Step:
+def _without_waiting(step: Step, state: TableState) -> Step:
     """Let a step run by itself where there is no file, so no reader, that it could matter
     to.
     """
     return replace(step, automatic=True) if state.is_empty and not step.blocks_writes else step
 
 
-def _automatic_steps(found: Plan) -> tuple[Step, ...]:
-    _refuse(found)
-    blocking = [step for step in found.waiting if step.blocks_writes]
+def _chosen_steps(planned: Plan, *, with_waiting: bool) -> tuple[Step, ...]:
+    if planned.refusals:
+        raise EvolutionRefused("\n".join(map(str, planned.refusals)))
+    if with_waiting:
+        return planned.steps
+    blocking = [step.description for step in planned.waiting if step.blocks_writes]
     if blocking:
         raise PendingChanges(
-            f"{found.table} is not what its declaration says:"
-            f" {'; '.join(step.describe() for step in blocking)}.",
+            f"{planned.table} is not what its declaration says: {'; '.join(blocking)}.",
             next_step=(
                 "Look at all changes with `lakehouse plan`, and make them with `lakehouse"
                 " apply`."
             ),
         )
-    return found.automatic
+    return planned.automatic
 
 
-def _all_steps(found: Plan) -> tuple[Step, ...]:
-    _refuse(found)
-    return found.steps
-
-
-def _refuse(found: Plan) -> None:
-    if found.refusals:
-        raise EvolutionRefused("\n".join(map(str, found.refusals)))
-
-
-def _carry_out(
-    engine: Engine, table: IcebergTable, run_id: str, choose: Callable[[Plan], tuple[Step, ...]]
-) -> Plan:
+def _carry_out(engine: Engine, table: IcebergTable, run_id: str, *, with_waiting: bool) -> Plan:
     """Run the chosen steps; after a failure, plan again from what the table has become, and go
     on from there.
 
     So a step that another process made, or that was made although its answer got lost, is not
     made twice.
     """
-    first = found = plan(table, read_state(engine, table.name))
+    first = planned = plan(table, read_state(engine, table.name))
     for attempt in range(REF_ATTEMPTS):
-        steps = choose(found)
+        steps = _chosen_steps(planned, with_waiting=with_waiting)
         if not steps:
             return first
         try:
             _run(engine, table, steps, run_id)
             return first
         except Exception as error:
-            found, failed = plan(table, read_state(engine, table.name)), found
+            planned, failed = plan(table, read_state(engine, table.name)), planned
             if attempt == REF_ATTEMPTS - 1 or (
-                found == failed and classify(error) is Failure.OTHER
+                planned == failed and classify(error) is Failure.OTHER
             ):
                 error.add_note(
                     f"{table.name} was being changed:"
-                    f" {'; '.join(step.describe() for step in steps)}."
+                    f" {'; '.join(step.description for step in steps)}."
                 )
                 raise
         pause(attempt)
@@ -197,7 +188,7 @@ def _carry_out(
 
 def _run(engine: Engine, table: IcebergTable, steps: tuple[Step, ...], run_id: str) -> None:
     for step in steps:
-        for statement in statements(step, engine.catalog, table.name):
+        for statement in step.statements(engine.catalog, table.name):
             engine.sql(statement)
     state = read_state(engine, table.name)
     if state is not None and not state.schema_is_committed:
@@ -210,7 +201,7 @@ def _commit_schema(engine: Engine, table: IcebergTable, run_id: str) -> None:
         kind="evolution",
         write_id=uuid4().hex,
         run_id=run_id,
-        inputs=_noted_marks(read_history(engine, table.name)),
+        inputs=_noted_watermarks(read_history(engine, table.name)),
         declaration=table.declaration_hash,
     )
     writer = engine.spark.table(name).limit(0).writeTo(name)
@@ -219,9 +210,10 @@ def _commit_schema(engine: Engine, table: IcebergTable, run_id: str) -> None:
     writer.append()
 
 
-def _noted_marks(history: History) -> dict[str, int]:
+def _noted_watermarks(history: History) -> dict[str, int]:
     """Return the watermarks that a property notes for the current snapshot: they would lapse
     with a new one.
     """
     noted = json.loads(history.properties.get(UNCHANGED_PROPERTY, "{}")).get("inputs", {})
-    return {source: mark for source in noted if (mark := history.watermark(source)) is not None}
+    watermarks = {source: history.watermark(source) for source in noted}
+    return {source: mark for source, mark in watermarks.items() if mark is not None}

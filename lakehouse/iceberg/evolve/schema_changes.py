@@ -5,25 +5,14 @@ struct.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from lakehouse.iceberg.evolve import steps
 from lakehouse.iceberg.evolve.matched_columns import (
-    Wanted,
+    DeclaredColumn,
+    declared_columns,
     match_columns,
     renames,
-    wanted_columns,
 )
-from lakehouse.iceberg.evolve.steps import (
-    AddColumn,
-    Change,
-    Comment,
-    DropColumn,
-    MakeOptional,
-    MoveColumn,
-    Path,
-    Refusal,
-    RenameColumn,
-    WidenColumn,
-    dotted,
-)
+from lakehouse.iceberg.evolve.steps import Change, Path, Refusal, dotted
 from lakehouse.iceberg.metadata.column_order import moves, with_added
 from lakehouse.iceberg.metadata.table_state import ColumnState, TableState
 from lakehouse.tables.table import IcebergTable
@@ -37,10 +26,15 @@ class _Context:
     state: TableState
 
     def refuse(
-        self, path: Path, found: object, declared: object, why: str, next_step: str
+        self, path: Path, current: object, declared: object, why: str, next_step: str
     ) -> Refusal:
         return Refusal(
-            self.table.name, f"column {dotted(path)}", str(found), str(declared), why, next_step
+            self.table.name,
+            f"column {dotted(path)}",
+            str(current),
+            str(declared),
+            why,
+            next_step,
         )
 
     def is_dropped(self, path: Path) -> bool:
@@ -51,16 +45,20 @@ def schema_changes(table: IcebergTable, state: TableState) -> Iterator[Change]:
     """Yield the steps that bring a table's columns to its declaration, and what of it is
     refused.
     """
-    return _fields(_Context(table, state), (), wanted_columns(table), state.columns)
+    return _fields(_Context(table, state), (), declared_columns(table), state.columns)
 
 
 def _fields(
-    context: _Context, path: Path, wanted: Sequence[Wanted], found: Sequence[ColumnState]
+    context: _Context,
+    path: Path,
+    declared: Sequence[DeclaredColumn],
+    current: Sequence[ColumnState],
 ) -> Iterator[Change]:
-    matched = match_columns(wanted, found)
-    yield from (RenameColumn(old, new) for old, new in renames(matched))
+    matched = match_columns(declared, current)
+    for old, new in renames(matched):
+        yield steps.rename_column(old, new)
     previous: str | None = None
-    for want in wanted:
+    for want in declared:
         have = matched.get(want.name)
         if have is None:
             yield from _add(context, path, want, previous)
@@ -68,17 +66,19 @@ def _fields(
             yield from _change(context, path, want, have)
         previous = want.name
     kept = {have.name for have in matched.values()}
-    yield from _leftovers(
-        context, path, wanted, [have for have in found if have.name not in kept]
-    )
-    yield from _moves(path, wanted, [have.name for have in found], matched)
+    undeclared = [have for have in current if have.name not in kept]
+    yield from _undeclared(context, path, declared, undeclared)
+    yield from _moves(path, declared, [have.name for have in current], matched)
 
 
-def _add(context: _Context, path: Path, want: Wanted, previous: str | None) -> Iterator[Change]:
+def _add(
+    context: _Context, path: Path, want: DeclaredColumn, previous: str | None
+) -> Iterator[Change]:
     full = (*path, want.name)
-    holder = {
+    partition_names = {
         name.lower(): column for name, column in context.state.partition_names.items()
-    }.get(want.name.lower())
+    }
+    source = partition_names.get(want.name.lower())
     if want.required:
         yield context.refuse(
             full,
@@ -87,26 +87,28 @@ def _add(context: _Context, path: Path, want: Wanted, previous: str | None) -> I
             "existing rows would have NULL there.",
             "Declare it without required=True; a not_null rule speaks for the rows to come.",
         )
-    elif not path and holder is not None:
+    elif not path and source is not None:
         yield context.refuse(
             full,
             "absent",
             want.type,
-            f"its name is that of the partition field made from {holder}.",
+            f"its name is that of the partition field made from {source}.",
             "Give the new column another name.",
         )
     else:
-        yield AddColumn(full, str(want.type), want.doc or "", previous)
+        yield steps.add_column(full, str(want.type), want.doc or "", previous)
 
 
-def _change(context: _Context, path: Path, want: Wanted, have: ColumnState) -> Iterator[Change]:
+def _change(
+    context: _Context, path: Path, want: DeclaredColumn, have: ColumnState
+) -> Iterator[Change]:
     is_renamed = have.name.lower() != want.name.lower()
     name = want.name if is_renamed else have.name
     yield from _retype(context, (*path, name), want.type, have.type)
     if want.doc is not None and want.doc != have.doc:
-        yield Comment(name, want.doc)
+        yield steps.comment_on_column(name, want.doc)
     if want.required is False and have.required:
-        yield MakeOptional(name)
+        yield steps.allow_null(name)
     if want.required and not have.required:
         yield context.refuse(
             (name,),
@@ -123,13 +125,9 @@ def _retype(
     if want == have:
         return
     if isinstance(want, Struct) and isinstance(have, Struct):
-        wanted = [Wanted(field.name, field.type) for field in want.fields]
-        yield from _fields(
-            context,
-            path,
-            wanted,
-            [ColumnState(field.name, field.type) for field in have.fields],
-        )
+        declared = [DeclaredColumn(field.name, field.type) for field in want.fields]
+        current = [ColumnState(field.name, field.type) for field in have.fields]
+        yield from _fields(context, path, declared, current)
     elif isinstance(want, Array) and isinstance(have, Array):
         yield from _retype(context, (*path, "element"), want.element, have.element)
     elif isinstance(want, Map) and isinstance(have, Map) and want.key == have.key:
@@ -170,20 +168,23 @@ def _widen(
             " fill it from this one.",
         )
     else:
-        yield WidenColumn(path, str(have), str(want))
+        yield steps.widen_column(path, str(have), str(want))
 
 
-def _leftovers(
-    context: _Context, path: Path, wanted: Sequence[Wanted], found: Sequence[ColumnState]
+def _undeclared(
+    context: _Context,
+    path: Path,
+    declared: Sequence[DeclaredColumn],
+    undeclared: Sequence[ColumnState],
 ) -> Iterator[Change]:
-    successors = {former.lower(): want for want in wanted for former in want.renamed_from}
-    partitions = {field.column.lower() for field in context.state.past_partitioning}
-    for have in found:
+    successors = {}
+    for column in declared:
+        for former in column.renamed_from:
+            successors[former.lower()] = column
+    for have in undeclared:
         full = (*path, have.name)
         successor = successors.get(have.name.lower())
-        if context.is_dropped(full) and any(
-            f"{name}.".startswith(f"{dotted(full)}.".lower()) for name in partitions
-        ):
+        if context.is_dropped(full) and _is_partitioned_by(context, full):
             yield context.refuse(
                 full,
                 have.type,
@@ -193,7 +194,7 @@ def _leftovers(
                 "Keep it declared.",
             )
         elif context.is_dropped(full):
-            yield DropColumn(full)
+            yield steps.drop_column(full)
         elif successor is not None:
             yield context.refuse(
                 full,
@@ -214,14 +215,23 @@ def _leftovers(
             )
 
 
+def _is_partitioned_by(context: _Context, path: Path) -> bool:
+    """Whether a partition spec, present or past, is made from a column or a field inside it."""
+    inside = f"{dotted(path)}.".lower()
+    return any(
+        f"{field.column.lower()}.".startswith(inside)
+        for field in context.state.past_partitioning
+    )
+
+
 def _moves(
     path: Path,
-    wanted: Sequence[Wanted],
-    found: Sequence[str],
+    declared: Sequence[DeclaredColumn],
+    current: Sequence[str],
     matched: Mapping[str, ColumnState],
 ) -> Iterator[Change]:
-    declared = [want.name for want in wanted]
+    names = [column.name for column in declared]
     declared_as = {have.name: name for name, have in matched.items()}
-    order = with_added([declared_as[name] for name in found if name in declared_as], declared)
-    for name, after in moves(order, declared):
-        yield MoveColumn((*path, name), after)
+    kept = [declared_as[name] for name in current if name in declared_as]
+    for name, after in moves(with_added(kept, names), names):
+        yield steps.move_column((*path, name), after)

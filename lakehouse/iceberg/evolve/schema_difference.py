@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.evolve.steps import Path, dotted
 from lakehouse.iceberg.metadata.column_order import moves
-from lakehouse.iceberg.metadata.table_state import column_type
-from lakehouse.tables.partitioning import PartitionField, SortField
+from lakehouse.iceberg.metadata.column_types import column_type
+from lakehouse.iceberg.metadata.table_state import parse_partition_fields, parse_sort_fields
 
 if TYPE_CHECKING:
-    from pyiceberg.partitioning import PartitionField as PartitionFieldOfIceberg
     from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
-    from pyiceberg.table.sorting import SortField as SortFieldOfIceberg
     from pyiceberg.table.sorting import SortOrder
     from pyiceberg.types import IcebergType, NestedField
 
@@ -41,33 +39,21 @@ def schema_difference(before: "Schema", after: "Schema") -> list[Change]:
 
 def partition_terms(spec: "PartitionSpec", schema: "Schema") -> str:
     """Write a partition spec as it is declared: `days(d), bucket(10, id)`; empty for none."""
-    terms = (_term(field, schema) for field in spec.fields)
-    return ", ".join(str(term) for term in terms if term)
+    return ", ".join(map(str, parse_partition_fields([spec], schema)))
 
 
 def sort_terms(order: "SortOrder", schema: "Schema") -> str:
     """Write a sort order as it is declared: `d desc nulls last, id asc nulls first`; empty for
     none.
     """
-    terms = (
-        SortField(term, field.direction.name == "DESC", field.null_order.name == "NULLS_FIRST")
-        for field in order.fields
-        if (term := _term(field, schema))
-    )
-    return ", ".join(map(str, terms))
-
-
-def _term(
-    field: "PartitionFieldOfIceberg | SortFieldOfIceberg", schema: "Schema"
-) -> PartitionField | None:
-    column = schema.find_column_name(field.source_id)
-    return PartitionField.of_metadata(str(field.transform), column) if column else None
+    return ", ".join(map(str, parse_sort_fields(order, schema)))
 
 
 def _fields(
     path: Path, before: "Sequence[NestedField]", after: "Sequence[NestedField]"
 ) -> Iterator[Change]:
-    earlier, later = ({field.field_id: field for field in fields} for fields in (before, after))
+    earlier = {field.field_id: field for field in before}
+    later = {field.field_id: field for field in after}
     for field_id, field in earlier.items():
         if field_id not in later:
             yield Change(
@@ -119,10 +105,9 @@ def _moves(
     path: Path, earlier: "dict[int, NestedField]", later: "dict[int, NestedField]"
 ) -> Iterator[Change]:
     names = {str(field_id): field.name for field_id, field in later.items()}
-    stayed = [str(field_id) for field_id in earlier if field_id in later]
-    for moved, after in moves(
-        stayed, [str(field_id) for field_id in later if field_id in earlier]
-    ):
+    old_order = [str(field_id) for field_id in earlier if field_id in later]
+    new_order = [str(field_id) for field_id in later if field_id in earlier]
+    for moved, after in moves(old_order, new_order):
         yield Change(
             "column moved",
             dotted((*path, names[moved])),

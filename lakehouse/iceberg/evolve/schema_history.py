@@ -55,9 +55,9 @@ def read_schema_history(engine: Engine, table: str) -> list[SchemaChange]:
     :raises TableNotFound: when the catalog has no such table.
     """
     loaded = engine.catalog.load(table)
-    found = [*_columns(table, loaded), *_layout(loaded)]
+    changes = [*_columns(table, loaded), *_layout(loaded)]
     # The sort keeps the order of what came with one commit.
-    return sorted(found, key=lambda change: change.at.timestamp() if change.at else 0.0)
+    return sorted(changes, key=lambda change: change.at.timestamp() if change.at else 0.0)
 
 
 def _columns(name: str, table: "Table") -> Iterator[SchemaChange]:

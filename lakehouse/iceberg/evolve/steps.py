@@ -1,5 +1,5 @@
-"""The steps that bring a table's schema to its declaration, as values, and the refusals where
-no step may.
+"""The steps that bring a table's columns to its declaration, as values of one shape, and the
+refusals where no step may.
 
 An automatic step runs before a write. The others wait for `lakehouse apply`; those that block
 writes stop them until then, since the frames that the declaration makes would not fit the
@@ -7,180 +7,200 @@ table.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from enum import IntEnum, auto
 
-from lakehouse.tables.table import IcebergTable
+from lakehouse.iceberg.evolve.managed_properties import MANAGED_PROPERTY, managed_properties
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.tables.quoting import identifier, literal
+from lakehouse.tables.table import Column, IcebergTable
 
 Path = tuple[str, ...]
 """A column, or what leads to a field inside one: `("lines", "element", "price")`."""
 
 
-@dataclass(frozen=True, kw_only=True)
+class Order(IntEnum):
+    """The order that steps run in: a name must stand before others refer to it."""
+
+    CREATE = auto()
+    RENAME = auto()
+    WIDEN = auto()
+    ALLOW_NULL = auto()
+    ADD = auto()
+    COMMENT = auto()
+    PARTITIONING = auto()
+    SORT_ORDER = auto()
+    DROP = auto()
+    MOVE = auto()
+    LOCATION = auto()
+    FORMAT = auto()
+    PROPERTIES = auto()
+    COMMIT = auto()
+
+
+@dataclass(frozen=True)
 class Step:
-    """One change of a table. Steps run in the order of `rank`: a name must stand before others
-    refer to it.
-    """
+    """One change of a table: what it does, in one line, and the SQL that does it."""
 
-    rank: ClassVar[int]
-    blocks_writes: ClassVar[bool] = False
+    order: Order
+    description: str
+    clauses: tuple[str, ...] = ()
+    """What each of its statements has after the name of the table."""
+    begins: str = "ALTER TABLE"
+    """What they have before it."""
     automatic: bool = True
+    blocks_writes: bool = False
 
-    def describe(self) -> str:
-        """Say in one line what the step does."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, kw_only=True)
-class WaitingStep(Step):
-    """A change that `lakehouse apply` makes."""
-
-    automatic: bool = False
-
-
-@dataclass(frozen=True)
-class CreateTable(Step):
-    """The table is not there."""
-
-    rank = 0
-    table: IcebergTable
-
-    def describe(self) -> str:
-        spec = (
-            f", partitioned by {', '.join(self.table.partitioning)}"
-            if self.table.partitioning
-            else ""
-        )
-        return f"create the table with {len(self.table.columns)} columns{spec}"
-
-
-@dataclass(frozen=True)
-class RenameColumn(WaitingStep):
-    """A column has a new name; its values and its id stay."""
-
-    rank = 1
-    blocks_writes = True
-    old: str
-    new: str
-
-    def describe(self) -> str:
-        return f"rename column {self.old} to {self.new}"
-
-
-@dataclass(frozen=True)
-class WidenColumn(Step):
-    """A type becomes one that holds all of its values."""
-
-    rank = 2
-    path: Path
-    found: str
-    declared: str
-
-    def describe(self) -> str:
-        return f"widen column {dotted(self.path)} from {self.found} to {self.declared}"
-
-
-@dataclass(frozen=True)
-class MakeOptional(WaitingStep):
-    """A column may hold NULL."""
-
-    rank = 3
-    column: str
-
-    def describe(self) -> str:
-        return f"let column {self.column} hold NULL"
-
-
-@dataclass(frozen=True)
-class AddColumn(Step):
-    """A column, or a field inside one, is new; existing rows have NULL there. `after=None` puts
-    it first.
-    """
-
-    rank = 4
-    path: Path
-    type: str
-    doc: str = ""
-    after: str | None = None
-
-    def describe(self) -> str:
-        return f"add column {dotted(self.path)} {self.type} {_place(self.after)}"
-
-
-@dataclass(frozen=True)
-class Comment(Step):
-    """A column says something else of itself; the table does where `column` is None."""
-
-    rank = 5
-    column: str | None
-    text: str
-
-    def describe(self) -> str:
-        return (
-            f"describe {f'column {self.column}' if self.column else 'the table'} as"
-            f" {self.text!r}"
-        )
-
-
-@dataclass(frozen=True)
-class DropColumn(WaitingStep):
-    """A column, or a field inside one, goes; earlier snapshots still show it."""
-
-    rank = 8
-    blocks_writes = True
-    path: Path
-
-    def describe(self) -> str:
-        return f"drop column {dotted(self.path)}"
-
-
-@dataclass(frozen=True)
-class MoveColumn(WaitingStep):
-    """A column, or a field inside one, stands elsewhere. `after=None` puts it first."""
-
-    rank = 9
-    path: Path
-    after: str | None = None
-
-    def describe(self) -> str:
-        return f"move column {dotted(self.path)} {_place(self.after)}"
-
-
-@dataclass(frozen=True)
-class CommitSchema(Step):
-    """An empty commit carries the current schema, so that time travel shows the names of its
-    time.
-    """
-
-    rank = 13
-
-    def describe(self) -> str:
-        return "commit the current schema, so that time travel shows it"
+    def statements(self, catalog: Catalog, table: str) -> list[str]:
+        """Return the SQL of the step, in the order that it runs in; none for a step that is a
+        commit rather than DDL.
+        """
+        name = catalog.sql_name(table)
+        statements = [f"{self.begins} {name} {clause}" for clause in self.clauses]
+        if self.order is Order.CREATE:
+            namespace = identifier(catalog.name, table.split(".")[0])
+            statements.insert(0, f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
+        return statements
 
 
 @dataclass(frozen=True)
 class Refusal:
     """A declared change that would lose data or break readers.
 
-    `found` and `declared` complete "… is `found` in the table and `declared` in the
+    `current` and `declared` complete "… is `current` in the table and `declared` in the
     declaration".
     """
 
     table: str
     subject: str
     """What the change is about, such as `column price`."""
-    found: str
+    current: str
     declared: str
     why: str
     next_step: str
 
     def __str__(self) -> str:
         return (
-            f"{self.table}: {self.subject} is {self.found} in the table and {self.declared} in"
-            f" the declaration; {self.why} {self.next_step}"
+            f"{self.table}: {self.subject} is {self.current} in the table and {self.declared}"
+            f" in the declaration; {self.why} {self.next_step}"
         )
 
 
 Change = Step | Refusal
+
+
+def create_table(table: IcebergTable) -> Step:
+    """Return the step that creates a table; its sort order is a step of its own."""
+    columns = ",\n  ".join(_definition(column) for column in table.columns)
+    parts = [f"(\n  {columns}\n)", "USING iceberg"]
+    if table.partition_fields:
+        parts.append(
+            f"PARTITIONED BY ({', '.join(field.sql for field in table.partition_fields)})"
+        )
+    if table.location:
+        parts.append(f"LOCATION {literal(table.location)}")
+    if table.comment:
+        parts.append(f"COMMENT {literal(table.comment)}")
+    properties = {**table.table_properties, MANAGED_PROPERTY: managed_properties(table)}
+    parts.append(f"TBLPROPERTIES ({assignments(properties)})")
+    spec = f", partitioned by {', '.join(table.partitioning)}" if table.partitioning else ""
+    return Step(
+        Order.CREATE,
+        f"create the table with {len(table.columns)} columns{spec}",
+        ("\n".join(parts),),
+        begins="CREATE TABLE IF NOT EXISTS",
+    )
+
+
+def rename_column(old: str, new: str) -> Step:
+    """Return the step that gives a column a new name; its values and its id stay."""
+    return Step(
+        Order.RENAME,
+        f"rename column {old} to {new}",
+        (f"RENAME COLUMN {identifier(old)} TO {identifier(new)}",),
+        automatic=False,
+        blocks_writes=True,
+    )
+
+
+def widen_column(path: Path, current: str, declared: str) -> Step:
+    """Return the step that makes a type one that holds all of its values."""
+    return Step(
+        Order.WIDEN,
+        f"widen column {dotted(path)} from {current} to {declared}",
+        (f"ALTER COLUMN {identifier(*path)} TYPE {declared}",),
+    )
+
+
+def allow_null(column: str) -> Step:
+    """Return the step by which a column may hold NULL."""
+    return Step(
+        Order.ALLOW_NULL,
+        f"let column {column} hold NULL",
+        (f"ALTER COLUMN {identifier(column)} DROP NOT NULL",),
+        automatic=False,
+    )
+
+
+def add_column(path: Path, column_type: str, doc: str = "", after: str | None = None) -> Step:
+    """Return the step that adds a column, or a field inside one; existing rows have NULL there.
+    `after=None` puts it first.
+    """
+    return Step(
+        Order.ADD,
+        f"add column {dotted(path)} {column_type} {_place(after)}",
+        (f"ADD COLUMN {identifier(*path)} {column_type}{_comment(doc)} {_place_sql(after)}",),
+    )
+
+
+def comment_on_column(column: str, text: str) -> Step:
+    """Return the step by which a column says something else of itself."""
+    return Step(
+        Order.COMMENT,
+        f"describe column {column} as {text!r}",
+        (f"ALTER COLUMN {identifier(column)} COMMENT {literal(text)}",),
+    )
+
+
+def comment_on_table(text: str) -> Step:
+    """Return the step by which the table says something else of itself."""
+    return Step(
+        Order.COMMENT,
+        f"describe the table as {text!r}",
+        (f"IS {literal(text)}",),
+        begins="COMMENT ON TABLE",
+    )
+
+
+def drop_column(path: Path) -> Step:
+    """Return the step that drops a column, or a field inside one; earlier snapshots still show
+    it.
+    """
+    return Step(
+        Order.DROP,
+        f"drop column {dotted(path)}",
+        (f"DROP COLUMN {identifier(*path)}",),
+        automatic=False,
+        blocks_writes=True,
+    )
+
+
+def move_column(path: Path, after: str | None = None) -> Step:
+    """Return the step that puts a column, or a field inside one, elsewhere. `after=None` puts
+    it first.
+    """
+    return Step(
+        Order.MOVE,
+        f"move column {dotted(path)} {_place(after)}",
+        (f"ALTER COLUMN {identifier(*path)} {_place_sql(after)}",),
+        automatic=False,
+    )
+
+
+def commit_schema() -> Step:
+    """Return the step of an empty commit that carries the current schema, so that time travel
+    shows the names of its time.
+    """
+    return Step(Order.COMMIT, "commit the current schema, so that time travel shows it")
 
 
 def dotted(path: Path) -> str:
@@ -188,5 +208,25 @@ def dotted(path: Path) -> str:
     return ".".join(path)
 
 
+def assignments(properties: dict[str, str]) -> str:
+    """Write properties as Spark SQL sets them: `'name' = 'value', …`."""
+    return ", ".join(
+        f"{literal(name)} = {literal(value)}" for name, value in properties.items()
+    )
+
+
+def _definition(column: Column) -> str:
+    required = " NOT NULL" if column.required else ""
+    return f"{identifier(column.name)} {column.type}{required}{_comment(column.doc)}"
+
+
+def _comment(text: str) -> str:
+    return f" COMMENT {literal(text)}" if text else ""
+
+
 def _place(after: str | None) -> str:
     return f"after {after}" if after else "first"
+
+
+def _place_sql(after: str | None) -> str:
+    return f"AFTER {identifier(after)}" if after else "FIRST"

@@ -23,7 +23,7 @@ Partition = frozenset[tuple[PartitionField, Any]]
 
 
 @dataclass(frozen=True)
-class Extent:
+class TableSize:
     """What a snapshot holds."""
 
     rows: int
@@ -37,19 +37,23 @@ class Extent:
     """
 
 
-def read_extent(table: "Table") -> Extent:
+def read_table_size(table: "Table") -> TableSize:
     """Read what the current snapshot of a table holds: one look at each of its manifests."""
-    found = list(_data_files(table))
-    files = [file for file, _ in found]
-    ranges = {
-        field.name: _bounds(files, field.field_id, str(field.field_type))
-        for field in table.schema().fields
-    }
-    return Extent(
+    files = []
+    partitions = set()
+    for file, partition in _data_files(table):
+        files.append(file)
+        partitions.add(partition)
+    bounds = {}
+    for field in table.schema().fields:
+        column_bounds = _bounds(files, field.field_id, str(field.field_type))
+        if column_bounds is not None:
+            bounds[field.name] = column_bounds
+    return TableSize(
         rows=sum(file.record_count for file in files),
         size_bytes=sum(file.file_size_in_bytes for file in files),
-        partitions=frozenset(partition for _, partition in found),
-        bounds={name: reach for name, reach in ranges.items() if reach is not None},
+        partitions=frozenset(partitions),
+        bounds=bounds,
     )
 
 
@@ -57,46 +61,44 @@ def _data_files(table: "Table") -> "Iterator[tuple[DataFile, Partition]]":
     specs = table.specs()
     for manifest in read_manifests(table):
         # Files of deletes stand in manifests of their own.
-        if manifest.content == 0:
-            fields = _fields(table, specs[manifest.partition_spec_id])
-            for entry in manifest.fetch_manifest_entry(table.io):
-                values = partition_values(table, specs[manifest.partition_spec_id], entry)
-                yield (
-                    entry.data_file,
-                    frozenset((field, values[field_id]) for field_id, field in fields.items()),
-                )
+        if manifest.content != 0:
+            continue
+        spec = specs[manifest.partition_spec_id]
+        fields = _fields(table, spec)
+        for entry in manifest.fetch_manifest_entry(table.io):
+            values = partition_values(table, spec, entry)
+            partition = ((field, values[field_id]) for field_id, field in fields.items())
+            yield entry.data_file, frozenset(partition)
 
 
 def _fields(table: "Table", spec: "PartitionSpec") -> dict[int, PartitionField]:
     names = {field.field_id: field.name for field in table.schema().fields}
-    parsed = {
-        field.field_id: PartitionField.of_metadata(str(field.transform), names[field.source_id])
-        for field in spec.fields
-        if field.source_id in names
-    }
-    return {field_id: field for field_id, field in parsed.items() if field is not None}
+    fields = {}
+    for field in spec.fields:
+        if field.source_id not in names:
+            continue
+        term = PartitionField.of_metadata(str(field.transform), names[field.source_id])
+        if term is not None:
+            fields[field.field_id] = term
+    return fields
 
 
 def _bounds(files: "list[DataFile]", field_id: int, column_type: str) -> tuple[int, int] | None:
-    kind = column_type.split("(")[0]
-    if kind not in _BYTE_ORDERS:
+    """Return the bounds of a column; None where it is no number, or a file with values tells
+    none.
+    """
+    byte_order = _BYTE_ORDERS.get(column_type.split("(")[0])
+    if byte_order is None:
         return None
-    filled = [
-        file
-        for file in files
-        if (file.null_value_counts or {}).get(field_id) != file.record_count
-    ]
-    lower = [
-        low for file in filled if (low := (file.lower_bounds or {}).get(field_id)) is not None
-    ]
-    upper = [
-        high for file in filled if (high := (file.upper_bounds or {}).get(field_id)) is not None
-    ]
-    if not filled or len(lower) < len(filled) or len(upper) < len(filled):
-        return None
-    # A file written before its column was widened has the bounds in fewer bytes.
-    lows, highs = (
-        [int.from_bytes(end, _BYTE_ORDERS[kind], signed=True) for end in ends]
-        for ends in (lower, upper)
-    )
-    return min(lows), max(highs)
+    lows, highs = [], []
+    for file in files:
+        if (file.null_value_counts or {}).get(field_id) == file.record_count:
+            continue
+        low = (file.lower_bounds or {}).get(field_id)
+        high = (file.upper_bounds or {}).get(field_id)
+        if low is None or high is None:
+            return None
+        # A file written before its column was widened has the bounds in fewer bytes.
+        lows.append(int.from_bytes(low, byte_order, signed=True))
+        highs.append(int.from_bytes(high, byte_order, signed=True))
+    return (min(lows), max(highs)) if lows else None

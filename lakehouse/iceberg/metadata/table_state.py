@@ -2,26 +2,22 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakehouse.errors import TableNotFound
+from lakehouse.iceberg.metadata.column_types import column_type
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.table_size import Extent, read_extent
+from lakehouse.iceberg.metadata.table_size import TableSize, read_table_size
 from lakehouse.tables.partitioning import PartitionField, SortField
-from lakehouse.tables.types import Array, ColumnType, Decimal, Field, Map, Primitive, Struct
+from lakehouse.tables.types import ColumnType
 
 if TYPE_CHECKING:
+    from pyiceberg.partitioning import PartitionField as IcebergPartitionField
+    from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
-    from pyiceberg.types import IcebergType
-
-# Where Spark reads an Iceberg type under another name.
-_SPARK_NAMES = {
-    "long": "bigint",
-    "timestamp": "timestamp_ntz",
-    "timestamptz": "timestamp",
-    "uuid": "string",
-}
+    from pyiceberg.table.sorting import SortField as IcebergSortField
+    from pyiceberg.table.sorting import SortOrder
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,7 @@ class TableState:
     """Whether main has a snapshot."""
     is_empty: bool
     """Whether nothing was ever written, not even to a branch."""
-    extent: Extent | None = None
+    size: TableSize | None = None
     """What the current snapshot holds; None where nobody asked, since that takes a look at all
     of its manifests.
     """
@@ -77,7 +73,7 @@ class TableState:
         return not self.has_snapshot or self.snapshot_schema_id == self.schema_id
 
 
-def read_state(engine: Engine, table: str, *, with_extent: bool = False) -> TableState | None:
+def read_state(engine: Engine, table: str, *, with_size: bool = False) -> TableState | None:
     """Read what a table is now: one read of its metadata file; None where the catalog has no
     such table.
     """
@@ -86,13 +82,13 @@ def read_state(engine: Engine, table: str, *, with_extent: bool = False) -> Tabl
     except TableNotFound:
         return None
     state = state_of(table, loaded)
-    return replace(state, extent=read_extent(loaded)) if with_extent else state
+    return replace(state, size=read_table_size(loaded)) if with_size else state
 
 
 def state_of(name: str, table: "Table") -> TableState:
     """Return the state of a table that PyIceberg has loaded."""
     metadata, schema, snapshot = table.metadata, table.schema(), table.current_snapshot()
-    names = _column_names(schema)
+    spec = table.spec()
     return TableState(
         name=name,
         columns=tuple(
@@ -105,12 +101,12 @@ def state_of(name: str, table: "Table") -> TableState:
             )
             for field in schema.fields
         ),
-        partitioning=_partition_fields([table.spec()], names),
+        partitioning=parse_partition_fields([spec], schema),
         partition_names={
-            field.name: names.get(field.source_id, "") for field in table.spec().fields
+            field.name: schema.find_column_name(field.source_id) or "" for field in spec.fields
         },
-        past_partitioning=_partition_fields(metadata.partition_specs, names),
-        sort_order=_sort_fields(table.sort_order().fields, names),
+        past_partitioning=parse_partition_fields(metadata.partition_specs, schema),
+        sort_order=parse_sort_fields(table.sort_order(), schema),
         properties=dict(metadata.properties),
         location=metadata.location,
         format_version=metadata.format_version,
@@ -125,8 +121,9 @@ def names_at(table: "Table", snapshot_id: int, then_id: int) -> dict[str, str | 
     """Return by each column of a snapshot the name that another shows it by; None where that
     one does not have it.
     """
-    now, then = schema_at(table, snapshot_id), _column_names(schema_at(table, then_id))
-    return {field.name: then.get(field.field_id) for field in now.fields}
+    shown_by = schema_at(table, then_id)
+    fields = schema_at(table, snapshot_id).fields
+    return {field.name: shown_by.find_column_name(field.field_id) for field in fields}
 
 
 def schema_at(table: "Table", snapshot_id: int | None) -> "Schema":
@@ -142,54 +139,35 @@ def schema_at(table: "Table", snapshot_id: int | None) -> "Schema":
     )
 
 
-def column_type(found: "IcebergType") -> ColumnType:
-    """Return an Iceberg type as Spark names it; one that has no name in a declaration keeps
-    Iceberg's.
-    """
-    from pyiceberg.types import DecimalType, FixedType, ListType, MapType, StructType
-
-    if isinstance(found, DecimalType):
-        return Decimal(found.precision, found.scale)
-    if isinstance(found, StructType):
-        return Struct(
-            tuple(Field(field.name, column_type(field.field_type)) for field in found.fields)
-        )
-    if isinstance(found, ListType):
-        return Array(column_type(found.element_type))
-    if isinstance(found, MapType):
-        return Map(column_type(found.key_type), column_type(found.value_type))
-    if isinstance(found, FixedType):
-        return Primitive("binary")
-    return Primitive(_SPARK_NAMES.get(str(found), str(found)))
-
-
-def _column_names(schema: "Schema") -> dict[int, str]:
-    from pyiceberg.schema import index_name_by_id
-
-    return index_name_by_id(schema)
-
-
-def _partition_fields(
-    specs: Iterable[Any], names: Mapping[int, str]
+def parse_partition_fields(
+    specs: "Iterable[PartitionSpec]", schema: "Schema"
 ) -> tuple[PartitionField, ...]:
-    fields = (field for spec in specs for field in spec.fields)
-    parsed = (_transformed(str(field.transform), field.source_id, names) for field in fields)
-    return tuple(dict.fromkeys(field for field in parsed if field is not None))
+    """Return the fields of some partition specs as they are declared, each once."""
+    fields: dict[PartitionField, None] = {}
+    for spec in specs:
+        for field in spec.fields:
+            term = _parse_term(field, schema)
+            if term is not None:
+                fields[term] = None
+    return tuple(fields)
 
 
-def _sort_fields(fields: Iterable[Any], names: Mapping[int, str]) -> tuple[SortField, ...]:
-    return tuple(
-        SortField(term, field.direction.name == "DESC", field.null_order.name == "NULLS_FIRST")
-        for field in fields
-        if (term := _transformed(str(field.transform), field.source_id, names)) is not None
-    )
+def parse_sort_fields(order: "SortOrder", schema: "Schema") -> tuple[SortField, ...]:
+    """Return the fields of a sort order as they are declared."""
+    sort_fields = []
+    for field in order.fields:
+        term = _parse_term(field, schema)
+        if term is not None:
+            descending = field.direction.name == "DESC"
+            nulls_first = field.null_order.name == "NULLS_FIRST"
+            sort_fields.append(SortField(term, descending, nulls_first))
+    return tuple(sort_fields)
 
 
-def _transformed(
-    transform: str, source_id: int, names: Mapping[int, str]
+def _parse_term(
+    field: "IcebergPartitionField | IcebergSortField", schema: "Schema"
 ) -> PartitionField | None:
     # A field dropped from a v1 table stays as `void`; a source that is not in the schema was
     # dropped.
-    return (
-        PartitionField.of_metadata(transform, names[source_id]) if source_id in names else None
-    )
+    column = schema.find_column_name(field.source_id)
+    return PartitionField.of_metadata(str(field.transform), column) if column else None

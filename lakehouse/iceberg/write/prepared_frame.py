@@ -12,6 +12,7 @@ from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.redaction import READABLE
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable, Merge
+from lakehouse.tables.type_promotion import is_wider
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -255,7 +256,7 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> PreparedFrame:
         quoted = identifier(name)
         if have == wanted:
             selected.append(quoted)
-        elif have is None or types.widens(have, wanted):
+        elif have is None or is_wider(wanted, have):
             selected.append(f"CAST({quoted} AS {wanted}) AS {quoted}")
         elif name in table.casts:
             delivered[name] = f"{_DELIVERED}{name}"
