@@ -62,7 +62,7 @@ def generate(
 ) -> None:
     """Write files of transactions.
 
-    One CSV file a day, with known trouble in it, and truth.json: what the tables must hold once
+    One CSV file a day, with known defects in it, and truth.json: what the tables must hold once
     all are ingested. The same arguments make the same bytes, so that files of the same
     arguments are overwritten; a folder that holds others is refused.
     """

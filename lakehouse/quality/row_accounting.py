@@ -20,13 +20,12 @@ from lakehouse.tables.table import IcebergTable
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FATES = ("clean", "quarantined", "superseded", "pending", "lost")
+OUTCOMES = ("clean", "quarantined", "superseded", "pending", "lost")
 """What may become of a row; of a pending one another version has arrived that is yet to be
 computed.
 """
 _IS = "struct(xxhash64(_source_file, _source_sha256) AS file, _source_row AS row) AS __is"
 """What tells a row from all others in a few bytes: its file by a hash, and its number there."""
-_PENDING = "WHEN __waits THEN 'pending'"
 
 
 @dataclass(frozen=True)
@@ -37,20 +36,15 @@ class Accounted:
     rows: dict[str, int]
     sample: tuple[Any, ...] = ()
 
-    @property
-    def total(self) -> int:
-        """All rows that were looked at."""
-        return sum(self.rows.values())
-
 
 @dataclass(frozen=True)
-class Came:
-    """What a run computed that added to what stood: the source's rows after `since`, to the
-    target as of `stood`.
+class Increment:
+    """What a run added to existing rows: the source's rows after the snapshot `since`, to the
+    target as it was at the snapshot `target_before`.
     """
 
     since: int
-    stood: int | None
+    target_before: int | None
 
 
 def account(
@@ -62,7 +56,7 @@ def account(
     *,
     first: str | None = None,
     computed_id: int | None = None,
-    came: Came | None = None,
+    increment: Increment | None = None,
 ) -> Accounted:
     """Follow each row of a source to the target, its quarantine, or the version that displaced
     it.
@@ -71,73 +65,73 @@ def account(
         computed from any.
     :param where: a SQL predicate on the source's rows to look at; all where it is left out.
     :param first: a SQL predicate on the target's rows, where most of those that are looked for
-        stand; a second query looks for the others in all of the target.
+        are; a second query looks for the others in all of the target.
     :param computed_id: the state of the source that the whole target is computed from; what
         came later may be pending.
-    :param came: where only what came was computed; then the rows that stood, and do no more,
-        are followed beside that.
+    :param increment: where only new rows were computed; then the existing rows that the run
+        removed are followed too.
     """
     if snapshot_id is None:
-        return Accounted(None, dict.fromkeys(FATES, 0))
-    pinned = Pin(source.name, snapshot_id)
-    if came is not None:
-        pinned = pin_since(read_history(engine, source.name), came.since, snapshot_id)
-    rows = _known(target, read(engine, pinned, where))
-    if came is not None and came.stood is not None:
-        rows = _with_newest(target, rows).unionByName(_gone(engine, target, came.stood, first))
-    pending = _arrived(engine, source, computed_id)
-    fates = _fates(
+        return Accounted(None, dict.fromkeys(OUTCOMES, 0))
+    pin = Pin(source.name, snapshot_id)
+    if increment is not None:
+        pin = pin_since(read_history(engine, source.name), increment.since, snapshot_id)
+    rows = _row_keys(target, read(engine, pin, where))
+    if increment is not None and increment.target_before is not None:
+        removed = _removed_rows(engine, target, increment.target_before, first)
+        rows = _with_newest(target, rows).unionByName(removed)
+    pending = _arrived_since(engine, source, computed_id)
+    outcomes = _with_outcome(
         engine, target, rows, within=first or "true", pending=None if first else pending
     )
-    counted = _count(fates)
-    if first and counted["lost"]:
-        rest = fates.where("fate = 'lost'").drop("fate").localCheckpoint()
-        fates = _fates(engine, target, rest, pending=pending, rest=counted.pop("lost"))
-        counted += _count(fates)
-    lost = (
-        sample_of(engine, source, fates.where("fate = 'lost'").select(*SOURCE_COLUMNS))
-        if counted["lost"]
-        else ()
-    )
-    return Accounted(snapshot_id, {fate: counted[fate] for fate in FATES}, lost)
+    counts = _count(outcomes)
+    if first and counts["lost"]:
+        rest = outcomes.where("outcome = 'lost'").drop("outcome").localCheckpoint()
+        outcomes = _with_outcome(engine, target, rest, pending=pending, rest=counts.pop("lost"))
+        counts += _count(outcomes)
+    sample: tuple[Any, ...] = ()
+    if counts["lost"]:
+        lost = outcomes.where("outcome = 'lost'").select(*SOURCE_COLUMNS)
+        sample = sample_of(engine, source, lost)
+    return Accounted(snapshot_id, {outcome: counts[outcome] for outcome in OUTCOMES}, sample)
 
 
-def _gone(engine: Engine, target: IcebergTable, stood: int, within: str | None) -> "DataFrame":
-    """Return what stood in a past state of the target, and does no more, by what it is looked
-    for by.
+def _removed_rows(
+    engine: Engine, target: IcebergTable, before_id: int, within: str | None
+) -> "DataFrame":
+    """Return the keys of the rows that a past state of the target had, and that it has no
+    more.
     """
-    now = read_main(engine, target.name).where(within or "true").selectExpr(_IS)
-    return _known(target, read(engine, Pin(target.name, stood), within)).join(
-        now, "__is", "left_anti"
-    )
+    current = read_main(engine, target.name).where(within or "true").selectExpr(_IS)
+    before = _row_keys(target, read(engine, Pin(target.name, before_id), within))
+    return before.join(current, "__is", "left_anti")
 
 
 def _with_newest(target: IcebergTable, rows: "DataFrame") -> "DataFrame":
     """Return delivered rows with what tells a newer version in the target's type."""
-    typed = newest_sql(target, "__newest", dict(rows.dtypes)["__newest"])
-    return rows.selectExpr(
-        *(f"{typed} AS __newest" if name == "__newest" else name for name in rows.columns)
-    )
+    newest = newest_sql(target, "__newest", dict(rows.dtypes)["__newest"])
+    others = [name for name in rows.columns if name != "__newest"]
+    return rows.selectExpr(*others, f"{newest} AS __newest")
 
 
-def _count(fates: "DataFrame") -> Counter[str]:
-    return Counter(
-        {row["fate"]: row["count"] for row in fates.groupBy("fate").count().collect()}
-    )
+def _count(outcomes: "DataFrame") -> Counter[str]:
+    rows = outcomes.groupBy("outcome").count().collect()
+    return Counter({row["outcome"]: row["count"] for row in rows})
 
 
-def _arrived(engine: Engine, source: IcebergTable, since: int | None) -> "DataFrame | None":
+def _arrived_since(
+    engine: Engine, source: IcebergTable, since: int | None
+) -> "DataFrame | None":
     """Return the rows that came to a source since it was last computed from as a whole; None
     where there are none.
     """
     history = read_history(engine, source.name)
-    until = history.main.snapshot_id if history.main else None
-    if until is None or until == since:
+    if history.main is None or history.main.snapshot_id == since:
         return None
-    return read(engine, pin_since(history, since, until))
+    return read(engine, pin_since(history, since, history.main.snapshot_id))
 
 
-def _known(target: IcebergTable, delivered: "DataFrame") -> "DataFrame":
+def _row_keys(target: IcebergTable, delivered: "DataFrame") -> "DataFrame":
     """Return of delivered rows what they are looked for by."""
     assert target.versions is not None
     newest = identifier(target.versions.newest[0])
@@ -146,7 +140,7 @@ def _known(target: IcebergTable, delivered: "DataFrame") -> "DataFrame":
     )
 
 
-def _fates(
+def _with_outcome(
     engine: Engine,
     target: IcebergTable,
     rows: "DataFrame",
@@ -155,10 +149,10 @@ def _fates(
     pending: "DataFrame | None" = None,
     rest: int = 0,
 ) -> "DataFrame":
-    """Return rows as they are `_known`, each with its fate, one of `FATES`.
+    """Return rows of `_row_keys`, each with its outcome, one of `OUTCOMES`.
 
-    A row is looked for by its key: what stands under that is the row itself or what displaced
-    it.
+    A row is looked for by its key: what the target has under that is the row itself or what
+    displaced it.
 
     :param within: a SQL predicate on the target's rows to look at.
     :param rest: how many rows these are where they are known not to be in the quarantine.
@@ -168,34 +162,36 @@ def _fates(
     assert target.quarantine is not None
     assert target.versions is not None
     keys = [*map(identifier, target.versions.of)]
-    first = identifier(target.versions.newest[0])
-    standing = (
+    newest_column = identifier(target.versions.newest[0])
+    existing = (
         read_main(engine, target.name)
         .where(within)
-        .selectExpr(*keys, f"{first} AS __standing", _IS)
+        .selectExpr(*keys, f"{newest_column} AS __existing", _IS)
     )
-    held = read_main(engine, target.quarantine.name).selectExpr(_IS, "true AS __held")
+    refused = read_main(engine, target.quarantine.name).selectExpr(_IS, "true AS __refused")
     if rest:
-        held = held.where("false")
+        refused = refused.where("false")
     if 0 < rest < FEW:
         # The rows that an outer join keeps cannot be sent to all processes; like this, those
         # beside them are few too.
-        standing = having(standing, rows.selectExpr(*keys), list(target.versions.of), rest)
-    same = " AND ".join(f"s.{name} = v.{name}" for name in keys)
+        existing = having(existing, rows.selectExpr(*keys), list(target.versions.of), rest)
+    same_key = " AND ".join(f"s.{name} = v.{name}" for name in keys)
     # Cast here, of the few rows that get so far: reading moments takes longer than all else.
     newest = newest_sql(target, "__newest", dict(rows.dtypes)["__newest"])
-    fate = (
-        "CASE WHEN __held THEN 'quarantined' WHEN v.__is = s.__is THEN 'clean' "
-        f"WHEN __standing >= coalesce({newest}, __standing) THEN 'superseded' "
-        f"{'' if pending is None else _PENDING} ELSE 'lost' END AS fate"
-    )
-    joined = rows.alias("s").join(standing.alias("v"), expr(same), "left")
-    joined = joined.join(held.alias("q"), expr("s.__is = q.__is"), "left")
+    joined = rows.alias("s").join(existing.alias("v"), expr(same_key), "left")
+    joined = joined.join(refused.alias("q"), expr("s.__is = q.__is"), "left")
+    when_pending = ""
     if pending is not None:
         waiting = pending.selectExpr(*key_terms(target, pending)).distinct()
         joined = joined.join(
             waiting.selectExpr("*", "true AS __waits").alias("w"),
-            expr(same.replace("v.", "w.")),
+            expr(same_key.replace("v.", "w.")),
             "left",
         )
-    return joined.selectExpr("s.*", fate)
+        when_pending = "WHEN __waits THEN 'pending'"
+    return joined.selectExpr(
+        "s.*",
+        "CASE WHEN __refused THEN 'quarantined' WHEN v.__is = s.__is THEN 'clean' "
+        f"WHEN __existing >= coalesce({newest}, __existing) THEN 'superseded' "
+        f"{when_pending} ELSE 'lost' END AS outcome",
+    )

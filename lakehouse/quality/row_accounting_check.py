@@ -1,19 +1,27 @@
 """The check of a table that no delivered row was lost on the way to it."""
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
 import dagster as dg
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.commit_properties import Stamp
+from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
 from lakehouse.iceberg.metadata.value_ranges import bound
 from lakehouse.iceberg.metadata.write_context import Partitions
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.blocked_tables import note_check_failed
 from lakehouse.orchestration.metadata_keys import CheckMetadata
-from lakehouse.quality.row_accounting import FATES, Accounted, Came, account
+from lakehouse.quality.row_accounting import OUTCOMES, Accounted, Increment, account
 from lakehouse.tables.table import IcebergTable
 
 NAME = "every_row_is_accounted_for"
+Evaluate = Callable[[Engine, History | None, Snapshot | None], dg.AssetCheckResult]
+"""Follows rows by the history of a table, which is None before there is one, and the commit
+that the run made of it, which is None where the check runs alone.
+"""
 
 
 def accounted_check(
@@ -23,8 +31,8 @@ def accounted_check(
     superseded.
 
     In a run that computed partitions it looks at the source's rows of these, or where the run
-    added to what stood, at what came and at what stands no more; alone, at all that the target
-    was computed from.
+    added to existing rows, at the new ones and at those that it removed; alone, at all that the
+    target was computed from.
 
     :param by: the source's column that the target's partitions are values or spans of.
     :raises DeclarationError: when the target has no versions that could be followed.
@@ -39,66 +47,109 @@ def accounted_check(
             next_step="Leave the line out.",
         )
 
+    def evaluate(
+        engine: Engine, history: History | None, commit: Snapshot | None
+    ) -> dg.AssetCheckResult:
+        stamp = commit.stamp if commit else None
+        if history is None or commit is None or stamp is None or not stamp.read:
+            computed_id = history.watermark(source.name) if history else None
+            accounted = account(engine, source, target, computed_id, computed_id=computed_id)
+            return _accounted_result(accounted, stamp.partitions if stamp else ())
+        partitions = partitions_of(stamp)
+        accounted = account(
+            engine,
+            source,
+            target,
+            stamp.read.get(source.name),
+            partitions.predicate(by),
+            first=partitions.predicate(target_by),
+            computed_id=stamp.inputs.get(source.name),
+            increment=_increment(history, stamp, source.name),
+        )
+        return _accounted_result(accounted, stamp.partitions)
+
+    return rows_check(
+        target,
+        f"Each row of {source.name} counts in {target.name}, is quarantined, or was"
+        " superseded.",
+        evaluate,
+    )
+
+
+def rows_check(
+    target: IcebergTable, description: str, evaluate: Evaluate
+) -> dg.AssetChecksDefinition:
+    """Make the check that follows the rows that a table was computed from; one that fails
+    blocks the table.
+    """
+
     @dg.asset_check(
         asset=asset_key(target.name),
         name=NAME,
-        description=(
-            f"Each row of {source.name} counts in {target.name}, is quarantined, or was"
-            " superseded."
-        ),
+        description=description,
         blocking=True,
         required_resource_keys={"io_manager"},
     )
     def check(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
         engine = context.resources.io_manager.engine
+        run_id = context.run.run_id
         history = read_history(engine, target.name) if engine.catalog.has(target.name) else None
-        mine = written_by(history, context.run.run_id)
-        stamp = mine.stamp if mine else None
-        if history and mine and stamp and stamp.read:
-            computed, partitions = stamp.inputs.get(source.name), partitions_of(stamp)
-            where, there = partitions.predicate(by), partitions.predicate(target_by)
-            read, came = stamp.read.get(source.name), _came(history, mine, source.name)
-            found = account(
-                engine,
-                source,
-                target,
-                read,
-                where,
-                first=there,
-                computed_id=computed,
-                came=came,
-            )
-        else:
-            computed = history.watermark(source.name) if history else None
-            found = account(engine, source, target, computed, computed_id=computed)
-        if found.rows["lost"]:
-            note_check_failed(context.instance, context.run.run_id, target.name)
-        return _result(found, stamp.partitions if stamp else ())
+        result = evaluate(engine, history, _commit_of_run(history, run_id))
+        if not result.passed:
+            note_check_failed(context.instance, run_id, target.name)
+        return result
 
     return check
 
 
-def written_by(history: History | None, run_id: str) -> Snapshot | None:
+def rows_result(
+    rows: Mapping[str, int],
+    failed: str,
+    predicate: str,
+    description: str,
+    *,
+    partitions: tuple[str, ...] = (),
+    sample: Sequence[Any] = (),
+    **metadata: Any,
+) -> dg.AssetCheckResult:
+    """Return the result of a check that counted rows by what became of them.
+
+    :param failed: which of them there should be none of.
+    """
+    figures = CheckMetadata(
+        failed_rows=rows[failed],
+        total_rows=sum(rows.values()),
+        threshold=0.0,
+        predicate=predicate,
+        partitions=partitions,
+        sample=tuple(sample),
+    )
+    counts = {f"{outcome}_rows": count for outcome, count in rows.items()}
+    return dg.AssetCheckResult(
+        passed=not rows[failed],
+        severity=dg.AssetCheckSeverity.ERROR,
+        description=description,
+        metadata={**figures.to_metadata(), **metadata, **counts},
+    )
+
+
+def _commit_of_run(history: History | None, run_id: str) -> Snapshot | None:
     """Return the commit of a run, where a table's main is that."""
     main = history.main if history else None
     return main if main and main.stamp and main.stamp.run_id == run_id else None
 
 
-def _came(history: History, mine: Snapshot, source: str) -> Came | None:
-    """Return what a commit added to what stood; None where it computed its partitions anew."""
-    assert mine.stamp is not None
-    if source not in mine.stamp.since:
+def _increment(history: History, stamp: Stamp, source: str) -> Increment | None:
+    """Return what a commit added to existing rows; None where it computed its partitions in
+    full.
+    """
+    if source not in stamp.since:
         return None
     # An overwrite may take two commits.
-    before = next(
-        (
-            found
-            for found in history.line
-            if found.stamp is None or found.stamp.write_id != mine.stamp.write_id
-        ),
-        None,
-    )
-    return Came(mine.stamp.since[source], before.snapshot_id if before else None)
+    for snapshot in history.line:
+        if snapshot.stamp is None or snapshot.stamp.write_id != stamp.write_id:
+            return Increment(stamp.since[source], snapshot.snapshot_id)
+    return Increment(stamp.since[source], None)
 
 
 def partitions_of(stamp: Stamp) -> Partitions:
@@ -108,27 +159,15 @@ def partitions_of(stamp: Stamp) -> Partitions:
     )
 
 
-def _result(found: Accounted, partitions: tuple[str, ...]) -> dg.AssetCheckResult:
-    lost = found.rows["lost"]
-    figures = CheckMetadata(
-        failed_rows=lost,
-        total_rows=found.total,
-        threshold=0.0,
-        predicate=(
-            "a delivered row is neither in the table, nor in its quarantine, nor superseded by"
-            " a newer one"
-        ),
+def _accounted_result(accounted: Accounted, partitions: tuple[str, ...]) -> dg.AssetCheckResult:
+    counts = ", ".join(f"{accounted.rows[outcome]} {outcome}" for outcome in OUTCOMES)
+    return rows_result(
+        accounted.rows,
+        "lost",
+        "a delivered row is neither in the table, nor in its quarantine, nor superseded by a"
+        " newer one",
+        f"{counts} of {sum(accounted.rows.values())} delivered rows.",
         partitions=partitions,
-        sample=tuple(found.sample),
-    )
-    return dg.AssetCheckResult(
-        passed=lost == 0,
-        severity=dg.AssetCheckSeverity.ERROR,
-        description=", ".join(f"{found.rows[fate]} {fate}" for fate in FATES)
-        + f" of {found.total} delivered rows.",
-        metadata={
-            **figures.to_metadata(),
-            "source_snapshot_id": str(found.source_snapshot_id),
-            **{f"{fate}_rows": found.rows[fate] for fate in FATES},
-        },
+        sample=accounted.sample,
+        source_snapshot_id=str(accounted.source_snapshot_id),
     )

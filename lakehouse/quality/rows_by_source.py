@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 PLACES = ("clean", "quarantined", "superseded", "left_out", "twice")
-"""Where a row may be: of a merged key another row may stand, and what the function leaves out
+"""Where a row may be: under a merged key another row may be, and what the function leaves out
 is nowhere; `twice` is in the table and in its quarantine.
 """
 _FEW_FILES = 1000
@@ -34,29 +34,33 @@ class Read:
     where: str | None = None
 
 
-def places(
+def count_places(
     engine: Engine, target: IcebergTable, read_rows: Mapping[str, Read]
 ) -> dict[str, int]:
     """Count the rows that were read of some sources by where they are, each one of `PLACES`.
 
     :param read_rows: what was read, by source.
     """
-    known = (_known(target, read(engine, one.pin, one.where)) for one in read_rows.values())
-    rows = together(known, allow_missing=True)
-    counted = _placed(engine, target, rows).groupBy("place").count().collect()
-    found = Counter({row["place"]: row["count"] for row in counted})
-    return {place: found[place] for place in PLACES}
+    frames = (
+        _row_keys(target, read(engine, source.pin, source.where))
+        for source in read_rows.values()
+    )
+    placed = _with_place(engine, target, together(frames, allow_missing=True))
+    rows = placed.groupBy("place").count().collect()
+    counts = Counter({row["place"]: row["count"] for row in rows})
+    return {place: counts[place] for place in PLACES}
 
 
-def _known(target: IcebergTable, rows: "DataFrame") -> "DataFrame":
+def _row_keys(target: IcebergTable, rows: "DataFrame") -> "DataFrame":
     """Return of delivered rows their source, and the key that they are merged by where they
     have it.
     """
-    key = _key(target) if set(_key(target)) <= set(rows.columns) else ()
     types = dict(rows.dtypes)
-    terms = [
-        f"{_typed(target, name, types[name])} AS {identifier(f'__key_{name}')}" for name in key
-    ]
+    key = _key(target)
+    terms = []
+    if set(key) <= types.keys():
+        for name in key:
+            terms.append(f"{_cast(target, name, types[name])} AS {_key_alias(name)}")
     return rows.selectExpr(*_SOURCE, *terms)
 
 
@@ -66,42 +70,40 @@ def _key(target: IcebergTable) -> tuple[str, ...]:
     return tuple(target.write.on) if isinstance(target.write, Merge) else ()
 
 
-def _typed(target: IcebergTable, name: str, found: str) -> str:
+def _key_alias(name: str) -> str:
+    return identifier(f"__key_{name}")
+
+
+def _cast(target: IcebergTable, name: str, delivered_type: str) -> str:
     quoted = identifier(name)
-    return quoted if found == target.column(name).type else target.cast_sql(name, quoted)
+    if delivered_type == target.column(name).type:
+        return quoted
+    return target.cast_sql(name, quoted)
 
 
-def _placed(engine: Engine, target: IcebergTable, rows: "DataFrame") -> "DataFrame":
-    files = [
-        row[0] for row in rows.select("_source_file").distinct().limit(_FEW_FILES + 1).collect()
-    ]
-    of_these = among("_source_file", files) if len(files) <= _FEW_FILES else "true"
-    standing = (
-        read_main(engine, target.name)
-        .where(of_these)
-        .select(*_SOURCE)
-        .distinct()
-        .selectExpr("*", "true AS __t")
-    )
-    joined = rows.join(standing, _SOURCE, "left")
-    held = "false"
+def _with_place(engine: Engine, target: IcebergTable, rows: "DataFrame") -> "DataFrame":
+    files = rows.select("_source_file").distinct().limit(_FEW_FILES + 1).collect()
+    of_these = "true"
+    if len(files) <= _FEW_FILES:
+        of_these = among("_source_file", [row[0] for row in files])
+
+    def marked(table: str, mark: str) -> "DataFrame":
+        sources = read_main(engine, table).where(of_these).select(*_SOURCE).distinct()
+        return sources.selectExpr("*", f"true AS {mark}")
+
+    joined = rows.join(marked(target.name, "__clean"), _SOURCE, "left")
+    quarantined = superseded = "false"
     if target.quarantine is not None and engine.catalog.has(target.quarantine.name):
-        refused = read_main(engine, target.quarantine.name).where(of_these)
-        joined = joined.join(
-            refused.select(*_SOURCE).distinct().selectExpr("*", "true AS __q"), _SOURCE, "left"
-        )
-        held = "__q"
-    superseded = "false"
+        quarantined = "__quarantined"
+        joined = joined.join(marked(target.quarantine.name, quarantined), _SOURCE, "left")
     keys = [name for name in joined.columns if name.startswith("__key_")]
     if keys:
-        terms = [
-            f"{identifier(name)} AS {identifier(f'__key_{name}')}" for name in _key(target)
-        ]
-        merged = read_main(engine, target.name).selectExpr(*terms, "true AS __k")
+        superseded = "__superseded"
+        terms = [f"{identifier(name)} AS {_key_alias(name)}" for name in _key(target)]
+        merged = read_main(engine, target.name).selectExpr(*terms, f"true AS {superseded}")
         joined = joined.join(merged, keys, "left")
-        superseded = "__k"
-    place = (
-        f"CASE WHEN __t AND {held} THEN 'twice' WHEN __t THEN 'clean' WHEN {held} THEN"
-        f" 'quarantined' WHEN {superseded} THEN 'superseded' ELSE 'left_out' END AS place"
+    return joined.selectExpr(
+        f"CASE WHEN __clean AND {quarantined} THEN 'twice' WHEN __clean THEN 'clean'"
+        f" WHEN {quarantined} THEN 'quarantined' WHEN {superseded} THEN 'superseded'"
+        " ELSE 'left_out' END AS place"
     )
-    return joined.selectExpr(place)

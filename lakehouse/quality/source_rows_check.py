@@ -2,7 +2,7 @@
 it keeps these.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import dagster as dg
 
@@ -13,19 +13,18 @@ from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import Input, pin_since
 from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS
 from lakehouse.orchestration.asset_inputs import inputs_of
-from lakehouse.orchestration.asset_keys import asset_key, table_name
-from lakehouse.orchestration.blocked_tables import note_check_failed
-from lakehouse.orchestration.metadata_keys import CheckMetadata
+from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.quality.row_accounting_check import (
     NAME,
     accounted_check,
     partitions_of,
-    written_by,
+    rows_check,
+    rows_result,
 )
-from lakehouse.quality.rows_by_source import PLACES, Read, places
+from lakehouse.quality.rows_by_source import PLACES, Read, count_places
 from lakehouse.tables.table import IcebergTable
 
-_SAID = {
+_DESCRIPTIONS = {
     "clean": "in the table",
     "quarantined": "quarantined",
     "superseded": "superseded",
@@ -41,12 +40,16 @@ def default_checks(
     none has it twice.
     """
     computed = [asset for asset in assets if isinstance(asset, dg.AssetsDefinition)]
-    known = {
-        key.asset_key for asset in computed for key in asset.check_keys if key.name == NAME
-    }
-    specs = [spec for asset in computed for spec in asset.specs]
-    made = (_default_check(spec, declared) for spec in specs if spec.key not in known)
-    return [check for check in made if check]
+    checked = set()
+    for asset in computed:
+        checked |= {key.asset_key for key in asset.check_keys if key.name == NAME}
+    checks = []
+    for asset in computed:
+        for spec in asset.specs:
+            check = None if spec.key in checked else _default_check(spec, declared)
+            if check:
+                checks.append(check)
+    return checks
 
 
 def _default_check(
@@ -55,32 +58,32 @@ def _default_check(
     target = declared.get(table_name(spec.key))
     if target is None or not _keeps_source(target):
         return None
-    given = dict(_followed(inputs_of(spec.metadata).values(), target, declared))
-    by = [(source, one.by) for source, one in given.items() if one.by]
+    inputs = _followed_inputs(inputs_of(spec.metadata).values(), target, declared)
+    if not inputs:
+        return None
+    by = [(source, followed.by) for source, followed in inputs.items() if followed.by]
     may_lose_none = target.versions is not None and not target.versions.may_leave_out
-    if (
-        may_lose_none
-        and target.quarantine
-        and target.overwritten_by
-        and len(by) == 1
-        and by[0][1]
-    ):
-        return accounted_check(declared[by[0][0]], target, by=by[0][1])
-    return source_check(target, given) if given else None
+    if may_lose_none and target.quarantine and target.overwritten_by and len(by) == 1:
+        source, column = by[0]
+        return accounted_check(declared[source], target, by=column)
+    return source_check(target, inputs)
 
 
-def _followed(
+def _followed_inputs(
     inputs: Iterable[Input], target: IcebergTable, declared: Mapping[str, IcebergTable]
-) -> Iterator[tuple[str, Input]]:
-    for given in inputs:
-        source = declared.get(given.table)
+) -> dict[str, Input]:
+    """Return the inputs whose rows are followed to a table, by the table that they are of."""
+    followed = {}
+    for table_input in inputs:
+        source = declared.get(table_input.table)
         is_followed = (
-            given.mode in ("incremental", "latest")
-            and not given.outside
-            and given.table != target.name
+            table_input.mode in ("incremental", "latest")
+            and not table_input.outside
+            and table_input.table != target.name
         )
         if source is not None and is_followed and _keeps_source(source):
-            yield given.table, given
+            followed[table_input.table] = table_input
+    return followed
 
 
 def _keeps_source(table: IcebergTable) -> bool:
@@ -97,83 +100,78 @@ def source_check(target: IcebergTable, inputs: Mapping[str, Input]) -> dg.AssetC
     :param inputs: how each source is read, by its name.
     """
 
-    @dg.asset_check(
-        asset=asset_key(target.name),
-        name=NAME,
-        description=(
-            f"Each row of {', '.join(inputs)} is in {target.name} or in its quarantine, was"
-            " superseded, or is counted as left out by the function."
-        ),
-        blocking=True,
-        required_resource_keys={"io_manager"},
-    )
-    def check(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
-        engine = context.resources.io_manager.engine
-        history = read_history(engine, target.name) if engine.catalog.has(target.name) else None
-        read_rows = _read_rows(engine, history, inputs, context.run.run_id) if history else {}
-        found = places(engine, target, read_rows) if read_rows else dict.fromkeys(PLACES, 0)
-        if found["twice"]:
-            note_check_failed(context.instance, context.run.run_id, target.name)
-        return _result(found)
+    def evaluate(
+        engine: Engine, history: History | None, commit: Snapshot | None
+    ) -> dg.AssetCheckResult:
+        read_rows = _read_rows(engine, history, commit, inputs) if history else {}
+        if not read_rows:
+            return _places_result(dict.fromkeys(PLACES, 0))
+        return _places_result(count_places(engine, target, read_rows))
 
-    return check
+    return rows_check(
+        target,
+        f"Each row of {', '.join(inputs)} is in {target.name} or in its quarantine, was"
+        " superseded, or is counted as left out by the function.",
+        evaluate,
+    )
 
 
 def _read_rows(
-    engine: Engine, history: History, inputs: Mapping[str, Input], run_id: str
+    engine: Engine, history: History, commit: Snapshot | None, inputs: Mapping[str, Input]
 ) -> dict[str, Read]:
-    mine = written_by(history, run_id)
-    found = {source: _read(engine, history, mine, given) for source, given in inputs.items()}
-    return {source: one for source, one in found.items() if one}
+    read_rows = {}
+    for source, table_input in inputs.items():
+        source_rows = _read(engine, history, commit, table_input)
+        if source_rows:
+            read_rows[source] = source_rows
+    return read_rows
 
 
-def _read(engine: Engine, history: History, mine: Snapshot | None, given: Input) -> Read | None:
+def _read(
+    engine: Engine, history: History, commit: Snapshot | None, table_input: Input
+) -> Read | None:
     """Return what a run's commit read of a source; of none, all that the table was computed
     from.
     """
-    if mine is None or mine.stamp is None:
-        until = history.watermark(given.table)
-        return Read(Pin(given.table, until)) if until else None
-    stamp = mine.stamp
-    until = stamp.read.get(given.table) or stamp.inputs.get(given.table)
+    source = table_input.table
+    if commit is None or commit.stamp is None:
+        until = history.watermark(source)
+        return Read(Pin(source, until)) if until else None
+    stamp = commit.stamp
+    until = stamp.read.get(source) or stamp.inputs.get(source)
     if until is None:
         return None
-    since = (
-        stamp.since.get(given.table) if stamp.read else _watermark_before(history, stamp, given)
-    )
-    where = partitions_of(stamp).predicate(given.by) if stamp.read and given.by else None
+    where = None
+    if stamp.read:
+        since = stamp.since.get(source)
+        if table_input.by:
+            where = partitions_of(stamp).predicate(table_input.by)
+    else:
+        since = _watermark_before(history, stamp, table_input)
     if since is None:
-        return Read(Pin(given.table, until), where)
-    return Read(pin_since(read_history(engine, given.table), since, until), where)
+        return Read(Pin(source, until), where)
+    return Read(pin_since(read_history(engine, source), since, until), where)
 
 
-def _watermark_before(history: History, stamp: Stamp, given: Input) -> int | None:
-    if given.mode != "incremental":
+def _watermark_before(history: History, stamp: Stamp, table_input: Input) -> int | None:
+    if table_input.mode != "incremental":
         return None
-    before = (
-        found.stamp
-        for found in history.line
-        if found.stamp and found.stamp.write_id != stamp.write_id
-    )
-    return next(
-        (found.inputs[given.table] for found in before if given.table in found.inputs), None
-    )
+    for snapshot in history.line:
+        earlier = snapshot.stamp
+        if (
+            earlier
+            and earlier.write_id != stamp.write_id
+            and table_input.table in earlier.inputs
+        ):
+            return earlier.inputs[table_input.table]
+    return None
 
 
-def _result(found: Mapping[str, int]) -> dg.AssetCheckResult:
-    total = sum(found.values())
-    return dg.AssetCheckResult(
-        passed=not found["twice"],
-        severity=dg.AssetCheckSeverity.ERROR,
-        description=", ".join(f"{found[place]} {_SAID[place]}" for place in PLACES)
-        + f", of {total} source rows.",
-        metadata={
-            **CheckMetadata(
-                failed_rows=found["twice"],
-                total_rows=total,
-                threshold=0.0,
-                predicate="a row of the source is in the table and in its quarantine",
-            ).to_metadata(),
-            **{f"{place}_rows": found[place] for place in PLACES},
-        },
+def _places_result(rows: Mapping[str, int]) -> dg.AssetCheckResult:
+    counts = ", ".join(f"{rows[place]} {_DESCRIPTIONS[place]}" for place in PLACES)
+    return rows_result(
+        rows,
+        "twice",
+        "a row of the source is in the table and in its quarantine",
+        f"{counts}, of {sum(rows.values())} source rows.",
     )

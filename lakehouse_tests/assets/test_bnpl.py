@@ -51,7 +51,7 @@ def batches(order: str, paths: Sequence[Path]) -> list[list[Path]]:
 
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Generated:
-    """Three days, with every kind of trouble."""
+    """Three days, with every kind of defect."""
     return generate(
         tmp_path_factory.mktemp("generated"), START, days=3, rows_per_day=200, seed=1
     )

@@ -9,7 +9,7 @@ from lakehouse.definitions import TABLES, definitions
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.run_result import CheckResult, RunResult
 from lakehouse.orchestration.runs import materialize
-from lakehouse.quality.row_accounting import FATES, Came, account
+from lakehouse.quality.row_accounting import OUTCOMES, Increment, account
 from lakehouse.quality.row_accounting_check import NAME
 from lakehouse_tests.assets.deliveries import (
     CLEAN,
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 def landed(
     spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Pipeline, Savepoint]:
-    """A row of each fate."""
-    folder = tmp_path_factory.mktemp("fates")
+    """A row of each outcome."""
+    folder = tmp_path_factory.mktemp("outcomes")
     pipeline = Pipeline(settings_at(folder / "home"), "bnpl")
     rows = [line(1, DAYS[0]), line(1, DAYS[0], at="13:00"), line(2, DAYS[1]), line("", DAYS[1])]
     assert put(pipeline, "first.csv", *rows).success
@@ -42,7 +42,7 @@ def landed(
 
 @pytest.fixture
 def bnpl(landed: tuple[Pipeline, Savepoint]) -> Pipeline:
-    """The pipeline with a row of each fate, as it was before any test."""
+    """The pipeline with a row of each outcome, as it was before any test."""
     pipeline, saved = landed
     saved.restore()
     return pipeline
@@ -57,22 +57,24 @@ def run_check(pipeline: Pipeline) -> RunResult:
         )
 
 
-def fates(check: CheckResult) -> dict[str, int]:
+def outcomes(check: CheckResult) -> dict[str, int]:
     return {
-        name: check.metadata[f"{name}_rows"] for name in FATES if check.metadata[f"{name}_rows"]
+        name: check.metadata[f"{name}_rows"]
+        for name in OUTCOMES
+        if check.metadata[f"{name}_rows"]
     }
 
 
-def test_each_row_has_a_fate(bnpl: Pipeline) -> None:
+def test_each_row_has_an_outcome(bnpl: Pipeline) -> None:
     (check,) = run_check(bnpl).checks
     assert check.passed
-    assert fates(check) == {"clean": 2, "quarantined": 1, "superseded": 1}
+    assert outcomes(check) == {"clean": 2, "quarantined": 1, "superseded": 1}
 
 
 def test_a_run_looks_at_what_came(bnpl: Pipeline) -> None:
     result = put(bnpl, "late.csv", line(3, DAYS[1]), second=1)
     (check,) = (check for run in result.runs for check in run.checks if check.name == NAME)
-    assert (check.passed, fates(check), check.metadata["partitions"]) == (
+    assert (check.passed, outcomes(check), check.metadata["partitions"]) == (
         True,
         {"clean": 1},
         [DAYS[1]],
@@ -97,21 +99,26 @@ def test_a_run_by_hand_looks_at_all_rows_of_its_days(bnpl: Pipeline) -> None:
     )
 
 
-def test_a_run_follows_what_stands_no_more(bnpl: Pipeline) -> None:
+def test_a_run_follows_rows_that_are_gone(bnpl: Pipeline) -> None:
     newer = line(2, DAYS[1], amount="12.00", created=f"{DAYS[1]}T23:00:00+08:00")
     result = put(bnpl, "newer.csv", newer, second=1)
     (check,) = (check for run in result.runs for check in run.checks if check.name == NAME)
-    assert (check.passed, fates(check)) == (True, {"clean": 1, "superseded": 1})
+    assert (check.passed, outcomes(check)) == (True, {"clean": 1, "superseded": 1})
 
 
-def test_a_row_that_stood_and_that_nothing_displaced_is_lost(bnpl: Pipeline) -> None:
-    raw, stood = (bnpl.snapshots()[name] for name in (RAW, CLEAN))
+def test_a_row_that_existed_and_that_nothing_displaced_is_lost(bnpl: Pipeline) -> None:
+    raw, target_before = (bnpl.snapshots()[name] for name in (RAW, CLEAN))
     assert raw is not None
     bnpl.engine.sql(f"DELETE FROM {CLEAN} WHERE transaction_id = 2")
     found = account(
-        bnpl.engine, TABLES[RAW], TABLES[CLEAN], raw, computed_id=raw, came=Came(raw, stood)
+        bnpl.engine,
+        TABLES[RAW],
+        TABLES[CLEAN],
+        raw,
+        computed_id=raw,
+        increment=Increment(raw, target_before),
     )
-    assert {fate: rows for fate, rows in found.rows.items() if rows} == {"lost": 1}
+    assert {outcome: rows for outcome, rows in found.rows.items() if rows} == {"lost": 1}
 
 
 def test_a_lost_row_is_told(bnpl: Pipeline) -> None:
@@ -125,7 +132,7 @@ def test_a_lost_row_is_told(bnpl: Pipeline) -> None:
             " lost of 4 delivered rows."
         ),
     )
-    assert fates(check) == {"clean": 1, "quarantined": 1, "superseded": 1, "lost": 1}
+    assert outcomes(check) == {"clean": 1, "quarantined": 1, "superseded": 1, "lost": 1}
     assert [(row["_source_file"], row["_source_row"]) for row in check.metadata["sample"]] == [
         ("first.csv", 3)
     ]

@@ -59,6 +59,9 @@ class _Effect:
     weeks: int = 0
 
 
+_NO_EFFECT = _Effect()
+
+
 def evaluate(
     past: Sequence[Point], newest: Point, kind: Kind, *, of_rows: int | None = None
 ) -> Evaluation | None:
@@ -74,24 +77,27 @@ def evaluate(
     effects = _effects(values)
     if newest.day.weekday() not in effects:
         effects = {}
-    flat = [value - effects.get(day.weekday(), _Effect()).size for day, value in values.items()]
+    flat = [
+        value - effects.get(day.weekday(), _NO_EFFECT).size for day, value in values.items()
+    ]
     ahead = [flat[at] - _level(flat[:at]) for at in range(LEAST_LEVEL_DAYS, len(flat))]
     # A trend has each day the same way off its level, which is no surprise.
     drift = median(ahead)
     usual = NORMAL * median(abs(step - drift) for step in ahead)
-    mine = effects.get(newest.day.weekday(), _Effect())
-    expected = _level(flat) + drift + mine.size
+    effect = effects.get(newest.day.weekday(), _NO_EFFECT)
+    expected = _level(flat) + drift + effect.size
     spread = max(
-        usual * _unsure(len(ahead), mine.weeks),
+        usual * _uncertainty(len(ahead), effect.weeks),
         _least_spread(kind, kind.unscaled(expected), days, of_rows),
     )
     least, most = expected - FAR * spread, expected + FAR * spread
     if not effects:
         least, most = _beyond(values.values(), least, most)
-    return _evaluated(days, newest, kind, (expected, least, most), same_weekday=bool(effects))
+    scaled = (expected, least, most)
+    return _evaluation(days, newest, kind, scaled, same_weekday=bool(effects))
 
 
-def _evaluated(
+def _evaluation(
     days: Mapping[date, float],
     newest: Point,
     kind: Kind,
@@ -100,20 +106,19 @@ def _evaluated(
     same_weekday: bool,
 ) -> Evaluation:
     expected, least, most = map(kind.unscaled, scaled)
-    alike = [Point(day, value) for day, value in days.items()]
+    past = [Point(day, value) for day, value in days.items()]
     if same_weekday:
-        alike = [point for point in alike if point.day.weekday() == newest.day.weekday()]
-    below = newest.value < least and (kind.low_from is None or newest.value < kind.low_from)
-    above = newest.value > most
+        past = [point for point in past if point.day.weekday() == newest.day.weekday()]
+    is_below = newest.value < least and (kind.low_from is None or newest.value < kind.low_from)
     return Evaluation(
         newest,
         expected,
         least,
         most,
-        tuple(alike),
+        tuple(past),
         same_weekday,
-        kind.low and below,
-        kind.high and above,
+        is_low=kind.low and is_below,
+        is_high=kind.high and newest.value > most,
     )
 
 
@@ -132,22 +137,30 @@ def _effects(values: Mapping[date, float]) -> dict[int, _Effect]:
     """
     weekdays = Counter(day.weekday() for day in values)
     usual = {weekday for weekday, weeks in weekdays.items() if weeks >= LEAST_WEEKS}
-    off: dict[int, list[float]] = {}
+    differences: dict[int, list[float]] = {}
     for day, value in values.items():
-        around = (day + timedelta(days=step) for step in range(-_WEEK_AROUND, _WEEK_AROUND + 1))
-        week = [
-            values[other] for other in around if other in values and other.weekday() in usual
-        ]
+        week = _week_around(day, values, usual)
         if day.weekday() in usual and len(week) == len(usual):
-            off.setdefault(day.weekday(), []).append(value - median(week))
+            differences.setdefault(day.weekday(), []).append(value - median(week))
     return {
-        weekday: _Effect(median(found), len(found))
-        for weekday, found in off.items()
-        if len(found) >= LEAST_WEEKS
+        weekday: _Effect(median(of_weekday), len(of_weekday))
+        for weekday, of_weekday in differences.items()
+        if len(of_weekday) >= LEAST_WEEKS
     }
 
 
-def _unsure(steps: int, weeks: int) -> float:
+def _week_around(
+    day: date, values: Mapping[date, float], weekdays: Collection[int]
+) -> list[float]:
+    week = []
+    for step in range(-_WEEK_AROUND, _WEEK_AROUND + 1):
+        other = day + timedelta(days=step)
+        if other in values and other.weekday() in weekdays:
+            week.append(values[other])
+    return week
+
+
+def _uncertainty(steps: int, weeks: int) -> float:
     """Return how much wider the spread is for what few steps and few weeks tell less surely."""
     return (1 + UNSURE_STEPS / steps) * (1 + UNSURE_WEEKS / weeks if weeks else 1.0)
 

@@ -10,36 +10,33 @@ _SHOWN = 8
 """Days that are summed up: of one weekday, those of two months."""
 
 
-def explained(found: Evaluation, kind: Kind, unit: str) -> str:
+def explain(evaluation: Evaluation, kind: Kind, unit: str) -> str:
     """Return the value, the past that it is compared with, and the bound that it is beyond or
     within.
 
     :param unit: what is counted, such as `rows`; fractions are shown in percent.
     """
-    shown = found.past[-_SHOWN:]
+    shown = evaluation.past[-_SHOWN:]
     values = [point.value for point in shown]
-    days = f"{found.point.day:%A}s" if found.same_weekday else "days with a value"
+    newest = evaluation.point
+    days = f"{newest.day:%A}s" if evaluation.same_weekday else "days with a value"
+    counted = f" {unit}" if unit else ""
     return (
-        f"{_number(found.point.value, kind)}{_of(unit)} on {found.point.day:%A}"
-        f" {found.point.day.day} {found.point.day:%B %Y}; the last {len(shown)} {days} had"
+        f"{_number(newest.value, kind)}{counted} on {newest.day:%A}"
+        f" {newest.day.day} {newest.day:%B %Y}; the last {len(shown)} {days} had"
         f" {_number(min(values), kind)} to {_number(max(values), kind)} (median"
-        f" {_number(median(values), kind)}); expected {_bounds(found, kind)}."
+        f" {_number(median(values), kind)}); expected {_bounds(evaluation, kind)}."
     )
 
 
-def _bounds(found: Evaluation, kind: Kind) -> str:
-    if found.is_low:
-        return f"at least {_number(found.least, kind)}"
-    if found.is_high:
-        return f"at most {_number(found.most, kind)}"
-    return f"{_number(found.least, kind)} to {_number(found.most, kind)}"
-
-
-def _of(unit: str) -> str:
-    return f" {unit}" if unit else ""
+def _bounds(evaluation: Evaluation, kind: Kind) -> str:
+    least, most = _number(evaluation.least, kind), _number(evaluation.most, kind)
+    if evaluation.is_low:
+        return f"at least {least}"
+    if evaluation.is_high:
+        return f"at most {most}"
+    return f"{least} to {most}"
 
 
 def _number(value: float, kind: Kind) -> str:
-    if kind.is_fraction:
-        return f"{100 * value:.2f} %"
-    return f"{value:,.0f}"
+    return f"{100 * value:.2f} %" if kind.is_fraction else f"{value:,.0f}"

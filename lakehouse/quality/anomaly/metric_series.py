@@ -1,4 +1,4 @@
-"""The values of a metric, how they are compared, and what was found of the newest."""
+"""The values of a metric, how they are compared, and what they suggest of the newest."""
 
 from dataclasses import dataclass
 from datetime import date

@@ -8,7 +8,7 @@ from datetime import tzinfo
 
 from lakehouse.iceberg.rules.column_profile import DISTINCT_COUNT, NULL_FRACTION
 from lakehouse.quality.anomaly.detection import evaluate
-from lakehouse.quality.anomaly.explanation import explained
+from lakehouse.quality.anomaly.explanation import explain
 from lakehouse.quality.anomaly.metric_series import (
     COUNT,
     FRACTION,
@@ -27,42 +27,41 @@ from lakehouse.quality.metrics.metric import (
 
 
 @dataclass(frozen=True)
-class Watched:
-    """A metric that was judged."""
+class ComparedMetric:
+    """A metric, and what its own past suggests of it."""
 
     metric: Metric
     kind: Kind
     evaluation: Evaluation
 
     def __str__(self) -> str:
-        return (
-            f"{self.metric.name}:"
-            f" {explained(self.evaluation, self.kind, _unit(self.metric.name))}"
-        )
+        name = self.metric.name
+        return f"{name}: {explain(self.evaluation, self.kind, _unit(name))}"
 
 
-def watch(newest: Iterable[Metric], past: Sequence[Metric], zone: tzinfo) -> list[Watched]:
-    """Judge the newest metrics of a table by those before; what is not watched, or has too
+def compare_metrics(
+    newest: Iterable[Metric], past: Sequence[Metric], zone: tzinfo
+) -> list[ComparedMetric]:
+    """Compare the newest metrics of a table with those before; what is not compared, or has too
     little past, is left out.
 
     :param past: of the same table, oldest first.
     :param zone: where the table's days begin.
     """
-    found = []
+    compared = []
     for metric in newest:
         kind = kind_of(metric)
         if kind is None:
             continue
-        alike = [
-            other for other in past if other.name == metric.name and kind_of(other) is kind
-        ]
-        points = [
-            _point(other, zone) for other in alike if other.measured_at < metric.measured_at
-        ]
+        points = []
+        for other in past:
+            is_alike = other.name == metric.name and kind_of(other) is kind
+            if is_alike and other.measured_at < metric.measured_at:
+                points.append(_point(other, zone))
         evaluation = evaluate(points, _point(metric, zone), kind, of_rows=metric.of_rows)
         if evaluation is not None:
-            found.append(Watched(metric, kind, evaluation))
-    return found
+            compared.append(ComparedMetric(metric, kind, evaluation))
+    return compared
 
 
 def kind_of(metric: Metric) -> Kind | None:

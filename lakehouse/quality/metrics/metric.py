@@ -8,7 +8,7 @@ from typing import Any
 RECORD_COUNT, DAILY_GROWTH, NR_ROWS = "record_count", "daily_growth", "nr_rows"
 FAILED_FRACTION = "failed_fraction"
 NO_ANOMALY = "no_anomaly"
-"""Name of the check that judges the others."""
+"""Name of the check that compares the others with their past."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 """When the metrics of runs are recorded: by the command that ran one, else by a sensor; with
-what others were left.
+those that other runs are without.
 """
 
 import logging
@@ -17,7 +17,7 @@ from lakehouse.settings import Settings
 from lakehouse.tables.table import IcebergTable
 
 _log = logging.getLogger(__name__)
-_BESIDE = 3
+_MOST_OTHER_RUNS = 3
 """Runs that a command records beside its own: those whose process was killed, of which there
 are few.
 """
@@ -52,7 +52,7 @@ class RunMetrics:
         """
         try:
             recorder = self.recorder()
-            left = [found for found in unrecorded(instance, _BESIDE) if found != run_id]
+            others = unrecorded(instance, _MOST_OTHER_RUNS)
         except Exception as error:
             _log.warning(
                 "The metrics of run %s are not recorded yet, which is tried again: %s",
@@ -60,7 +60,7 @@ class RunMetrics:
                 error,
             )
             return
-        for ended in [run_id, *left]:
+        for ended in dict.fromkeys([run_id, *others]):
             recorder.try_to_record(instance, ended)
 
     def recorder(self) -> Recorder:
@@ -80,11 +80,11 @@ class RunMetrics:
             ),
         )
         def run_metrics(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-            left = unrecorded(context.instance, _PER_TICK)
-            if not left:
+            run_ids = unrecorded(context.instance, _PER_TICK)
+            if not run_ids:
                 return dg.SkipReason("The metrics of each ended run are recorded.")
             recorder = self.recorder()
-            done = sum(recorder.try_to_record(context.instance, run_id) for run_id in left)
-            return dg.SkipReason(f"Recorded the metrics of {done} of {len(left)} runs.")
+            done = sum(recorder.try_to_record(context.instance, run_id) for run_id in run_ids)
+            return dg.SkipReason(f"Recorded the metrics of {done} of {len(run_ids)} runs.")
 
         return run_metrics

@@ -18,7 +18,7 @@ MEASURED_AT = "measured_at"
 RECORDED = "lakehouse/metrics"
 """Tag of a run whose metrics are recorded: how many there are."""
 HINDERED = "lakehouse/metrics-hindered"
-"""Tag of a run whose metrics could not be recorded at first; it is said once."""
+"""Tag of a run whose metrics could not be recorded at first; it is reported once."""
 LOOK_BACK = timedelta(days=2)
 _ENDED = [
     dg.DagsterRunStatus.SUCCESS,
@@ -41,29 +41,28 @@ class Recorder:
 
         The table itself knows whose metrics it has; the run's tag only spares the look.
         """
-        found = [
-            metric
+        rows = [
+            metric.row(run_id)
             for metric in metrics_of_run(instance, run_id, self.engine.catalog, self.zones)
             if metric.table != self.table.name
         ]
-        if found:
-            rows = [metric.row(run_id) for metric in found]
+        if rows:
             snapshot_id = append_once(
                 self.engine, self.table, rows, run_id, made_at=MEASURED_AT
             )
             if snapshot_id is not None:
-                _show(instance, self.engine, self.table, snapshot_id, run_id, len(found))
-        instance.add_run_tags(run_id, {RECORDED: str(len(found))})
-        return len(found)
+                _show(instance, self.engine, self.table, snapshot_id, run_id, len(rows))
+        instance.add_run_tags(run_id, {RECORDED: str(len(rows))})
+        return len(rows)
 
     def try_to_record(self, instance: dg.DagsterInstance, run_id: str) -> bool:
-        """Record a run; what hinders it is said, in the log and beside the run, and fails
+        """Record a run; what hinders it is shown, in the log and with the run, and fails
         nothing.
         """
         try:
             self.record(instance, run_id)
         except Exception as error:
-            _say(
+            _report(
                 instance,
                 run_id,
                 f"The metrics of run {run_id[:8]} are not recorded yet, which is tried again:"
@@ -73,11 +72,11 @@ class Recorder:
         return True
 
 
-def _say(instance: dg.DagsterInstance, run_id: str, what: str) -> None:
-    _log.warning(what)
+def _report(instance: dg.DagsterInstance, run_id: str, message: str) -> None:
+    _log.warning(message)
     run = instance.get_run_by_id(run_id)
     if run is not None and HINDERED not in run.tags:
-        instance.report_engine_event(what, run)
+        instance.report_engine_event(message, run)
         instance.add_run_tags(run_id, {HINDERED: "true"})
 
 
@@ -90,8 +89,8 @@ def unrecorded(
     since = (now or datetime.now(UTC)) - LOOK_BACK
     filters = dg.RunsFilter(statuses=_ENDED, updated_after=since)
     newest_first: Iterable[dg.DagsterRun] = instance.get_runs(filters)
-    left = [run.run_id for run in newest_first if RECORDED not in run.tags]
-    return left[::-1][:limit]
+    run_ids = [run.run_id for run in newest_first if RECORDED not in run.tags]
+    return run_ids[::-1][:limit]
 
 
 def _show(

@@ -38,37 +38,37 @@ def metrics_of_run(
         dg.DagsterEventType.ASSET_MATERIALIZATION,
         dg.DagsterEventType.ASSET_CHECK_EVALUATION,
     }
-    found: list[Metric] = []
+    metrics: list[Metric] = []
     for record in instance.get_records_for_run(run_id, of_type=types).records:
         entry = record.event_log_entry
         event, at = entry.dagster_event, datetime.fromtimestamp(entry.timestamp, UTC)
         assert event is not None
         if event.event_type is dg.DagsterEventType.ASSET_CHECK_EVALUATION:
-            found += of_check(event.asset_check_evaluation_data, at)
+            metrics += of_check(event.asset_check_evaluation_data, at)
         else:
-            found += of_write(
+            metrics += of_write(
                 event.step_materialization_data.materialization, at, catalog, zones
             )
-    return found
+    return metrics
 
 
 def of_write(
-    made: dg.AssetMaterialization, at: datetime, catalog: Catalog, zones: Zones
+    materialization: dg.AssetMaterialization, at: datetime, catalog: Catalog, zones: Zones
 ) -> Iterator[Metric]:
     """Yield what a write measured; nothing of an asset that is no table of ours."""
-    written = WriteMetadata.from_metadata(made.metadata)
+    written = WriteMetadata.from_metadata(materialization.metadata)
     if written.row_count is None:
         return
-    table = table_name(made.asset_key)
+    table = table_name(materialization.asset_key)
     # A run that found nothing to read was no ingest; a delivered file without rows is one.
-    has_files = LandingMetadata.from_metadata(made.metadata).files
+    has_files = LandingMetadata.from_metadata(materialization.metadata).files
     nr_rows = written.nr_rows or (0 if has_files else None)
     values: dict[str, float | None] = {RECORD_COUNT: written.row_count, NR_ROWS: nr_rows}
     if written.snapshot_id is not None:
         values[DAILY_GROWTH] = growth_since_midnight(
             catalog, table, written.snapshot_id, at, zones.get(table, UTC)
         )
-    values |= metric_values(made.metadata)
+    values |= metric_values(materialization.metadata)
     partition = partition_text(written.partitions)
     for name, value in values.items():
         if value is not None:

@@ -1,3 +1,3 @@
-"""Transactions of a shop's "buy now, pay later", generated with known trouble; and the truth
+"""Transactions of a shop's "buy now, pay later", generated with known defects; and the truth
 about them.
 """

@@ -62,9 +62,8 @@ class Arguments:
     def file_names(self) -> tuple[str, ...]:
         """One name for each day, in order."""
         ending = "csv.gz" if self.gzip else "csv"
-        return tuple(
-            f"bnpl_{self.start + timedelta(days=day)}.{ending}" for day in range(self.days)
-        )
+        days = (self.start + timedelta(days=day) for day in range(self.days))
+        return tuple(f"bnpl_{day}.{ending}" for day in days)
 
     def as_json(self) -> dict[str, str | int | bool]:
         """Return the arguments as `truth.json` keeps them."""
@@ -77,6 +76,6 @@ class Arguments:
         }
 
 
-def _check(name: str, found: int, least: int, most: int) -> None:
-    if not least <= found <= most:
-        raise BadArguments(f"{name} is {found}; expected {least} to {most}.")
+def _check(name: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise BadArguments(f"{name} is {value}; expected {least} to {most}.")

@@ -23,21 +23,6 @@ from lakehouse.sample_data.bnpl.world import (
     World,
 )
 
-HEADER = (
-    "transaction_id",
-    "customer_id",
-    "merchant_id",
-    "merchant_category",
-    "amount",
-    "currency",
-    "installments",
-    "payment_method",
-    "status",
-    "transaction_date",
-    "created_at",
-    "customer_email",
-    "region",
-)
 METHOD = "payment_method"
 OFFSET = "+08:00"
 """Of Asia/Kuala_Lumpur, which has no summer time."""
@@ -58,14 +43,16 @@ def as_text(
     texts = _well_formed(columns, world, arguments)
     for code, defect in enumerate(DEFECTS.values(), start=1):
         broken = columns["defect"] == code
-        if broken.any():
-            for column, choices in defect.items():
-                # By the id, so that a copy of a line is one to the letter.
-                values = pa.array(choices).take(
-                    pa.array(columns["transaction"][broken] % len(choices))
-                )
-                texts[column] = pc.replace_with_mask(texts[column], pa.array(broken), values)
-    return pa.table({name: texts[name] for name in HEADER if with_method or name != METHOD})
+        if not broken.any():
+            continue
+        ids = columns["transaction"][broken]
+        for column, choices in defect.items():
+            # By the id, so that a copy of a line is one to the letter.
+            values = pa.array(choices).take(pa.array(ids % len(choices)))
+            texts[column] = pc.replace_with_mask(texts[column], pa.array(broken), values)
+    if not with_method:
+        del texts[METHOD]
+    return pa.table(texts)
 
 
 def write_csv(table: pa.Table, path: Path) -> None:

@@ -27,12 +27,13 @@ def check_folder(out: Path, arguments: Arguments) -> None:
     """
     if out.exists() and not out.is_dir():
         raise FolderTaken(f"{out} is a file; expected a folder, or a name that is free.")
-    there = sorted(file.name for pattern in _PATTERNS for file in out.glob(pattern))
-    same = _arguments_of(out / TRUTH) == arguments.as_json()
-    other = [name for name in there if not (same and name in (*arguments.file_names, TRUTH))]
+    other = {file.name for pattern in _PATTERNS for file in out.glob(pattern)}
+    if _arguments_of(out / TRUTH) == arguments.as_json():
+        other -= {*arguments.file_names, TRUTH}
     if other:
+        more = f" and {len(other) - 1} more" if len(other) > 1 else ""
         raise FolderTaken(
-            f"{out} holds {other[0]}{f' and {len(other) - 1} more' if other[1:] else ''},"
+            f"{out} holds {min(other)}{more},"
             " generated with other arguments; expected none, or what the same arguments made."
         )
 
@@ -68,7 +69,7 @@ def _arguments_of(truth: Path) -> object:
     if not truth.is_file():
         return None
     try:
-        found = json.loads(truth.read_text(encoding="utf-8"))
+        content = json.loads(truth.read_text(encoding="utf-8"))
     except ValueError:
         return None
-    return found.get("arguments") if isinstance(found, dict) else None
+    return content.get("arguments") if isinstance(content, dict) else None

@@ -7,16 +7,15 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from lakehouse.sample_data.bnpl.arguments import TRUTH, Arguments
 from lakehouse.sample_data.bnpl.csv_files import as_text, write_csv
+from lakehouse.sample_data.bnpl.delivered_rows import make_rows
 from lakehouse.sample_data.bnpl.folder import check_folder, hidden_until_whole, set_modified
 from lakehouse.sample_data.bnpl.transactions import DAY_SECONDS
-from lakehouse.sample_data.bnpl.trouble import make_rows
 from lakehouse.sample_data.bnpl.truth import Truth, truth_of
 from lakehouse.sample_data.bnpl.truth_rows import SampleFile
-from lakehouse.sample_data.bnpl.world import World, make_world
+from lakehouse.sample_data.bnpl.world import make_world
 
 Progress = Callable[[int, int], None]
 """Is told how many steps are done, and of how many."""
@@ -57,9 +56,8 @@ def generate(
     with hidden_until_whole(out, [TRUTH, *arguments.file_names]) as hidden:
         steps = _Steps(progress, total=2 * days + 2)
         _write_days(arguments, hidden, steps)
-        truth = truth_of(
-            [SampleFile(name, hidden[name]) for name in arguments.file_names], each=steps.next
-        )
+        files = [SampleFile(name, hidden[name]) for name in arguments.file_names]
+        truth = truth_of(files, each=steps.next)
         steps.next()
         content = {"arguments": arguments.as_json(), **truth.as_json()}
         hidden[TRUTH].write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
@@ -84,16 +82,9 @@ def _write_days(arguments: Arguments, paths: Mapping[str, Path], steps: _Steps) 
     steps.next()
     begins = np.searchsorted(rows["file"].to_numpy(), np.arange(arguments.days + 1))
     for day, name in enumerate(arguments.file_names):
-        _write_day(arguments, world, rows.iloc[begins[day] : begins[day + 1]], day, paths[name])
+        rows_of_day = rows.iloc[begins[day] : begins[day + 1]]
+        with_method = day >= arguments.first_day_with_method
+        write_csv(as_text(rows_of_day, world, arguments, with_method=with_method), paths[name])
+        midnight = (arguments.start_day + day + 1) * DAY_SECONDS - _UTC_OFFSET_SECONDS
+        set_modified(paths[name], midnight)
         steps.next()
-
-
-def _write_day(
-    arguments: Arguments, world: World, rows: pd.DataFrame, day: int, path: Path
-) -> None:
-    write_csv(
-        as_text(rows, world, arguments, with_method=day >= arguments.first_day_with_method),
-        path,
-    )
-    midnight = (arguments.start_day + day + 1) * DAY_SECONDS - _UTC_OFFSET_SECONDS
-    set_modified(path, midnight)

@@ -52,17 +52,14 @@ def make_transactions(
     merchant = rng.choice(len(world.merchant_ids), size=count, p=world.merchant_weights)
     ringgit = _prices(merchant, world, rng)
     currency = _currencies(customer, world, rng)
+    cents = (ringgit * 100 * np.array(PRICE_LEVELS)[currency]).astype(np.int64)
     day = arguments.start_day + file
     return pd.DataFrame(
         {
             "transaction": _ids(arguments, file, by_day),
             "customer": customer.astype(np.int32),
             "merchant": merchant.astype(np.int16),
-            "cents": (
-                (ringgit * 100 * np.array(PRICE_LEVELS)[currency])
-                .astype(np.int64)
-                .clip(1, LARGEST_CENTS)
-            ),
+            "cents": cents.clip(1, LARGEST_CENTS),
             "currency": currency.astype(np.int8),
             "installments": _installments(ringgit, rng),
             "method": _methods(arguments, file, customer, world, rng),
@@ -127,9 +124,6 @@ def _seconds(count: int, rng: np.random.Generator) -> np.ndarray:
     """
     hours = rng.choice(24, size=count, p=_HOUR_WEIGHTS / _HOUR_WEIGHTS.sum())
     usual = hours * 3600 + rng.integers(3600, size=count)
-    around = (
-        np.where(rng.random(count) < 0.5, 23 * 3600, 0)
-        + 30 * 60
-        + rng.integers(-300, 301, size=count)
-    )
+    half_past = np.where(rng.random(count) < 0.5, 23 * 3600, 0) + 30 * 60
+    around = half_past + rng.integers(-300, 301, size=count)
     return np.where(rng.random(count) < MIDNIGHT_SHARE, around, usual)

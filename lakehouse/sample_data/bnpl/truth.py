@@ -9,8 +9,13 @@ from typing import Any
 
 import pandas as pd
 
+from lakehouse.sample_data.bnpl.row_outcomes import (
+    CLEAN,
+    OUTCOMES,
+    QUARANTINED,
+    assign_outcomes,
+)
 from lakehouse.sample_data.bnpl.truth_rows import REASONS, SampleFile
-from lakehouse.sample_data.bnpl.verdict import CLEAN, FATES, QUARANTINED, evaluate
 
 
 @dataclass(frozen=True)
@@ -63,17 +68,18 @@ def truth_of(files: Sequence[SampleFile], *, each: Callable[[], None] = lambda: 
 
     :param each: is called after each file.
     """
-    rows = evaluate(files, each=each)
-    clean = rows[rows["fate"] == CLEAN]
-    fates = rows["fate"].value_counts()
+    rows = assign_outcomes(files, each=each)
+    clean = rows[rows["outcome"] == CLEAN]
+    outcomes = rows["outcome"].value_counts()
+    totals = {"bronze": len(rows)}
+    for outcome in OUTCOMES:
+        totals[outcome] = int(outcomes.get(outcome, 0))
     by_file = rows["file"].value_counts()
+    names = sorted(file.name for file in files)
     return Truth(
-        rows_by_file={
-            file.name: int(by_file.get(file.name, 0))
-            for file in sorted(files, key=lambda one: one.name)
-        },
-        totals={"bronze": len(rows), **{fate: int(fates.get(fate, 0)) for fate in FATES}},
-        quarantined_by_reason=_by_reason(rows[rows["fate"] == QUARANTINED]),
+        rows_by_file={name: int(by_file.get(name, 0)) for name in names},
+        totals=totals,
+        quarantined_by_reason=_by_reason(rows[rows["outcome"] == QUARANTINED]),
         clean_by_day=_by_day(clean),
         customers=clean["customer_id"].nunique(),
         sums_by_currency=_sums_by_currency(clean),
@@ -83,20 +89,22 @@ def truth_of(files: Sequence[SampleFile], *, each: Callable[[], None] = lambda: 
 
 def _by_reason(refused: pd.DataFrame) -> dict[str, int]:
     bits = refused["reasons"].to_numpy()
-    counts = {reason: int((bits >> bit & 1).sum()) for bit, reason in enumerate(REASONS)}
-    return {reason: count for reason, count in counts.items() if count}
+    counts = {}
+    for bit, reason in enumerate(REASONS):
+        count = int((bits >> bit & 1).sum())
+        if count:
+            counts[reason] = count
+    return counts
 
 
 def _by_day(clean: pd.DataFrame) -> dict[str, int]:
     counts = clean["transaction_date"].value_counts().sort_index()
-    days = counts.index.to_numpy()
-    return {
-        _date(int(day)): int(count) for day, count in zip(days, counts.to_numpy(), strict=True)
-    }
+    days = map(_date, counts.index.to_numpy())
+    return dict(zip(days, counts.tolist(), strict=True))
 
 
 def _sums_by_currency(clean: pd.DataFrame) -> dict[str, CurrencySums]:
-    found = (
+    sums = (
         _with_approved(clean)
         .groupby("currency")
         .agg(
@@ -105,16 +113,16 @@ def _sums_by_currency(clean: pd.DataFrame) -> dict[str, CurrencySums]:
             approved=("approved_amount", "sum"),
         )
     )
-    return {
-        str(currency): CurrencySums(
+    by_currency = {}
+    for currency, transactions, gross, approved in sums.itertuples(name=None):
+        by_currency[str(currency)] = CurrencySums(
             int(transactions), _money(int(gross)), _money(int(approved))
         )
-        for currency, transactions, gross, approved in found.itertuples(name=None)
-    }
+    return by_currency
 
 
 def _daily_summary(clean: pd.DataFrame) -> list[DaySummary]:
-    found = (
+    summary = (
         _with_approved(clean)
         .groupby(["transaction_date", "currency"])
         .agg(
@@ -127,7 +135,7 @@ def _daily_summary(clean: pd.DataFrame) -> list[DaySummary]:
             merchants=("merchant_id", "nunique"),
         )
     )
-    return [_summary(row) for row in found.itertuples()]
+    return [_summary(row) for row in summary.itertuples()]
 
 
 def _with_approved(clean: pd.DataFrame) -> pd.DataFrame:

@@ -28,7 +28,7 @@ def newest(
 
 
 def test_clean_series_with_a_weekly_shape_are_left_in_peace():
-    """Each day of 200 series of 60 days is judged by those before it: 0.15 % of them warn, in
+    """Each day of 200 series of 60 days is compared with those before it: 0.15 % of them warn, in
     6.5 % of the series.
     """
     warned = dict.fromkeys(SEEDS, 0)

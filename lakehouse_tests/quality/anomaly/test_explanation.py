@@ -3,7 +3,7 @@
 from datetime import date
 
 from lakehouse.quality.anomaly.detection import evaluate
-from lakehouse.quality.anomaly.explanation import explained
+from lakehouse.quality.anomaly.explanation import explain
 from lakehouse.quality.anomaly.metric_series import COUNT, FRACTION, Point
 from lakehouse_tests.quality.anomaly.series import daily
 
@@ -15,7 +15,7 @@ def test_a_low_count_is_compared_with_the_same_weekday():
     found = evaluate(SERIES, Point(date(2026, 2, 26), 1204), COUNT)
 
     assert (
-        explained(found, COUNT, "rows")
+        explain(found, COUNT, "rows")
         == "1,204 rows on Thursday 26 February 2026; the last 8 Thursdays had 2,400 to 2,400"
         " (median 2,400); expected at least 2,199."
     )
@@ -25,7 +25,7 @@ def test_a_high_share_is_in_percent():
     found = evaluate(daily([0.02] * 20), Point(date(2026, 1, 21), 0.25), FRACTION)
 
     assert (
-        explained(found, FRACTION, "of the rows")
+        explain(found, FRACTION, "of the rows")
         == "25.00 % of the rows on Wednesday 21 January 2026; the last 8 days with a value had"
         " 2.00 % to 2.00 % (median 2.00 %); expected at most 2.88 %."
     )
@@ -34,4 +34,4 @@ def test_a_high_share_is_in_percent():
 def test_what_is_as_expected_has_both_bounds():
     found = evaluate(SERIES, Point(date(2026, 2, 26), 2390), COUNT)
 
-    assert explained(found, COUNT, "rows").endswith("expected 2,199 to 2,620.")
+    assert explain(found, COUNT, "rows").endswith("expected 2,199 to 2,620.")

@@ -54,7 +54,7 @@ def test_a_small_delivery_is_a_warning_that_explains_itself(fruits: Pipeline) ->
 
     assert result.success
     found = evaluated(result.runs[0].checks)
-    assert set(found) == {RAW}  # Silver has no history to be judged by.
+    assert set(found) == {RAW}  # Silver has no history to be compared with.
     assert (found[RAW].passed, found[RAW].severity, found[RAW].blocking) == (
         False,
         "WARN",
@@ -82,4 +82,4 @@ def test_a_delivery_as_always_passes(fruits: Pipeline) -> None:
     found = evaluated(fruits.ingest().runs[0].checks)
 
     assert found[RAW].passed
-    assert found[RAW].metadata["judged_metrics"] == 1
+    assert found[RAW].metadata["compared_metrics"] == 1

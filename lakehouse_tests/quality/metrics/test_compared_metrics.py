@@ -1,4 +1,4 @@
-"""Which metrics are judged by their own past, and what is said of them."""
+"""Which metrics are compared with their own past, and how that is described."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -8,7 +8,7 @@ import pytest
 
 from lakehouse.quality.anomaly.metric_series import COUNT, FRACTION, GROWTH
 from lakehouse.quality.metrics.anomaly_check import anomaly_result
-from lakehouse.quality.metrics.compared_metrics import kind_of, watch
+from lakehouse.quality.metrics.compared_metrics import compare_metrics, kind_of
 from lakehouse.quality.metrics.metric import Metric
 
 NOW = datetime(2026, 3, 3, 9, tzinfo=UTC)
@@ -52,7 +52,7 @@ def test_a_count_of_one_day_is_not_compared_with_those_of_several():
         replace(found, partition="2026-01-01..2026-01-09") for found in past("nr_rows", 9000)
     ]
 
-    assert watch([metric("nr_rows", 1000)], several, UTC) == []
+    assert compare_metrics([metric("nr_rows", 1000)], several, UTC) == []
 
 
 def test_each_number_that_is_outside_is_explained():
@@ -66,7 +66,7 @@ def test_each_number_that_is_outside_is_explained():
         *past("null_fraction.berry", 0.0),
         *past("daily_growth", 2400, 2420),
     ]
-    found = anomaly_result("silver.fruits", watch(newest, before, UTC))
+    found = anomaly_result("silver.fruits", compare_metrics(newest, before, UTC))
 
     assert not found.passed
     assert found.severity.value == "WARN"
@@ -77,12 +77,16 @@ def test_each_number_that_is_outside_is_explained():
         "null_fraction.berry: 50.00 % of the rows have no berry on Tuesday" in found.description
     )
     assert "daily_growth" not in found.description
-    assert (found.metadata["anomalies"].value, found.metadata["judged_metrics"].value) == (2, 3)
+    assert (found.metadata["anomalies"].value, found.metadata["compared_metrics"].value) == (
+        2,
+        3,
+    )
 
 
 def test_what_is_as_expected_passes():
     found = anomaly_result(
-        "silver.fruits", watch([metric("nr_rows", 2410)], past("nr_rows", 2400, 2420), UTC)
+        "silver.fruits",
+        compare_metrics([metric("nr_rows", 2410)], past("nr_rows", 2400, 2420), UTC),
     )
 
     assert (found.passed, found.description) == (
@@ -92,14 +96,14 @@ def test_what_is_as_expected_passes():
 
 
 def test_it_is_silent_without_enough_history():
-    assert watch([metric("nr_rows", 1)], past("nr_rows", 2400, days=10), UTC) == []
+    assert compare_metrics([metric("nr_rows", 1)], past("nr_rows", 2400, days=10), UTC) == []
 
 
 def test_days_are_those_of_the_table():
     """At eight in the evening of Monday in UTC it is Tuesday in Kuala Lumpur."""
     zone = ZoneInfo("Asia/Kuala_Lumpur")
     evening = metric("nr_rows", 2, datetime(2026, 3, 2, 20, tzinfo=UTC))
-    (found,) = watch([evening], past("nr_rows", 2400), zone)
+    (found,) = compare_metrics([evening], past("nr_rows", 2400), zone)
 
     assert "on Tuesday 3 March" in str(found)
 
@@ -107,9 +111,9 @@ def test_days_are_those_of_the_table():
 def test_a_share_of_few_rows_is_no_news():
     before = past("failed_fraction.castable_id", 0.0)
 
-    assert not watch([metric("failed_fraction.castable_id", 0.5, of_rows=2)], before, UTC)[
-        0
-    ].evaluation.is_anomaly
-    assert watch([metric("failed_fraction.castable_id", 0.5, of_rows=900)], before, UTC)[
-        0
-    ].evaluation.is_anomaly
+    assert not compare_metrics(
+        [metric("failed_fraction.castable_id", 0.5, of_rows=2)], before, UTC
+    )[0].evaluation.is_anomaly
+    assert compare_metrics(
+        [metric("failed_fraction.castable_id", 0.5, of_rows=900)], before, UTC
+    )[0].evaluation.is_anomaly

@@ -13,7 +13,7 @@ from lakehouse_tests.sample_data.bnpl.delivered import START, delivered
 def least(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Generated:
-    """The smallest generation that has every kind of trouble, for some seeds."""
+    """The smallest generation that has every kind of defect, for some seeds."""
     return generate(
         tmp_path_factory.mktemp("least"), START, days=3, rows_per_day=1000, seed=request.param
     )

@@ -5,14 +5,14 @@ others.
 import pandas as pd
 import pytest
 
-from lakehouse.sample_data.bnpl.verdict import evaluate
+from lakehouse.sample_data.bnpl.row_outcomes import assign_outcomes
 from lakehouse_tests.sample_data.bnpl.delivered import delivered, sample_files
 
 
 @pytest.fixture(scope="module")
 def clean(quarter) -> pd.DataFrame:
     """What the transactions come to, with the day as a moment."""
-    rows = evaluate(sample_files(quarter)).query("fate == 'clean'")
+    rows = assign_outcomes(sample_files(quarter)).query("outcome == 'clean'")
     return rows.assign(day=pd.to_datetime(rows["transaction_date"], unit="D"))
 
 

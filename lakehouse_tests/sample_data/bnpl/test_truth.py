@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from lakehouse.sample_data.bnpl.row_outcomes import assign_outcomes
 from lakehouse.sample_data.bnpl.truth import CurrencySums, DaySummary, Truth, truth_of
 from lakehouse.sample_data.bnpl.truth_rows import SampleFile
-from lakehouse.sample_data.bnpl.verdict import evaluate
 
 HEADER = (
     "transaction_id,customer_id,merchant_id,merchant_category,amount,currency,installments,status,"
@@ -41,8 +41,8 @@ def write_file(path: Path, rows: list[dict[str, str]]) -> SampleFile:
     return SampleFile(path.name, path)
 
 
-def fates(files: list[SampleFile]) -> list[str]:
-    return evaluate(files)["fate"].tolist()
+def outcomes(files: list[SampleFile]) -> list[str]:
+    return assign_outcomes(files)["outcome"].tolist()
 
 
 def at(hour: int) -> dict[str, str]:
@@ -52,51 +52,51 @@ def at(hour: int) -> dict[str, str]:
 def test_the_version_made_last_wins_in_whichever_order_they_come(files):
     newer, older = {"status": "REFUNDED", **at(12)}, {"status": "PENDING", **at(9)}
 
-    assert fates(files(one=[older, newer])) == ["superseded", "clean"]
-    assert fates(files(one=[newer, older])) == ["clean", "superseded"]
-    assert fates(files(one=[newer], two=[older])) == ["clean", "superseded"]
+    assert outcomes(files(one=[older, newer])) == ["superseded", "clean"]
+    assert outcomes(files(one=[newer, older])) == ["clean", "superseded"]
+    assert outcomes(files(one=[newer], two=[older])) == ["clean", "superseded"]
 
 
 def test_moments_are_compared_and_not_their_texts(files):
     # 10:00 in Kuala Lumpur is 02:00 in UTC.
-    assert fates(files(one=[{**at(10)}, {"created_at": "2026-01-05T03:00:00Z"}])) == [
+    assert outcomes(files(one=[{**at(10)}, {"created_at": "2026-01-05T03:00:00Z"}])) == [
         "superseded",
         "clean",
     ]
 
 
 def test_of_one_moment_the_later_file_wins_and_in_it_the_later_row(files):
-    assert fates(files(one=[{}, {}], two=[{}, {}])) == ["superseded"] * 3 + ["clean"]
+    assert outcomes(files(one=[{}, {}], two=[{}, {}])) == ["superseded"] * 3 + ["clean"]
     both = files(one=[{}], two=[{}])
-    assert fates(list(reversed(both))) == ["superseded", "clean"]
+    assert outcomes(list(reversed(both))) == ["superseded", "clean"]
 
 
 def test_a_refused_row_stays_until_a_version_that_is_not_older_is_valid(files):
     refused = {"amount": "-1.00", **at(10)}
 
-    assert fates(files(one=[refused])) == ["quarantined"]
-    assert fates(files(one=[refused], two=[at(9)])) == ["quarantined", "clean"]
-    assert fates(files(one=[refused], two=[at(10)])) == ["superseded", "clean"]
-    assert fates(files(one=[refused], two=[at(11)])) == ["superseded", "clean"]
+    assert outcomes(files(one=[refused])) == ["quarantined"]
+    assert outcomes(files(one=[refused], two=[at(9)])) == ["quarantined", "clean"]
+    assert outcomes(files(one=[refused], two=[at(10)])) == ["superseded", "clean"]
+    assert outcomes(files(one=[refused], two=[at(11)])) == ["superseded", "clean"]
 
 
 @pytest.mark.parametrize("created_at", ["", "not a time"])
 def test_a_refused_row_of_unknown_age_gives_way_to_any_valid_version(files, created_at):
-    assert fates(files(one=[{"created_at": created_at}], two=[at(0)])) == [
+    assert outcomes(files(one=[{"created_at": created_at}], two=[at(0)])) == [
         "superseded",
         "clean",
     ]
 
 
 def test_a_row_without_a_readable_id_is_corrected_by_none(files):
-    assert fates(files(one=[{"transaction_id": ""}, {"transaction_id": "TX-1"}], two=[{}])) == [
+    assert outcomes(files(one=[{"transaction_id": ""}, {"transaction_id": "TX-1"}], two=[{}])) == [
         "quarantined", "quarantined", "clean",
     ]  # fmt: skip
 
 
 def test_a_refused_version_is_no_version_that_corrects(files):
     assert (
-        fates(files(one=[{"amount": "x", **at(9)}, {"amount": "x", **at(10)}]))
+        outcomes(files(one=[{"amount": "x", **at(9)}, {"amount": "x", **at(10)}]))
         == ["quarantined"] * 2
     )
 

@@ -1,12 +1,12 @@
-"""Every kind of trouble is there from three days of a thousand rows on, in the amounts that the
+"""Every kind of defect is there from three days of a thousand rows on, in the amounts that the
 rates say.
 """
 
 import pandas as pd
 import pytest
 
+from lakehouse.sample_data.bnpl.row_outcomes import assign_outcomes
 from lakehouse.sample_data.bnpl.truth_rows import REASONS
-from lakehouse.sample_data.bnpl.verdict import evaluate
 from lakehouse_tests.sample_data.bnpl.delivered import sample_files
 
 SET = ["file", "row"]
@@ -14,9 +14,11 @@ SET = ["file", "row"]
 
 @pytest.fixture(scope="module")
 def evaluated(least, lines) -> pd.DataFrame:
-    """The lines, each with its fate and the number of reasons to refuse it."""
-    verdict = evaluate(sample_files(least.files[0].parent))[[*SET, "fate", "reasons"]]
-    return lines.merge(verdict, on=SET, validate="one_to_one")
+    """The lines, each with its outcome and the number of reasons to refuse it."""
+    outcomes = assign_outcomes(sample_files(least.files[0].parent))[
+        [*SET, "outcome", "reasons"]
+    ]
+    return lines.merge(outcomes, on=SET, validate="one_to_one")
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +141,7 @@ def test_malformed_mail_addresses_are_no_reason_to_refuse(evaluated):
 
 
 def test_an_invalid_version_comes_after_a_valid_one(pairs):
-    found = pairs[(pairs["fate"] == "clean") & (pairs["fate_later"] == "quarantined")]
+    found = pairs[(pairs["outcome"] == "clean") & (pairs["outcome_later"] == "quarantined")]
 
     assert (found["created_at"] < found["created_at_later"]).any()
 
@@ -147,16 +149,16 @@ def test_an_invalid_version_comes_after_a_valid_one(pairs):
 def test_an_invalid_version_is_corrected_by_a_later_file(pairs):
     assert (
         (pairs["reasons"] != 0)
-        & (pairs["fate"] == "superseded")
-        & (pairs["fate_later"] == "clean")
+        & (pairs["outcome"] == "superseded")
+        & (pairs["outcome_later"] == "clean")
     ).any()
 
 
 def test_an_invalid_version_comes_too_late_to_matter(pairs):
     assert (
-        (pairs["fate"] == "clean")
+        (pairs["outcome"] == "clean")
         & (pairs["reasons_later"] != 0)
-        & (pairs["fate_later"] == "superseded")
+        & (pairs["outcome_later"] == "superseded")
     ).any()
 
 

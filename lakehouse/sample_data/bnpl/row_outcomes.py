@@ -9,13 +9,13 @@ import pandas as pd
 
 from lakehouse.sample_data.bnpl.truth_rows import SampleFile, read_rows
 
-CLEAN, SUPERSEDED, QUARANTINED = FATES = ("clean", "superseded", "quarantined")
+CLEAN, SUPERSEDED, QUARANTINED = OUTCOMES = ("clean", "superseded", "quarantined")
 
 
-def evaluate(
+def assign_outcomes(
     files: Sequence[SampleFile], *, each: Callable[[], None] = lambda: None
 ) -> pd.DataFrame:
-    """Return all rows of the files, each with its `fate`: `clean`, `superseded` or
+    """Return all rows of the files, each with its `outcome`: `clean`, `superseded` or
     `quarantined`.
 
     Of a transaction's valid rows that with the greatest (created_at, file name, row) is clean.
@@ -23,15 +23,17 @@ def evaluate(
     age it does not tell itself.
     """
     frames = []
-    for file in sorted(files, key=lambda one: one.name):
+    for file in sorted(files, key=lambda file: file.name):
         frames.append(read_rows(file))
         each()
     rows = pd.concat(frames, ignore_index=True)
     valid = rows["reasons"].to_numpy() == 0
     winners = _winners(rows, valid)
-    fate = np.where(valid | _overtaken(rows, winners), SUPERSEDED, QUARANTINED).astype(object)
-    fate[winners] = CLEAN
-    return rows.assign(fate=pd.Categorical(fate, FATES))
+    outcome = np.where(valid | _overtaken(rows, winners), SUPERSEDED, QUARANTINED).astype(
+        object
+    )
+    outcome[winners] = CLEAN
+    return rows.assign(outcome=pd.Categorical(outcome, OUTCOMES))
 
 
 def _winners(rows: pd.DataFrame, valid: np.ndarray) -> np.ndarray:

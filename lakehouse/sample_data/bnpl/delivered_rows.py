@@ -3,7 +3,7 @@
 Rates are shares of all rows; of each kind as many are planted as whole rows go into its share.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -53,10 +53,11 @@ def make_rows(arguments: Arguments, world: World, rng: np.random.Generator) -> p
     later_copies = planted_across_files(arguments, LATER_FILE_COPY_RATE)
     first = arguments.total_rows - sum(seconds.values()) - thirds - copies - later_copies
     transactions = make_transactions(arguments, first, world, rng)
-    versions = [*_versions(arguments, transactions, seconds, thirds, rng)]
+    versions = _versions(arguments, transactions, seconds, thirds, rng)
     rows = pd.concat([transactions, *versions], ignore_index=True)
-    again = [_some(rows, copies, rng), _later_copies(arguments, rows, later_copies, rng)]
-    return _in_files(pd.concat([rows, *again], ignore_index=True), rng)
+    copied = _some(rows, copies, rng)
+    copied_later = _later_copies(arguments, rows, later_copies, rng)
+    return _in_files(pd.concat([rows, copied, copied_later], ignore_index=True), rng)
 
 
 def _versions(
@@ -65,7 +66,7 @@ def _versions(
     seconds: Mapping[str, int],
     thirds: int,
     rng: np.random.Generator,
-) -> Iterable[pd.DataFrame]:
+) -> list[pd.DataFrame]:
     """Return further versions, and plant in the transactions themselves what goes wrong; none
     is picked twice.
     """
@@ -75,31 +76,28 @@ def _versions(
     picked = _deal(order[file[order] < arguments.days - 1], {**seconds, "late": late})
     rest = order[~np.isin(order, np.concatenate(list(picked.values())))]
 
-    made = {}
+    versions = {}
     for name in seconds:
-        first, made[name] = second_versions(
+        first, versions[name] = second_versions(
             SECOND_VERSIONS[name], transactions.iloc[picked[name]], arguments, rng
         )
-        _put(transactions, picked[name], first)
-    updated = made["updated"].iloc[:thirds]
-    made["updated again"] = newer(
-        updated, later_files(updated["file"].to_numpy(), arguments, rng), arguments, rng
-    )
-    _set(
-        transactions, picked["late"], "file", later_files(file[picked["late"]], arguments, rng)
-    )
-    for defect, those in _deal(
-        rest, dict.fromkeys(DEFECTS, planted(arguments, DEFECT_RATE))
-    ).items():
-        _set(transactions, those, "defect", CODES[defect])
-    return made.values()
+        for column in ("file", "status", "defect"):
+            _set(transactions, picked[name], column, first[column].to_numpy())
+    updated = versions["updated"].iloc[:thirds]
+    files_of_third = later_files(updated["file"].to_numpy(), arguments, rng)
+    third_versions = newer(updated, files_of_third, arguments, rng)
+    late_files = later_files(file[picked["late"]], arguments, rng)
+    _set(transactions, picked["late"], "file", late_files)
+    counts = dict.fromkeys(DEFECTS, planted(arguments, DEFECT_RATE))
+    for defect, with_defect in _deal(rest, counts).items():
+        _set(transactions, with_defect, "defect", CODES[defect])
+    return [*versions.values(), third_versions]
 
 
 def _deal(order: np.ndarray, counts: Mapping[str, int]) -> dict[str, np.ndarray]:
     """Deal out the front of an order, each its count."""
-    return dict(
-        zip(counts, np.split(order, np.cumsum(list(counts.values())))[:-1], strict=True)
-    )
+    ends = np.cumsum(list(counts.values()))
+    return dict(zip(counts, np.split(order, ends)[:-1], strict=True))
 
 
 def _some(rows: pd.DataFrame, count: int, rng: np.random.Generator) -> pd.DataFrame:
@@ -120,11 +118,6 @@ def _in_files(rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     mixed = rng.permutation(len(rows))
     by_file = np.argsort(rows["file"].to_numpy()[mixed], kind="stable")
     return rows.iloc[mixed[by_file]]
-
-
-def _put(rows: pd.DataFrame, picked: np.ndarray, changed: pd.DataFrame) -> None:
-    for column in ("file", "status", "defect"):
-        _set(rows, picked, column, changed[column].to_numpy())
 
 
 def _set(rows: pd.DataFrame, picked: np.ndarray, column: str, values: np.ndarray | int) -> None:
