@@ -27,11 +27,16 @@ TABLE_ROWS = 100
 @click.option(
     "--from",
     "since",
-    metavar="POINT",
+    metavar="SNAPSHOT",
     help="What to compare with; by default what readers saw before.",
 )
 @click.option(
-    "--to", "until", metavar="POINT", default="main", show_default=True, help="What to compare."
+    "--to",
+    "until",
+    metavar="SNAPSHOT",
+    default="main",
+    show_default=True,
+    help="What to compare.",
 )
 @click.option(
     "--key",
@@ -57,9 +62,9 @@ def diff(
     summary: bool,
     form: Format,
 ) -> None:
-    """Show the rows that differ between two points.
+    """Show the rows that differ between two snapshots.
 
-    A POINT is a snapshot id, a tag, a branch, or a moment with its time zone
+    A SNAPSHOT is an id, a tag, a branch, or a moment with its time zone
     (2026-01-31T08:00:00Z).
 
     Rows that were only carried into another file do not count. A row of a key that has another
@@ -119,14 +124,16 @@ def _found(state: State, planned: "Diff", limit: int | None, *, is_key_given: bo
 
 
 def _compared(state: State, planned: "Diff", limit: int | None) -> _Found:
-    from lakehouse.iceberg.diff.row_diff import apply_diff, count_changes, ordered
+    from lakehouse.iceberg.diff.row_diff import apply_diff, count_changes, order_changes
 
     # Counted and shown: what differs is kept, so that the table is read once.
     frame = apply_diff(state.engine, planned).persist()
     try:
         counts = count_changes(planned, frame)
         shown = (
-            ordered(planned, frame) if limit is None else ordered(planned, frame).limit(limit)
+            order_changes(planned, frame)
+            if limit is None
+            else order_changes(planned, frame).limit(limit)
         )
         rows = [] if limit == 0 else _rows(state, planned, shown)
     finally:
@@ -160,7 +167,7 @@ def _shown(
 
     A column that the declaration does not have is masked: nobody says what it held.
     """
-    from lakehouse.iceberg.diff.row_diff import standing_rows
+    from lakehouse.iceberg.diff.row_diff import sample_rows
     from lakehouse.tables.masking import mask
     from lakehouse.tables.redaction import COUNTED_ROWS, redacted
 
@@ -168,9 +175,7 @@ def _shown(
     if declared is None:
         return rows
     is_personal = declared.holds_personal_data and bool(rows)
-    counted = (
-        [*rows, *standing_rows(state.engine, planned, COUNTED_ROWS)] if is_personal else ()
-    )
+    counted = [*rows, *sample_rows(state.engine, planned, COUNTED_ROWS)] if is_personal else ()
     found = redacted(key, declared, rows, counted, is_compared=True)
     unknown = {shared.name for shared in planned.columns} - set(declared.column_names)
     change = planned.change_column
@@ -184,8 +189,8 @@ def _print(planned: "Diff", found: _Found, form: Format, summary: bool) -> None:
     counts = found.counts
     said = f"{counts.added:,} added, {counts.removed:,} removed, {counts.changed:,} changed"
     line = (
-        f"{planned.table} from {_point(planned.before)} to"
-        f" {_point(planned.after)}{_by(planned)}: {said}"
+        f"{planned.table} from {_snapshot(planned.before)} to"
+        f" {_snapshot(planned.after)}{_by(planned)}: {said}"
     )
     if form == "table":
         click.echo(line)
@@ -200,7 +205,8 @@ def _print(planned: "Diff", found: _Found, form: Format, summary: bool) -> None:
     elif summary:
         names = ("from", "to", "added", "removed", "changed")
         ends = [
-            None if point is None else str(point) for point in (planned.before, planned.after)
+            None if snapshot_id is None else str(snapshot_id)
+            for snapshot_id in (planned.before, planned.after)
         ]
         columns = [Column(name, is_number=name not in ("from", "to")) for name in names]
         click.echo(
@@ -216,7 +222,7 @@ def _names(planned: "Diff") -> list[str]:
     return [planned.change_column, *(shared.name for shared in planned.columns)]
 
 
-def _point(snapshot_id: int | None) -> str:
+def _snapshot(snapshot_id: int | None) -> str:
     return "nothing" if snapshot_id is None else str(snapshot_id)
 
 

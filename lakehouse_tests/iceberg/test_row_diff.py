@@ -9,7 +9,13 @@ import pytest
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.diff.diff_plan import declared_key, plan_diff
-from lakehouse.iceberg.diff.row_diff import Counts, apply_diff, count_changes, diff, ordered
+from lakehouse.iceberg.diff.row_diff import (
+    Counts,
+    apply_diff,
+    count_changes,
+    diff,
+    order_changes,
+)
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.write.write_audit_publish import write
@@ -34,11 +40,11 @@ MERGE_ON_READ = ", ".join(
 
 
 def changes(
-    engine: Engine, *points: str | int | None, table: str = T, key: Sequence[str] = ("id",)
+    engine: Engine, *refs: str | int | None, table: str = T, key: Sequence[str] = ("id",)
 ) -> list[tuple]:
     """The rows of a diff, in their order."""
-    planned = plan_diff(engine, table, *points, key=key)
-    return [tuple(row) for row in ordered(planned, apply_diff(engine, planned)).collect()]
+    planned = plan_diff(engine, table, *refs, key=key)
+    return [tuple(row) for row in order_changes(planned, apply_diff(engine, planned)).collect()]
 
 
 def run(engine: Engine, *statements: str) -> None:

@@ -1,4 +1,4 @@
-"""Points in a table's past, as they are typed."""
+"""Snapshots of a table, as they are referred to."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -6,7 +6,7 @@ import pytest
 
 from lakehouse.errors import SnapshotNotFound, UsageError
 from lakehouse.iceberg.metadata.history import History, Snapshot
-from lakehouse.iceberg.metadata.snapshot_refs import published_before, resolve_point
+from lakehouse.iceberg.metadata.snapshot_refs import published_before, resolve_snapshot_ref
 
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 
@@ -26,7 +26,7 @@ THREE = history(None, 1, 2, published=(1, 3), monthly=1, **{"2": 3})
 
 
 @pytest.mark.parametrize(
-    ("point", "snapshot_id"),
+    ("ref", "snapshot_id"),
     [
         ("main", 3),
         ("monthly", 1),
@@ -38,12 +38,12 @@ THREE = history(None, 1, 2, published=(1, 3), monthly=1, **{"2": 3})
         ("2024-01-01T14:00:00Z", 3),
     ],
 )
-def test_is_an_id_a_ref_or_a_moment(point, snapshot_id):
-    assert resolve_point(THREE, point) == snapshot_id
+def test_is_an_id_a_ref_or_a_moment(ref, snapshot_id):
+    assert resolve_snapshot_ref(THREE, ref) == snapshot_id
 
 
 @pytest.mark.parametrize(
-    ("point", "error", "said"),
+    ("ref", "error", "said"),
     [
         ("7", SnapshotNotFound, "t.t has no snapshot 7; it keeps 3 snapshots"),
         (
@@ -59,9 +59,9 @@ def test_is_an_id_a_ref_or_a_moment(point, snapshot_id):
         ),
     ],
 )
-def test_that_is_not_there_is_named(point, error, said):
+def test_that_is_not_there_is_named(ref, error, said):
     with pytest.raises(error, match=said):
-        resolve_point(THREE, point)
+        resolve_snapshot_ref(THREE, ref)
 
 
 def test_before_a_snapshot_is_what_readers_saw_and_not_a_step_of_its_write():
@@ -81,4 +81,4 @@ def test_before_a_snapshot_may_have_expired():
 
 
 def test_main_of_a_table_without_a_snapshot_is_none():
-    assert resolve_point(History("t.t", {}, {}, (), {}), "main") is None
+    assert resolve_snapshot_ref(History("t.t", {}, {}, (), {}), "main") is None

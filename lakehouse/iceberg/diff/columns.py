@@ -39,111 +39,105 @@ def shared_columns(
     A column that was dropped keeps its last name, with `_dropped` added where another has that
     name by now.
     """
-    earlier, later, now = (
-        {field.field_id: field for field in schema.fields}
-        for schema in (before, after, current)
-    )
-    known = [field_id for field_id in now if field_id in earlier or field_id in later]
-    dropped = [field_id for field_id in {**later, **earlier} if field_id not in now]
-    names = {field_id: now[field_id].name for field_id in known}
-    for field_id in dropped:
-        names[field_id] = _free((later.get(field_id) or earlier[field_id]).name, names.values())
+    earlier = {field.field_id: field for field in before.fields}
+    later = {field.field_id: field for field in after.fields}
+    # In the order of the later schema, by which a column has its last name.
+    last = later | earlier | later
+    names = {field.field_id: field.name for field in current.fields if field.field_id in last}
+    for field_id, field in last.items():
+        if field_id not in names:
+            names[field_id] = _free_name(field.name, names.values())
     return tuple(
-        _shared(names[field_id], earlier.get(field_id), later.get(field_id))
-        for field_id in names
+        _shared_column(name, earlier.get(field_id), later.get(field_id))
+        for field_id, name in names.items()
     )
 
 
-def _free(name: str, taken: Iterable[str]) -> str:
+def _free_name(name: str, taken: Iterable[str]) -> str:
     lowered = {other.lower() for other in taken}
     while name.lower() in lowered:
         name += "_dropped"
     return name
 
 
-def _shared(
+def _shared_column(
     name: str, before: "NestedField | None", after: "NestedField | None"
 ) -> SharedColumn:
     present = [field for field in (after, before) if field is not None]
-    merged = _merged(present[0].field_type, present[-1].field_type)
-    return SharedColumn(name, column_type(merged), _read(before, merged), _read(after, merged))
+    merged = _merge(present[0].field_type, present[-1].field_type)
+    return SharedColumn(
+        name, column_type(merged), _read_sql(before, merged), _read_sql(after, merged)
+    )
 
 
-def _read(field: "NestedField | None", wanted: "IcebergType") -> str:
+def _read_sql(field: "NestedField | None", merged: "IcebergType") -> str:
     if field is None:
-        return f"CAST(NULL AS {column_type(wanted)})"
-    return _conformed(identifier(field.name), field.field_type, wanted, 0)
+        return f"CAST(NULL AS {column_type(merged)})"
+    return _conform(identifier(field.name), field.field_type, merged, 0)
 
 
-def _merged(one: "IcebergType", other: "IcebergType") -> "IcebergType":
-    """Return the type that holds the values of both; fields that only the other has come
+def _merge(left: "IcebergType", right: "IcebergType") -> "IcebergType":
+    """Return the type that holds the values of both; fields that only the right one has come
     last.
     """
     from pyiceberg.types import ListType, MapType, StructType
 
-    if isinstance(one, StructType) and isinstance(other, StructType):
-        found = {field.field_id: field for field in other.fields}
-        both = [
-            _with_type(field, found.pop(field.field_id, field).field_type)
-            for field in one.fields
-        ]
-        names = [field.name for field in both]
-        for field in found.values():
-            names.append(_free(field.name, names))
-            both.append(field.model_copy(update={"name": names[-1]}))
-        return StructType(*both)
-    if isinstance(one, ListType) and isinstance(other, ListType):
-        return ListType(
-            one.element_id,
-            _merged(one.element_type, other.element_type),
-            element_required=False,
-        )
-    if isinstance(one, MapType) and isinstance(other, MapType):
-        key, value = (
-            _merged(one.key_type, other.key_type),
-            _merged(one.value_type, other.value_type),
-        )
-        return MapType(one.key_id, key, one.value_id, value, value_required=False)
-    return other if is_wider(column_type(other), column_type(one)) else one
+    if isinstance(left, StructType) and isinstance(right, StructType):
+        return _merge_structs(left, right)
+    if isinstance(left, ListType) and isinstance(right, ListType):
+        element = _merge(left.element_type, right.element_type)
+        return ListType(left.element_id, element, element_required=False)
+    if isinstance(left, MapType) and isinstance(right, MapType):
+        key = _merge(left.key_type, right.key_type)
+        value = _merge(left.value_type, right.value_type)
+        return MapType(left.key_id, key, left.value_id, value, value_required=False)
+    return right if is_wider(column_type(right), column_type(left)) else left
 
 
-def _with_type(field: "NestedField", other: "IcebergType") -> "NestedField":
-    return field.model_copy(update={"field_type": _merged(field.field_type, other)})
+def _merge_structs(left: "StructType", right: "StructType") -> "StructType":
+    from pyiceberg.types import StructType
+
+    only_right = {field.field_id: field for field in right.fields}
+    fields = []
+    for field in left.fields:
+        same = only_right.pop(field.field_id, field)
+        merged = _merge(field.field_type, same.field_type)
+        fields.append(field.model_copy(update={"field_type": merged}))
+    for field in only_right.values():
+        name = _free_name(field.name, [other.name for other in fields])
+        fields.append(field.model_copy(update={"name": name}))
+    return StructType(*fields)
 
 
-def _conformed(sql: str, found: "IcebergType", wanted: "IcebergType", depth: int) -> str:
+def _conform(sql: str, present: "IcebergType", merged: "IcebergType", depth: int) -> str:
     """Return SQL that brings a value from one type into one that was merged from it."""
     from pyiceberg.types import ListType, MapType, StructType
 
-    if column_type(found) == column_type(wanted):
+    if column_type(present) == column_type(merged):
         return sql
-    if isinstance(found, StructType) and isinstance(wanted, StructType):
-        return _conformed_struct(sql, found, wanted, depth)
+    if isinstance(present, StructType) and isinstance(merged, StructType):
+        return _conform_struct(sql, present, merged, depth)
     inner = f"e{depth}"
-    if isinstance(found, ListType) and isinstance(wanted, ListType):
-        return (
-            f"transform({sql}, {inner} ->"
-            f" {_conformed(inner, found.element_type, wanted.element_type, depth + 1)})"
-        )
-    if isinstance(found, MapType) and isinstance(wanted, MapType):
-        key = _conformed(f"k{depth}", found.key_type, wanted.key_type, depth + 1)
-        value = _conformed(inner, found.value_type, wanted.value_type, depth + 1)
+    if isinstance(present, ListType) and isinstance(merged, ListType):
+        element = _conform(inner, present.element_type, merged.element_type, depth + 1)
+        return f"transform({sql}, {inner} -> {element})"
+    if isinstance(present, MapType) and isinstance(merged, MapType):
+        key = _conform(f"k{depth}", present.key_type, merged.key_type, depth + 1)
+        value = _conform(inner, present.value_type, merged.value_type, depth + 1)
         values = f"transform_values({sql}, (k{depth}, {inner}) -> {value})"
         return f"transform_keys({values}, (k{depth}, {inner}) -> {key})"
-    return f"CAST({sql} AS {column_type(wanted)})"
+    return f"CAST({sql} AS {column_type(merged)})"
 
 
-def _conformed_struct(sql: str, found: "StructType", wanted: "StructType", depth: int) -> str:
-    fields = {field.field_id: field for field in found.fields}
+def _conform_struct(sql: str, present: "StructType", merged: "StructType", depth: int) -> str:
+    present_fields = {field.field_id: field for field in present.fields}
     parts = []
-    for field in wanted.fields:
-        have = fields.get(field.field_id)
-        value = (
-            f"CAST(NULL AS {column_type(field.field_type)})"
-            if have is None
-            else _conformed(
-                f"{sql}.{identifier(have.name)}", have.field_type, field.field_type, depth
-            )
-        )
+    for field in merged.fields:
+        have = present_fields.get(field.field_id)
+        if have is None:
+            value = f"CAST(NULL AS {column_type(field.field_type)})"
+        else:
+            inner = f"{sql}.{identifier(have.name)}"
+            value = _conform(inner, have.field_type, field.field_type, depth)
         parts.append(f"{literal(field.name)}, {value}")
     return f"CASE WHEN {sql} IS NOT NULL THEN named_struct({', '.join(parts)}) END"

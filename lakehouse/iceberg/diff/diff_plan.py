@@ -14,7 +14,7 @@ from lakehouse.iceberg.diff.files import (
 )
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, History, history_of
-from lakehouse.iceberg.metadata.snapshot_refs import published_before, resolve_point
+from lakehouse.iceberg.metadata.snapshot_refs import published_before, resolve_snapshot_ref
 from lakehouse.iceberg.metadata.table_state import schema_at
 from lakehouse.tables.table import IcebergTable, Merge
 from lakehouse.tables.types import has_map
@@ -81,28 +81,28 @@ def plan_diff(
     """
     loaded = engine.catalog.load(table)
     history = history_of(table, loaded)
-    before, after = _resolved(history, since, until)
-    earlier, later = (
-        schema_at(loaded, before if before is not None else after),
-        schema_at(loaded, after),
-    )
+    after = resolve_snapshot_ref(history, until)
+    if since is not None:
+        before = resolve_snapshot_ref(history, since)
+    else:
+        before = None if after is None else published_before(history, after)
+    earlier = schema_at(loaded, after if before is None else before)
+    later = schema_at(loaded, after)
     columns = shared_columns(loaded.schema(), earlier, later)
-    changing = _changing(history, before, after)
-    touched = (
-        Touched()
-        if changing is not None and not any(changing.values())
-        else touched_files(loaded, before, after)
-    )
+    changed_by = _changed_by(history, before, after)
+    touched = Touched()
+    if changed_by is None or any(changed_by.values()):
+        touched = touched_files(loaded, before, after)
     return Diff(
         table=table,
         before=before,
         after=after,
-        key=_checked(table, key, columns),
+        key=_check_key(table, key, columns),
         columns=columns,
         touched=touched,
         # An incremental read knows the current names only.
-        is_append=changing is not None
-        and set(changing) <= {"append"}
+        is_append=changed_by is not None
+        and set(changed_by) <= {"append"}
         and later == loaded.schema(),
         where_before=_where(loaded, earlier, touched),
         where_after=_where(loaded, later, touched),
@@ -120,16 +120,7 @@ def declared_key(table: IcebergTable) -> tuple[str, ...]:
     return next((rule.columns for rule in table.rules if rule.identifies_rows), ())
 
 
-def _resolved(
-    history: History, since: str | int | None, until: str | int
-) -> tuple[int | None, int | None]:
-    after = resolve_point(history, until)
-    if since is not None:
-        return resolve_point(history, since), after
-    return (None if after is None else published_before(history, after)), after
-
-
-def _changing(
+def _changed_by(
     history: History, before: int | None, after: int | None
 ) -> dict[str, bool] | None:
     """Return the operations of the commits between, and whether they can have changed a row.
@@ -141,28 +132,29 @@ def _changing(
     between = None if before is None or after is None else history.between(before, after)
     if between is None:
         return None
-    found: dict[str, bool] = {}
+    changed_by: dict[str, bool] = {}
     for snapshot in between:
-        if snapshot.operation != "replace":
-            is_empty = snapshot.operation == "append" and not snapshot.count("added-records")
-            found[snapshot.operation] = found.get(snapshot.operation, False) or not is_empty
-    return found
+        operation = snapshot.operation
+        if operation != "replace":
+            has_rows = operation != "append" or snapshot.count("added-records") > 0
+            changed_by[operation] = changed_by.get(operation, False) or has_rows
+    return changed_by
 
 
-def _checked(
+def _check_key(
     table: str, key: Sequence[str], columns: Sequence[SharedColumn]
 ) -> tuple[str, ...]:
     """Return the key as the columns are spelled."""
-    fit = {column.name.lower(): column.name for column in columns if not has_map(column.type)}
-    unknown = [name for name in key if name.lower() not in fit]
+    names = {column.name.lower(): column.name for column in columns if not has_map(column.type)}
+    unknown = [name for name in key if name.lower() not in names]
     if unknown:
         raise UsageError(
             f"The key of {table} names {', '.join(map(repr, unknown))}; expected columns among"
-            f" {', '.join(fit)}."
+            f" {', '.join(names)}."
         )
-    return tuple(fit[name.lower()] for name in key)
+    return tuple(names[name.lower()] for name in key)
 
 
 def _where(table: "Table", schema: "Schema", touched: Touched) -> str | None:
-    parts = [partition_predicate(table, schema, touched.all), file_predicate(touched)]
-    return " AND ".join(part for part in parts if part) or None
+    predicates = [partition_predicate(table, schema, touched.all), file_predicate(touched)]
+    return " AND ".join(filter(None, predicates)) or None

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.manifests import partition_values, read_manifests
-from lakehouse.iceberg.metadata.value_ranges import joined, within
+from lakehouse.iceberg.metadata.value_ranges import Span, joined, within
 from lakehouse.tables.quoting import among, identifier, literals
 
 if TYPE_CHECKING:
@@ -74,11 +74,13 @@ def touched_files(table: "Table", before: int | None, after: int | None) -> Touc
     """Compare the manifests of two snapshots; those that both have are not opened. None is a
     table without rows.
     """
-    earlier, later = ([] if at is None else read_manifests(table, at) for at in (before, after))
-    left, right = _live_files(table, earlier, later), _live_files(table, later, earlier)
+    earlier = [] if before is None else read_manifests(table, before)
+    later = [] if after is None else read_manifests(table, after)
+    earlier_files = _live_files(table, earlier, later)
+    later_files = _live_files(table, later, earlier)
     return Touched(
-        before=tuple(file for path, file in left.items() if path not in right),
-        after=tuple(file for path, file in right.items() if path not in left),
+        before=tuple(earlier_files[path] for path in earlier_files if path not in later_files),
+        after=tuple(later_files[path] for path in later_files if path not in earlier_files),
     )
 
 
@@ -102,67 +104,74 @@ def partition_predicate(
 
     :param schema: that of the snapshot that is read: a column may have had another name then.
     """
-    given = list(files)
-    shared = set.intersection(*(set(file.values) for file in given)) if given else set()
+    files = list(files)
+    shared = set.intersection(*(set(file.values) for file in files)) if files else set()
     fields = {field.field_id: field for spec in table.specs().values() for field in spec.fields}
-    parts = []
+    tests = []
     for field_id in sorted(shared):
-        source = fields[field_id].source_id
-        column, kind = schema.find_column_name(source), _type(table.schema(), source)
-        values = {file.values[field_id] for file in given}
-        if column and "." not in column and kind and len(values) <= MOST_VALUES:
-            parts += _of_field(column, kind, str(fields[field_id].transform), values)
-    return " AND ".join(parts) or None
+        field = fields[field_id]
+        values = {file.values[field_id] for file in files}
+        column = schema.find_column_name(field.source_id)
+        column_type = _column_type(table.schema(), field.source_id)
+        if column and "." not in column and column_type and len(values) <= MOST_VALUES:
+            tests.append(_field_predicate(column, column_type, str(field.transform), values))
+    return " AND ".join(filter(None, tests)) or None
 
 
 def _live_files(
     table: "Table", manifests: "list[ManifestFile]", others: "list[ManifestFile]"
 ) -> dict[str, TouchedFile]:
     """Return the live files of the manifests that are not among the others, by path."""
-    known = {manifest.manifest_path for manifest in others}
-    found = (
-        _files(table, manifest) for manifest in manifests if manifest.manifest_path not in known
-    )
-    return {file.path: file for files in found for file in files}
+    shared = {manifest.manifest_path for manifest in others}
+    files: dict[str, TouchedFile] = {}
+    for manifest in manifests:
+        if manifest.manifest_path not in shared:
+            files.update((file.path, file) for file in _files(table, manifest))
+    return files
 
 
 def _files(table: "Table", manifest: "ManifestFile") -> Iterator[TouchedFile]:
     spec = table.specs()[manifest.partition_spec_id]
     for entry in manifest.fetch_manifest_entry(table.io):
-        found = entry.data_file
-        is_delete = int(found.content) > 0
-        deletes_from = _deletes_from(found) if is_delete else None
+        file = entry.data_file
+        is_delete = int(file.content) > 0
         yield TouchedFile(
-            found.file_path, partition_values(table, spec, entry), is_delete, deletes_from
+            file.file_path,
+            partition_values(table, spec, entry),
+            is_delete,
+            _deletes_from(file) if is_delete else None,
         )
 
 
 def _deletes_from(file: "DataFile") -> str | None:
-    low, high = (
-        (bounds or {}).get(_FILE_PATH_ID) for bounds in (file.lower_bounds, file.upper_bounds)
-    )
+    low = (file.lower_bounds or {}).get(_FILE_PATH_ID)
+    high = (file.upper_bounds or {}).get(_FILE_PATH_ID)
     return low.decode() if low is not None and low == high else None
 
 
-def _type(schema: "Schema", field_id: int) -> str:
-    return next(
-        (str(field.field_type) for field in schema.fields if field.field_id == field_id), ""
-    )
+def _column_type(schema: "Schema", field_id: int) -> str:
+    """Return Iceberg's name of a column's type; nothing of what is no column, or is gone."""
+    for field in schema.fields:
+        if field.field_id == field_id:
+            return str(field.field_type)
+    return ""
 
 
-def _of_field(column: str, kind: str, transform: str, values: set[Any]) -> list[str]:
-    if transform == "identity" and kind in ("boolean", "int", "long", "string", "date"):
-        return [among(column, values)]
-    if transform not in _SPANS or kind not in ("date", "timestamptz"):
-        return []
-    moments = [_SPANS[transform](value) for value in values if value is not None]
-    spans = [
-        (low.date(), high.date()) if kind == "date" else (low, high) for low, high in moments
-    ]
+def _field_predicate(
+    column: str, column_type: str, transform: str, values: set[Any]
+) -> str | None:
+    if transform == "identity" and column_type in ("boolean", "int", "long", "string", "date"):
+        return among(column, values)
+    if transform not in _SPANS or column_type not in ("date", "timestamptz"):
+        return None
+    spans: list[Span] = []
+    for value in values - {None}:
+        low, high = _SPANS[transform](value)
+        spans.append((low.date(), high.date()) if column_type == "date" else (low, high))
     tests = within(column, joined(spans))
-    return [
-        f"({' OR '.join([*tests, *([f'{identifier(column)} IS NULL'] if None in values else [])])})"
-    ]
+    if None in values:
+        tests.append(f"{identifier(column)} IS NULL")
+    return f"({' OR '.join(tests)})"
 
 
 def _day(value: date) -> Moments:
@@ -175,10 +184,12 @@ def _hour(value: int) -> Moments:
 
 
 def _month(value: int) -> Moments:
-    low, high = (divmod(1970 * 12 + month, 12) for month in (value, value + 1))
-    return datetime(low[0], low[1] + 1, 1, tzinfo=UTC), datetime(
-        high[0], high[1] + 1, 1, tzinfo=UTC
-    )
+    return _first_of_month(value), _first_of_month(value + 1)
+
+
+def _first_of_month(months: int) -> datetime:
+    years, month = divmod(months, 12)
+    return datetime(1970 + years, month + 1, 1, tzinfo=UTC)
 
 
 def _year(value: int) -> Moments:

@@ -62,28 +62,32 @@ def apply_diff(engine: Engine, planned: Diff) -> "DataFrame":
     """Return the frame of a planned diff, in no order; Spark reads when it is asked for
     rows.
     """
-    net = _net(planned.columns, _before(engine, planned).unionAll(_after(engine, planned)))
-    kind = "if(__net < 0, 'removed', 'added')"
+    rows = _before(engine, planned).unionAll(_after(engine, planned))
+    net = _net(planned.columns, rows)
+    change = "if(__net < 0, 'removed', 'added')"
     if planned.key:
         names = [column.name for column in planned.columns]
-        within = (
-            f"OVER (PARTITION BY {', '.join(f'__{names.index(name)}' for name in planned.key)})"
+        key = ", ".join(f"__{names.index(name)}" for name in planned.key)
+        of_key = f"OVER (PARTITION BY {key})"
+        net = net.selectExpr(
+            "*",
+            f"sum(greatest(-__net, 0)) {of_key} = 1 AND sum(greatest(__net, 0)) {of_key} = 1"
+            " AS __paired",
         )
-        gone, came = (f"sum(greatest({sign}__net, 0)) {within}" for sign in ("-", ""))
-        net = net.selectExpr("*", f"{gone} = 1 AND {came} = 1 AS __paired")
-        kind = (
-            f"CASE WHEN NOT __paired THEN {kind} WHEN __net < 0 THEN 'before' ELSE 'after' END"
+        change = (
+            f"CASE WHEN NOT __paired THEN {change} WHEN __net < 0 THEN 'before'"
+            " ELSE 'after' END"
         )
     shown = [
         f"__{at} AS {identifier(column.name)}" for at, column in enumerate(planned.columns)
     ]
     copies = "explode(sequence(CAST(1 AS BIGINT), abs(__net))) AS __copy"
     return net.selectExpr(
-        f"{kind} AS {identifier(planned.change_column)}", *shown, copies
+        f"{change} AS {identifier(planned.change_column)}", *shown, copies
     ).drop("__copy")
 
 
-def ordered(planned: Diff, rows: "DataFrame") -> "DataFrame":
+def order_changes(planned: Diff, rows: "DataFrame") -> "DataFrame":
     """Return the rows of a diff by key and then by their values, what a row was before what it
     became.
     """
@@ -99,33 +103,28 @@ def ordered(planned: Diff, rows: "DataFrame") -> "DataFrame":
 
 def count_changes(planned: Diff, rows: "DataFrame") -> Counts:
     """Count the rows of a diff in one query; a changed row counts once."""
-    found = {
-        row[0]: row[1]
-        for row in rows.groupBy(identifier(planned.change_column)).count().collect()
-    }
-    return Counts(found.get("added", 0), found.get("removed", 0), found.get("after", 0))
+    rows_by_change = rows.groupBy(identifier(planned.change_column)).count().collect()
+    counts = {row[0]: row[1] for row in rows_by_change}
+    return Counts(counts.get("added", 0), counts.get("removed", 0), counts.get("after", 0))
 
 
-def standing_rows(engine: Engine, planned: Diff, most: int) -> list[dict[str, Any]]:
-    """Return some rows of each of the two snapshots, under the names of now: among such stand
+def sample_rows(engine: Engine, planned: Diff, most: int) -> list[dict[str, Any]]:
+    """Return some rows of each of the two snapshots, under the names of now: among such are
     those that differ.
     """
     names = [column.name for column in planned.columns]
-    ends = (
-        (planned.before, [column.before for column in planned.columns]),
-        (planned.after, [column.after for column in planned.columns]),
-    )
-    found: list[dict[str, Any]] = []
-    for snapshot_id, values in ends:
-        if snapshot_id is not None:
-            rows = (
-                read(engine, Pin(planned.table, snapshot_id))
-                .selectExpr(*_numbered(values))
-                .limit(most)
-                .collect()
-            )
-            found += (dict(zip(names, row, strict=True)) for row in rows)
-    return found
+    terms = {
+        planned.before: [column.before for column in planned.columns],
+        planned.after: [column.after for column in planned.columns],
+    }
+    sample: list[dict[str, Any]] = []
+    for snapshot_id, values in terms.items():
+        if snapshot_id is None:
+            continue
+        rows = read(engine, Pin(planned.table, snapshot_id)).selectExpr(*_numbered(values))
+        for row in rows.limit(most).collect():
+            sample.append(dict(zip(names, row, strict=True)))
+    return sample
 
 
 def _before(engine: Engine, planned: Diff) -> "DataFrame":
@@ -159,19 +158,18 @@ def _net(columns: Sequence[SharedColumn], rows: "DataFrame") -> "DataFrame":
     """Return each row once, with how many more of it there are in the later snapshot; none
     where there are as many.
     """
-    maps = {at: column for at, column in enumerate(columns) if has_map(column.type)}
-    compared = [
-        f"{_comparable(column, at)} AS __comparable_{at}" for at, column in maps.items()
-    ]
-    by = [f"__comparable_{at}" if at in maps else f"__{at}" for at in range(len(columns))]
-    counted = (
-        rows.selectExpr("*", *compared)
-        .groupBy(*by)
-        .agg({"__net": "sum"} | {f"__{at}": "first" for at in maps})
-    )
-    values = [
-        f"`first(__{at})` AS __{at}" if at in maps else f"__{at}" for at in range(len(columns))
-    ]
+    compared, keys, values = [], [], []
+    aggregates = {"__net": "sum"}
+    for at, column in enumerate(columns):
+        if has_map(column.type):
+            compared.append(f"{_comparable(column, at)} AS __comparable_{at}")
+            keys.append(f"__comparable_{at}")
+            values.append(f"`first(__{at})` AS __{at}")
+            aggregates[f"__{at}"] = "first"
+        else:
+            keys.append(f"__{at}")
+            values.append(f"__{at}")
+    counted = rows.selectExpr("*", *compared).groupBy(*keys).agg(aggregates)
     return counted.selectExpr(*values, "`sum(__net)` AS __net").where("__net <> 0")
 
 

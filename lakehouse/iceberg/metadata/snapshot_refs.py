@@ -1,5 +1,5 @@
-"""A point in a table's past, as a person names it: a snapshot id, a tag or branch, or a moment
-with its time zone.
+"""A snapshot of a table as a person refers to it: by its id, a tag or branch, or a moment with
+its time zone.
 """
 
 from datetime import datetime
@@ -8,8 +8,8 @@ from lakehouse.errors import SnapshotNotFound, UsageError
 from lakehouse.iceberg.metadata.history import MAIN, History
 
 
-def resolve_point(history: History, point: str | int) -> int | None:
-    """Return the snapshot that a point stands for; None for `main` of a table that has no
+def resolve_snapshot_ref(history: History, ref: str | int) -> int | None:
+    """Return the snapshot that is referred to; None for `main` of a table that has no
     snapshot yet.
 
     A tag or branch is what it is called, also where that reads like a number or a date.
@@ -18,7 +18,7 @@ def resolve_point(history: History, point: str | int) -> int | None:
         there is.
     :raises UsageError: when a moment has no time zone.
     """
-    text = str(point).strip()
+    text = str(ref).strip()
     if text in history.refs or text == MAIN:
         return history.refs.get(text)
     if text.isdecimal():
@@ -46,14 +46,14 @@ def published_before(history: History, snapshot_id: int) -> int | None:
     :raises SnapshotNotFound: when it has expired.
     """
     published = {published_id for _, published_id in history.log}
-    found = list(history.ancestors(snapshot_id))
-    for ancestor in found[1:]:
+    ancestors = list(history.ancestors(snapshot_id))
+    for ancestor in ancestors[1:]:
         if ancestor.snapshot_id in published:
             return ancestor.snapshot_id
-    if found[-1].parent_id is not None:
+    if ancestors[-1].parent_id is not None:
         raise SnapshotNotFound(
             f"{history.table} no longer keeps the snapshot before {snapshot_id}:"
-            f" {found[-1].parent_id} has expired.",
+            f" {ancestors[-1].parent_id} has expired.",
             next_step=(
                 f"Name another one; `lakehouse history {history.table}` lists those that are"
                 " kept."
