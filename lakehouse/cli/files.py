@@ -23,8 +23,8 @@ def files(state: State, name: str, form: str) -> None:
     Data and delete files are those of the current snapshot, metadata files those of all
     snapshots that are kept.
     """
+    from lakehouse.iceberg.metadata.manifests import files as table_files
     from lakehouse.iceberg.metadata.metadata_files import metadata_files
-    from lakehouse.iceberg.metadata.metadata_tables import files as table_files
 
     with state.progress("Reading the table's metadata"):
         there = state.table_there(name)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.ingestion.delivery import Delivery
-from lakehouse.tables.feed import SOURCE_COLUMNS, Feed
+from lakehouse.tables.feed import INGEST_COLUMNS, Feed
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import Column, IcebergTable
 
@@ -25,7 +25,7 @@ def frame(
     :param added: columns that bronze got from files of any time; NULL where a file lacks them.
     """
     names = dict.fromkeys((*delivery.ingest.feed.column_names, *delivery.added_columns, *added))
-    columns = (*(Column(name, "string") for name in names), *SOURCE_COLUMNS)
+    columns = (*(Column(name, "string") for name in names), *INGEST_COLUMNS)
     # Without a given schema Spark would guess that some hashes in the paths are numbers.
     schema = ", ".join(f"{identifier(column.name)} {column.type}" for column in columns)
     staged = spark.read.schema(schema).parquet(f"file://{delivery.ingest.staging / 'rows'}")

@@ -22,9 +22,8 @@ def check_columns(table: TableDeclaration) -> None:
     names = [column.name for column in table.columns]
     if not names:
         raise DeclarationError(f"{table.name} declares no columns; expected at least one.")
-    twice = sorted(
-        {name for name in names if [other.lower() for other in names].count(name.lower()) > 1}
-    )
+    lowered = [name.lower() for name in names]
+    twice = sorted({name for name in names if lowered.count(name.lower()) > 1})
     if twice:
         raise DeclarationError(
             f"{table.name} declares {', '.join(twice)} more than once; names ignore case."

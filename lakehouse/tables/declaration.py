@@ -43,13 +43,7 @@ class Column:
     profiled: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self,
-            "renamed_from",
-            (self.renamed_from,)
-            if isinstance(self.renamed_from, str)
-            else tuple(self.renamed_from),
-        )
+        object.__setattr__(self, "renamed_from", _names(self.renamed_from))
         try:
             object.__setattr__(self, "type", str(types.parse(self.type)))
         except DeclarationError as error:
@@ -135,9 +129,9 @@ class Versions:
 
     def __post_init__(self) -> None:
         for name in ("of", "newest"):
-            given = getattr(self, name)
-            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
-            if not getattr(self, name):
+            columns = _names(getattr(self, name))
+            object.__setattr__(self, name, columns)
+            if not columns:
                 raise DeclarationError(
                     f"Versions({name}=…) names no column; expected at least one."
                 )
@@ -365,7 +359,7 @@ class TableDeclaration:
         """The Iceberg table properties that follow from the declaration, `properties` having
         the last word.
         """
-        made = {
+        properties = {
             "format-version": str(self.format_version),
             "write.format.default": self.file_format,
             "write.target-file-size-bytes": str(self.target_file_mb * 1024 * 1024),
@@ -377,21 +371,21 @@ class TableDeclaration:
             "write.spark.fanout.enabled": str(self.fanout).lower(),
         }
         if self.file_format != "avro":
-            made[f"write.{self.file_format}.compression-codec"] = "zstd"
+            properties[f"write.{self.file_format}.compression-codec"] = "zstd"
         if (
             self.file_format == "parquet"
             and "write.parquet.compression-codec" not in self.properties
         ):
             # Of five million transactions, 4 % fewer bytes in bronze than at level 3, the
             # default, and 0.4 % more in silver; in less time.
-            made["write.parquet.compression-level"] = "1"
+            properties["write.parquet.compression-level"] = "1"
         for column in self.bloom_filters:
-            made[f"write.parquet.bloom-filter-enabled.column.{column}"] = "true"
+            properties[f"write.parquet.bloom-filter-enabled.column.{column}"] = "true"
         for column in sorted(self.personal_columns):
-            made |= dict.fromkeys(self.metrics_properties(column), "none")
+            properties |= dict.fromkeys(self.metrics_properties(column), "none")
         if self.owner:
-            made["lakehouse.owner"] = self.owner
-        return made | dict(self.properties)
+            properties["lakehouse.owner"] = self.owner
+        return properties | dict(self.properties)
 
     def metrics_properties(self, column: str) -> list[str]:
         """Return the properties that say which metrics Iceberg keeps of a column: one for each
@@ -399,6 +393,11 @@ class TableDeclaration:
         """
         paths = leaf_paths(types.parse(self.column(column).type), column)
         return [f"write.metadata.metrics.column.{path}" for path in paths]
+
+
+def _names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names of which a single one may be given as text."""
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _of_write(mode: WriteMode) -> tuple[object, ...]:

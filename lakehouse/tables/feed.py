@@ -17,7 +17,7 @@ IngestBy = Literal["sensor", "schedule"]
 FORMATS = ("csv", "csv.gz")
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 
-SOURCE_COLUMNS = (
+INGEST_COLUMNS = (
     Column(
         "_source_file",
         "string",
@@ -171,13 +171,13 @@ def bronze_table(
         or `upkeep`.
     """
     delivered = (
-        Column(one.name, "string", one.doc, personal=one.personal)
-        for one in feed.declared_columns
+        Column(column.name, "string", column.doc, personal=column.personal)
+        for column in feed.declared_columns
     )
     return IcebergTable(
         name=feed.table,
         comment=comment,
-        columns=(*delivered, *extra, *SOURCE_COLUMNS),
+        columns=(*delivered, *extra, *INGEST_COLUMNS),
         write=Append(once_by=SOURCE_KEY),
         subject=feed.subject,
         **declaration,
@@ -216,10 +216,8 @@ def _check_columns(feed: Feed) -> None:
         raise DeclarationError(
             f"feed {feed.name} has no required column; expected one, to know its files by."
         )
-    lowered = [
-        name.lower()
-        for name in (*feed.column_names, *(column.name for column in SOURCE_COLUMNS))
-    ]
+    names = [*feed.column_names, *(column.name for column in INGEST_COLUMNS)]
+    lowered = [name.lower() for name in names]
     twice = sorted({name for name in feed.column_names if lowered.count(name.lower()) > 1})
     if twice:
         raise DeclarationError(
@@ -228,9 +226,9 @@ def _check_columns(feed: Feed) -> None:
         )
 
 
-def _check_among(feed: Feed, part: str, given: Sequence[str], known: Sequence[str]) -> None:
-    unknown = [value for value in given if value not in known]
-    if unknown or not given:
+def _check_among(feed: Feed, part: str, values: Sequence[str], known: Sequence[str]) -> None:
+    unknown = [value for value in values if value not in known]
+    if unknown or not values:
         raise DeclarationError(
             f"feed {feed.name}: {part} is {', '.join(unknown) or 'empty'}; expected some of"
             f" {', '.join(known)}."

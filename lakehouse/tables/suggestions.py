@@ -14,12 +14,12 @@ def near_name(name: str, known: Iterable[str]) -> str | None:
 
     A name without its layer is compared with the names of all layers without theirs.
     """
-    whole = {one.lower(): one for one in known}
-    found = get_close_matches(name.lower(), whole, n=1)
-    if not found and "." not in name:
-        last = {one.rpartition(".")[2]: one for one in whole}
-        found = [last[match] for match in get_close_matches(name.lower(), last, n=1)]
-    return whole[found[0]] if found else None
+    whole = {other.lower(): other for other in known}
+    matches = get_close_matches(name.lower(), whole, n=1)
+    if not matches and "." not in name:
+        last = {other.rpartition(".")[2]: other for other in whole}
+        matches = [last[match] for match in get_close_matches(name.lower(), last, n=1)]
+    return whole[matches[0]] if matches else None
 
 
 def meant_name(name: str, known: Iterable[str]) -> str:

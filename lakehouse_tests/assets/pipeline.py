@@ -15,7 +15,7 @@ import dagster as dg
 from lakehouse.definitions import FEEDS, TABLES, definitions
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.metadata_tables import files
+from lakehouse.iceberg.metadata.manifests import files
 from lakehouse.ingestion.feed_runs import IngestResult, ingest
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.instance import open_instance

@@ -14,7 +14,7 @@ from lakehouse.iceberg.evolve.planning import apply, ensure
 from lakehouse.iceberg.metadata.changed_partitions import changed_values
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.metadata_tables import files
+from lakehouse.iceberg.metadata.manifests import files
 from lakehouse.iceberg.read.inputs import changed_keys, latest
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.write.write_audit_publish import write

@@ -15,7 +15,7 @@ from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.evolve.planning import Plan, apply, ensure, plan_now
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, read_history
-from lakehouse.iceberg.metadata.metadata_tables import files
+from lakehouse.iceberg.metadata.manifests import files
 from lakehouse.tables.quoting import literal
 from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared

@@ -1,5 +1,5 @@
-"""The metadata tables without a JVM: they say what Spark's say, on a table with all there can
-be in them.
+"""Files, snapshots and refs read without a JVM are those of Spark's metadata tables, on a table
+with all there can be in them.
 """
 
 from dataclasses import replace
@@ -12,15 +12,8 @@ from lakehouse.errors import TableNotFound
 from lakehouse.iceberg.evolve.planning import apply, ensure
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.manifests import files
 from lakehouse.iceberg.metadata.metadata_files import metadata_files
-from lakehouse.iceberg.metadata.metadata_tables import (
-    files,
-    history,
-    manifests,
-    partitions,
-    refs,
-    snapshots,
-)
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
 
 COLUMNS = columns(
@@ -133,70 +126,29 @@ def test_files_of_a_past_snapshot_are_those_of_spark(table: Engine) -> None:
     )
 
 
-def test_manifests_are_those_of_spark(table: Engine) -> None:
-    found = [
-        (
-            one.content,
-            one.path,
-            one.size_bytes,
-            one.spec_id,
-            one.added_snapshot_id,
-            one.added_files,
-            one.existing_files,
-            one.deleted_files,
-        )
-        for one in manifests(table, NAME)
-    ]
-    assert seen(found) == told(
-        table,
-        "SELECT if(content = 0, 'data', 'deletes'), path, length, partition_spec_id,"
-        " added_snapshot_id, added_data_files_count + added_delete_files_count,"
-        " existing_data_files_count + existing_delete_files_count, deleted_data_files_count +"
-        " deleted_delete_files_count FROM {t}.manifests",
-    )
-
-
-def test_history_is_that_of_spark(table: Engine) -> None:
-    found = [
-        (entry.made_current_at, entry.snapshot_id, entry.parent_id, entry.is_current_ancestor)
-        for entry in history(table, NAME)
-    ]
-    assert False in {row[3] for row in found}
-    assert seen(found) == told(table, "SELECT * FROM {t}.history")
-
-
-def test_partitions_are_those_of_spark(table: Engine) -> None:
-    found = [
-        (
-            one.values,
-            one.record_count,
-            one.file_count,
-            one.data_bytes,
-            one.delete_file_count,
-            one.delete_record_count,
-        )
-        for one in partitions(table, NAME)
-    ]
-    assert seen(found) == told(
-        table,
-        "SELECT partition, record_count, file_count, total_data_file_size_in_bytes, "
-        "position_delete_file_count + equality_delete_file_count, "
-        "position_delete_record_count + equality_delete_record_count FROM {t}.partitions",
-    )
+def test_the_log_of_the_history_is_that_of_spark(table: Engine) -> None:
+    history = read_history(table, NAME)
+    line = {snapshot.snapshot_id for snapshot in history.line}
+    entries = []
+    for made_current_at, snapshot_id in history.log:
+        parent_id = history.snapshots[snapshot_id].parent_id
+        entries.append((made_current_at, snapshot_id, parent_id, snapshot_id in line))
+    assert not line.issuperset(snapshot_id for _, snapshot_id in history.log)
+    assert seen(entries) == told(table, "SELECT * FROM {t}.history")
 
 
 def test_snapshots_are_those_of_spark(table: Engine) -> None:
-    found = [
+    snapshots = [
         (
-            one.committed_at,
-            one.snapshot_id,
-            one.parent_id,
-            one.operation,
-            one.count("total-records"),
+            snapshot.committed_at,
+            snapshot.snapshot_id,
+            snapshot.parent_id,
+            snapshot.operation,
+            snapshot.count("total-records"),
         )
-        for one in snapshots(table, NAME)
+        for snapshot in read_history(table, NAME).snapshots.values()
     ]
-    assert seen(found) == told(
+    assert seen(snapshots) == told(
         table,
         "SELECT committed_at, snapshot_id, parent_id, operation, CAST(summary['total-records']"
         " AS INT) FROM {t}.snapshots",
@@ -204,19 +156,9 @@ def test_snapshots_are_those_of_spark(table: Engine) -> None:
 
 
 def test_refs_are_those_of_spark(table: Engine) -> None:
-    found = [
-        (
-            ref.name,
-            ref.kind.upper(),
-            ref.snapshot_id,
-            ref.max_ref_age_ms,
-            ref.min_snapshots_to_keep,
-            ref.max_snapshot_age_ms,
-        )
-        for ref in refs(table, NAME)
-    ]
-    assert {row[0] for row in found} == {"main", "first", "side"}
-    assert seen(found) == told(table, "SELECT * FROM {t}.refs")
+    refs = read_history(table, NAME).refs
+    assert refs.keys() == {"main", "first", "side"}
+    assert seen([*refs.items()]) == told(table, "SELECT name, snapshot_id FROM {t}.refs")
 
 
 def test_metadata_files_are_all_that_are_kept_beside_the_data(embedded_engine: Engine) -> None:
@@ -250,8 +192,9 @@ def on_disk(engine: Engine) -> dict[str, int]:
 
 def test_a_table_without_a_snapshot_has_no_files(embedded_engine: Engine) -> None:
     ensure(embedded_engine, declared())
-    for read in (files, manifests, history, partitions, snapshots, refs):
-        assert read(embedded_engine, NAME) == []
+    assert files(embedded_engine, NAME) == []
+    history = read_history(embedded_engine, NAME)
+    assert (history.log, history.snapshots, history.refs) == ((), {}, {})
 
 
 def test_deletion_vectors_are_delete_files(embedded_engine: Engine) -> None:

@@ -30,16 +30,16 @@ def require_catalog_file(file: Path, warehouse: Path) -> None:
     One that was never written to is as good as none. Where tables were dropped, their
     namespaces are still known.
 
-    :raises CatalogDamaged: when tables would be begun anew beside those that are there, or the
+    :raises CatalogDamaged: when tables would start empty beside those that are there, or the
         file is no database.
     """
     if _is_unused(file) and (metadata := _some_metadata(warehouse)):
         found = "empty" if file.exists() else "missing"
         raise CatalogDamaged(
             f"The catalog {file} is {found}, and {warehouse} holds tables, such as"
-            f" {_table(metadata)}: nothing is read or written, since every table would begin"
-            " anew beside them.",
-            next_step=f"{_RESTORE} To begin anew, move {warehouse} away.",
+            f" {_table(metadata)}: nothing is read or written, since every table would start"
+            " empty beside them.",
+            next_step=f"{_RESTORE} To start from scratch, move {warehouse} away.",
         )
 
 
@@ -49,15 +49,15 @@ def check_catalog_file(file: Path) -> None:
     :raises CatalogDamaged: when a part of it cannot be read.
     """
     with _explained(file), closing(_open(file)) as connection:
-        (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if said != "ok":
-        raise damaged(file, said)
+        (result,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if result != "ok":
+        raise damaged(file, result)
 
 
-def damaged(file: Path | str, found: str) -> CatalogDamaged:
+def damaged(file: Path | str, reason: str) -> CatalogDamaged:
     """Return the error that says that a catalog cannot be read."""
     return CatalogDamaged(
-        f"The catalog {file} is damaged: {found}; expected the database that lists the tables."
+        f"The catalog {file} is damaged: {reason}; expected the database that lists the tables."
         " Their files are not touched.",
         next_step=_RESTORE,
     )
@@ -81,12 +81,10 @@ def _is_unused(file: Path) -> bool:
 def _has_names(connection: sqlite3.Connection) -> bool:
     listed = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
     known = {name for (name,) in listed}
-    used = (
-        connection.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone()
-        for name in _TABLES
-        if name in known
-    )
-    return any(used)
+    for name in known.intersection(_TABLES):
+        if connection.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone():
+            return True
+    return False
 
 
 def _open(file: Path) -> sqlite3.Connection:

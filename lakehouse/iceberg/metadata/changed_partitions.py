@@ -33,11 +33,12 @@ def changed_values(
     between = history.kept_between(since, until)
     if between is None:
         return set(_values(table, read_manifests(table, until), column))
-    changing = [snapshot.snapshot_id for snapshot in between if snapshot.operation != "replace"]
-    written = (
-        manifest for snapshot_id in changing for manifest in own_manifests(table, snapshot_id)
-    )
-    return set(_values(table, written, column, by_commit=True))
+    values: set[Any] = set()
+    for snapshot in between:
+        if snapshot.operation != "replace":
+            written = own_manifests(table, snapshot.snapshot_id)
+            values.update(_values(table, written, column, by_commit=True))
+    return values
 
 
 def _values(
@@ -78,9 +79,9 @@ def partition_fields(table: "Table", column: str) -> "dict[int, PartitionField]"
     are left out.
     """
     source_id = table.schema().find_field(column).field_id
-    return {
-        spec_id: field
-        for spec_id, spec in table.specs().items()
-        for field in spec.fields
-        if field.source_id == source_id and str(field.transform) in _TELLING
-    }
+    fields = {}
+    for spec_id, spec in table.specs().items():
+        for field in spec.fields:
+            if field.source_id == source_id and str(field.transform) in _TELLING:
+                fields[spec_id] = field
+    return fields

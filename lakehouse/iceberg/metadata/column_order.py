@@ -10,11 +10,12 @@ def with_added(order: Sequence[str], declared: Sequence[str]) -> list[str]:
 
     :param order: names as they stand, all of them declared.
     """
-    found = list(order)
+    extended = list(order)
     for number, name in enumerate(declared):
         if name not in order:
-            found.insert(found.index(declared[number - 1]) + 1 if number else 0, name)
-    return found
+            place = extended.index(declared[number - 1]) + 1 if number else 0
+            extended.insert(place, name)
+    return extended
 
 
 def moves(order: Sequence[str], declared: Sequence[str]) -> list[tuple[str, str | None]]:

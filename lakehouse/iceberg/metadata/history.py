@@ -100,11 +100,11 @@ class History:
         """The newest snapshot that tells by which declaration the rows were made: no
         compaction, and no evolution.
         """
-        kept = (found for found in self.line if found.operation != "replace")
-        return next(
-            (found for found in kept if found.stamp is None or found.stamp.kind != "evolution"),
-            None,
-        )
+        for snapshot in self.line:
+            is_evolution = snapshot.stamp is not None and snapshot.stamp.kind == "evolution"
+            if snapshot.operation != "replace" and not is_evolution:
+                return snapshot
+        return None
 
     def head(self, ref: str) -> Snapshot | None:
         """The snapshot that a branch or tag points at; None where there is no such ref."""
@@ -124,28 +124,29 @@ class History:
         """Return the snapshots after `since_id` up to `until_id`, oldest first; None where they
         do not connect.
         """
-        found: list[Snapshot] = []
+        snapshots: list[Snapshot] = []
         for snapshot in self.ancestors(until_id):
             if snapshot.snapshot_id == since_id:
-                return found[::-1]
-            found.append(snapshot)
+                return snapshots[::-1]
+            snapshots.append(snapshot)
         # The start may have expired while its child, which still names it, has not.
-        return found[::-1] if found and found[-1].parent_id == since_id else None
+        is_connected = bool(snapshots) and snapshots[-1].parent_id == since_id
+        return snapshots[::-1] if is_connected else None
 
     def kept_between(self, since_id: int | None, until_id: int) -> list[Snapshot] | None:
         """Return what `between` does; None too where there is no start, or it can be read no
         more.
         """
-        return (
-            self.between(since_id, until_id)
-            if since_id is not None and since_id in self.snapshots
-            else None
-        )
+        if since_id is None or since_id not in self.snapshots:
+            return None
+        return self.between(since_id, until_id)
 
     def appends_between(self, since_id: int | None, until_id: int) -> list[Snapshot] | None:
         """Return what `kept_between` does; None too where rows went or may have changed."""
         added = self.kept_between(since_id, until_id)
-        return None if added is None or any(found.rewrites_rows for found in added) else added
+        if added is None or any(snapshot.rewrites_rows for snapshot in added):
+            return None
+        return added
 
     def watermark(self, source: str) -> int | None:
         """Return the snapshot of `source` that main was last computed from; it follows a
@@ -170,45 +171,43 @@ class History:
 
         None stands for rows without a value.
         """
-        stamps = (snapshot.stamp for snapshot in self.line if snapshot.stamp)
-        return next(
-            (stamp.left_out.get(source, ()) for stamp in stamps if source in stamp.inputs), ()
-        )
+        for snapshot in self.line:
+            if snapshot.stamp and source in snapshot.stamp.inputs:
+                return snapshot.stamp.left_out.get(source, ())
+        return ()
 
     def has_published(self, write_id: str) -> bool:
         """Whether a commit of this write is an ancestor of main."""
-        return any(found.stamp and found.stamp.write_id == write_id for found in self.line)
+        stamps = (snapshot.stamp for snapshot in self.line)
+        return any(stamp and stamp.write_id == write_id for stamp in stamps)
 
     @property
     def written_at(self) -> datetime | None:
         """When rows were last published, as far as history is kept; None where they never
         were.
         """
-        kept = (
-            (at, self.snapshots[found])
-            for at, found in reversed(self.log)
-            if found in self.snapshots
-        )
-        return next((at for at, snapshot in kept if snapshot.is_write), None)
+        for at, snapshot_id in reversed(self.log):
+            snapshot = self.snapshots.get(snapshot_id)
+            if snapshot and snapshot.is_write:
+                return at
+        return None
 
     def seen_at(self, moment: datetime) -> Snapshot | None:
         """Return the snapshot that readers saw at a moment; None where there was none yet, or
         it is not kept.
         """
-        seen = [
-            snapshot_id
-            for made_current_at, snapshot_id in self.log
-            if made_current_at <= moment
-        ]
-        return self.snapshots.get(seen[-1]) if seen else None
+        for made_current_at, snapshot_id in reversed(self.log):
+            if made_current_at <= moment:
+                return self.snapshots.get(snapshot_id)
+        return None
 
     def at(self, moment: datetime) -> Snapshot:
         """Return the snapshot that readers saw at a moment.
 
         :raises SnapshotNotFound: when the table had none yet, or history does not reach back.
         """
-        found = self.seen_at(moment)
-        if found is None:
+        snapshot = self.seen_at(moment)
+        if snapshot is None:
             oldest = self.log[0][0].isoformat() if self.log else "never written"
             raise SnapshotNotFound(
                 f"{self.table} has no snapshot as of {moment.isoformat()}; its history starts"
@@ -218,7 +217,7 @@ class History:
                     " there is."
                 ),
             )
-        return found
+        return snapshot
 
 
 def read_history(engine: Engine, table: str) -> History:
@@ -233,15 +232,15 @@ def history_of(name: str, table: "Table") -> History:
     """Return the history of a table that PyIceberg has loaded."""
     metadata = table.metadata
     snapshots = {}
-    for found in metadata.snapshots:
-        summary = dict(found.summary.additional_properties) if found.summary else {}
-        snapshots[found.snapshot_id] = Snapshot(
-            snapshot_id=found.snapshot_id,
-            parent_id=found.parent_snapshot_id,
-            schema_id=found.schema_id,
-            committed_at=moment(found.timestamp_ms),
-            operation=found.summary.operation.value if found.summary else "",
-            summary=summary,
+    for kept in metadata.snapshots:
+        summary = kept.summary
+        snapshots[kept.snapshot_id] = Snapshot(
+            snapshot_id=kept.snapshot_id,
+            parent_id=kept.parent_snapshot_id,
+            schema_id=kept.schema_id,
+            committed_at=moment(kept.timestamp_ms),
+            operation=summary.operation.value if summary else "",
+            summary=dict(summary.additional_properties) if summary else {},
         )
     return History(
         table=name,

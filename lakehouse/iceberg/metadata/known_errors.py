@@ -50,7 +50,7 @@ _SPARK_ENDED = (
     _known(
         r"StatusCode\.UNAVAILABLE|failed to connect to all"
         r" addresses|SESSION_CHANGED|SESSION_NOT_FOUND",
-        "The Spark server ended in the middle of it, or was started anew. What was published"
+        "The Spark server ended in the middle of it, or was restarted. What was published"
         " stays; the same command again does what is left.",
     ),
 )

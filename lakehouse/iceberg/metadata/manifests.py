@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
+from lakehouse.iceberg.metadata.engine import Engine
+
 if TYPE_CHECKING:
     from pyiceberg.manifest import ManifestEntry, ManifestFile
     from pyiceberg.partitioning import PartitionSpec
@@ -39,22 +41,37 @@ class TableFile:
     """The snapshot that added the file."""
 
 
+def files(engine: Engine, table: str, snapshot_id: int | None = None) -> list[TableFile]:
+    """Return the data and delete files of a snapshot, the current one unless another is named.
+
+    :raises TableNotFound: when the catalog has no such table.
+    """
+    return list(read_files(engine.catalog.load(table), snapshot_id))
+
+
 def read_files(table: "Table", snapshot_id: int | None = None) -> Iterator[TableFile]:
     """Yield the data and delete files of a snapshot, the current one unless another is
     named.
     """
     specs = table.specs()
-    names = {
-        field.field_id: field.name for _, spec in sorted(specs.items()) for field in spec.fields
-    }
+    names: dict[int, str] = {}
+    for _, spec in sorted(specs.items()):
+        names.update((field.field_id, field.name) for field in spec.fields)
     for manifest in read_manifests(table, snapshot_id):
         spec = specs[manifest.partition_spec_id]
         for entry in manifest.fetch_manifest_entry(table.io):
             values = partition_values(table, spec, entry)
-            yield _file(
-                entry,
-                spec.spec_id,
-                {name: values.get(field_id) for field_id, name in names.items()},
+            partition = {name: values.get(field_id) for field_id, name in names.items()}
+            file = entry.data_file
+            yield TableFile(
+                content=_CONTENTS[int(file.content)],
+                path=file.file_path,
+                format=str(file.file_format.value).lower(),
+                spec_id=spec.spec_id,
+                partition=partition,
+                record_count=file.record_count,
+                size_bytes=file.file_size_in_bytes,
+                snapshot_id=entry.snapshot_id,
             )
 
 
@@ -73,24 +90,10 @@ def own_manifests(table: "Table", snapshot_id: int) -> "list[ManifestFile]":
     left one more.
     """
     return [
-        found
-        for found in read_manifests(table, snapshot_id)
-        if found.added_snapshot_id == snapshot_id
+        manifest
+        for manifest in read_manifests(table, snapshot_id)
+        if manifest.added_snapshot_id == snapshot_id
     ]
-
-
-def _file(entry: "ManifestEntry", spec_id: int, partition: Mapping[str, Any]) -> TableFile:
-    found = entry.data_file
-    return TableFile(
-        content=_CONTENTS[int(found.content)],
-        path=found.file_path,
-        format=str(found.file_format.value).lower(),
-        spec_id=spec_id,
-        partition=partition,
-        record_count=found.record_count,
-        size_bytes=found.file_size_in_bytes,
-        snapshot_id=entry.snapshot_id,
-    )
 
 
 def partition_values(
@@ -106,9 +109,8 @@ def partition_values(
     for position, field in enumerate(spec.fields):
         value = entry.data_file.partition[position]
         if field.source_id in sources:
-            value = readable(
-                value, str(field.transform.result_type(sources[field.source_id].field_type))
-            )
+            source_type = sources[field.source_id].field_type
+            value = readable(value, str(field.transform.result_type(source_type)))
         values[field.field_id] = value
     return values
 

@@ -32,8 +32,8 @@ def missing_files(catalog: Catalog, table: str) -> list[str]:
     if lists := _missing(loaded, [snapshot.manifest_list]):
         return lists
     manifests = read_manifests(loaded)
-    gone = _missing(loaded, [one.manifest_path for one in manifests])
-    there = [one for one in manifests if one.manifest_path not in gone]
+    gone = _missing(loaded, [manifest.manifest_path for manifest in manifests])
+    there = [manifest for manifest in manifests if manifest.manifest_path not in gone]
     return gone + _missing(loaded, list(_listed(loaded, there)))
 
 
@@ -48,8 +48,5 @@ def _missing(table: "Table", paths: list[str]) -> list[str]:
         return table.io.new_input(path).exists()
 
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="doctor") as pool:
-        return [
-            path
-            for path, found in zip(paths, pool.map(is_there, paths), strict=True)
-            if not found
-        ]
+        exists = pool.map(is_there, paths)
+        return [path for path, is_found in zip(paths, exists, strict=True) if not is_found]

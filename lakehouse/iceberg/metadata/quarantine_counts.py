@@ -86,12 +86,5 @@ def _counts(values: "pa.Array[Any]") -> Counter[str]:
     import pyarrow.compute as pc
 
     counted = pc.value_counts(values)
-    return Counter(
-        dict(
-            zip(
-                map(str, counted.field("values").to_pylist()),
-                counted.field("counts").to_pylist(),
-                strict=True,
-            )
-        )
-    )
+    texts = map(str, counted.field("values").to_pylist())
+    return Counter(dict(zip(texts, counted.field("counts").to_pylist(), strict=True)))

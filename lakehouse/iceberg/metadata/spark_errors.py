@@ -48,10 +48,15 @@ def plain(text: str) -> str:
     """Return in one line what was kept of an error, which begins with its kind: without a Java
     stack or a link.
     """
-    found = _KIND.match(text)
-    kind, said = (found[1], text[found.end() :]) if found else ("", text)
-    line = known_error(text) or _shortened(said, kind)
-    return line if known_error(text) or not kind or kind in _KINDS else f"{kind}: {line}"
+    explained = known_error(text)
+    if explained:
+        return explained
+    prefix = _KIND.match(text)
+    if prefix is None:
+        return _shortened(text, "")
+    kind = prefix[1]
+    line = _shortened(text[prefix.end() :], kind)
+    return line if kind in _KINDS else f"{kind}: {line}"
 
 
 def _shortened(text: str, otherwise: str) -> str:
@@ -66,8 +71,8 @@ def place(error: BaseException | str) -> str:
     """Return where in the query an error is, as ` (line 1, position 15)`; nothing where Spark
     does not tell.
     """
-    found = _POSITION.search(str(error))
-    return f" (line {found[1]}, position {found[2]})" if found else ""
+    position = _POSITION.search(str(error))
+    return f" (line {position[1]}, position {position[2]})" if position else ""
 
 
 @dataclass(frozen=True)
@@ -80,13 +85,13 @@ class MissingTable:
 
 def missing_table(error: BaseException) -> MissingTable | None:
     """Return the table that an error says is not there; None where it says something else."""
-    found = _NO_TABLE.search(str(error))
-    if found is None:
+    missing = _NO_TABLE.search(str(error))
+    if missing is None:
         return None
     at = _PLACE.search(str(error))
     # Spark counts columns from 0 here.
     where = f" (line {at[1]}, position {int(at[2]) + 1})" if at else ""
-    return MissingTable(found[1].replace("`", ""), where)
+    return MissingTable(missing[1].replace("`", ""), where)
 
 
 def is_of_query(error: BaseException) -> bool:

@@ -14,13 +14,13 @@ Span = tuple[Bound, Bound]
 
 def joined(spans: Iterable[Span]) -> list[Span]:
     """Return the spans in order, those that touch or overlap made one."""
-    found: list[Span] = []
+    merged: list[Span] = []
     for low, high in sorted(spans):
-        if found and low <= found[-1][1]:  # type: ignore[operator]
-            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        if merged and low <= merged[-1][1]:  # type: ignore[operator]
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
         else:
-            found.append((low, high))
-    return found
+            merged.append((low, high))
+    return merged
 
 
 def within(column: str, spans: Iterable[Span]) -> list[str]:

@@ -29,7 +29,7 @@ def outside_values(
     """
     from pyiceberg.manifest import ManifestContent
 
-    found: Counter[Any] = Counter()
+    rows: Counter[Any] = Counter()
     for manifest in read_manifests(table, snapshot_id):
         spec = table.specs()[manifest.partition_spec_id]
         field = telling_field(table, spec, column)
@@ -40,8 +40,8 @@ def outside_values(
         for entry in manifest.fetch_manifest_entry(table.io):
             value = partition_values(table, spec, entry)[field.field_id]
             if not every.has_all_of(value):
-                found[value] += entry.data_file.record_count
-    return found
+                rows[value] += entry.data_file.record_count
+    return rows
 
 
 def _lies_within(
@@ -51,19 +51,13 @@ def _lies_within(
     from pyiceberg.conversions import from_bytes
 
     spec = table.specs()[manifest.partition_spec_id]
-    summary = (
-        (manifest.partitions or [])[spec.fields.index(field)] if manifest.partitions else None
-    )
-    if (
-        summary is None
-        or summary.contains_null
-        or summary.lower_bound is None
-        or summary.upper_bound is None
-    ):
+    if not manifest.partitions:
+        return False
+    summary = manifest.partitions[spec.fields.index(field)]
+    lower, upper = summary.lower_bound, summary.upper_bound
+    if summary.contains_null or lower is None or upper is None:
         return False
     result_type: Any = field.transform.result_type(table.schema().find_type(field.source_id))
-    low, high = (
-        readable(from_bytes(result_type, bound), str(result_type))
-        for bound in (summary.lower_bound, summary.upper_bound)
-    )
+    low = readable(from_bytes(result_type, lower), str(result_type))
+    high = readable(from_bytes(result_type, upper), str(result_type))
     return every.has_between(low, high)

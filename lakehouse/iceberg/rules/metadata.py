@@ -119,7 +119,8 @@ class SchemaRule(MetadataRule):
             return None, "it is not there"
         changes = list(schema_changes(evaluated.table, state))
         return len(changes), "; ".join(
-            change.description if isinstance(change, Step) else str(change) for change in changes
+            change.description if isinstance(change, Step) else str(change)
+            for change in changes
         )
 
 

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 
 from lakehouse.errors import FileRejected
 from lakehouse.tables.escaping import quoted
-from lakehouse.tables.feed import SOURCE_COLUMNS, Feed
+from lakehouse.tables.feed import INGEST_COLUMNS, Feed
 from lakehouse.tables.masking import shape
 
 _SHOWN_NAMES = 30
@@ -141,6 +141,6 @@ def _letters(name: str) -> str:
 def _can_be_added(feed: Feed, name: str, added: Sequence[str]) -> bool:
     taken = [
         column.lower()
-        for column in (*feed.column_names, *(column.name for column in SOURCE_COLUMNS), *added)
+        for column in (*feed.column_names, *(column.name for column in INGEST_COLUMNS), *added)
     ]
     return bool(_NEW_NAME.match(name)) and taken.count(name.lower()) == 1
