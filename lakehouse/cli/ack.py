@@ -15,9 +15,9 @@ def ack(state: State, alert_id: str, why: str, by: str) -> None:
 
     It stays open and is not repeated; that it grows, and that it is over, is told.
     """
-    from lakehouse.monitoring.acknowledgements import acknowledge, alert_of
+    from lakehouse.monitoring.acknowledgements import acknowledge, find_alert
 
-    incident = acknowledge(state.settings, alert_of(state.settings, alert_id), by=by, why=why)
+    incident = acknowledge(state.settings, find_alert(state.settings, alert_id), by=by, why=why)
     click.echo(
         f"{incident.firing.title}: acknowledged by {by}; it is not repeated, and told when it"
         " is over."

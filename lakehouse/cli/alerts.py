@@ -1,4 +1,4 @@
-"""`lakehouse alerts`: what people were told, and whether it arrives."""
+"""`lakehouse alerts`: the messages that were sent, and whether they arrive."""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -10,7 +10,8 @@ from lakehouse.cli.ack import ack
 from lakehouse.cli.call_context import State, verbose_option
 from lakehouse.cli.close import close
 from lakehouse.cli.output.cell_values import Column, utc_seconds
-from lakehouse.cli.output.printing import count, json_array, table
+from lakehouse.cli.output.printing import count, table
+from lakehouse.cli.output.records import print_records
 from lakehouse.cli.show_alert import record_of, show
 from lakehouse.cli.test_alert import test_sinks
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from lakehouse.orchestration.alert_message import Alert
 
 _SHOWN = 20
-_COLUMNS = ("at", "severity", "told", "what", "owner", "alert")
+_COLUMNS = ("at", "severity", "event", "what", "owner", "alert")
 
 
 class _AlertsGroup(click.Group):
@@ -42,17 +43,17 @@ class _AlertsGroup(click.Group):
     type=click.IntRange(min=1),
     help=f"How many are listed; {_SHOWN} in a table, or else all.",
 )
-@click.option("--open", "only_open", is_flag=True, help="Only what is broken now.")
+@click.option("--open", "only_open", is_flag=True, help="Only of incidents that are open.")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
 @click.pass_context
 def alerts(context: click.Context, last: int | None, only_open: bool, form: str) -> None:
-    """List what was told of things that broke, the newest last.
+    """List the alerts, the newest last.
 
     `lakehouse alerts ID` shows one as a whole, and `ack` and `close` say what is done about it.
     Below the list stand the tables that are muted now. Times are in UTC. `lakehouse dev` is
-    what looks and tells.
+    what monitors and sends.
     """
     state: State = context.find_object(State)  # type: ignore[assignment]
     state.settings.make_home()
@@ -63,56 +64,54 @@ def alerts(context: click.Context, last: int | None, only_open: bool, form: str)
 alerts.params.append(verbose_option())
 
 
-for _one in (test_sinks, show, ack, close):
-    alerts.add_command(_one)
+for _command in (test_sinks, show, ack, close):
+    alerts.add_command(_command)
 
 
 def _list(state: State, last: int | None, form: str, *, only_open: bool) -> None:
     from lakehouse.monitoring.alert_log import read_alerts
     from lakehouse.monitoring.alert_state import read_state
-    from lakehouse.monitoring.silences import holding, read_silences
+    from lakehouse.monitoring.silences import read_silences, select_current
 
     known = read_state(state.settings)
     open_now = set(known.open)
-    found = [one for one in read_alerts(state.settings) if not only_open or one.key in open_now]
+    listed = read_alerts(state.settings)
     if only_open:
-        found = list({one.key: one for one in found}.values())
+        newest = {alert.key: alert for alert in listed if alert.key in open_now}
+        listed = list(newest.values())
     if form == "json":
         # What a program reads is whole unless it asks for less.
-        records = [
-            record_of(one, is_open=one.key in open_now)
-            for one in (found[-last:] if last else found)
-        ]
-        columns = [Column(name) for name in records[0]] if records else []
-        click.echo(json_array(columns, [[*record.values()] for record in records]))
+        shown = listed[-last:] if last else listed
+        print_records(record_of(alert, is_open=alert.key in open_now) for alert in shown)
         return
-    shown = found[-(last or _SHOWN) :]
-    click.echo(_table(shown, open_now))
+    click.echo(_table(listed[-(last or _SHOWN) :], open_now))
     if known.is_first:
-        click.echo("Nobody looked yet for what is broken; `lakehouse dev` does.")
+        click.echo("Nothing was monitored yet; `lakehouse dev` does.")
     if known.undelivered:
         waiting = count(known.undelivered, "message")
         click.echo(
             f"{waiting} on the way, to a service that failed or in the next summary; `lakehouse"
             " dev` sends."
         )
-    for line in _silence_lines(holding(read_silences(state.settings), datetime.now(UTC))):
+    for line in _silence_lines(
+        select_current(read_silences(state.settings), datetime.now(UTC))
+    ):
         click.echo(line)
 
 
 def _table(shown: "Iterable[Alert]", open_now: set[str]) -> str:
     rows = [
         [
-            utc_seconds(one.at),
-            one.severity,
-            f"{one.saying}{', muted' if one.muted else ''}",
-            one.title,
-            one.owner,
-            one.alert_id,
+            utc_seconds(alert.at),
+            alert.severity,
+            f"{alert.saying}{', muted' if alert.muted else ''}",
+            alert.title,
+            alert.owner,
+            alert.alert_id,
         ]
-        for one in shown
+        for alert in shown
     ]
-    footer = f"{count(len(rows), 'alert')}; {count(len(open_now), 'thing')} broken now"
+    footer = f"{count(len(rows), 'alert')}; {count(len(open_now), 'incident')} open"
     return table([Column(name) for name in _COLUMNS], rows, footer=footer)
 
 

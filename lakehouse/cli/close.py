@@ -15,8 +15,8 @@ def close(state: State, alert_id: str, why: str, by: str) -> None:
 
     Such as rows in quarantine that nobody will correct: more of them open it again.
     """
-    from lakehouse.monitoring.acknowledgements import alert_of
     from lakehouse.monitoring.acknowledgements import close as end
+    from lakehouse.monitoring.acknowledgements import find_alert
 
-    incident = end(state.settings, alert_of(state.settings, alert_id), by=by, why=why)
+    incident = end(state.settings, find_alert(state.settings, alert_id), by=by, why=why)
     click.echo(f"{incident.firing.title}: closed by {by}; it opens again where it breaks anew.")

@@ -18,7 +18,7 @@ from lakehouse.errors import LakehouseError, TableDamaged
 from lakehouse.iceberg.metadata.catalog import CATALOG_NAME, Catalog
 from lakehouse.iceberg.metadata.catalog_file import check_catalog_file, require_catalog_file
 from lakehouse.iceberg.metadata.missing_files import missing_files
-from lakehouse.monitoring.heartbeat import last_beat, told_places
+from lakehouse.monitoring.heartbeat import read_heartbeat
 from lakehouse.monitoring.routes import name_of, read_routes
 from lakehouse.monitoring.sinks import FILE, FILE_NAME, LOG, check_url
 from lakehouse.runtime import jars, jvm
@@ -332,10 +332,13 @@ def _alerts(settings: Settings) -> Finding:
     routes = read_routes(settings)
     for url in routes.urls:
         check_url(settings, url)
-    dev, at, now = running_dev(settings), last_beat(settings), datetime.now(UTC)
+    dev, heartbeat, now = running_dev(settings), read_heartbeat(settings), datetime.now(UTC)
+    at = heartbeat.at if heartbeat else None
     # What `dev` tells is by its own environment, and not by that of this command.
-    places = told_places(settings) if dev and at else [FILE, LOG, *map(name_of, routes.urls)]
-    named = ", ".join(_NAMES.get(place, place) for place in places)
+    sinks = (FILE, LOG, *map(name_of, routes.urls))
+    if dev and heartbeat:
+        sinks = heartbeat.places
+    named = ", ".join(_NAMES.get(sink, sink) for sink in sinks)
     words = f"{_looked(dev, at, now)}; told are: {named}"
     since = max(filter(None, (at, dev.started_at if dev else None)), default=None)
     if not (dev or settings.heartbeat_url) or (since and now - since <= _LATE):

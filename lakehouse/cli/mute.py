@@ -57,9 +57,9 @@ def mute(state: State, name: str, until: str | None, why: str, by: str, off: boo
 
 def _still_muting(state: State, named: str, now: datetime) -> "list[Silence]":
     """Return the mutes that hold for a table all the same, or for some tables of a pattern."""
-    from lakehouse.monitoring.silences import holding, read_silences
+    from lakehouse.monitoring.silences import read_silences, select_current
 
-    others = holding(read_silences(state.settings), now)
+    others = select_current(read_silences(state.settings), now)
     return [
         one for one in others if fnmatchcase(named, one.table) or fnmatchcase(one.table, named)
     ]

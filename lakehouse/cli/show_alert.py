@@ -24,10 +24,10 @@ def show(state: State, alert_id: str, form: str) -> None:
 
     ID is that of the alert, or how it begins.
     """
-    from lakehouse.monitoring.acknowledgements import alert_of
+    from lakehouse.monitoring.acknowledgements import find_alert
     from lakehouse.monitoring.alert_state import read_state
 
-    alert = alert_of(state.settings, alert_id)
+    alert = find_alert(state.settings, alert_id)
     is_open = alert.key in read_state(state.settings).open
     if form == "json":
         click.echo(json.dumps(record_of(alert, is_open=is_open), ensure_ascii=False, indent=1))
@@ -35,7 +35,7 @@ def show(state: State, alert_id: str, form: str) -> None:
     click.echo(alert.title)
     click.echo(
         f"{alert.at:%Y-%m-%d %H:%M:%SZ}, {alert.severity}, {alert.saying};"
-        f" {_now(alert, is_open=is_open)}"
+        f" {_describe_incident(alert, is_open=is_open)}"
     )
     click.echo(alert.text)
     if alert.muted:
@@ -44,11 +44,11 @@ def show(state: State, alert_id: str, form: str) -> None:
 
 def record_of(alert: "Alert", *, is_open: bool) -> dict[str, Any]:
     """Return an alert as JSON has it."""
-    found = {name: plain_json(value) for name, value in alert.to_json().items()}
-    return {**found, "is_open": is_open}
+    values = {name: plain_json(value) for name, value in alert.to_json().items()}
+    return {**values, "is_open": is_open}
 
 
-def _now(alert: "Alert", *, is_open: bool) -> str:
+def _describe_incident(alert: "Alert", *, is_open: bool) -> str:
     if alert.saying in ("summary", "test"):
-        return "it is no thing of its own"
-    return "broken now" if is_open else "over now"
+        return "of no incident of its own"
+    return "open now" if is_open else "resolved now"

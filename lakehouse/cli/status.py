@@ -36,8 +36,7 @@ def status(state: State, form: str) -> None:
         broken = sum(len(titles) for titles in open_now.values())
         if broken:
             click.echo(
-                f"{count(broken, 'thing')} broken now; `lakehouse alerts --open` lists what was"
-                " told of it."
+                f"{count(broken, 'incident')} open; `lakehouse alerts --open` lists the alerts."
             )
     conclude(
         (),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def test_sinks(state: State) -> None:
     """Send a test message through every sink.
 
-    Each is named with whether it took the message, and the exit code is 1 where one did not.
+    Each is named with whether it received the message, and the exit code is 1 where one did not.
     """
     from lakehouse.monitoring.routes import read_routes
     from lakehouse.monitoring.sinks import open_sinks
@@ -39,15 +39,15 @@ def test_sinks(state: State) -> None:
                 f" {error if isinstance(error, LakehouseError) else type(error).__name__}"
             )
         else:
-            click.echo(f"ok    {sink.name}  took alert {alert.alert_id}")
+            click.echo(f"ok    {sink.name}  received alert {alert.alert_id}")
     if not routes.urls:
         click.echo(
-            "Nobody else is told: set LAKEHOUSE_ALERT_URLS, or write routes into alerts.toml in"
+            "Nobody else is notified: set LAKEHOUSE_ALERT_URLS, or write routes into alerts.toml in"
             " the home."
         )
     if failed:
         raise LakehouseError(
-            f"{count(len(failed), 'sink')} did not take the message: {', '.join(failed)}."
+            f"{count(len(failed), 'sink')} did not receive the message: {', '.join(failed)}."
         )
 
 
@@ -56,7 +56,7 @@ def _test_alert(state: State) -> "Alert":
 
     now = datetime.now(UTC)
     lines = (
-        "Somebody tried whether alerts arrive. Nothing broke.",
+        "Somebody tried whether alerts arrive. Nothing failed.",
         f"Home: {state.settings.home}",
     )
     return Alert(

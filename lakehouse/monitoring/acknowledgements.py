@@ -1,6 +1,4 @@
-"""What a person says of a thing that is broken: that somebody looks after it, or that it is
-over.
-"""
+"""What a person does about an open incident: acknowledge it, or close it."""
 
 import logging
 from collections.abc import Callable
@@ -12,7 +10,7 @@ from filelock import Timeout
 from lakehouse.errors import TableBusy, UsageError
 from lakehouse.monitoring.alert_log import read_alerts
 from lakehouse.monitoring.alert_state import AlertState, read_state, state_lock, write_state
-from lakehouse.monitoring.dispatch import Delivery, take_in
+from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
 from lakehouse.monitoring.incidents import Incident, Observed, Resolved
 from lakehouse.monitoring.routes import read_routes
 from lakehouse.monitoring.silences import silence_texts
@@ -21,23 +19,22 @@ from lakehouse.orchestration.alert_message import Alert
 from lakehouse.settings import Settings
 
 _LOGGER = logging.getLogger("lakehouse.alerts")
-# A look delivers for half a minute at most.
-_LOOK_SECONDS = 60
+# A round sends for half a minute at most.
+_ROUND_SECONDS = 60
 
 
-def alert_of(settings: Settings, begin: str) -> Alert:
+def find_alert(settings: Settings, begin: str) -> Alert:
     """Return the message of an id, or of how its id begins.
 
     :raises UsageError: when there is none, or more than one.
     """
-    found = {
-        one.alert_id: one
-        for one in read_alerts(settings)
-        if one.alert_id.startswith(begin.lower())
-    }
-    if len(found) == 1:
-        return next(iter(found.values()))
-    what = f"{len(found)} alerts begin" if found else "no alert begins"
+    alerts = {}
+    for alert in read_alerts(settings):
+        if alert.alert_id.startswith(begin.lower()):
+            alerts[alert.alert_id] = alert
+    if len(alerts) == 1:
+        return next(iter(alerts.values()))
+    what = f"{len(alerts)} alerts begin" if alerts else "no alert begins"
     raise UsageError(
         f"With {begin!r} {what}; expected the id of one, as messages and `lakehouse alerts`"
         " have it.",
@@ -46,27 +43,26 @@ def alert_of(settings: Settings, begin: str) -> Alert:
 
 
 def close(settings: Settings, alert: Alert, *, by: str, why: str) -> Incident:
-    """Say that a thing is over, until it breaks anew; those who were told that it broke are
-    told that too.
+    """Close an incident until it fires anew; those who were notified of it are notified of that
+    too.
 
-    :raises UsageError: when it is not broken now.
+    :raises UsageError: when it is not open now.
     """
 
     def closed(state: AlertState, incident: Incident) -> AlertState:
         now = datetime.now(UTC)
-        over = Resolved(incident.firing.key, now, f"Closed by {by}: {why}", by_person=True)
-        return take_in(
-            state, Observed((over,)), now, read_routes(settings), silence_texts(settings)
+        resolved = Resolved(incident.firing.key, now, f"Closed by {by}: {why}", by_person=True)
+        return enqueue_alerts(
+            state, Observed((resolved,)), now, read_routes(settings), silence_texts(settings)
         )
 
     return _change(settings, alert, closed)
 
 
 def acknowledge(settings: Settings, alert: Alert, *, by: str, why: str) -> Incident:
-    """Say that somebody looks after a thing: it is not repeated, and stays open until it is
-    over.
+    """Acknowledge an incident: it is not repeated, and stays open until it is resolved.
 
-    :raises UsageError: when it is not broken now.
+    :raises UsageError: when it is not open now.
     """
 
     def acknowledged(state: AlertState, incident: Incident) -> AlertState:
@@ -80,23 +76,22 @@ def _change(
     settings: Settings, alert: Alert, change: Callable[[AlertState, Incident], AlertState]
 ) -> Incident:
     try:
-        with state_lock(settings, _LOOK_SECONDS):
+        with state_lock(settings, _ROUND_SECONDS):
             state = read_state(settings)
             incident = state.open.get(alert.key)
             if incident is None:
                 raise UsageError(
-                    f"{alert.title!r} is not broken now, so that there is nothing to say"
-                    " of it.",
+                    f"{alert.title!r} is not open now; expected an open incident.",
                     next_step="`lakehouse alerts --open` lists what is.",
                 )
             state = change(state, incident)
             write_state(settings, state)
-            # The record has it at once; the others are told by the next look.
+            # The record has it at once; the other sinks get it in the next round.
             record = {FILE: FileSink(settings.home / FILE_NAME, settings.title)}
-            Delivery(state, lambda now: write_state(settings, now), _LOGGER).run(record)
+            Dispatcher(state, lambda now: write_state(settings, now), _LOGGER).run(record)
             return incident
     except Timeout:
         raise TableBusy(
-            f"What is broken is being looked at for more than {_LOOK_SECONDS} seconds.",
+            f"A round of monitoring has gone on for more than {_ROUND_SECONDS} seconds.",
             next_step="Try it again.",
         ) from None

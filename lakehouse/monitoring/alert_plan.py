@@ -1,5 +1,5 @@
-"""What is to be said, decided from what is open and what was seen: pure, so that each case of
-it can be tried.
+"""Which alerts are sent, decided from what is open and what was observed: pure, so that each
+case of it can be tried.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,31 +11,33 @@ from lakehouse.monitoring.incidents import Firing, Incident, Observed, Resolved,
 from lakehouse.orchestration.alert_message import Alert, Saying, alert_id
 
 SilenceOf = Callable[[str, datetime], str]
-"""Says who muted a table and why; nothing where nobody did."""
+"""Says who silenced a table and why; nothing where nobody did."""
 _SHOWN_PARTITIONS = 5
 _GROWTH = 0.01
-"""What grew by this share since somebody was told is told again; what grew by less only with
-what is still so.
+"""People are notified again of what grew by this share since; of what grew by less only when it
+is repeated.
 """
 _GROWTH_PAUSE = timedelta(minutes=5)
 _HEALS_WITHIN = timedelta(minutes=2)
-"""What is tried again by itself is told where it lasts longer, or fails a second time."""
-_TOLD_ONCE = ("rejected",)
+"""People are notified of what is tried again by itself where it lasts longer, or fails a second
+time.
+"""
+_NOTIFIED_ONCE = ("rejected",)
 """A file stays rejected until somebody takes it away, which nobody has to."""
 
 _CLOSED_BY_PEOPLE = ("quarantined", "rejected")
 """What may stay as it is for ever without harm."""
-_BEFORE = {"recovered": "Over: ", "repeated": "Still: ", "grew": "More: "}
+_BEFORE = {"recovered": "Resolved: ", "repeated": "Still firing: ", "grew": "More: "}
 
 
 @dataclass(frozen=True)
 class Planned:
-    """What is to be said, in order, and what is open after it."""
+    """Which alerts are sent, in order, and what is open after it."""
 
     alerts: tuple[Alert, ...]
     open: Mapping[str, Incident]
     closed: Mapping[str, datetime] = field(default_factory=dict)
-    """What a person said is over, and when it was last seen broken before that."""
+    """What a person closed, and when it was last seen firing before that."""
 
 
 def plan_alerts(
@@ -48,14 +50,14 @@ def plan_alerts(
     is_first: bool = False,
     closed: Mapping[str, datetime] = MappingProxyType({}),
 ) -> Planned:
-    """Decide what to say: that something broke, once; that it grew, or still is so after a
-    while; and that it is over.
+    """Decide which alerts are sent: that something fires, once; that it grew, or still fires
+    after a while; and that it is resolved.
 
-    A warning is repeated only where the same breaks anew after that while; an error as long as
-    it lasts. What a person closed opens again only where it breaks anew.
+    A warning is repeated only where the same fires anew after that while; an error as long as
+    it lasts. What a person closed opens again only where it fires anew.
 
-    :param is_first: whether nobody looked before; what broke and was mended in the past is then
-        not told.
+    :param is_first: whether nothing was monitored before; of what fired and was resolved in the
+        past nobody is notified then.
     """
     plan = _Plan(dict(open_now), now, repeat_after, silence_of, dict(closed))
     for fact in sorted(observed.facts, key=lambda fact: (fact.at, isinstance(fact, Resolved))):
@@ -83,21 +85,21 @@ class _Plan:
             return
         self.closed.pop(fact.key, None)
         known = self.open.get(fact.key)
-        self.open[fact.key] = known.again(fact) if known else Incident.of(fact)
+        self.open[fact.key] = known.after_firing(fact) if known else Incident.of(fact)
         if known is None and not self._may_heal(self.open[fact.key]):
-            self._say("opened", fact.key)
+            self._alert("opened", fact.key)
 
     def resolved(self, fact: Resolved) -> None:
         known = self.open.get(fact.key)
         if known is None:
             return
-        left = known.without(fact)
-        if left is None:
-            self._end(fact.key, fact)
-            if fact.by_person:
-                self.closed[fact.key] = known.last_at
-        else:
-            self.open[fact.key] = left
+        still_open = known.after_resolved(fact)
+        if still_open is not None:
+            self.open[fact.key] = still_open
+            return
+        self._end(fact.key, fact)
+        if fact.by_person:
+            self.closed[fact.key] = known.last_at
 
     def close_what_is_gone(self, observed: Observed) -> None:
         seen = {fact.key for fact in observed.facts if isinstance(fact, Firing)}
@@ -110,20 +112,20 @@ class _Plan:
             if self._may_heal(incident):
                 continue
             if self.silence_of(incident.firing.table, self.now):
-                # The record has what nobody is told.
+                # The record has also what is sent to nobody.
                 if not incident.alerts:
-                    self._say("opened", key)
+                    self._alert("opened", key)
             elif incident.notified_at is None:
-                self._say("opened", key)
+                self._alert("opened", key)
             elif self._has_grown(incident, incident.notified_at):
-                self._say("grew", key)
+                self._alert("grew", key)
             elif self._is_due(incident, incident.notified_at):
-                self._say("repeated", key)
+                self._alert("repeated", key)
 
     def _end(self, key: str, resolved: Resolved) -> None:
-        # Of what healed before anybody was told, nobody is told that it is over.
+        # Of what healed before anybody was notified, nobody is notified that it is resolved.
         if self.open[key].alerts:
-            self._say("recovered", key, resolved)
+            self._alert("recovered", key, resolved)
         del self.open[key]
 
     def _may_heal(self, incident: Incident) -> bool:
@@ -133,9 +135,9 @@ class _Plan:
     def _has_grown(self, incident: Incident, notified_at: datetime) -> bool:
         if self.now - notified_at < _GROWTH_PAUSE:
             return False
-        came = incident.firing.size - incident.notified_size
-        is_of_more = bool(set(incident.firing.causes) - set(incident.notified_causes))
-        return came > 0 and (is_of_more or came >= incident.notified_size * _GROWTH)
+        growth = incident.firing.size - incident.notified_size
+        has_new_causes = bool(set(incident.firing.causes) - set(incident.notified_causes))
+        return growth > 0 and (has_new_causes or growth >= incident.notified_size * _GROWTH)
 
     def _is_due(self, incident: Incident, notified_at: datetime) -> bool:
         if incident.acknowledged:
@@ -143,30 +145,34 @@ class _Plan:
         is_anew = (
             incident.last_at > notified_at or incident.firing.size > incident.notified_size
         )
-        lasts = incident.firing.severity == "error" and incident.firing.kind not in _TOLD_ONCE
+        lasts = (
+            incident.firing.severity == "error" and incident.firing.kind not in _NOTIFIED_ONCE
+        )
         return self.now - notified_at >= self.repeat_after and (lasts or is_anew)
 
-    def _say(self, saying: Saying, key: str, resolved: Resolved | None = None) -> None:
+    def _alert(self, saying: Saying, key: str, resolved: Resolved | None = None) -> None:
         incident = self.open[key]
         muted = self._muted(saying, incident)
-        self.alerts.append(_alert(saying, incident, self.now, muted, resolved))
-        self.open[key] = incident.told(self.now, is_muted=bool(muted))
+        self.alerts.append(_alert_of(saying, incident, self.now, muted, resolved))
+        self.open[key] = incident.after_alert(self.now, is_muted=bool(muted))
 
     def _muted(self, saying: Saying, incident: Incident) -> str:
-        # Who was told that something broke is told that it is over, whatever was muted since.
+        # Who was notified of an incident is notified of its end, whatever was silenced since.
         if saying == "recovered" and incident.notified_at is not None:
             return ""
         return self.silence_of(incident.firing.table, self.now)
 
 
-def _alert(
+def _alert_of(
     saying: Saying, incident: Incident, now: datetime, muted: str, resolved: Resolved | None
 ) -> Alert:
     firing = incident.firing
-    made = alert_id(firing.key, incident.opened_at, saying, incident.alerts)
-    lines = _over(incident, now, resolved) if resolved else _broken(saying, incident, made)
+    identifier = alert_id(firing.key, incident.opened_at, saying, incident.alerts)
+    lines = _firing_lines(saying, incident, identifier)
+    if resolved:
+        lines = _resolved_lines(incident, now, resolved)
     return Alert(
-        made,
+        identifier,
         firing.key,
         saying,
         firing.severity,
@@ -182,43 +188,43 @@ def _alert(
     )
 
 
-def _broken(saying: Saying, incident: Incident, made: str) -> list[str]:
+def _firing_lines(saying: Saying, incident: Incident, identifier: str) -> list[str]:
     firing = incident.firing
-    closes = (
-        [f"lakehouse alerts close {made} --why …"] if firing.kind in _CLOSED_BY_PEOPLE else []
-    )
-    nexts = [f"Next: {command}" for command in (*firing.commands, *closes)]
-    more = _grown(incident) if saying == "grew" else ""
-    return [more, *_since(incident), *firing.lines, *firing.links, *nexts]
+    commands = list(firing.commands)
+    if firing.kind in _CLOSED_BY_PEOPLE:
+        commands.append(f"lakehouse alerts close {identifier} --why …")
+    growth = _growth(incident) if saying == "grew" else ""
+    next_steps = [f"Next: {command}" for command in commands]
+    return [growth, *_since(incident), *firing.lines, *firing.links, *next_steps]
 
 
-def _grown(incident: Incident) -> str:
+def _growth(incident: Incident) -> str:
     since = f" since {moment_text(incident.notified_at)}" if incident.notified_at else ""
     return f"{incident.firing.size - incident.notified_size:,} more came{since}."
 
 
 def _since(incident: Incident) -> list[str]:
-    said = []
+    lines = []
     if incident.times > 1:
-        said.append(f"Since {moment_text(incident.opened_at)}, seen {incident.times} times.")
+        lines.append(f"Since {moment_text(incident.opened_at)}, seen {incident.times} times.")
     if incident.acknowledged:
-        said.append(f"Acknowledged by {incident.acknowledged}")
-    if incident.extent:
-        said.append(f"Partitions: {partitions(incident.extent)}")
-    return said
+        lines.append(f"Acknowledged by {incident.acknowledged}")
+    if incident.affected_partitions:
+        lines.append(f"Partitions: {_name_partitions(incident.affected_partitions)}")
+    return lines
 
 
-def _over(incident: Incident, now: datetime, resolved: Resolved) -> list[str]:
+def _resolved_lines(incident: Incident, now: datetime, resolved: Resolved) -> list[str]:
     times = f", seen {incident.times} times" if incident.times > 1 else ""
     lasted = (
         f"It was so from {moment_text(incident.opened_at)} until {moment_text(now)}{times}."
     )
-    return [resolved.said, lasted, *(resolved.links or incident.firing.links)]
+    return [resolved.how, lasted, *(resolved.links or incident.firing.links)]
 
 
-def partitions(extent: frozenset[str]) -> str:
+def _name_partitions(affected_partitions: frozenset[str]) -> str:
     """Name some partitions; of many the first and the last."""
-    names = sorted(extent)
+    names = sorted(affected_partitions)
     if len(names) <= _SHOWN_PARTITIONS:
         return ", ".join(names)
     return f"{names[0]} … {names[-1]} ({len(names)})"

@@ -1,37 +1,25 @@
-"""What is open, what is on its way and up to where was looked, in one file that is written in
-one step.
+"""What is open, what is on its way and up to where was monitored, in one file that is written
+in one step.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from filelock import FileLock
 
+from lakehouse.monitoring.earlier_names import rename_fields, rename_key
 from lakehouse.monitoring.incidents import Incident
 from lakehouse.monitoring.outbox import Queue
 from lakehouse.settings import Settings
-from lakehouse.storage.atomic_files import replace_text
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-
-_NEW_NAMES = {
-    "broke": "firing",
-    "told_at": "notified_at",
-    "told_size": "notified_size",
-    "told_causes": "notified_causes",
-}
-"""Names of an incident's fields in the files of version 0.1, which are read on."""
+from lakehouse.storage.json_files import read_json, write_json
 
 
 @dataclass(frozen=True)
 class AlertState:
-    """All that is known from one look to the next. Moving on and what is to be sent of it are
+    """All that is known from one round to the next. Moving on and what is to be sent of it are
     one write.
     """
 
@@ -39,11 +27,11 @@ class AlertState:
     queues: Mapping[str, Queue] = field(default_factory=dict)
     cursors: Mapping[str, Any] = field(default_factory=dict)
     closed: Mapping[str, datetime] = field(default_factory=dict)
-    """What a person said is over, by key, and when it was last seen broken before that."""
+    """What a person closed, by key, and when it was last seen firing before that."""
 
     @property
     def is_first(self) -> bool:
-        """Whether nobody looked before."""
+        """Whether nothing was monitored before."""
         return not self.cursors
 
     @property
@@ -53,7 +41,7 @@ class AlertState:
 
 
 def state_lock(settings: Settings, seconds: float) -> FileLock:
-    """Return the lock of who looks and tells, and of who changes what is open.
+    """Return the lock of who monitors and dispatches, and of who changes what is open.
 
     :param seconds: how long it is waited for.
     """
@@ -68,39 +56,25 @@ def state_file(settings: Settings) -> Path:
 
 
 def read_state(settings: Settings) -> AlertState:
-    """Read the state; an empty one where nobody looked yet."""
+    """Read the state; an empty one where nothing was monitored yet."""
     file = state_file(settings)
-    return (
-        from_json(json.loads(file.read_text(encoding="utf-8")))
-        if file.is_file()
-        else AlertState()
-    )
+    if not file.is_file():
+        return AlertState()
+    state: AlertState = read_json(file, AlertState, _upgrade)
+    return state
 
 
 def write_state(settings: Settings, state: AlertState) -> None:
     """Write the state as a whole, or not at all."""
-    text = json.dumps(to_json(state), ensure_ascii=False, sort_keys=True)
-    replace_text(state_file(settings), f"{text}\n")
+    write_json(state_file(settings), state, AlertState)
 
 
-def to_json(state: AlertState) -> dict[str, Any]:
-    """Return the state as a piece of JSON."""
-    made: dict[str, Any] = _state_type().dump_python(state, mode="json")
-    return made
-
-
-def from_json(found: Mapping[str, Any]) -> AlertState:
-    """Read what `to_json` wrote, of this version or of one before."""
-    incidents = {key: _with_new_names(incident) for key, incident in found["open"].items()}
-    return _state_type().validate_python({**found, "open": incidents})
-
-
-def _with_new_names(incident: Mapping[str, Any]) -> dict[str, Any]:
-    return {_NEW_NAMES.get(name, name): value for name, value in incident.items()}
-
-
-@cache
-def _state_type() -> "TypeAdapter[AlertState]":
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(AlertState)
+def _upgrade(content: Mapping[str, Any]) -> dict[str, Any]:
+    incidents = content["open"].items()
+    closed = content.get("closed", {}).items()
+    return {
+        "open": {rename_key(key): rename_fields(incident) for key, incident in incidents},
+        "queues": rename_fields(content["queues"]),
+        "cursors": content["cursors"],
+        "closed": {rename_key(key): at for key, at in closed},
+    }

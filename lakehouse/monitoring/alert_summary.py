@@ -1,4 +1,4 @@
-"""Many messages as one: how many broke and where, what is alike in one line, with numbers and
+"""Many messages as one: how many fire and where, what is alike in one line, with numbers and
 causes, errors first.
 """
 
@@ -11,61 +11,54 @@ from lakehouse.orchestration.alert_message import Alert, Saying, alert_id
 _GROUPS = 10
 _NAMED = 3
 _SAYINGS: Mapping[Saying, str] = {
-    "opened": "broke",
+    "opened": "firing",
     "grew": "grew",
-    "repeated": "still broken",
-    "recovered": "over",
+    "repeated": "still firing",
+    "recovered": "resolved",
 }
-_BEFORE = {"recovered": "Over: ", "repeated": "Still: ", "grew": "More: "}
+_BEFORE = {"recovered": "Resolved: ", "repeated": "Still firing: ", "grew": "More: "}
 _MANY = {
     ("check", "warn"): "checks warn",
     ("check", "error"): "checks failed",
     ("rejected", "error"): "files were rejected",
     ("failed", "error"): "runs failed",
-    ("held", "error"): "tables are held back",
-    ("late", "error"): "deliveries and tables are late",
+    ("blocked", "error"): "tables are blocked",
+    ("overdue", "error"): "deliveries and tables are overdue",
     ("automation", "error"): "sensors and schedules fail",
     ("quarantined", "warn"): "tables have rows in quarantine",
 }
 _OF_ONE_TABLE = ("check", "rejected")
-"""What is told table by table; the rest is alike where it has the same cause."""
-_EACH_WITH_ITS_OWN = ("held", "late")
-"""What is alike whatever its cause is: each table says its own."""
+"""What is summed up table by table; the rest is alike where it has the same cause."""
+_BY_KIND = ("blocked", "overdue")
+"""What is alike whatever its cause is: each table is named with its own."""
 
 
-def summary(alerts: Sequence[Alert], now: datetime) -> Alert:
-    """Return many messages as one; where all of them are recoveries, it is good news."""
-    is_good = all(alert.saying == "recovered" for alert in alerts)
+def summarize(alerts: Sequence[Alert], now: datetime) -> Alert:
+    """Return many messages as one; where all of them are resolved, it says so."""
+    is_resolved = all(alert.saying == "recovered" for alert in alerts)
     errors = sum(alert.severity == "error" and alert.saying != "recovered" for alert in alerts)
     groups = _groups(alerts)
     more = len(groups) - _GROUPS
-    lines = [
-        *([] if is_good else [f"Errors among it: {errors}"]),
-        *(f"- {_line(group)}" for group in groups[:_GROUPS]),
-        *([f"and {more} more like these."] if more > 0 else []),
-        "Next: lakehouse alerts" if is_good else "Next: lakehouse alerts --open",
-    ]
+    lines = [] if is_resolved else [f"Errors among it: {errors}"]
+    lines += [f"- {_line(group)}" for group in groups[:_GROUPS]]
+    if more > 0:
+        lines.append(f"and {more} more like these.")
+    lines.append("Next: lakehouse alerts" + ("" if is_resolved else " --open"))
     return Alert(
         alert_id("summary", *sorted(alert.alert_id for alert in alerts)),
         "summary",
-        "recovered" if is_good else "summary",
+        "recovered" if is_resolved else "summary",
         "error" if errors else "warn",
         now,
-        (
-            f"Good news: {len(alerts)} things are over{_where(alerts)}"
-            if is_good
-            else _title(alerts)
-        ),
+        f"Resolved: {len(alerts)} incidents{_where(alerts)}" if is_resolved else _title(alerts),
         tuple(lines),
     )
 
 
 def _title(alerts: Sequence[Alert]) -> str:
     counts = Counter(alert.saying for alert in alerts)
-    said = ", ".join(
-        f"{counts[saying]} {words}" for saying, words in _SAYINGS.items() if counts[saying]
-    )
-    return f"{len(alerts)} things at once: {said}{_where(alerts)}"
+    parts = [f"{counts[saying]} {word}" for saying, word in _SAYINGS.items() if counts[saying]]
+    return f"{len(alerts)} alerts at once: {', '.join(parts)}{_where(alerts)}"
 
 
 def _where(alerts: Sequence[Alert]) -> str:
@@ -74,19 +67,19 @@ def _where(alerts: Sequence[Alert]) -> str:
 
 
 def _groups(alerts: Sequence[Alert]) -> list[list[Alert]]:
-    """Return what is alike together: errors first, what is over last, the largest before the
-    smaller.
+    """Return what is alike together: errors first, what is resolved last, the largest before
+    the smaller.
     """
-    found: dict[tuple[str, ...], list[Alert]] = {}
+    groups: dict[tuple[str, ...], list[Alert]] = {}
     for alert in alerts:
-        found.setdefault(_like(alert), []).append(alert)
-    return sorted(found.values(), key=_order)
+        groups.setdefault(_like(alert), []).append(alert)
+    return sorted(groups.values(), key=_order)
 
 
 def _like(alert: Alert) -> tuple[str, ...]:
     if alert.kind in _OF_ONE_TABLE:
         return (alert.saying, alert.severity, alert.kind, alert.table)
-    if alert.kind in _EACH_WITH_ITS_OWN:
+    if alert.kind in _BY_KIND:
         return (alert.saying, alert.severity, alert.kind)
     if (alert.kind, alert.severity) in _MANY and alert.brief and alert.kind != "quarantined":
         return (alert.saying, alert.severity, alert.kind, "", alert.brief)
@@ -101,34 +94,28 @@ def _order(group: Sequence[Alert]) -> tuple[bool, bool, int]:
 def _line(group: Sequence[Alert]) -> str:
     first = group[0]
     if len(group) == 1:
-        is_said = not first.brief or first.brief in first.title or first.saying == "recovered"
-        return first.title if is_said else f"{first.title} ({first.brief})"
-    before, many = (
-        _BEFORE.get(first.saying, ""),
-        _MANY.get((first.kind, first.severity), "things broke"),
-    )
+        is_in_title = not first.brief or first.brief in first.title
+        if is_in_title or first.saying == "recovered":
+            return first.title
+        return f"{first.title} ({first.brief})"
+    before = _BEFORE.get(first.saying, "")
+    many = f"{len(group)} {_MANY.get((first.kind, first.severity), 'incidents')}"
     if first.kind in _OF_ONE_TABLE:
         briefs = list(dict.fromkeys(alert.brief for alert in group if alert.brief))
-        return (
-            f"{before}{first.table}: {len(group)}"
-            f" {many}{f', {_listed(briefs)}' if briefs else ''}"
-        )
-    if first.kind in _EACH_WITH_ITS_OWN:
-        return (
-            f"{before}{len(group)} {many}: {_listed([_with_its_own(alert) for alert in group])}"
-        )
+        causes = f", {_listed(briefs)}" if briefs else ""
+        return f"{before}{first.table}: {many}{causes}"
+    if first.kind in _BY_KIND:
+        return f"{before}{many}: {_listed([_table_with_brief(alert) for alert in group])}"
     tables = list(dict.fromkeys(alert.table or alert.title for alert in group))
-    return f"{before}{len(group)} {many}: {first.brief} ({_listed(tables)})"
+    return f"{before}{many}: {first.brief} ({_listed(tables)})"
 
 
-def _with_its_own(alert: Alert) -> str:
-    return (
-        f"{alert.table} ({alert.brief})"
-        if alert.brief and alert.saying != "recovered"
-        else alert.table
-    )
+def _table_with_brief(alert: Alert) -> str:
+    if not alert.brief or alert.saying == "recovered":
+        return alert.table
+    return f"{alert.table} ({alert.brief})"
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return f"{', '.join(names[:_NAMED])}{f' and {more} more' if more > 0 else ''}"
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

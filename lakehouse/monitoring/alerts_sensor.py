@@ -1,4 +1,4 @@
-"""The sensor that looks for what is broken, tells people, and leaves a sign that it did."""
+"""The sensor that runs the detectors, dispatches alerts, and leaves a sign that it did."""
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -10,9 +10,9 @@ from filelock import Timeout
 from lakehouse.monitoring.alert_state import AlertState, read_state, state_lock, write_state
 from lakehouse.monitoring.detectors.failed_ticks import names_of
 from lakehouse.monitoring.detectors.sources import MonitorContext, WatchedFeed
-from lakehouse.monitoring.dispatch import Delivery, take_in
-from lakehouse.monitoring.heartbeat import beat
-from lakehouse.monitoring.monitor import look
+from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
+from lakehouse.monitoring.heartbeat import Heartbeat, beat
+from lakehouse.monitoring.monitor import run_detectors
 from lakehouse.monitoring.routes import read_routes
 from lakehouse.monitoring.silences import silence_texts
 from lakehouse.monitoring.sinks import open_sinks
@@ -35,9 +35,9 @@ def alerts_definitions(
         minimum_interval_seconds=_PAUSE_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description=(
-            "Looks for failed checks and runs, tables that are held back or late, rejected"
-            " files, and sensors and schedules that fail; tells each once, and when it is over."
-            " `lakehouse alerts` lists what it told."
+            "Detects failed checks and runs, tables that are blocked or overdue, rejected files,"
+            " and sensors and schedules that fail; notifies people of each once, and when it is"
+            " resolved. `lakehouse alerts` lists the messages."
         ),
     )
     def alerts(context: dg.SensorEvaluationContext) -> dg.SkipReason:
@@ -51,25 +51,25 @@ def alerts_definitions(
             settings,
             datetime.now(UTC),
         )
-        state = look_and_tell(monitor_context, names_of(repository) - {NAME}, context.log)
+        state = detect_and_dispatch(monitor_context, names_of(repository) - {NAME}, context.log)
         if state is None:
-            return dg.SkipReason("Another process looks.")
+            return dg.SkipReason("Another process monitors.")
         return dg.SkipReason(
-            f"{len(state.open)} things are broken; {state.undelivered} messages wait for a"
+            f"{len(state.open)} incidents are open; {state.undelivered} messages wait for a"
             " sink."
         )
 
     return dg.Definitions(sensors=[alerts])
 
 
-def look_and_tell(
+def detect_and_dispatch(
     monitor_context: MonitorContext, names: Collection[str], logger: logging.Logger
 ) -> AlertState | None:
-    """Look once, tell what is to be told, and leave a sign of life; None where another process
-    does it.
+    """Run the detectors once, send what is due, and leave a sign of life; None where another
+    process does it.
 
-    What was seen and what is to be sent of it are kept in one write, before anything is sent:
-    killed in between, a later round delivers it.
+    What was observed and what is to be sent of it are kept in one write, before anything is
+    sent: killed in between, a later round sends it.
 
     :param names: the sensors and schedules that there are.
     """
@@ -79,9 +79,10 @@ def look_and_tell(
             state = _round(monitor_context, names, logger)
     except Timeout:
         return None
-    problem = beat(
-        settings, monitor_context.now, len(state.open), state.undelivered, state.queues
+    heartbeat = Heartbeat(
+        monitor_context.now, len(state.open), state.undelivered, tuple(sorted(state.queues))
     )
+    problem = beat(settings, heartbeat)
     if problem:
         logger.warning(problem)
     return state
@@ -92,9 +93,11 @@ def _round(
 ) -> AlertState:
     settings, routes = monitor_context.settings, read_routes(monitor_context.settings)
     state = read_state(settings)
-    seen = look(monitor_context, state, names)
-    state = take_in(state, seen, monitor_context.now, routes, silence_texts(settings))
+    observed = run_detectors(monitor_context, state, names)
+    state = enqueue_alerts(
+        state, observed, monitor_context.now, routes, silence_texts(settings)
+    )
     write_state(settings, state)
-    return Delivery(state, lambda now: write_state(settings, now), logger).run(
+    return Dispatcher(state, lambda now: write_state(settings, now), logger).run(
         open_sinks(settings, routes.urls, logger)
     )

@@ -1,5 +1,5 @@
-"""One round: what was seen is planned and put on its way in one write, and then delivered, to
-each sink by itself.
+"""One round: what was observed is planned and put into the queues in one write, and then sent
+to each sink by itself.
 """
 
 import logging
@@ -17,12 +17,12 @@ from lakehouse.monitoring.alert_state import AlertState
 from lakehouse.monitoring.incidents import Observed
 from lakehouse.monitoring.outbox import (
     Queue,
-    delivered,
+    drop_delivered,
+    enqueue,
     is_due,
-    kept,
+    keep_known,
     next_parcel,
-    post,
-    refused,
+    postpone_refused,
 )
 from lakehouse.monitoring.routes import Routes, name_of
 from lakehouse.monitoring.sinks import FILE, LOG, Sink
@@ -31,19 +31,19 @@ from lakehouse.orchestration.alert_message import Alert
 ROUND_SECONDS = 30.0
 """How long a round delivers at most; Dagster gives a sensor's tick a minute."""
 _TRIED_IN_VAIN = 2
-"""After so many messages that a sink did not take in one round, it counts as down."""
+"""After so many messages that a sink refused in one round, it counts as down."""
 _AT_THE_END = (FILE, LOG)
-"""Sinks that take the same message twice without harm, so that what they took is kept once a
+"""Sinks that receive the same message twice without harm, so that their queues are kept once a
 round.
 """
 _MANY = 1_000_000
 
 
-def take_in(
+def enqueue_alerts(
     state: AlertState, observed: Observed, now: datetime, routes: Routes, silence_of: SilenceOf
 ) -> AlertState:
-    """Return the state after what was seen: pure, with each message in the queues of those it
-    goes to.
+    """Return the state after what was observed: pure, with each message in the queues of those
+    it goes to.
     """
     planned = plan_alerts(
         state.open,
@@ -55,16 +55,12 @@ def take_in(
         closed=state.closed,
     )
     names = [FILE, LOG, *map(name_of, routes.urls)]
-    queues = kept(state.queues, names)
+    queues = keep_known(state.queues, names)
     for name in names:
         # The file has each message by itself, and what was muted too.
         most = _MANY if name == FILE else routes.at_once
-        queues[name] = post(
-            queues[name],
-            [one for one in planned.alerts if _goes_to(name, one, routes)],
-            now,
-            most,
-        )
+        alerts = [alert for alert in planned.alerts if _goes_to(name, alert, routes)]
+        queues[name] = enqueue(queues[name], alerts, now, most)
     cursors = {**state.cursors, **observed.cursors}
     return AlertState(
         planned.open, queues, cursors | {"looked_at": now.isoformat()}, planned.closed
@@ -78,8 +74,8 @@ def _goes_to(name: str, alert: Alert, routes: Routes) -> bool:
 
 
 @dataclass
-class Delivery:
-    """Delivers what the queues hold, to all sinks at once; the state is kept after each
+class Dispatcher:
+    """Sends what the queues hold, to all sinks at once; the state is kept after each
     message.
     """
 
@@ -91,17 +87,14 @@ class Delivery:
         self._lock = Lock()
 
     def run(self, sinks: Mapping[str, Sink], seconds: float = ROUND_SECONDS) -> AlertState:
-        """Deliver what is due, for so long at most; what is left is delivered by a later
-        round.
-        """
+        """Send what is due, for so long at most; a later round sends the rest."""
         until = time.monotonic() + seconds
         due = [
             sink for name, sink in sinks.items() if is_due(self._queue(name), datetime.now(UTC))
         ]
         if due:
             with ThreadPoolExecutor(len(due), thread_name_prefix="alerts") as pool:
-                for done in [pool.submit(self._send_all, sink, until) for sink in due]:
-                    done.result()
+                list(pool.map(lambda sink: self._send_all(sink, until), due))
             self.keep(self.state)
         return self.state
 
@@ -112,11 +105,12 @@ class Delivery:
             if parcel is None:
                 return
             if self._send(sink, parcel.alert):
-                self._move(sink.name, partial(delivered, alert=parcel.alert))
+                self._move(sink.name, partial(drop_delivered, alert=parcel.alert))
             else:
                 tried[parcel.alert.alert_id] = parcel.alert.key
                 self._move(
-                    sink.name, partial(refused, alert=parcel.alert, now=datetime.now(UTC))
+                    sink.name,
+                    partial(postpone_refused, alert=parcel.alert, now=datetime.now(UTC)),
                 )
 
     def _send(self, sink: Sink, alert: Alert) -> bool:
@@ -125,7 +119,10 @@ class Delivery:
         except Exception as error:
             # Whatever a service or the network raises: the message is kept, and tried again.
             self.logger.warning(
-                "Alert %s was not delivered to %s: %s", alert.alert_id, sink.name, _said(error)
+                "Alert %s was not delivered to %s: %s",
+                alert.alert_id,
+                sink.name,
+                _describe(error),
             )
             return False
         return True
@@ -141,6 +138,6 @@ class Delivery:
                 self.keep(self.state)
 
 
-def _said(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     # The text of a library may hold a URL, and that a secret.
     return str(error) if isinstance(error, LakehouseError) else type(error).__name__

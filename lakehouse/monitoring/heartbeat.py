@@ -2,16 +2,14 @@
 them.
 """
 
-import json
 import urllib.error
 import urllib.request
-from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from lakehouse.settings import Settings
-from lakehouse.storage.atomic_files import replace_text
+from lakehouse.storage.json_files import read_json, write_json
 
 FILE = "heartbeat"
 _TIMEOUT_SECONDS = 5
@@ -22,24 +20,24 @@ def heartbeat_file(settings: Settings) -> Path:
     return settings.home / FILE
 
 
-def beat(
-    settings: Settings, at: datetime, broken: int, undelivered: int, places: Iterable[str] = ()
-) -> str:
+@dataclass(frozen=True)
+class Heartbeat:
+    """What a round of monitoring leaves behind."""
+
+    at: datetime
+    broken: int
+    """How many incidents are open."""
+    undelivered: int
+    """How many messages wait for a sink."""
+    places: tuple[str, ...] = ()
+    """The names of the sinks; another process may have others by its environment."""
+
+
+def beat(settings: Settings, heartbeat: Heartbeat) -> str:
     """Leave a sign of life, and make the call that the settings ask for; return why that
     failed, where it did.
-
-    :param broken: how many things are broken now.
-    :param undelivered: how many messages wait for a sink.
-    :param places: the names of the sinks that are told; another process may be told of others
-        by its environment.
     """
-    said = {
-        "at": at.isoformat(),
-        "broken": broken,
-        "undelivered": undelivered,
-        "places": sorted(places),
-    }
-    replace_text(heartbeat_file(settings), json.dumps(said) + "\n")
+    write_json(heartbeat_file(settings), heartbeat, Heartbeat)
     if not settings.heartbeat_url:
         return ""
     try:
@@ -51,17 +49,7 @@ def beat(
         return f"LAKEHOUSE_HEARTBEAT_URL was not reached: {type(error).__name__}."
 
 
-def last_beat(settings: Settings) -> datetime | None:
-    """Return when the last sign of life was left; None where there is none."""
-    said = _read(settings)
-    return datetime.fromisoformat(said["at"]) if said else None
-
-
-def told_places(settings: Settings) -> list[str]:
-    """Return the names of the sinks that whoever looked last tells of what is broken."""
-    return list(_read(settings).get("places", ()))
-
-
-def _read(settings: Settings) -> dict[str, Any]:
+def read_heartbeat(settings: Settings) -> Heartbeat | None:
+    """Return the last sign of life; None where there is none."""
     file = heartbeat_file(settings)
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return read_json(file, Heartbeat) if file.is_file() else None

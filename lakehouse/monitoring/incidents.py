@@ -1,4 +1,4 @@
-"""What is seen to break and to mend, and what is open of it."""
+"""What fires and what is resolved, and the incidents that are open of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,12 +11,12 @@ from lakehouse.tables.escaping import visible
 Kind = Literal[
     "check",
     "quarantined",
-    "held",
+    "blocked",
     "failed",
-    "late",
+    "overdue",
     "rejected",
     "automation",
-    "looking",
+    "monitor",
     "reported",
 ]
 
@@ -28,7 +28,7 @@ def moment_text(at: datetime) -> str:
 
 @dataclass(frozen=True)
 class Firing:
-    """Something was seen broken at a moment; `key` names the thing, so that it is one also
+    """Something was seen failing at a moment; `key` names it, so that it is one incident also
     where it is tried again.
     """
 
@@ -46,11 +46,11 @@ class Firing:
     table: str = ""
     owner: str = ""
     run_id: str = ""
-    extent: frozenset[str] = frozenset()
-    """The partitions in which it is broken; empty where it is the whole."""
+    affected_partitions: frozenset[str] = frozenset()
+    """The partitions in which it fails; empty where it is the whole."""
     size: int = 0
-    """How much of it came so far, where it may grow: it never becomes less while the thing is
-    broken.
+    """How much of it came so far, where it may grow: it never becomes less while the incident
+    is open.
     """
     causes: tuple[str, ...] = ()
     """What it is of, where that may become more, such as the rules that rows break."""
@@ -59,11 +59,11 @@ class Firing:
     summary.
     """
     heals: bool = False
-    """Whether it is tried again by itself: then the second failure is told, or that it
-    lasts.
+    """Whether it is tried again by itself: people are notified of the second failure, or
+    that it lasts.
     """
     state: str = ""
-    """What was looked at, such as a snapshot: broken in the same state, it did not break once
+    """What was monitored, such as a snapshot: failing in the same state, it did not fail once
     more.
     """
 
@@ -74,27 +74,27 @@ class Firing:
 
 @dataclass(frozen=True)
 class Resolved:
-    """Something was seen whole at a moment, or some partitions of it; empty for the whole."""
+    """Something was seen to work at a moment, or some partitions of it; empty for the whole."""
 
     key: str
     at: datetime
-    said: str
-    extent: frozenset[str] = frozenset()
+    how: str
+    affected_partitions: frozenset[str] = frozenset()
     links: tuple[str, ...] = ()
-    """Where it can be seen what mended it; those of the break, where it has none."""
+    """Where it can be seen what resolved it; those of the firing, where it has none."""
     by_person: bool = False
-    """Whether somebody said so: what is still to be seen of the same break opens nothing
+    """Whether somebody closed it: what is still to be seen of the same failure opens nothing
     then.
     """
 
 
 @dataclass(frozen=True)
 class Observed:
-    """What one look at the lakehouse found.
+    """What the detectors observed in one round.
 
-    `complete` are the kinds of which all that is broken now is among the facts, so that what is
-    not is over. `cursors` say up to where was looked; they are kept with the incidents, in one
-    write.
+    `complete` are the kinds of which all that fires now is among the facts, so that what is
+    not is resolved. `cursors` say up to where was monitored; they are kept with the
+    incidents, in one write.
     """
 
     facts: tuple[Firing | Resolved, ...] = ()
@@ -111,21 +111,21 @@ class Observed:
 
 @dataclass(frozen=True)
 class Incident:
-    """A thing that is broken: how it was last seen, since when, how often, and when somebody
-    was last told.
+    """Something that fails: how it was last seen, since when, how often, and when people were
+    last notified.
     """
 
     firing: Firing
     opened_at: datetime
     last_at: datetime
     times: int = 1
-    extent: frozenset[str] = frozenset()
+    affected_partitions: frozenset[str] = frozenset()
     notified_at: datetime | None = None
-    """None as long as it is muted."""
+    """None as long as it is silenced."""
     alerts: int = 0
     """How many messages were made of it."""
     notified_size: int = 0
-    """Its size when somebody was last told."""
+    """Its size when people were last notified."""
     notified_causes: tuple[str, ...] = ()
     acknowledged: str = ""
     """Who looks after it and why; it is not repeated then."""
@@ -133,41 +133,45 @@ class Incident:
     @classmethod
     def of(cls, firing: Firing) -> "Incident":
         """Begin one."""
-        return cls(firing, firing.at, firing.at, extent=firing.extent)
+        return cls(firing, firing.at, firing.at, affected_partitions=firing.affected_partitions)
 
-    def told(self, now: datetime, *, is_muted: bool) -> "Incident":
-        """Return it after a message of it was made; one that is muted tells nobody."""
-        made = replace(self, alerts=self.alerts + 1)
+    def after_alert(self, now: datetime, *, is_muted: bool) -> "Incident":
+        """Return it after a message of it was made; nobody is notified of one that is muted."""
+        counted = replace(self, alerts=self.alerts + 1)
         if is_muted:
-            return made
+            return counted
         return replace(
-            made,
+            counted,
             notified_at=now,
             notified_size=self.firing.size,
             notified_causes=self.firing.causes,
         )
 
-    def again(self, firing: Firing) -> "Incident":
-        """Return it after the thing was seen broken again; a look at the same break counts as
-        none.
-        """
+    def after_firing(self, firing: Firing) -> "Incident":
+        """Return it after it was seen failing again; the same failure counts once."""
         if firing.at < self.last_at:
             return self
         if firing.at == self.last_at:
             # Such as how late it is now.
             return replace(self, firing=firing)
-        # What is broken as a whole stays so until the whole is mended.
-        extent = self.extent | firing.extent if self.extent and firing.extent else frozenset()
+        # What fails as a whole stays so until the whole works.
+        partitions: frozenset[str] = frozenset()
+        if self.affected_partitions and firing.affected_partitions:
+            partitions = self.affected_partitions | firing.affected_partitions
         is_same = bool(firing.state) and firing.state == self.firing.state
         times = self.times if is_same else self.times + 1
-        return replace(self, firing=firing, last_at=firing.at, times=times, extent=extent)
+        return replace(
+            self, firing=firing, last_at=firing.at, times=times, affected_partitions=partitions
+        )
 
-    def without(self, resolved: Resolved) -> "Incident | None":
-        """Return what is left of it; None where it is over."""
+    def after_resolved(self, resolved: Resolved) -> "Incident | None":
+        """Return what is still open of it; None where it is resolved."""
         if resolved.at <= self.last_at and not resolved.by_person:
             return self
-        if not resolved.extent:
+        if not resolved.affected_partitions:
             return None
-        # Of what was broken as a whole, a partition alone mends nothing.
-        left = self.extent - resolved.extent
-        return replace(self, extent=left) if left or not self.extent else None
+        # Of what fails as a whole, a partition alone resolves nothing.
+        partitions = self.affected_partitions - resolved.affected_partitions
+        if self.affected_partitions and not partitions:
+            return None
+        return replace(self, affected_partitions=partitions)

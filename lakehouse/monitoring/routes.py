@@ -12,21 +12,45 @@ table = ["silver.*", "gold.*"]
 
 import hashlib
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from fnmatch import fnmatchcase
-from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from pydantic import BaseModel, Field, Strict, StringConstraints, ValidationError
 
 from lakehouse.errors import SettingsError
-from lakehouse.orchestration.alert_message import Alert
+from lakehouse.orchestration.alert_message import Alert, Severity
 from lakehouse.settings import Settings
 
 FILE = "alerts.toml"
-_SEVERITIES = ("error", "warn")
-_TOP = ("repeat_after_hours", "at_once", "route")
-_PARTS = ("to", "severity", "owner", "table")
+_EXPECTED = {
+    "missing": "URLs as apprise has them, or ARNs of SNS topics",
+    "string_pattern_mismatch": "URLs as apprise has them, or ARNs of SNS topics",
+    "literal_error": "some of error, warn",
+    "list_type": "tables that begin with [[route]]",
+    "model_type": "tables that begin with [[route]]",
+}
+"""What was expected, by pydantic's name of what is wrong."""
+_LIST = 'a list of texts, such as ["…"]'
+
+_Url = Annotated[str, StringConstraints(pattern=r"://|^arn:")]
+_Names = Annotated[tuple[str, ...], Field(min_length=1)]
+_Above0 = Annotated[float, Strict(), Field(gt=0)]
+
+
+class _RouteTable(BaseModel, extra="forbid"):
+    to: Annotated[tuple[_Url, ...], Field(min_length=1)]
+    severity: Annotated[tuple[Severity, ...], Field(min_length=1)] | None = None
+    owner: _Names | None = None
+    table: _Names | None = None
+
+
+class _RoutesFile(BaseModel, extra="forbid"):
+    repeat_after_hours: _Above0 = 24
+    at_once: _Above0 = 10
+    route: list[_RouteTable] = []
 
 
 @dataclass(frozen=True)
@@ -38,7 +62,7 @@ class Route:
     owner: tuple[str, ...] = ()
     table: tuple[str, ...] = ()
 
-    def takes(self, alert: Alert) -> bool:
+    def matches(self, alert: Alert) -> bool:
         """Whether an alert goes there."""
         return (
             (not self.severity or alert.severity in self.severity)
@@ -58,15 +82,15 @@ class Routes:
     @property
     def urls(self) -> tuple[str, ...]:
         """Every place that something goes to, each once."""
-        return tuple(dict.fromkeys(url for route in self.routes for url in route.to))
+        return _distinct_urls(self.routes)
 
     def of(self, alert: Alert) -> tuple[str, ...]:
-        """Return the places that an alert goes to, each once."""
-        return tuple(
-            dict.fromkeys(
-                url for route in self.routes if route.takes(alert) for url in route.to
-            )
-        )
+        """Every place that an alert goes to, each once."""
+        return _distinct_urls(route for route in self.routes if route.matches(alert))
+
+
+def _distinct_urls(routes: Iterable[Route]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(url for route in routes for url in route.to))
 
 
 def name_of(url: str) -> str:
@@ -89,63 +113,35 @@ def read_routes(settings: Settings) -> Routes:
             )
         return Routes(everywhere)
     try:
-        found = tomllib.loads(file.read_text(encoding="utf-8"))
+        content = _RoutesFile.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(
             f"{file} is not TOML: {error}.", next_step="Correct it there."
         ) from error
-    return _parse(file, found, everywhere)
-
-
-def _parse(file: Path, found: Mapping[str, Any], everywhere: tuple[Route, ...]) -> Routes:
-    _check_names(file, "it", found, _TOP)
-    given = found.get("route", [])
-    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
-        raise _wrong(file, "route", "tables that begin with [[route]]")
+    except ValidationError as error:
+        # Its text may hold a URL with a secret in it.
+        raise SettingsError(f"{file}: {_explain(error)}.") from None
     return Routes(
         (
             *everywhere,
-            *(_route(file, number, one) for number, one in enumerate(given, start=1)),
+            *(Route(**table.model_dump(exclude_none=True)) for table in content.route),
         ),
-        timedelta(hours=_number(file, found, "repeat_after_hours", 24)),
-        int(_number(file, found, "at_once", 10)),
+        timedelta(hours=content.repeat_after_hours),
+        int(content.at_once),
     )
 
 
-def _route(file: Path, number: int, given: Mapping[str, Any]) -> Route:
-    where = f"route {number}"
-    _check_names(file, where, given, _PARTS)
-    for name, value in given.items():
-        if (
-            not isinstance(value, list)
-            or not value
-            or not all(isinstance(one, str) for one in value)
-        ):
-            raise _wrong(file, f"{where}: {name}", 'a list of texts, such as ["…"]')
-    if not all("://" in url or url.startswith("arn:") for url in given.get("to", ["nowhere"])):
-        raise _wrong(file, f"{where}: to", "URLs as apprise has them, or ARNs of SNS topics")
-    if not set(given.get("severity", ())) <= set(_SEVERITIES):
-        raise _wrong(file, f"{where}: severity", f"some of {', '.join(_SEVERITIES)}")
-    return Route(**{name: tuple(value) for name, value in given.items()})
-
-
-def _number(file: Path, found: Mapping[str, Any], name: str, default: int) -> float:
-    value = found.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-        raise _wrong(file, name, "a number above 0")
-    return float(value)
-
-
-def _check_names(
-    file: Path, where: str, given: Mapping[str, Any], known: Sequence[str]
-) -> None:
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise SettingsError(
-            f"{file}: {where} has {', '.join(unknown)}; expected some of {', '.join(known)}."
-        )
-
-
-def _wrong(file: Path, part: str, expected: str) -> SettingsError:
-    # What was found may be a URL with a secret in it.
-    return SettingsError(f"{file}: {part} is something else; expected {expected}.")
+def _explain(error: ValidationError) -> str:
+    """Say which part of the file is wrong, and what was expected there."""
+    problem = error.errors(include_input=False, include_url=False)[0]
+    part, *inside = problem["loc"]
+    model: type[BaseModel] = _RoutesFile
+    where = ""
+    if len(inside) > 1:
+        number, part, *_ = inside
+        model, where = _RouteTable, f"route {int(number) + 1}"
+    if problem["type"] == "extra_forbidden":
+        return f"{where or 'it'} has {part}; expected some of {', '.join(model.model_fields)}"
+    expected = _LIST if where else "a number above 0"
+    expected = _EXPECTED.get(problem["type"], expected)
+    return f"{f'{where}: ' if where else ''}{part} is something else; expected {expected}"

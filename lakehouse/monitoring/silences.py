@@ -1,10 +1,9 @@
-"""Tables that are muted for a time: what breaks there is recorded and told to nobody, until
+"""Tables that are silenced for a time: what fires there is recorded and sent to nobody, until
 then.
 """
 
-import json
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -12,12 +11,14 @@ from pathlib import Path
 from filelock import FileLock
 
 from lakehouse.settings import Settings
-from lakehouse.storage.atomic_files import replace_text
+from lakehouse.storage.json_files import read_json, write_json
 
 
 @dataclass(frozen=True)
 class Silence:
-    """Who muted a table, or those of a pattern such as `silver.*`, when, until when and why."""
+    """Who silenced a table, or those of a pattern such as `silver.*`, when, until when and
+    why.
+    """
 
     table: str
     until: datetime
@@ -25,9 +26,9 @@ class Silence:
     why: str
     at: datetime
 
-    def covers(self, table: str, now: datetime) -> bool:
-        """Whether it holds now for a table; what is of no table is muted by `*` alone."""
-        return now < self.until and fnmatchcase(table, self.table)
+    def covers(self, table: str) -> bool:
+        """Whether it is of a table; what is of no table is silenced by `*` alone."""
+        return fnmatchcase(table, self.table)
 
     def __str__(self) -> str:
         why = f": {self.why}" if self.why else ""
@@ -35,57 +36,43 @@ class Silence:
 
 
 def read_silences(settings: Settings) -> tuple[Silence, ...]:
-    """Return all mutes that were ever made, the oldest first; those that are over too."""
+    """Return all silences that were ever made, the oldest first; those that are over too.
+
+    :raises LakehouseError: when their file is damaged.
+    """
     file = _file(settings)
     if not file.is_file():
         return ()
-    return tuple(
-        Silence(
-            **{
-                **one,
-                "until": datetime.fromisoformat(one["until"]),
-                "at": datetime.fromisoformat(one["at"]),
-            }
-        )
-        for one in json.loads(file.read_text(encoding="utf-8"))
-    )
+    silences: tuple[Silence, ...] = read_json(file, tuple[Silence, ...])
+    return silences
 
 
 def add_silence(settings: Settings, silence: Silence) -> None:
-    """Record a mute; the newest of a table is the one that holds."""
+    """Record a silence; the newest of a table is the one that holds."""
     settings.make_home()
     file = _file(settings)
     file.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{file}.lock"):
-        kept = [*read_silences(settings), silence]
-        said = [
-            asdict(one) | {"until": one.until.isoformat(), "at": one.at.isoformat()}
-            for one in kept
-        ]
-        replace_text(file, json.dumps(said, indent=1, ensure_ascii=False) + "\n")
+        silences = (*read_silences(settings), silence)
+        write_json(file, silences, tuple[Silence, ...], indent=1)
 
 
-def silence_of(silences: Iterable[Silence], table: str, now: datetime) -> Silence | None:
-    """Return what mutes a table now; a newer mute of the same name takes the place of an older
-    one.
-    """
+def find_silence(silences: Iterable[Silence], table: str, now: datetime) -> Silence | None:
+    """Return what silences a table now."""
+    covering = (silence for silence in select_current(silences, now) if silence.covers(table))
+    return next(covering, None)
+
+
+def select_current(silences: Iterable[Silence], now: datetime) -> list[Silence]:
+    """Return the silences that hold now; a newer one of the same name replaces an older one."""
     newest = {silence.table: silence for silence in silences}
-    return next((silence for silence in newest.values() if silence.covers(table, now)), None)
+    return [silence for silence in newest.values() if now < silence.until]
 
 
 def silence_texts(settings: Settings) -> Callable[[str, datetime], str]:
-    """Return what says who muted a table and why, as of now; nothing where nobody did."""
+    """Return what says who silenced a table and why, as of now; nothing where nobody did."""
     silences = read_silences(settings)
-    return lambda table, now: str(silence_of(silences, table, now) or "")
-
-
-def holding(silences: Iterable[Silence], now: datetime) -> list[Silence]:
-    """Return the mutes that hold now."""
-    return [
-        silence
-        for silence in {silence.table: silence for silence in silences}.values()
-        if now < silence.until
-    ]
+    return lambda table, now: str(find_silence(silences, table, now) or "")
 
 
 def _file(settings: Settings) -> Path:

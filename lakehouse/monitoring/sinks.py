@@ -33,7 +33,7 @@ _TAIL_BYTES = 1 << 20
 
 
 class Sink(Protocol):
-    """Something that takes messages."""
+    """Something that receives messages."""
 
     @property
     def name(self) -> str:
@@ -54,10 +54,11 @@ class LogSink:
     name: str = LOG
 
     def send(self, alert: Alert) -> None:
-        """Log the message, as an error or a warning; that something is over is neither."""
+        """Log the message, as an error or a warning; that something is resolved is neither."""
         level = logging.ERROR if alert.severity == "error" else logging.WARNING
-        said = logging.INFO if alert.saying == "recovered" else level
-        self.logger.log(said, "%s\n%s\nLakehouse %s", alert.title, alert.text, self.lakehouse)
+        if alert.saying == "recovered":
+            level = logging.INFO
+        self.logger.log(level, "%s\n%s\nLakehouse %s", alert.title, alert.text, self.lakehouse)
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,8 @@ class FileSink:
     name: str = FILE
 
     def send(self, alert: Alert) -> None:
-        """Add the message, unless it is there; half a line, left by a process that was killed,
-        is ended first.
+        """Add the message, unless it is there; half a line of a process that was killed is
+        ended first.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab+") as file:
@@ -81,8 +82,8 @@ class FileSink:
             tail = file.read()
             if json.dumps(alert.alert_id).encode() in tail:
                 return
-            said = replace(alert, lakehouse=self.lakehouse)
-            line = json.dumps(said.to_json(), ensure_ascii=False).encode()
+            record = replace(alert, lakehouse=self.lakehouse).to_json()
+            line = json.dumps(record, ensure_ascii=False).encode()
             file.write((b"\n" if tail and not tail.endswith(b"\n") else b"") + line + b"\n")
 
 
@@ -92,7 +93,7 @@ class AppriseSink:
 
     url: str
     lakehouse: str = ""
-    """Which lakehouse speaks; people may be told by several."""
+    """Which lakehouse it is of; people may be notified by several."""
 
     @property
     def name(self) -> str:
@@ -105,16 +106,14 @@ class AppriseSink:
         """
         import apprise
 
-        body, title = (
-            self._rendered(f"{alert.text}\nLakehouse {self.lakehouse}"),
-            self._rendered(alert.title),
-        )
+        body = self._rendered(f"{alert.text}\nLakehouse {self.lakehouse}")
+        title = self._rendered(alert.title)
         # It is text: what rows hold is no HTML and no Markdown, and apprise escapes it where a
         # service takes these.
         how = {"body_format": apprise.NotifyFormat.TEXT, "notify_type": _kind(apprise, alert)}
         if not self.service(alert.alert_id).notify(body, title=title, **how):
             raise LakehouseError(
-                f"{self.name} did not take alert {alert.alert_id}.",
+                f"{self.name} did not receive alert {alert.alert_id}.",
                 next_step=(
                     "`lakehouse alerts test` tries it again, and shows what apprise says."
                 ),
@@ -139,14 +138,14 @@ class AppriseSink:
         url = self.url
         if message_id and url.partition("://")[0] in _WITH_HEADERS:
             url += f"{'&' if '?' in url else '?'}+Idempotency-Key={message_id}"
-        found = apprise.Apprise.instantiate(url)
-        if not found:
+        service = apprise.Apprise.instantiate(url)
+        if not service:
             raise SettingsError(
                 f"{self.name}: apprise does not understand this {self.url.partition('://')[0]}"
                 " URL; expected one as its documentation has it.",
                 next_step="Correct it in LAKEHOUSE_ALERT_URLS or in the file of routes.",
             )
-        return found
+        return service
 
 
 @dataclass(frozen=True)
@@ -175,19 +174,24 @@ class SnsSink:
         client = boto3.client(
             "sns", region_name=region, endpoint_url=self.endpoint_url, config=quick
         )
-        said = {"severity": alert.severity, "saying": alert.saying, "alert_id": alert.alert_id}
-        said |= {"table": alert.table} if alert.table else {}
-        said |= {"lakehouse": self.lakehouse} if self.lakehouse else {}
+        attributes = {
+            "severity": alert.severity,
+            "saying": alert.saying,
+            "alert_id": alert.alert_id,
+            "table": alert.table,
+            "lakehouse": self.lakehouse,
+        }
         ordered = {"MessageGroupId": "lakehouse", "MessageDeduplicationId": alert.alert_id}
+        # A subject is one line of ASCII.
+        subject = alert.title.encode("ascii", "replace").decode().replace("\n", " ")
         client.publish(
             TopicArn=self.topic,
-            # A subject is one line of ASCII.
-            Subject=alert.title.encode("ascii", "replace")
-            .decode()
-            .replace("\n", " ")[:_LONGEST_SUBJECT],
+            Subject=subject[:_LONGEST_SUBJECT],
             Message=f"{alert.title}\n{alert.text}\nLakehouse {self.lakehouse}",
             MessageAttributes={
-                key: {"DataType": "String", "StringValue": value} for key, value in said.items()
+                name: {"DataType": "String", "StringValue": value}
+                for name, value in attributes.items()
+                if value
             },
             **(ordered if self.topic.endswith(".fifo") else {}),
         )
@@ -208,7 +212,7 @@ def open_sinks(
 
 
 def check_url(settings: Settings, url: str) -> None:
-    """Look at a URL, and call nobody.
+    """Check a URL, and call nobody.
 
     :raises SettingsError: when apprise does not understand it, or it is no topic of SNS.
     """

@@ -7,9 +7,8 @@ within ten seconds while `lakehouse dev` runs.
 """
 
 import hashlib
-import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from filelock import FileLock
 
 from lakehouse.orchestration.alert_message import Severity
 from lakehouse.settings import Settings
-from lakehouse.storage.atomic_files import replace_text
+from lakehouse.storage.json_files import read_json, write_json
 
 _REMEMBERED = 50
 """How many notes of one thing are kept; a look every ten seconds sees each."""
@@ -91,8 +90,7 @@ def _add(settings: Settings, note: Note) -> None:
         if known and replace(known[-1], at=note.at) == note:
             return
         _forget(settings, note.at)
-        kept = [_to_json(one) for one in [*known, note][-_REMEMBERED:]]
-        replace_text(file, json.dumps(kept, ensure_ascii=False, indent=1) + "\n")
+        write_json(file, [*known, note][-_REMEMBERED:], list[Note], indent=1)
 
 
 def _forget(settings: Settings, now: datetime) -> None:
@@ -104,23 +102,15 @@ def _forget(settings: Settings, now: datetime) -> None:
 
 
 def _read(file: Path) -> list[Note]:
-    return (
-        [_of_json(one) for one in json.loads(file.read_text(encoding="utf-8"))]
-        if file.is_file()
-        else []
-    )
+    return read_json(file, list[Note], _upgrade) if file.is_file() else []
 
 
-def _to_json(note: Note) -> dict[str, Any]:
-    return {"report": asdict(note.report), "at": note.at.isoformat(), "mended": note.resolved}
-
-
-def _of_json(found: dict[str, Any]) -> Note:
-    said = found["report"]
-    report = Report(
-        **{**said, "lines": tuple(said["lines"]), "commands": tuple(said["commands"])}
-    )
-    return Note(report, datetime.fromisoformat(found["at"]), found["mended"])
+def _upgrade(notes: Any) -> Any:
+    """Give the notes of version 0.1 today's names."""
+    return [
+        {"resolved" if name == "mended" else name: value for name, value in note.items()}
+        for note in notes
+    ]
 
 
 def _folder(settings: Settings) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lakehouse.definitions import FEEDS, TABLES, defs
 from lakehouse.monitoring.alert_log import read_alerts
-from lakehouse.monitoring.alerts_sensor import look_and_tell
+from lakehouse.monitoring.alerts_sensor import detect_and_dispatch
 from lakehouse.monitoring.detectors.sources import MonitorContext
 from lakehouse.orchestration.alert_message import Alert
 from lakehouse.orchestration.instance import open_instance
@@ -23,7 +23,7 @@ def look(home: Path, settings: Settings | None = None) -> list[Alert]:
         context = MonitorContext(
             instance, graph, TABLES, tuple(FEEDS.values()), settings, datetime.now(UTC)
         )
-        look_and_tell(context, (), logging.getLogger("lakehouse.alerts"))
+        detect_and_dispatch(context, (), logging.getLogger("lakehouse.alerts"))
     return read_alerts(settings)[before:]
 
 

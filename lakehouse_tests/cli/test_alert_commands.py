@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from lakehouse.monitoring.alert_state import read_state, write_state
-from lakehouse.monitoring.dispatch import Delivery, take_in
+from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
 from lakehouse.monitoring.incidents import Firing, Observed
 from lakehouse.monitoring.routes import read_routes
 from lakehouse.monitoring.sinks import open_sinks
@@ -34,11 +34,11 @@ def told(settings: Settings) -> list[Alert]:
         Firing(title, "check", now, "error", title, ("1 of 2 rows break it.",))
         for title in titles
     )
-    state = take_in(
+    state = enqueue_alerts(
         read_state(settings), Observed(facts), now, read_routes(settings), lambda *_: ""
     )
     write_state(settings, state)
-    Delivery(state, lambda known: write_state(settings, known), LOGGER).run(
+    Dispatcher(state, lambda known: write_state(settings, known), LOGGER).run(
         open_sinks(settings, (), LOGGER)
     )
     return [parcel.alert for parcel in state.queues["file"].parcels]
@@ -49,7 +49,7 @@ def test_a_list_for_programs_is_whole_and_one_for_people_is_cut(lakehouse: Lakeh
     assert len(records(lakehouse("alerts", "--format", "json"))) == MANY
     assert len(records(lakehouse("alerts", "--open", "--format", "json"))) == MANY
     assert len(records(lakehouse("alerts", "--last", "3", "--format", "json"))) == 3
-    assert "(20 alerts; 25 things broken now)" in lakehouse("alerts").out
+    assert "(20 alerts; 25 incidents open)" in lakehouse("alerts").out
 
 
 def test_one_alert_is_shown_to_a_program_as_a_whole(

@@ -18,7 +18,7 @@ from lakehouse_tests.monitoring.receiver import receiving
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 QUARANTINED = "silver.fruits: 1 row in quarantine"
-HELD = "silver.fruits is held back: rule excluded_fruit_in_any_spelling refused it"
+HELD = "silver.fruits is blocked: rule excluded_fruit_in_any_spelling refused it"
 
 
 def deliver(lakehouse, home: Path, name: str, *rows: str) -> int:
@@ -65,11 +65,11 @@ def test_rows_in_quarantine_are_told_until_none_is_left_and_status_says_the_same
     assert look(home) == []
     status = lakehouse("status").out
     assert any("1 row in quarantine" in line for line in status)
-    assert status[-1].startswith("1 thing broken now")
+    assert status[-1].startswith("1 incident open")
     assert lakehouse("reject", "1.csv", "--feed", "fruits", "--why", "by mistake").code == 0
-    assert titles(look(home)) == [f"Over: {QUARANTINED}"]
+    assert titles(look(home)) == [f"Resolved: {QUARANTINED}"]
     assert not any(
-        "in quarantine" in line or "broken now" in line for line in lakehouse("status").out
+        "in quarantine" in line or "incident" in line for line in lakehouse("status").out
     )
 
 
@@ -79,14 +79,14 @@ def test_a_person_closes_what_stays_in_quarantine(lakehouse, home: Path) -> None
     (alert,) = look(home)
     shown = lakehouse("alerts", alert.alert_id[:6])
     assert (shown.code, shown.out[0], shown.out[2]) == (0, QUARANTINED, alert.lines[0])
-    assert shown.out[1].endswith(" warn, opened; broken now")
+    assert shown.out[1].endswith(" warn, opened; open now")
     (command,) = commands(alert, "lakehouse alerts close")
     assert lakehouse(*shlex.split(command)).code == 2
     assert lakehouse(*shlex.split(command.replace("…", "'it stays so'"))).code == 0
     assert look(home) == []
-    assert f"Over: {QUARANTINED}" in lakehouse("alerts").out[3]
+    assert f"Resolved: {QUARANTINED}" in lakehouse("alerts").out[3]
     ran = lakehouse("alerts", "ack", alert.alert_id, "--why", "too late")
-    assert (ran.code, "is not broken now" in ran.err[0]) == (2, True)
+    assert (ran.code, "is not open now" in ran.err[0]) == (2, True)
     assert lakehouse("alerts", "zzzz").code == 2
 
 
@@ -124,14 +124,14 @@ def test_taking_the_file_out_and_the_next_delivery_end_it(held, home: Path) -> N
     assert held("reject", "banana.csv", "--feed", "fruits", "--why", "by mistake").code == 0
     assert look(home) == []
     assert deliver(held, home, "plum.csv", "4,Plum,false") == 0
-    assert titles(look(home)) == [f"Over: {HELD}"]
+    assert titles(look(home)) == [f"Resolved: {HELD}"]
 
 
 def test_publishing_it_all_the_same_ends_it(held, home: Path) -> None:
     (alert,) = look(home)
     (command,) = commands(alert, "lakehouse publish")
     assert held(*shlex.split(command.replace("…", "'it is one'"))).code == 0
-    assert titles(look(home)) == [f"Over: {HELD}"]
+    assert titles(look(home)) == [f"Resolved: {HELD}"]
 
 
 def test_a_muted_table_is_recorded_and_told_to_nobody(held, home: Path) -> None:
@@ -160,7 +160,7 @@ def test_what_was_told_is_listed(held, home: Path) -> None:
     listed = held("alerts")
     assert listed.out[0].split(" | ")[:2] == ["at                  ", "severity"]
     assert HELD in listed.out[2]
-    assert listed.out[-1] == "(1 alert; 1 thing broken now)"
+    assert listed.out[-1] == "(1 alert; 1 incident open)"
     (record,) = json.loads("".join(held("alerts", "--open", "--format", "json").out))
     assert (record["title"], record["is_open"], record["table"]) == (
         HELD,
@@ -170,10 +170,7 @@ def test_what_was_told_is_listed(held, home: Path) -> None:
 
 
 def test_where_nobody_looked_nothing_is_said_to_be_whole(lakehouse) -> None:
-    assert (
-        lakehouse("alerts").out[-1]
-        == "Nobody looked yet for what is broken; `lakehouse dev` does."
-    )
+    assert lakehouse("alerts").out[-1] == "Nothing was monitored yet; `lakehouse dev` does."
 
 
 def test_a_file_that_is_rejected_is_told(lakehouse, home: Path) -> None:
@@ -188,7 +185,7 @@ def test_a_file_that_is_rejected_is_told(lakehouse, home: Path) -> None:
         "missing column 'berry': found a header with 'id', 'fruit';"
     )
     assert deliver(lakehouse, home, "short.csv", "1,Damson,false") == 0
-    assert titles(look(home)) == ["Over: feed fruits: file short.csv was rejected"]
+    assert titles(look(home)) == ["Resolved: feed fruits: file short.csv was rejected"]
 
 
 def test_personal_data_is_in_no_message_log_reason_sample_or_event(
@@ -239,7 +236,7 @@ def test_a_test_message_says_for_each_sink_whether_it_arrived(
         assert receiver.titles == ["Test of the lakehouse's alerts"]
     assert ran.code == 1
     assert [line.split()[0] for line in ran.out] == ["ok", "ok", "ok", "FAIL"]
-    assert "1 sink did not take the message: json-" in ran.err[-1]
+    assert "1 sink did not receive the message: json-" in ran.err[-1]
 
 
 @pytest.mark.parametrize(

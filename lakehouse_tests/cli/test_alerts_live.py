@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.monitoring.heartbeat import last_beat
+from lakehouse.monitoring.heartbeat import read_heartbeat
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.commands import answers
 from lakehouse_tests.cli.live import SECONDS, Live
@@ -24,7 +24,7 @@ IN_SECONDS = 25
 asked to.
 """
 WARNS = "silver.fruits: 1 row in quarantine"
-HELD = "silver.fruits is held back: rule excluded_fruit_in_any_spelling refused it"
+HELD = "silver.fruits is blocked: rule excluded_fruit_in_any_spelling refused it"
 
 
 def test_what_breaks_is_told_once_whatever_is_down_and_when_it_is_over(
@@ -63,19 +63,19 @@ def test_what_breaks_is_told_once_whatever_is_down_and_when_it_is_over(
         assert command.status() == 0, command.said
         # Rows went from bronze, and all of it is read anew: the Fig of the second file is
         # known.
-        wait_for_titles(receiver, WARNS, HELD, f"Over: {HELD}")
+        wait_for_titles(receiver, WARNS, HELD, f"Resolved: {HELD}")
         live.drop("4.csv", "5,Kiwi,true")
         live.wait_for_fruits("Kiwi")
         command = live.command(
             "reject", "2.csv", "--feed", "fruits", "--why", "nobody corrects it"
         )
         assert command.status() == 0, command.said
-        wait_for_titles(receiver, WARNS, HELD, f"Over: {HELD}", f"Over: {WARNS}")
+        wait_for_titles(receiver, WARNS, HELD, f"Resolved: {HELD}", f"Resolved: {WARNS}")
         beats = len(watcher.taken)
         wait_for(lambda: len(watcher.taken) > beats + 1, "two more signs of life", SECONDS)
-        assert receiver.titles == [WARNS, HELD, f"Over: {HELD}", f"Over: {WARNS}"]
+        assert receiver.titles == [WARNS, HELD, f"Resolved: {HELD}", f"Resolved: {WARNS}"]
         assert {taken.path for taken in watcher.taken} == {"/ping"}
-        assert last_beat(settings) is not None
+        assert read_heartbeat(settings) is not None
         assert answers(live.port, child)
         assert live.end(signal.SIGTERM, seconds=IN_SECONDS) == 130, child.said
 

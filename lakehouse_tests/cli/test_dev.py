@@ -151,7 +151,9 @@ def test_a_killed_run_and_a_killed_spark_lose_nothing_and_people_are_told(live: 
     live.drop("killed-4.csv", "6,Kiwi,true")
     live.wait_for_fruits("Fig", "Kiwi")
     wait_for(
-        lambda: titles(live) == ["Spark died", "Over: Spark died"], "that it is over", SECONDS
+        lambda: titles(live) == ["Spark died", "Resolved: Spark died"],
+        "that it is over",
+        SECONDS,
     )
     told = next(alert for alert in read_alerts(live.settings) if alert.title == "Spark died")
     assert "killed, as by lack of memory" in told.text

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from lakehouse.cli.machine_checks import findings
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.monitoring.heartbeat import beat
+from lakehouse.monitoring.heartbeat import Heartbeat, beat
 from lakehouse.runtime import jars
 from lakehouse.runtime.dev_note import DevNote, leave_note
 from lakehouse.runtime.spark import open_session
@@ -188,19 +188,19 @@ def test_without_dev_nobody_is_said_to_look(settings):
     assert line(settings, "alerts").found.startswith(
         "nobody looked yet; `lakehouse dev` does; told are: "
     )
-    beat(settings, ago(hours=3), 0, 0)
+    beat(settings, Heartbeat(ago(hours=3), 0, 0))
     found = line(settings, "alerts")
     assert found.ok
     assert found.found.startswith("last look 3 h ago, and nobody looks now")
 
 
 def test_a_last_look_that_is_old_fails_where_somebody_is_to_look(settings):
-    beat(settings, ago(minutes=6), 0, 0)
+    beat(settings, Heartbeat(ago(minutes=6), 0, 0))
     expecting = replace(settings, heartbeat_url="http://127.0.0.1:1/ping")
     found = line(expecting, "alerts")
     assert not found.ok
     assert "start it again" in found.next_step
-    beat(settings, ago(), 0, 0)
+    beat(settings, Heartbeat(ago(), 0, 0))
     assert line(expecting, "alerts").ok
 
 
@@ -212,7 +212,7 @@ def test_that_nobody_ever_looked_fails_where_somebody_is_to_look(settings):
 
 
 def test_the_look_of_a_dev_that_runs_fails_once_it_is_old(settings, monkeypatch):
-    beat(settings, ago(minutes=6), 0, 0)
+    beat(settings, Heartbeat(ago(minutes=6), 0, 0))
     leave_note(settings, "http://127.0.0.1:3000")
     monkeypatch.setattr(DevNote, "started_at", ago())
     assert line(settings, "alerts").ok, "it has just been started"
@@ -222,7 +222,7 @@ def test_the_look_of_a_dev_that_runs_fails_once_it_is_old(settings, monkeypatch)
 
 def test_the_places_are_those_that_dev_tells_and_not_those_of_this_command(settings):
     leave_note(settings, "http://127.0.0.1:3000")
-    beat(settings, ago(), 0, 0, ["log", "file", "slack-1a2b3c4d"])
+    beat(settings, Heartbeat(ago(), 0, 0, ("file", "log", "slack-1a2b3c4d")))
     found = line(settings, "alerts").found
     assert (
         "by `lakehouse dev` at http://127.0.0.1:3000; told are: alerts.jsonl, the log,"

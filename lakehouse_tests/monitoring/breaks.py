@@ -24,14 +24,16 @@ def firing(minutes: float, key: str = "check silver.fruits a", **parts: Any) -> 
         "table": "silver.fruits",
     } | parts
     return Firing(
-        key, at=at(minutes), **{**given, "extent": frozenset(given.get("extent", ()))}
+        key,
+        at=at(minutes),
+        **{**given, "affected_partitions": frozenset(given.get("affected_partitions", ()))},
     )
 
 
 def resolved(
-    minutes: float, key: str = "check silver.fruits a", extent: Iterable[str] = ()
+    minutes: float, key: str = "check silver.fruits a", affected_partitions: Iterable[str] = ()
 ) -> Resolved:
-    return Resolved(key, at(minutes), "It passed.", frozenset(extent))
+    return Resolved(key, at(minutes), "It passed.", frozenset(affected_partitions))
 
 
 def told(alerts: Iterable[Alert]) -> list[tuple[str, str]]:

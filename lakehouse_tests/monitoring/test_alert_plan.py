@@ -38,7 +38,7 @@ def test_what_mends_is_told_once():
     after = plan(over.open, 3, resolved(2), resolved(3))
 
     assert told(over.alerts) == [("recovered", A)]
-    assert over.alerts[0].title == f"Over: {A}"
+    assert over.alerts[0].title == f"Resolved: {A}"
     assert over.open == {}
     assert after.alerts == ()
 
@@ -82,37 +82,39 @@ def test_a_repeated_message_has_an_id_of_its_own():
 
 
 def test_partitions_mend_one_by_one():
-    first = plan({}, 1, firing(1, extent=["1", "2"]), firing(2, extent=["3"]))
-    some = plan(first.open, 4, resolved(3, extent=["1", "3"]))
-    over = plan(some.open, 6, resolved(5, extent=["2"]))
+    first = plan(
+        {}, 1, firing(1, affected_partitions=["1", "2"]), firing(2, affected_partitions=["3"])
+    )
+    some = plan(first.open, 4, resolved(3, affected_partitions=["1", "3"]))
+    over = plan(some.open, 6, resolved(5, affected_partitions=["2"]))
 
     assert some.alerts == ()
-    assert some.open[A].extent == {"2"}
+    assert some.open[A].affected_partitions == {"2"}
     assert told(over.alerts) == [("recovered", A)]
 
 
 def test_one_partition_does_not_mend_the_whole():
     first = plan({}, 1, firing(1))
 
-    assert plan(first.open, 3, resolved(2, extent=["1"])).open == first.open
+    assert plan(first.open, 3, resolved(2, affected_partitions=["1"])).open == first.open
 
 
 def test_the_whole_mends_every_partition():
-    first = plan({}, 1, firing(1, extent=["1", "2"]))
+    first = plan({}, 1, firing(1, affected_partitions=["1", "2"]))
 
     assert plan(first.open, 3, resolved(2)).open == {}
 
 
 def test_what_is_no_longer_among_all_that_is_broken_is_over():
-    late = firing(1, key="late silver.fruits", kind="late")
-    first = plan({}, 1, late, complete=frozenset({"late"}))
-    same = plan(first.open, 2, late, complete=frozenset({"late"}))
+    late = firing(1, key="overdue silver.fruits", kind="overdue")
+    first = plan({}, 1, late, complete=frozenset({"overdue"}))
+    same = plan(first.open, 2, late, complete=frozenset({"overdue"}))
     blind = plan(first.open, 2)
-    over = plan(first.open, 2, complete=frozenset({"late"}))
+    over = plan(first.open, 2, complete=frozenset({"overdue"}))
 
-    assert told(first.alerts) == [("opened", "late silver.fruits")]
+    assert told(first.alerts) == [("opened", "overdue silver.fruits")]
     assert same.alerts == blind.alerts == ()
-    assert told(over.alerts) == [("recovered", "late silver.fruits")]
+    assert told(over.alerts) == [("recovered", "overdue silver.fruits")]
 
 
 def test_what_breaks_while_it_is_muted_is_marked_so_and_told_once_the_mute_is_over():

@@ -14,7 +14,7 @@ from hypothesis import settings as hypothesis_settings
 
 from lakehouse.monitoring.alert_log import read_alerts
 from lakehouse.monitoring.alert_state import AlertState, read_state, write_state
-from lakehouse.monitoring.dispatch import Delivery, take_in
+from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
 from lakehouse.monitoring.incidents import Observed
 from lakehouse.monitoring.routes import Route, Routes, name_of
 from lakehouse.monitoring.sinks import FILE_NAME, open_sinks
@@ -35,7 +35,9 @@ def seen(settings: Settings, routes: Routes, minutes: float, *facts) -> None:
     state = read_state(settings)
     write_state(
         settings,
-        take_in(state, Observed(facts, cursors={"x": minutes}), at(minutes), routes, unmuted),
+        enqueue_alerts(
+            state, Observed(facts, cursors={"x": minutes}), at(minutes), routes, unmuted
+        ),
     )
 
 
@@ -47,7 +49,7 @@ def deliver(settings: Settings, routes: Routes) -> AlertState:
         queues={name: replace(queue, retry_at=None) for name, queue in state.queues.items()},
     )
     sinks = open_sinks(settings, routes.urls, LOGGER)
-    return Delivery(state, lambda now: write_state(settings, now), LOGGER).run(sinks)
+    return Dispatcher(state, lambda now: write_state(settings, now), LOGGER).run(sinks)
 
 
 def test_a_message_reaches_log_file_and_webhook(
@@ -88,7 +90,7 @@ def test_a_receiver_that_was_down_gets_all_of_it_once_and_in_order(
     receiver.is_down = False
 
     assert deliver(settings, routes).undelivered == 0
-    assert receiver.titles == [A, B, f"Over: {A}"]
+    assert receiver.titles == [A, B, f"Resolved: {A}"]
     deliver(settings, routes)
     assert len(receiver.taken) == 3
 
@@ -135,7 +137,7 @@ def test_five_hundred_failures_are_one_message_and_each_stands_in_the_file(
     )
     deliver(settings, routes)
 
-    assert receiver.titles == ["500 things at once: 500 broke, in silver.fruits"]
+    assert receiver.titles == ["500 alerts at once: 500 firing, in silver.fruits"]
     assert len({alert.alert_id for alert in read_alerts(settings)}) == 500
 
 
@@ -218,10 +220,10 @@ def _live(
         for number in range(known, len(happened)):
             cursors = {"seen": number + 1}
             now = at(10 * life + number) + timedelta(hours=life)
-            state = take_in(
+            state = enqueue_alerts(
                 state, Observed((happened[number],), cursors=cursors), now, routes, unmuted
             )
             keep(state)
-        Delivery(state, keep, LOGGER).run({recorder.name: recorder})
+        Dispatcher(state, keep, LOGGER).run({recorder.name: recorder})
     except Killed:
         return

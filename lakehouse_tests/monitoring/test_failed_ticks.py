@@ -67,7 +67,7 @@ def test_a_sensor_that_fails_is_told_once_and_when_it_works_again(watch: Watch) 
     assert alert.title == "sensor fruits_files fails"
     assert alert.lines[:2] == (
         "SetupError: No Java.",
-        "No file of feed fruits is taken by itself until it works again.",
+        "No file of feed fruits is ingested by itself until it works again.",
     )
     assert (
         "Ticks: http://127.0.0.1:3000/locations/__repository__@here/sensors/fruits_files"
@@ -77,7 +77,7 @@ def test_a_sensor_that_fails_is_told_once_and_when_it_works_again(watch: Watch) 
     sensor.tick(TickStatus.STARTED)
     assert watch.says(names=[NAME]) == []
     sensor.tick(TickStatus.SKIPPED)
-    assert watch.says(names=[NAME]) == ["Over: sensor fruits_files fails"]
+    assert watch.says(names=[NAME]) == ["Resolved: sensor fruits_files fails"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ was.
 import pytest
 from dagster._utils.error import SerializableErrorInfo
 
-from lakehouse.monitoring.detectors.failure_reasons import reason_of, said_without_values
+from lakehouse.monitoring.detectors.failure_reasons import describe_without_values, reason_of
 
 
 def error(
@@ -60,7 +60,9 @@ def test_what_the_lakehouse_says_comes_before_what_it_came_of() -> None:
 
 def test_a_path_of_the_system_stays_and_a_value_does_not() -> None:
     assert (
-        said_without_values(FileNotFoundError(2, "No such file or directory", "/data/a.csv"))
+        describe_without_values(
+            FileNotFoundError(2, "No such file or directory", "/data/a.csv")
+        )
         == "[Errno 2] No such file or directory: '/data/a.csv'"
     )
-    assert said_without_values(ValueError("cannot read 'zoe'")) == "cannot read …"
+    assert describe_without_values(ValueError("cannot read 'zoe'")) == "cannot read …"

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import example, given
 
 from lakehouse.monitoring.alert_log import read_alerts
-from lakehouse.monitoring.alerts_sensor import look_and_tell
+from lakehouse.monitoring.alerts_sensor import detect_and_dispatch
 from lakehouse.monitoring.detectors.sources import MonitorContext
-from lakehouse.monitoring.outbox import WINDOW, Queue, post
+from lakehouse.monitoring.outbox import WINDOW, Queue, enqueue
 from lakehouse.orchestration.alert_message import Alert
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.settings import Settings
@@ -44,7 +44,7 @@ def test_five_hundred_checks_that_fail_are_one_message(
 
         def look() -> None:
             now = datetime.now(UTC)
-            look_and_tell(
+            detect_and_dispatch(
                 MonitorContext(instance, graph, {}, (), settings, now),
                 (),
                 logging.getLogger("lakehouse.alerts"),
@@ -56,9 +56,9 @@ def test_five_hundred_checks_that_fail_are_one_message(
                 dg.AssetCheckEvaluation(fruits.key, name, False, {})
             )
         look()
-        assert receiver.titles == ["500 things at once: 500 broke, in silver.fruits"]
+        assert receiver.titles == ["500 alerts at once: 500 firing, in silver.fruits"]
         look()
-    assert receiver.titles == ["500 things at once: 500 broke, in silver.fruits"]
+    assert receiver.titles == ["500 alerts at once: 500 firing, in silver.fruits"]
     assert len(read_alerts(settings)) == MANY
 
 
@@ -75,7 +75,7 @@ def test_each_message_is_sent_by_itself_or_counted_in_one_summary(
     posted: list[tuple[datetime, Alert]] = []
 
     def post_at(queue: Queue, news: list[Alert], moment: datetime) -> Queue:
-        after = post(queue, news, moment, AT_ONCE)
+        after = enqueue(queue, news, moment, AT_ONCE)
         posted.extend((moment, parcel.alert) for parcel in after.parcels[len(queue.parcels) :])
         return after
 
@@ -84,7 +84,7 @@ def test_each_message_is_sent_by_itself_or_counted_in_one_summary(
         queue = post_at(queue, alerts(number, first=total, minutes=minutes), at(minutes))
         total += number
     queue = post_at(queue, [], at(minutes + WINDOW / timedelta(minutes=1)))
-    assert queue.held == ()
+    assert queue.deferred == ()
     summed = sum(int(one.title.split()[0]) for _, one in posted if one.saying == "summary")
     assert summed + sum(one.saying == "opened" for _, one in posted) == total
     for begin, _ in posted:

@@ -11,7 +11,7 @@ import pytest
 
 from lakehouse.errors import LakehouseError
 from lakehouse.monitoring.alert_state import read_state
-from lakehouse.monitoring.heartbeat import last_beat
+from lakehouse.monitoring.heartbeat import read_heartbeat
 from lakehouse_tests.monitoring.receiver import Receiver
 from lakehouse_tests.monitoring.watch import Watch
 
@@ -31,7 +31,7 @@ def test_a_check_that_warns_is_told_once_and_when_it_passes_again(watch: Watch) 
     watch.run("length_fruit")
     assert watch.says() == []
     watch.run()
-    assert watch.says() == [f"Over: {WARNS}"]
+    assert watch.says() == [f"Resolved: {WARNS}"]
     assert watch.says() == []
 
 
@@ -97,7 +97,7 @@ def test_a_run_that_a_check_stopped_is_one_message(watch: Watch) -> None:
     watch.run("unique_fruit")
     assert watch.says() == [FAILS]
     watch.run()
-    assert watch.says() == [f"Over: {FAILS}"]
+    assert watch.says() == [f"Resolved: {FAILS}"]
 
 
 def test_checks_that_are_run_alone_count(watch: Watch) -> None:
@@ -114,7 +114,7 @@ def test_an_evaluation_outside_of_runs_counts(watch: Watch) -> None:
 def test_what_broke_and_mended_while_nobody_looked_is_told(watch: Watch) -> None:
     watch.run("length_fruit")
     watch.run()
-    assert watch.says() == [WARNS, f"Over: {WARNS}"]
+    assert watch.says() == [WARNS, f"Resolved: {WARNS}"]
 
 
 def test_what_broke_before_anybody_looked_is_told_where_it_is_still_broken(
@@ -137,7 +137,7 @@ def test_a_failed_run_is_told_once_however_often_it_is_tried(watch: Watch) -> No
     assert watch.says() == []
     watch.error = None
     watch.run()
-    assert watch.says() == ["Over: silver.fruits: the run failed"]
+    assert watch.says() == ["Resolved: silver.fruits: the run failed"]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), dg.DagsterExecutionInterruptedError()])
@@ -180,7 +180,7 @@ def test_where_a_folder_is_none_the_path_is_told(watch: Watch) -> None:
     file = watch.settings.home / "rejected"
     file.write_text("")
     alerts = watch.look() + watch.look(later=timedelta(minutes=3))
-    assert [alert.title for alert in alerts] == ["rejected files cannot be looked at"]
+    assert [alert.title for alert in alerts] == ["rejected files cannot be monitored"]
     assert f"'{file}" in alerts[0].lines[0]
 
 
@@ -197,7 +197,7 @@ def test_what_is_tried_again_by_itself_is_told_at_the_second_failure(watch: Watc
     )
     watch.error = None
     watch.run()
-    assert watch.says() == ["Over: silver.fruits: the run failed"]
+    assert watch.says() == ["Resolved: silver.fruits: the run failed"]
 
 
 def test_what_healed_by_itself_before_anybody_was_told_is_no_message(watch: Watch) -> None:
@@ -215,7 +215,7 @@ def test_a_job_that_fails_is_over_once_it_went_through(watch: Watch) -> None:
     watch.work(OSError("no route"))
     assert watch.says() == ["job upkeep: the run failed"]
     watch.work()
-    assert watch.says() == ["Over: job upkeep: the run failed"]
+    assert watch.says() == ["Resolved: job upkeep: the run failed"]
 
 
 def reject(watch: Watch, name: str, reason: str = "missing column berry") -> None:
@@ -239,7 +239,7 @@ def test_a_rejected_file_is_told_until_it_is_taken_away(watch: Watch) -> None:
     assert watch.says() == []
     for file in (watch.settings.home / "rejected" / "fruits").iterdir():
         file.unlink()
-    assert watch.says() == ["Over: feed fruits: file short was rejected"]
+    assert watch.says() == ["Resolved: feed fruits: file short was rejected"]
 
 
 def test_a_rejected_file_is_over_once_one_of_its_name_was_landed(watch: Watch) -> None:
@@ -248,7 +248,7 @@ def test_a_rejected_file_is_over_once_one_of_its_name_was_landed(watch: Watch) -
     landed = dg.MetadataValue.table([dg.TableRecord({"file": "short", "rows": 1})])
     event = dg.AssetMaterialization(["silver", "fruits"], metadata={"landed": landed})
     watch.instance.report_runless_asset_event(event)
-    assert watch.says() == ["Over: feed fruits: file short was rejected"]
+    assert watch.says() == ["Resolved: feed fruits: file short was rejected"]
 
 
 def test_a_file_that_a_person_rejected_is_not_told(watch: Watch) -> None:
@@ -262,7 +262,7 @@ def test_a_delivery_that_is_late_is_told_until_it_comes(watch: Watch) -> None:
     assert watch.says(later=timedelta(hours=5)) == []
     (alert,) = watch.look(later=timedelta(hours=7))
     assert (alert.title, alert.brief) == (
-        "feed fruits: the next delivery is late",
+        "feed fruits: the next delivery is overdue",
         "7.0 hours old",
     )
     # Several lakehouses may be read together.
@@ -271,7 +271,7 @@ def test_a_delivery_that_is_late_is_told_until_it_comes(watch: Watch) -> None:
     assert watch.says(later=timedelta(hours=8)) == []
     rows.append(rows.scan().to_arrow())
     assert watch.says(later=timedelta(hours=5)) == [
-        "Over: feed fruits: the next delivery is late"
+        "Resolved: feed fruits: the next delivery is overdue"
     ]
 
 
@@ -281,10 +281,10 @@ def test_a_table_that_is_older_than_declared_is_late_until_a_run_finds_it_as_it_
     watch.table = replace(watch.table, freshness=timedelta(hours=2))
     delivered(watch)
     (alert,) = watch.look(later=timedelta(hours=3))
-    assert alert.title == "silver.fruits is late"
+    assert alert.title == "silver.fruits is overdue"
     assert "3.0 hours ago; 2.0 hours are allowed." in alert.lines[0]
     watch.instance.report_runless_asset_event(dg.AssetMaterialization(["silver", "fruits"]))
-    assert watch.says(later=timedelta(hours=1)) == ["Over: silver.fruits is late"]
+    assert watch.says(later=timedelta(hours=1)) == ["Resolved: silver.fruits is overdue"]
 
 
 def delivered(watch: Watch):
@@ -309,20 +309,20 @@ def test_where_nobody_can_look_somebody_is_told_and_the_rest_goes_on(watch: Watc
     reason.write_text("{")
     watch.run("length_fruit")
     assert watch.says() == [WARNS]
-    assert watch.says(later=timedelta(minutes=3)) == ["rejected files cannot be looked at"]
+    assert watch.says(later=timedelta(minutes=3)) == ["rejected files cannot be monitored"]
     assert watch.says(later=timedelta(minutes=4)) == []
     reason.write_text(good)
     assert sorted(watch.says(later=timedelta(minutes=5))) == [
-        "Over: rejected files cannot be looked at",
+        "Resolved: rejected files cannot be monitored",
         "feed fruits: file short was rejected",
     ]
 
 
 def test_each_look_leaves_a_sign_of_life(watch: Watch, receiver: Receiver) -> None:
-    before = last_beat(watch.settings)
+    before = read_heartbeat(watch.settings)
     watch.with_settings(heartbeat_url=f"http://127.0.0.1:{receiver.port}/ping").look()
-    after = last_beat(watch.settings)
-    assert before and after and before < after
+    after = read_heartbeat(watch.settings)
+    assert before and after and before.at < after.at
     assert [taken.path for taken in receiver.taken] == ["/ping"]
 
 

@@ -10,12 +10,12 @@ from lakehouse.monitoring.incidents import Observed
 from lakehouse.monitoring.outbox import (
     WINDOW,
     Queue,
-    delivered,
+    drop_delivered,
+    enqueue,
     is_due,
-    kept,
+    keep_known,
     next_parcel,
-    post,
-    refused,
+    postpone_refused,
 )
 from lakehouse.orchestration.alert_message import Alert
 from lakehouse_tests.monitoring.breaks import DAY, at, firing
@@ -36,50 +36,50 @@ def sayings(queue: Queue) -> list[str]:
 
 
 def test_few_messages_are_sent_each():
-    assert sayings(post(Queue(), alerts(AT_ONCE), at(0), AT_ONCE)) == ["opened"] * AT_ONCE
+    assert sayings(enqueue(Queue(), alerts(AT_ONCE), at(0), AT_ONCE)) == ["opened"] * AT_ONCE
 
 
 def test_what_goes_on_breaking_is_summed_up_once_in_each_window():
     queue = Queue()
     for minute in range(11):
-        queue = post(
+        queue = enqueue(
             queue, alerts(100, first=100 * minute, minutes=minute), at(minute), AT_ONCE
         )
 
     assert sayings(queue) == ["summary"] * 3
     assert [parcel.alert.title for parcel in queue.parcels] == [
-        "100 things at once: 100 broke, in silver.fruits",
-        "500 things at once: 500 broke, in silver.fruits",
-        "500 things at once: 500 broke, in silver.fruits",
+        "100 alerts at once: 100 firing, in silver.fruits",
+        "500 alerts at once: 500 firing, in silver.fruits",
+        "500 alerts at once: 500 firing, in silver.fruits",
     ]
-    assert queue.held == ()
+    assert queue.deferred == ()
 
 
 def test_what_waits_for_a_summary_is_told_once_the_window_is_over_though_nothing_else_breaks():
-    queue = post(
-        post(Queue(), alerts(50), at(0), AT_ONCE), alerts(20, first=50), at(1), AT_ONCE
+    queue = enqueue(
+        enqueue(Queue(), alerts(50), at(0), AT_ONCE), alerts(20, first=50), at(1), AT_ONCE
     )
-    assert len(queue.held) == 20
-    later = post(queue, [], at(_WINDOW_MINUTES), AT_ONCE)
+    assert len(queue.deferred) == 20
+    later = enqueue(queue, [], at(_WINDOW_MINUTES), AT_ONCE)
 
     assert sayings(later) == ["summary", "summary"]
-    assert later.held == ()
+    assert later.deferred == ()
 
 
 def test_a_message_waits_until_it_was_taken():
-    queue = post(Queue(), alerts(2), at(0), AT_ONCE)
+    queue = enqueue(Queue(), alerts(2), at(0), AT_ONCE)
     first = queue.parcels[0].alert
-    after = delivered(queue, first)
+    after = drop_delivered(queue, first)
 
     assert [parcel.alert.key for parcel in after.parcels] == ["check silver.t1 a"]
-    assert post(queue, [first], at(1), AT_ONCE).parcels == queue.parcels
+    assert enqueue(queue, [first], at(1), AT_ONCE).parcels == queue.parcels
 
 
 def test_a_sink_that_is_down_is_left_in_peace_for_longer_each_time_and_tried_within_a_minute():
-    queue = post(Queue(), alerts(1), at(0), AT_ONCE)
+    queue = enqueue(Queue(), alerts(1), at(0), AT_ONCE)
     pauses = []
     for _ in range(9):
-        queue = refused(queue, queue.parcels[0].alert, at(0))
+        queue = postpone_refused(queue, queue.parcels[0].alert, at(0))
         pauses.append((queue.retry_at - at(0)).total_seconds())
 
     assert pauses == [5, 10, 20, 40, 40, 40, 40, 40, 40]
@@ -91,7 +91,7 @@ def test_a_sink_that_is_down_is_left_in_peace_for_longer_each_time_and_tried_wit
 def test_what_is_said_of_one_thing_stays_in_order_and_a_message_that_is_refused_holds_up_no_other():
     opened, other = alerts(2)
     over = replace(opened, alert_id="over", saying="recovered")
-    queue = post(Queue(), [opened, over, other], at(0), AT_ONCE)
+    queue = enqueue(Queue(), [opened, over, other], at(0), AT_ONCE)
 
     assert next_parcel(queue, [], []).alert == opened
     assert next_parcel(queue, [opened.alert_id], [opened.key]).alert == other
@@ -101,6 +101,6 @@ def test_what_is_said_of_one_thing_stays_in_order_and_a_message_that_is_refused_
 
 
 def test_what_waits_for_a_sink_that_was_taken_away_is_dropped():
-    queue = post(Queue(), alerts(1), at(0), AT_ONCE)
+    queue = enqueue(Queue(), alerts(1), at(0), AT_ONCE)
 
-    assert kept({"gone": queue}, ["new"]) == {"new": Queue()}
+    assert keep_known({"gone": queue}, ["new"]) == {"new": Queue()}

@@ -13,9 +13,9 @@ from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.commit_properties import Stamp
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
-from lakehouse.monitoring.acknowledgements import acknowledge, alert_of, close
+from lakehouse.monitoring.acknowledgements import acknowledge, close, find_alert
 from lakehouse.monitoring.alert_state import read_state
-from lakehouse.monitoring.detectors.sources import shown_rows
+from lakehouse.monitoring.detectors.sources import describe_rows
 from lakehouse_tests.monitoring.watch import Watch
 
 SCHEMA = pa.schema(
@@ -127,7 +127,7 @@ def test_a_delivered_row_is_shown_once_however_often_it_was_refused(
     came = {"amount": "twelve", "_source_file": "a.csv", "_source_sha256": "f3f2"}
     assert (
         len(
-            shown_rows(
+            describe_rows(
                 [{**came, "_source_row": first}, {**came, "_source_row": second}], frozenset()
             )
         )
@@ -155,7 +155,7 @@ def test_neither_a_check_nor_a_good_run_nor_another_rejection_ends_it(
     quarantine.take_out("a.csv")
     (over,) = watch.look(later=LATER)
     assert (over.title, over.lines[0]) == (
-        "Over: silver.fruits: 2 rows in quarantine",
+        "Resolved: silver.fruits: 2 rows in quarantine",
         "The quarantine is empty.",
     )
 
@@ -212,8 +212,8 @@ def test_less_than_a_hundredth_more_waits_for_a_day_unless_another_rule_is_broke
     assert watch.says(later=LATER) == ["More: silver.fruits: 503 rows in quarantine"]
     quarantine.refuse(1, "d.csv")
     assert watch.says(later=2 * LATER) == []
-    # The feed is late too by then.
-    assert "Still: silver.fruits: 504 rows in quarantine" in watch.says(
+    # The feed is overdue too by then.
+    assert "Still firing: silver.fruits: 504 rows in quarantine" in watch.says(
         later=timedelta(hours=25)
     )
 
@@ -265,21 +265,21 @@ def test_a_row_that_readers_see_and_that_breaks_a_quarantining_rule_is_told(
     watch.run()
     assert watch.says() == []
     watch.run(checks_alone=True)
-    assert watch.says() == ["Over: silver.fruits: check castable_id warns"]
+    assert watch.says() == ["Resolved: silver.fruits: check castable_id warns"]
 
 
 def test_a_person_closes_it_until_more_come(watch: Watch, quarantine: Quarantine) -> None:
     quarantine.refuse(2)
     (alert,) = watch.look()
-    found = alert_of(watch.settings, alert.alert_id[:8])
+    found = find_alert(watch.settings, alert.alert_id[:8])
     close(watch.settings, found, by="somebody", why="they are tests")
     (over,) = watch.look(later=LATER)
-    assert over.title == "Over: silver.fruits: 2 rows in quarantine"
+    assert over.title == "Resolved: silver.fruits: 2 rows in quarantine"
     assert over.lines[0] == "Closed by somebody: they are tests"
     assert over.lakehouse == watch.settings.title
     assert read_state(watch.settings).open == {}
     assert watch.says(later=LATER) == []
-    with pytest.raises(UsageError, match="is not broken now"):
+    with pytest.raises(UsageError, match="is not open now"):
         close(watch.settings, found, by="somebody", why="once more")
     quarantine.refuse(1, "b.csv")
     assert watch.says(later=2 * LATER) == ["silver.fruits: 3 rows in quarantine"]
@@ -295,7 +295,7 @@ def test_what_is_acknowledged_is_not_repeated_and_told_when_it_is_over(watch: Wa
     ]
     watch.run()
     assert watch.says(later=timedelta(hours=31)) == [
-        "Over: silver.fruits: check unique_fruit failed"
+        "Resolved: silver.fruits: check unique_fruit failed"
     ]
 
 

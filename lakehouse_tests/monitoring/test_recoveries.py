@@ -1,4 +1,4 @@
-"""What ends that a table is held back or that its run failed: a publish of these partitions, or
+"""What ends that a table is blocked or that its run failed: a publish of these partitions, or
 by a person.
 """
 
@@ -8,7 +8,7 @@ import dagster as dg
 import pytest
 
 from lakehouse.monitoring.detectors.failed_runs import detect_failed_runs
-from lakehouse.monitoring.detectors.recoveries import look_for_mends
+from lakehouse.monitoring.detectors.recoveries import detect_recoveries
 from lakehouse.monitoring.detectors.sources import MonitorContext
 from lakehouse.monitoring.incidents import Firing, Incident
 from lakehouse.orchestration.instance import open_instance
@@ -30,26 +30,26 @@ def context(settings: Settings):
         yield MonitorContext(instance, graph, {}, (), settings, datetime.now(UTC))
 
 
-def held(run_id: str = "", extent: list[str] = DAYS) -> Incident:
+def held(run_id: str = "", affected_partitions: list[str] = DAYS) -> Incident:
     at = datetime.now(UTC) - timedelta(minutes=1)
     return Incident.of(
         Firing(
-            f"held {TABLE}",
-            "held",
+            f"blocked {TABLE}",
+            "blocked",
             at,
             "error",
             "",
             table=TABLE,
             run_id=run_id,
-            extent=frozenset(extent),
+            affected_partitions=frozenset(affected_partitions),
         )
     )
 
 
 def after(incident: Incident, context: MonitorContext) -> Incident | None:
     left: Incident | None = incident
-    for resolved in look_for_mends(context, [incident], []):
-        left = left.without(resolved) if left else None
+    for resolved in detect_recoveries(context, [incident], []):
+        left = left.after_resolved(resolved) if left else None
     return left
 
 
@@ -59,12 +59,12 @@ def publish(context: MonitorContext, partition: str | None, **metadata: str) -> 
     )
 
 
-def test_each_day_that_is_published_is_held_no_more(context: MonitorContext) -> None:
+def test_each_day_that_is_published_is_blocked_no_more(context: MonitorContext) -> None:
     publish(context, DAYS[1])
     publish(context, "2026-02-01")
     left = after(held(), context)
     assert left is not None
-    assert left.extent == {DAYS[0], DAYS[2]}
+    assert left.affected_partitions == {DAYS[0], DAYS[2]}
     publish(context, DAYS[0])
     publish(context, DAYS[2])
     assert after(held(), context) is None
@@ -88,7 +88,7 @@ def test_days_that_somebody_asked_for_and_that_failed_are_over_once_they_are_pub
     publish(context, DAYS[1])
     left = after(Incident.of(firing), context)
     assert left is not None
-    assert left.extent == {DAYS[0]}
+    assert left.affected_partitions == {DAYS[0]}
     publish(context, DAYS[0])
     assert after(Incident.of(firing), context) is None
 
@@ -97,7 +97,7 @@ def test_a_publish_of_no_day_ends_nothing(context: MonitorContext) -> None:
     publish(context, None)
     left = after(held(), context)
     assert left is not None
-    assert left.extent == set(DAYS)
+    assert left.affected_partitions == set(DAYS)
 
 
 def test_what_a_person_published_ends_it_for_the_days_of_that_run(
@@ -119,12 +119,12 @@ def test_what_a_person_published_ends_it_for_the_days_of_that_run(
     )
     left = after(held(run.run_id), context)
     assert left is not None
-    (resolved,) = look_for_mends(context, [held(run.run_id)], [])
-    assert resolved.said.endswith(
+    (resolved,) = detect_recoveries(context, [held(run.run_id)], [])
+    assert resolved.how.endswith(
         f"against its rules by somebody, as of run {run.run_id[:8]}: it is one"
     )
     assert resolved.links[0].endswith(f"/runs/{run.run_id}")
-    assert left.extent == {DAYS[2]}
+    assert left.affected_partitions == {DAYS[2]}
 
 
 def test_the_days_of_a_run_are_told_by_its_tags(context: MonitorContext) -> None:

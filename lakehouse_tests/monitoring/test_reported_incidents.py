@@ -24,14 +24,14 @@ def test_what_is_reported_is_told_once_and_when_it_is_mended(watch: Watch) -> No
     assert watch.says() == []
     report_resolved(watch.settings, DIED.key, "Spark was started again.")
     (over,) = watch.look()
-    assert (over.title, over.lines[0]) == ("Over: Spark died", "Spark was started again.")
+    assert (over.title, over.lines[0]) == ("Resolved: Spark died", "Spark was started again.")
     assert watch.says() == []
 
 
 def test_what_broke_and_was_mended_between_two_looks_is_told_in_order(watch: Watch) -> None:
     report_firing(watch.settings, DIED)
     report_resolved(watch.settings, DIED.key, "Spark was started again.")
-    assert watch.says() == ["Spark died", "Over: Spark died"]
+    assert watch.says() == ["Spark died", "Resolved: Spark died"]
     assert watch.says(later=timedelta(days=1)) == []
 
 

@@ -15,7 +15,7 @@ import pytest
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.rules.keys import unique
 from lakehouse.iceberg.rules.rows import accepted, castable, excluded
-from lakehouse.monitoring.alerts_sensor import look_and_tell
+from lakehouse.monitoring.alerts_sensor import detect_and_dispatch
 from lakehouse.monitoring.detectors.sources import MonitorContext
 from lakehouse.orchestration.asset_specs import quarantine_spec
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
@@ -182,5 +182,5 @@ def run(people: People, settings: Settings, compute: Callable[[], Any]) -> tuple
         declared_now = {people.table.name: people.table}
         graph = definitions.resolve_asset_graph()
         context = MonitorContext(instance, graph, declared_now, (), settings, datetime.now(UTC))
-        look_and_tell(context, (), logging.getLogger("lakehouse.alerts"))
+        detect_and_dispatch(context, (), logging.getLogger("lakehouse.alerts"))
     return done.success, (done.messages, [check.description for check in done.checks])

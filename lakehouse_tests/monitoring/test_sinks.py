@@ -58,7 +58,7 @@ def test_a_webhook_that_does_not_take_it_is_named_without_its_secret(
 ) -> None:
     with pytest.raises(LakehouseError) as raised:
         sink(settings, "json://user:T0ken@127.0.0.1:1/").send(ALERT)
-    assert "did not take alert 0123456789abcdef" in str(raised.value)
+    assert "did not receive alert 0123456789abcdef" in str(raised.value)
     assert "T0ken" not in str(raised.value)
 
 

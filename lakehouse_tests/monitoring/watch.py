@@ -13,7 +13,7 @@ import dagster as dg
 from lakehouse.iceberg.rules.keys import unique
 from lakehouse.iceberg.rules.rows import castable, length
 from lakehouse.monitoring.alert_log import read_alerts
-from lakehouse.monitoring.alerts_sensor import look_and_tell
+from lakehouse.monitoring.alerts_sensor import detect_and_dispatch
 from lakehouse.monitoring.detectors.sources import MonitorContext
 from lakehouse.orchestration.alert_message import Alert
 from lakehouse.settings import Settings
@@ -143,7 +143,7 @@ class Watch:
         monitor_context = MonitorContext(
             self.instance, graph, {TABLE.name: self.table}, (FEED,), self.settings, now
         )
-        look_and_tell(monitor_context, names, logging.getLogger("lakehouse.alerts"))
+        detect_and_dispatch(monitor_context, names, logging.getLogger("lakehouse.alerts"))
         told = read_alerts(self.settings)
         news, self.known = told[self.known :], len(told)
         return news

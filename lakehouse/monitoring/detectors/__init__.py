@@ -1,3 +1,3 @@
-"""What is broken now, and what was since the last look: asked of Dagster's storage, the tables
+"""What fires now, and what fired since the last round: asked of Dagster's storage, the tables
 and the files.
 """

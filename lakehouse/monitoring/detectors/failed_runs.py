@@ -1,8 +1,8 @@
-"""Runs that failed, and tables that a run refused and so held back.
+"""Runs that failed, and tables that are blocked since a rule refused what a run computed.
 
-A run that a check stopped is not told again: the check is. One that a person stopped is not
-told either. Of a refused table one thing is told, that it is held back, with what its rules
-said; that it ends is a matter of a later publish, see `mending`.
+A run that a check stopped is no incident of its own: the check is. One that a person stopped is
+none either. Of a refused table there is one incident, that it is blocked, with the results of
+its rules; that it ends is a matter of a later publish, see `recoveries`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,9 +11,13 @@ from typing import Any
 
 import dagster as dg
 
-from lakehouse.monitoring.detectors.failed_checks import by_how_much, figures_of, in_clear
+from lakehouse.monitoring.detectors.failed_checks import (
+    clear_commands,
+    describe_failure,
+    figures_of,
+)
 from lakehouse.monitoring.detectors.failure_reasons import reason_of
-from lakehouse.monitoring.detectors.sources import MonitorContext, shown_rows
+from lakehouse.monitoring.detectors.sources import MonitorContext, describe_rows
 from lakehouse.monitoring.incidents import Firing, Observed, moment_text
 from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key, table_name
 from lakehouse.orchestration.blocked_tables import STALE
@@ -21,7 +25,7 @@ from lakehouse.orchestration.metadata_keys import RefusalMetadata, WriteMetadata
 from lakehouse.orchestration.partitions import range_of
 
 CURSOR = "runs"
-_FIRST_LOOK = timedelta(days=7)
+_FIRST_ROUND = timedelta(days=7)
 # Runs are seen by when they ended, on clocks that may differ and in transactions that may be
 # slow.
 _OVERLAP = timedelta(minutes=5)
@@ -30,44 +34,38 @@ _KNOWN = {
     "DagsterExecutionInterruptedError",
     "KeyboardInterrupt",
 }
-"""Errors of steps that somebody knows of: a check tells itself, and who pressed Ctrl-C needs no
-message.
+"""Errors of steps that somebody knows of: a check is an incident itself, and who pressed Ctrl-C
+needs no message.
 """
 _TYPE = dg.DagsterEventType
 
 
 def detect_failed_runs(context: MonitorContext, cursors: Mapping[str, Any]) -> Observed:
-    """Return what the runs say that failed since the last look; at the first look, in the last
+    """Return the runs that failed since the last round; in the first round, in the last
     week.
     """
     known = cursors.get(CURSOR, {})
-    since = (
-        datetime.fromisoformat(known["until"]) - _OVERLAP
-        if known
-        else context.now - _FIRST_LOOK
-    )
+    since = context.now - _FIRST_ROUND
+    if known:
+        since = datetime.fromisoformat(known["until"]) - _OVERLAP
     filters = dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=since)
     records = context.instance.get_run_records(
         filters, order_by="update_timestamp", ascending=True
     )
-    # A tag that is added to an old run makes it a run that was changed, and not one that failed
-    # anew.
-    ended = (
-        record
-        for record in records
-        if (record.end_time or context.now.timestamp()) >= since.timestamp()
-    )
-    news = [
-        record.dagster_run
-        for record in ended
-        if record.dagster_run.run_id not in known.get("seen", ())
-    ]
-    facts = tuple(fact for run in news for fact in _of_run(context, run))
+    facts: list[Firing] = []
+    for record in records:
+        # A tag that is added to an old run makes it a run that was changed, and not one that
+        # failed anew.
+        is_old = record.end_time and record.end_time < since.timestamp()
+        if not is_old and record.dagster_run.run_id not in known.get("seen", ()):
+            facts += _firings_of(context, record.dagster_run)
     seen = [record.dagster_run.run_id for record in records]
-    return Observed(facts, cursors={CURSOR: {"until": context.now.isoformat(), "seen": seen}})
+    return Observed(
+        tuple(facts), cursors={CURSOR: {"until": context.now.isoformat(), "seen": seen}}
+    )
 
 
-def _of_run(context: MonitorContext, run: dg.DagsterRun) -> Iterator[Firing]:
+def _firings_of(context: MonitorContext, run: dg.DagsterRun) -> Iterator[Firing]:
     of_type = {_TYPE.STEP_FAILURE, _TYPE.RUN_FAILURE}
     records = context.instance.get_records_for_run(run.run_id, of_type=of_type).records
     logged = [
@@ -81,10 +79,10 @@ def _of_run(context: MonitorContext, run: dg.DagsterRun) -> Iterator[Firing]:
         table = context.tables_of_steps.get(entry.step_key or "")
         if _is_known(failure.error):
             continue
-        shown = failure.user_failure_data
-        refusal = RefusalMetadata.from_metadata(shown.metadata if shown else {})
+        reported = failure.user_failure_data
+        refusal = RefusalMetadata.from_metadata(reported.metadata if reported else {})
         if table and refusal.branch is not None:
-            yield _held(context, run, table, refusal, _at(entry))
+            yield _blocked(context, run, table, refusal, _at(entry))
         else:
             yield _failed(context, run, table or "", entry, failure.error)
     if not steps:
@@ -100,7 +98,7 @@ def _is_known(error: Any) -> bool:
     return error is not None and error.cls_name in _KNOWN
 
 
-def _held(
+def _blocked(
     context: MonitorContext,
     run: dg.DagsterRun,
     table: str,
@@ -110,27 +108,28 @@ def _held(
     broken = _broken_checks(context, run, table)
     declared = context.declared.get(table)
     personal = declared.masked_columns if declared else frozenset()
-    rows = [row for check in broken for row in figures_of(check).sample]
+    rows = [row for evaluation in broken for row in figures_of(evaluation).sample]
     rule = f"rule {refusal.failed_rules}"
-    good = "is empty, as it was"
+    unchanged = "is empty, as it was"
     if refusal.snapshot_id is not None:
-        good = f"is as it was, at snapshot {refusal.snapshot_id}"
+        unchanged = f"is as it was, at snapshot {refusal.snapshot_id}"
+    since = _since(context, table, refusal.snapshot_id)
     return Firing(
-        f"held {table}",
-        "held",
+        f"blocked {table}",
+        "blocked",
         at,
         "error",
-        f"{table} is held back: {rule} refused it",
+        f"{table} is blocked: {rule} refused it",
         (
-            *map(by_how_much, broken),
-            f"Nothing was published: {table} {good}{_since(context, table, refusal.snapshot_id)}.",
-            *shown_rows(rows, personal),
-            *context.whose(table),
+            *map(describe_failure, broken),
+            f"Nothing was published: {table} {unchanged}{since}.",
+            *describe_rows(rows, personal),
+            *context.describe_ownership(table),
         ),
         context.links(run_id=run.run_id, table=table),
         (
-            *in_clear(broken),
-            *_ways_out(context, table, run, refusal.branch or "", rows),
+            *clear_commands(broken),
+            *_next_commands(context, table, run, refusal.branch or "", rows),
         ),
         table,
         context.owner(table),
@@ -165,7 +164,7 @@ def _since(context: MonitorContext, table: str, snapshot_id: int | None) -> str:
     return f" of {moment_text(_at(event))}" if published == snapshot_id else ""
 
 
-def _ways_out(
+def _next_commands(
     context: MonitorContext,
     table: str,
     run: dg.DagsterRun,
@@ -174,7 +173,7 @@ def _ways_out(
 ) -> Iterator[str]:
     if branch:
         yield f"lakehouse sql \"SELECT * FROM {table} VERSION AS OF '{branch}'\""
-    yield from context.rejects(table, rows)
+    yield from context.reject_commands(table, rows)
     yield f"lakehouse retry {table}"
     if branch:
         # Where nothing was staged, there is nothing to publish.
@@ -191,30 +190,26 @@ def _failed(
     ]
     is_of_job = bool(feed) or not run.job_name.startswith("__") or not planned
     named = table or ("" if is_of_job else planned[0])
-    what = f"the ingest of {feed}" if feed else f"job {run.job_name}"
-    reads = next((one.table for one in context.feeds if one.name == feed), "")
-    of_table = named or reads
+    failed = f"job {run.job_name}"
+    what = failed
+    if named:
+        failed = what = named
+    elif feed:
+        failed, what = f"feed {feed}", f"the ingest of {feed}"
+    bronze = next((watched.table for watched in context.feeds if watched.name == feed), "")
+    of_table = named or bronze
     keys = context.keys_of(named, run) if named else frozenset()
     reason = reason_of(error, context.declared.get(of_table)) or _first_line(entry.message)
+    commands = [f"lakehouse ingest {feed}"] if feed else []
     return Firing(
-        (
-            f"failed {named}"
-            if named
-            else f"failed feed {feed}"
-            if feed
-            else f"failed job {run.job_name}"
-        ),
+        f"failed {failed}",
         "failed",
         _at(entry),
         "error",
-        f"{named or what}: the run failed",
-        (reason, *_whose(context, of_table)),
+        f"{what}: the run failed",
+        (reason, *(context.describe_ownership(of_table) if of_table else ())),
         context.links(run_id=run.run_id, table=of_table),
-        (
-            *([f"lakehouse ingest {feed}"] if feed else []),
-            *_again(run, named, keys),
-            "lakehouse doctor",
-        ),
+        (*commands, *_commands_again(run, named, keys), "lakehouse doctor"),
         of_table,
         context.owner(of_table),
         run.run_id,
@@ -225,11 +220,11 @@ def _failed(
     )
 
 
-def _again(run: dg.DagsterRun, table: str, keys: frozenset[str]) -> Iterator[str]:
+def _commands_again(run: dg.DagsterRun, table: str, keys: frozenset[str]) -> Iterator[str]:
     bounds = range_of(run.tags) if keys else None
     if bounds and FEED_TAG not in run.tags:
-        # Nothing is owed for partitions that somebody asked for, so that a retry would not
-        # compute them.
+        # Partitions that somebody asked for are not stale, so that a retry would not compute
+        # them.
         yield f"lakehouse backfill {table} --from {bounds[0]} --to {bounds[1]}"
     elif table:
         yield f"lakehouse retry {table}"
@@ -237,10 +232,6 @@ def _again(run: dg.DagsterRun, table: str, keys: frozenset[str]) -> Iterator[str
 
 def _first_line(text: str | None) -> str:
     return next(iter((text or "").strip().splitlines()), "It ended without saying why.")
-
-
-def _whose(context: MonitorContext, table: str) -> list[str]:
-    return context.whose(table) if table else []
 
 
 def _at(entry: Any) -> datetime:

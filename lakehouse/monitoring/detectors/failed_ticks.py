@@ -1,8 +1,8 @@
-"""Sensors and schedules whose last tick failed; one that was switched off is left alone.
+"""Sensors and schedules whose last tick failed; one that was switched off is no incident.
 
-A tick that did not reach Dagster's server of user code is passed over: whoever looks now is
-answered by that server. So end the ticks that go on while `lakehouse dev` is killed; where the
-server is gone for long, no sign of life is left.
+A tick that did not reach Dagster's server of user code is passed over: this sensor is answered
+by that server. So end the ticks that go on while `lakehouse dev` is killed; where the server is
+gone for long, no sign of life is left.
 """
 
 from collections.abc import Collection, Iterator
@@ -16,7 +16,7 @@ from lakehouse.monitoring.detectors.sources import MonitorContext, WatchedFeed
 from lakehouse.monitoring.incidents import Firing, Observed
 from lakehouse.orchestration.error_causes import causes
 
-_LOOKED_AT = 5
+_MOST_TICKS = 5
 _FAILURE, _STARTED = "FAILURE", "STARTED"
 # What Dagster says too where the server is there, and takes too long, is another text.
 _UNREACHED = ("DagsterUserCodeUnreachableError", "Could not reach user code server")
@@ -25,20 +25,18 @@ _UNREACHED = ("DagsterUserCodeUnreachableError", "Could not reach user code serv
 def detect_failed_ticks(context: MonitorContext, names: Collection[str]) -> Observed:
     """Return the sensors and schedules that fail now.
 
-    :param names: those that there are; Dagster remembers also what was taken away.
+    :param names: those that there are; Dagster remembers also what is gone.
     """
-    states = (
-        state
-        for state in context.instance.all_instigator_state()
-        if state.instigator_name in names
-    )
-    facts = (fact for state in states if state.is_running for fact in _failing(context, state))
+    facts: list[Firing] = []
+    for state in context.instance.all_instigator_state():
+        if state.instigator_name in names and state.is_running:
+            facts += _failing(context, state)
     return Observed(tuple(facts), frozenset({"automation"}))
 
 
 def _failing(context: MonitorContext, state: Any) -> Iterator[Firing]:
     ticks = context.instance.get_ticks(
-        state.instigator_origin_id, state.selector_id, limit=_LOOKED_AT
+        state.instigator_origin_id, state.selector_id, limit=_MOST_TICKS
     )
     ended = [
         tick
@@ -49,7 +47,11 @@ def _failing(context: MonitorContext, state: Any) -> Iterator[Firing]:
         return
     kind, name = state.instigator_type.value.lower(), state.instigator_name
     feed = next(
-        (one for one in context.feeds if name in (f"{one.name}_files", f"{one.name}_batch")),
+        (
+            watched
+            for watched in context.feeds
+            if name in (f"{watched.name}_files", f"{watched.name}_batch")
+        ),
         None,
     )
     table = feed.table if feed else ""
@@ -60,10 +62,7 @@ def _failing(context: MonitorContext, state: Any) -> Iterator[Firing]:
         datetime.fromtimestamp(ended[0].timestamp, UTC),
         "error",
         f"{kind} {name} fails",
-        (
-            reason,
-            *(_while_it_lasts(context, feed) if feed else []),
-        ),
+        (reason, *(_while_it_lasts(context, feed) if feed else ())),
         (f"Ticks: {_place(context, state, kind, name)}", *context.links(table=table)),
         (*([f"lakehouse ingest {feed.name}"] if feed else []), "lakehouse doctor"),
         table,
@@ -81,8 +80,8 @@ def _reached_nobody(error: Any) -> bool:
 
 def _while_it_lasts(context: MonitorContext, feed: WatchedFeed) -> list[str]:
     return [
-        f"No file of feed {feed.name} is taken by itself until it works again.",
-        *context.whose(feed.table),
+        f"No file of feed {feed.name} is ingested by itself until it works again.",
+        *context.describe_ownership(feed.table),
     ]
 
 

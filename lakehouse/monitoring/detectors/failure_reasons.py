@@ -1,7 +1,7 @@
 """Why something failed, in words that hold no value of a row.
 
 What the lakehouse raises names tables, columns and files. What Spark, Arrow or Python raise may
-quote the very value that they could not read, so of that only the kind of error is told, and
+quote the very value that they could not read, so of that only the kind of error is named, and
 words outside of quotes where nothing personal is near. The run has the whole.
 """
 
@@ -38,11 +38,11 @@ def reason_of(error: Any, table: IcebergTable | None) -> str:
     none.
 
     :param table: what it was about; where it holds personal data, or is not known, less is
-        said.
+        told.
     """
     if error is None:
         return ""
-    error = _told(error)
+    error = _most_telling(error)
     first = next(iter(error.message.strip().splitlines()), "")
     if first.startswith(OURS):
         return first.removeprefix(OURS)[: 2 * _LONGEST]
@@ -57,28 +57,28 @@ def reason_of(error: Any, table: IcebergTable | None) -> str:
             f"{kind}{f' [{condition[1]}]' if condition else ''}; its text may quote data, the"
             " run has it."
         )
-    return f"{kind}: {without_values(text)}"
+    return f"{kind}: {remove_values(text)}"
 
 
-def _told(error: Any) -> Any:
+def _most_telling(error: Any) -> Any:
     """Return the cause that says most: in our own words, or else in words without data, or else
     the innermost.
     """
     cause = known_cause(error)
-    plain = [one for one in causes(error) if one.cls_name in _WITHOUT_DATA]
+    plain = [inner for inner in causes(error) if inner.cls_name in _WITHOUT_DATA]
     return plain[0] if plain and not cause.message.startswith(OURS) else cause
 
 
-def said_without_values(error: BaseException) -> str:
+def describe_without_values(error: BaseException) -> str:
     """Return what an error of this process says, without values; the path of the operating
     system's stays.
     """
     text = str(error)
-    return text[:_LONGEST] if _OF_THE_SYSTEM.match(text) else without_values(text)
+    return text[:_LONGEST] if _OF_THE_SYSTEM.match(text) else remove_values(text)
 
 
-def without_values(text: str) -> str:
-    """Return a text with what is quoted, addresses and long numbers taken out."""
+def remove_values(text: str) -> str:
+    """Return a text without what is quoted, addresses and long numbers."""
     for pattern in (_QUOTED, _ADDRESS, _LONG_NUMBER):
         text = pattern.sub("…", text)
     return text[:_LONGEST]

@@ -1,9 +1,9 @@
-"""Rows in quarantine: one thing for each table, from when rows come until none is left, or a
-person says so.
+"""Rows in quarantine: one incident for each table, from when rows come until none is there, or
+a person closes it.
 
 What stands there is asked of the quarantine itself, and not of the checks of a run: the next
 good file, a check of what readers see, or a rejected file say nothing of the rows that are
-there. Its rows are read only where it has another snapshot than at the last look, and once the
+there. Its rows are read only where it has another snapshot than in the last round, and once the
 run that made it has published the table: of what share the rows are is not known before.
 """
 
@@ -20,12 +20,12 @@ from lakehouse.iceberg.metadata.history import History, history_of
 from lakehouse.iceberg.metadata.quarantine_counts import QuarantinedRows, quarantined_rows
 from lakehouse.iceberg.read.withdrawn_deliveries import rejection_said
 from lakehouse.monitoring.detectors.failed_checks import (
+    clear_commands,
     figures_of,
-    in_clear,
     is_evaluation,
     key_of,
 )
-from lakehouse.monitoring.detectors.sources import MonitorContext, shown_rows
+from lakehouse.monitoring.detectors.sources import MonitorContext, describe_rows
 from lakehouse.monitoring.incidents import Firing, Incident, Observed, Resolved, moment_text
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.tables.table import IcebergTable
@@ -36,21 +36,21 @@ _SAMPLED_RULES = 3
 
 
 @dataclass(frozen=True)
-class _Standing:
-    """What is known of a quarantine from one look to the next."""
+class _QuarantineState:
+    """What is known of a quarantine from one round to the next."""
 
     snapshot_id: str
-    found: QuarantinedRows
-    came: int
-    """How many rows came so far, those that left again among them."""
+    counts: QuarantinedRows
+    total_rows: int
+    """How many rows came so far, those that are gone again among them."""
 
 
-def look_for_quarantined(
+def detect_quarantined_rows(
     context: MonitorContext, cursors: Mapping[str, Any], open_now: Mapping[str, Incident]
 ) -> Observed:
     """Return which tables have rows in quarantine now."""
     catalog = Catalog.of(context.settings)
-    known = {name: _from_json(one) for name, one in cursors.get(CURSOR, {}).items()}
+    known = {name: _from_json(state) for name, state in cursors.get(CURSOR, {}).items()}
     facts: list[Firing | Resolved] = []
     seen: dict[str, Any] = {}
     for table in context.declared.values():
@@ -59,12 +59,14 @@ def look_for_quarantined(
             continue
         before, key = known.get(table.name), quarantine_key(table.name)
         if _is_being_written(context, catalog, table, history):
-            seen |= {table.name: _to_json(before)} if before else {}
-            facts += [open_now[key].firing] if key in open_now else []
+            if before:
+                seen[table.name] = _to_json(before)
+            if key in open_now:
+                facts.append(open_now[key].firing)
             continue
-        standing = _standing(catalog, table, history, before)
-        seen[table.name] = _to_json(standing)
-        facts += _facts(context, catalog, table, history, standing, open_now)
+        state = _read_state(catalog, table, history, before)
+        seen[table.name] = _to_json(state)
+        facts += _facts(context, catalog, table, history, state, open_now)
     return Observed(tuple(facts), frozenset({"quarantined"}), {CURSOR: seen})
 
 
@@ -91,32 +93,30 @@ def _is_being_written(
     run = context.instance.get_run_by_id(run_id) if run_id else None
     if run is None or run.is_finished:
         return False
-    line = (
-        history_of(table.name, catalog.load(table.name)).line if catalog.has(table.name) else ()
-    )
-    return not any(one.stamp and one.stamp.run_id == run_id for one in line)
+    if not catalog.has(table.name):
+        return True
+    for snapshot in history_of(table.name, catalog.load(table.name)).line:
+        if snapshot.stamp and snapshot.stamp.run_id == run_id:
+            return False
+    return True
 
 
-def _standing(
-    catalog: Catalog, table: IcebergTable, history: History, known: _Standing | None
-) -> _Standing:
+def _read_state(
+    catalog: Catalog, table: IcebergTable, history: History, known: _QuarantineState | None
+) -> _QuarantineState:
     assert table.quarantine is not None
     assert history.main is not None
     snapshot_id = str(history.main.snapshot_id)
     if known and known.snapshot_id == snapshot_id:
         return known
-    since = known.found.newest_at if known else None
+    since = known.counts.newest_at if known else None
+    total_rows = known.total_rows if known else 0
     if history.main.rows == 0:
-        return _Standing(
-            snapshot_id, QuarantinedRows(newest_at=since), known.came if known else 0
-        )
-    found = quarantined_rows(catalog.load(table.quarantine.name), since)
-    newest_at = max(filter(None, (since, found.newest_at)), default=None)
-    return _Standing(
-        snapshot_id,
-        replace(found, newest_at=newest_at),
-        (known.came if known else 0) + found.new_rows,
-    )
+        return _QuarantineState(snapshot_id, QuarantinedRows(newest_at=since), total_rows)
+    counts = quarantined_rows(catalog.load(table.quarantine.name), since)
+    newest_at = max(filter(None, (since, counts.newest_at)), default=None)
+    counts = replace(counts, newest_at=newest_at)
+    return _QuarantineState(snapshot_id, counts, total_rows + counts.new_rows)
 
 
 def _facts(
@@ -124,40 +124,37 @@ def _facts(
     catalog: Catalog,
     table: IcebergTable,
     history: History,
-    standing: _Standing,
+    state: _QuarantineState,
     open_now: Mapping[str, Incident],
 ) -> Iterator[Firing | Resolved]:
     key = quarantine_key(table.name)
-    if not standing.found.rows:
-        said, run_id = _emptied(history)
+    if not state.counts.rows:
+        how, run_id = _describe_emptying(history)
         links = context.links(run_id=run_id, table=history.table)
-        yield Resolved(key, context.now, said, links=links)
-    elif key in open_now and open_now[key].firing.state == standing.snapshot_id:
+        yield Resolved(key, context.now, how, links=links)
+    elif key in open_now and open_now[key].firing.state == state.snapshot_id:
         yield open_now[key].firing
     else:
-        yield _firing(context, catalog, table, history, standing)
+        yield _firing(context, catalog, table, history, state)
     for rule in table.quarantining_rules:
-        # Told by an earlier version, one for each rule.
+        # An earlier version had one for each rule.
         earlier = open_now.get(key_of(AssetCheckKey(asset_key(table.name), rule.name)))
         if earlier and earlier.firing.severity == "warn":
-            yield Resolved(
-                earlier.firing.key, context.now, "Its rows are told of as those in quarantine."
-            )
+            how = "Its rows are among those in quarantine."
+            yield Resolved(earlier.firing.key, context.now, how)
 
 
-def _emptied(history: History) -> tuple[str, str]:
+def _describe_emptying(history: History) -> tuple[str, str]:
     """Say what took the last rows out, by whom and why, and which run it was, as far back as
     snapshots are kept.
     """
-    last = list(takewhile(lambda one: one.rows == 0, history.line))[-1]
-    rejected, run_id = rejection_said(last.summary), last.stamp.run_id if last.stamp else ""
-    if rejected:
-        return f"The quarantine is empty: {rejected}", ""
-    return (
-        (f"The quarantine is empty since run {run_id[:8]}.", run_id)
-        if run_id
-        else ("The quarantine is empty.", "")
-    )
+    last = list(takewhile(lambda snapshot: snapshot.rows == 0, history.line))[-1]
+    rejection = rejection_said(last.summary)
+    if rejection:
+        return f"The quarantine is empty: {rejection}", ""
+    run_id = last.stamp.run_id if last.stamp else ""
+    since = f" since run {run_id[:8]}" if run_id else ""
+    return f"The quarantine is empty{since}.", run_id
 
 
 def _firing(
@@ -165,27 +162,28 @@ def _firing(
     catalog: Catalog,
     table: IcebergTable,
     history: History,
-    standing: _Standing,
+    state: _QuarantineState,
 ) -> Firing:
     assert table.quarantine is not None
-    found, quarantine = standing.found, table.quarantine.name
-    run_id, share = _run_id(history, found.newest_at), _share(catalog, table, found)
-    sampled = _evaluations(context, table, found)
+    counts, quarantine = state.counts, table.quarantine.name
+    run_id = _run_id(history, counts.newest_at)
+    share = _describe_share(catalog, table, counts)
+    sampled = _evaluations(context, table, counts)
     return Firing(
         quarantine_key(table.name),
         "quarantined",
-        found.newest_at or context.now,
+        counts.newest_at or context.now,
         "warn",
-        f"{table.name}: {_rows(found.rows)} in quarantine",
+        f"{table.name}: {_rows(counts.rows)} in quarantine",
         (
             share,
-            *_newest(found),
-            *shown_rows(_one_of_each(sampled), table.masked_columns, len(sampled)),
-            *context.whose(table.name),
+            *_describe_newest(counts),
+            *describe_rows(_one_of_each(sampled), table.masked_columns, len(sampled)),
+            *context.describe_ownership(table.name),
         ),
         context.links(run_id=run_id, table=quarantine),
         (
-            *in_clear(sampled),
+            *clear_commands(sampled),
             (
                 f'lakehouse sql "SELECT * FROM {quarantine} ORDER BY _quarantined_at DESC'
                 ' LIMIT 20"'
@@ -195,57 +193,54 @@ def _firing(
         table.name,
         context.owner(table.name),
         run_id,
-        size=standing.came,
-        causes=tuple(sorted(found.by_rule)),
+        size=state.total_rows,
+        causes=tuple(sorted(counts.by_rule)),
         brief=share.removesuffix("."),
-        state=standing.snapshot_id,
+        state=state.snapshot_id,
     )
 
 
-def _share(catalog: Catalog, table: IcebergTable, found: QuarantinedRows) -> str:
-    main = (
-        history_of(table.name, catalog.load(table.name)).main
-        if catalog.has(table.name)
-        else None
-    )
-    total = found.rows + (main.rows if main else 0)
-    rules = [f"{rule} {rows:,}" for rule, rows in found.by_rule.items()]
-    more = f" and {len(rules) - _NAMED} rules more" if len(rules) > _NAMED else ""
+def _describe_share(catalog: Catalog, table: IcebergTable, counts: QuarantinedRows) -> str:
+    total = counts.rows
+    if catalog.has(table.name):
+        main = history_of(table.name, catalog.load(table.name)).main
+        total += main.rows if main else 0
+    rules = [f"{rule} {rows:,}" for rule, rows in counts.by_rule.items()]
     return (
-        f"{found.rows:,} of {_rows(total)} ({found.rows / total:.2%}), by rule:"
-        f" {', '.join(rules[:_NAMED])}{more}."
+        f"{counts.rows:,} of {_rows(total)} ({counts.rows / total:.2%}), by rule:"
+        f" {_first_named(rules, 'rules')}."
     )
 
 
-def _newest(found: QuarantinedRows) -> Iterator[str]:
-    if found.newest_at is None or not found.newest_files:
+def _first_named(names: list[str], noun: str) -> str:
+    more = f" and {len(names) - _NAMED} {noun} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _describe_newest(counts: QuarantinedRows) -> Iterator[str]:
+    if counts.newest_at is None or not counts.newest_files:
         return
-    names = [name for name in found.newest_files if name != "None"]
-    more = f" and {len(names) - _NAMED} files more" if len(names) > _NAMED else ""
-    rows = sum(found.newest_files.values())
-    came = f" with {', '.join(names[:_NAMED])}{more}" if names else ""
-    yield (
-        f"The newest {_rows(rows) if rows > 1 else 'row'} came at"
-        f" {moment_text(found.newest_at)}{came}."
-    )
+    files = [name for name in counts.newest_files if name != "None"]
+    source = f" with {_first_named(files, 'files')}" if files else ""
+    number = sum(counts.newest_files.values())
+    rows = _rows(number) if number > 1 else "row"
+    yield f"The newest {rows} came at {moment_text(counts.newest_at)}{source}."
 
 
 def _evaluations(
-    context: MonitorContext, table: IcebergTable, found: QuarantinedRows
+    context: MonitorContext, table: IcebergTable, counts: QuarantinedRows
 ) -> list[AssetCheckEvaluation]:
     """Return the last evaluations of the rules that most rows break: their samples are what is
     shown.
     """
     evaluations: list[AssetCheckEvaluation] = []
-    for rule in list(found.by_rule)[:_SAMPLED_RULES]:
+    for rule in list(counts.by_rule)[:_SAMPLED_RULES]:
         key = AssetCheckKey(asset_key(table.name), rule)
-        records = context.instance.event_log_storage.get_asset_check_execution_history(
-            key, limit=1
-        )
-        events = (record.event.dagster_event for record in records if record.event is not None)
-        evaluations += [
-            event.asset_check_evaluation_data for event in events if is_evaluation(event)
-        ]
+        storage = context.instance.event_log_storage
+        for record in storage.get_asset_check_execution_history(key, limit=1):
+            event = record.event.dagster_event if record.event else None
+            if is_evaluation(event):
+                evaluations.append(event.asset_check_evaluation_data)
     return evaluations
 
 
@@ -262,28 +257,32 @@ def _run_id(history: History, newest_at: datetime | None) -> str:
     """Return the run that brought the newest rows: the first to commit after they were
     refused.
     """
-    since = [one for one in history.line if newest_at is None or one.committed_at >= newest_at]
-    runs = [one.stamp.run_id for one in since if one.stamp and one.stamp.kind == "write"]
-    return runs[-1] if runs else ""
+    run_id = ""
+    for snapshot in history.line:
+        is_later = newest_at is None or snapshot.committed_at >= newest_at
+        if is_later and snapshot.stamp and snapshot.stamp.kind == "write":
+            run_id = snapshot.stamp.run_id
+    return run_id
 
 
 def _rows(number: int) -> str:
     return f"{number:,} row" if number == 1 else f"{number:,} rows"
 
 
-def _to_json(standing: _Standing) -> dict[str, Any]:
-    found = standing.found
-    at = found.newest_at.isoformat() if found.newest_at else None
+def _to_json(state: _QuarantineState) -> dict[str, Any]:
+    counts = state.counts
+    at = counts.newest_at.isoformat() if counts.newest_at else None
+    # The cursors of version 0.1 have these names.
     return {
-        "snapshot_id": standing.snapshot_id,
-        "came": standing.came,
-        "found": {**found.__dict__, "newest_at": at},
+        "snapshot_id": state.snapshot_id,
+        "came": state.total_rows,
+        "found": {**counts.__dict__, "newest_at": at},
     }
 
 
-def _from_json(said: Mapping[str, Any]) -> _Standing:
-    found = said["found"]
-    at = datetime.fromisoformat(found["newest_at"]) if found["newest_at"] else None
-    return _Standing(
-        said["snapshot_id"], QuarantinedRows(**{**found, "newest_at": at}), said["came"]
+def _from_json(cursor: Mapping[str, Any]) -> _QuarantineState:
+    counts = cursor["found"]
+    at = datetime.fromisoformat(counts["newest_at"]) if counts["newest_at"] else None
+    return _QuarantineState(
+        cursor["snapshot_id"], QuarantinedRows(**{**counts, "newest_at": at}), cursor["came"]
     )

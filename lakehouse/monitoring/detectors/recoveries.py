@@ -1,4 +1,6 @@
-"""What came right of the runs that failed and the tables that were held back."""
+"""What resolves runs that failed and tables that were blocked: a later publish, or a later
+run.
+"""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -14,47 +16,43 @@ from lakehouse.orchestration.metadata_keys import OverrideMetadata
 _MOST = 1000
 
 
-def look_for_mends(
+def detect_recoveries(
     context: MonitorContext, open_now: Iterable[Incident], news: Iterable[Firing]
 ) -> tuple[Resolved, ...]:
-    """Return what was published or ran well since things broke.
+    """Return what was published or ran well since incidents began.
 
-    :param news: what was seen broken in this look.
+    :param news: what was seen firing in this round.
     """
     since: dict[str, tuple[Firing, datetime]] = {}
-    for firing, at in [
-        *((one.firing, one.opened_at) for one in open_now),
-        *((one, one.at) for one in news),
-    ]:
-        if firing.kind in ("held", "failed"):
+    began = [(incident.firing, incident.opened_at) for incident in open_now]
+    began += [(firing, firing.at) for firing in news]
+    for firing, at in began:
+        if firing.kind in ("blocked", "failed"):
             since.setdefault(firing.key, (firing, at))
-    return tuple(
-        resolved for firing, at in since.values() for resolved in _mends(context, firing, at)
-    )
+    resolved: list[Resolved] = []
+    for firing, at in since.values():
+        is_of_table = firing.key == f"{firing.kind} {firing.table}"
+        resolve = _publishes_since if is_of_table else _successes_since
+        resolved += resolve(context, firing, at)
+    return tuple(resolved)
 
 
-def _mends(context: MonitorContext, firing: Firing, since: datetime) -> Iterator[Resolved]:
-    if firing.key == f"{firing.kind} {firing.table}":
-        yield from _published(context, firing, since)
-    else:
-        yield from _ran_well(context, firing, since)
-
-
-def _published(context: MonitorContext, firing: Firing, since: datetime) -> Iterator[Resolved]:
+def _publishes_since(
+    context: MonitorContext, firing: Firing, since: datetime
+) -> Iterator[Resolved]:
     filters = dg.AssetRecordsFilter(asset_key(firing.table), after_timestamp=since.timestamp())
     for record in context.instance.fetch_materializations(
         filters, limit=_MOST, ascending=True
     ).records:
         at = datetime.fromtimestamp(record.timestamp, UTC)
-        extent = _extent(context, firing, record)
-        if extent is not None:
-            said, run_id = _how(firing.table, record)
-            yield Resolved(
-                firing.key, at, said, extent, context.links(run_id=run_id, table=firing.table)
-            )
+        partitions = _published_partitions(context, firing, record)
+        if partitions is not None:
+            how, run_id = _describe_publish(firing.table, record)
+            links = context.links(run_id=run_id, table=firing.table)
+            yield Resolved(firing.key, at, how, partitions, links)
 
 
-def _how(table: str, record: Any) -> tuple[str, str]:
+def _describe_publish(table: str, record: Any) -> tuple[str, str]:
     """Say what published a table, or who and why, and which run that is about."""
     override = _override(record)
     if override.run_id is not None:
@@ -72,9 +70,11 @@ def _override(record: Any) -> OverrideMetadata:
     return OverrideMetadata.from_metadata(record.asset_materialization.metadata)
 
 
-def _extent(context: MonitorContext, firing: Firing, record: Any) -> frozenset[str] | None:
+def _published_partitions(
+    context: MonitorContext, firing: Firing, record: Any
+) -> frozenset[str] | None:
     """Return the partitions that a materialization published, none for a whole table; None
-    where it mends nothing.
+    where it resolves nothing.
     """
     refused_run = _override(record).run_id
     if refused_run is not None:
@@ -82,10 +82,12 @@ def _extent(context: MonitorContext, firing: Firing, record: Any) -> frozenset[s
         return context.keys_of(firing.table, run) if run else frozenset()
     if record.partition_key is not None:
         return frozenset({record.partition_key})
-    return None if firing.extent else frozenset()
+    return None if firing.affected_partitions else frozenset()
 
 
-def _ran_well(context: MonitorContext, firing: Firing, since: datetime) -> Iterator[Resolved]:
+def _successes_since(
+    context: MonitorContext, firing: Firing, since: datetime
+) -> Iterator[Resolved]:
     _, kind, name = firing.key.split(" ", 2)
     succeeded = [dg.DagsterRunStatus.SUCCESS]
     filters = (

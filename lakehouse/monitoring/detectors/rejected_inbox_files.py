@@ -1,4 +1,4 @@
-"""Files that were rejected: until they are taken away, or one of the same name is landed."""
+"""Files that were rejected: until they are removed, or one of the same name is landed."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -26,53 +26,53 @@ _MOST = 200
 def detect_rejected_files(
     context: MonitorContext, cursors: Mapping[str, Any], open_now: Iterable[Incident]
 ) -> Observed:
-    """Return the files that were rejected since the last look, and what became of those
+    """Return the files that were rejected since the last round, and what became of those
     before.
     """
     store = open_store(context.settings)
-    opened = {one.firing.key: one for one in open_now if one.firing.kind == "rejected"}
+    opened = [incident.firing for incident in open_now if incident.firing.kind == "rejected"]
     facts: list[Firing | Resolved] = []
     there: list[str] = []
     for feed in context.feeds:
         keys = rejected_keys(store, feed.rejected)
         there += keys
-        found = read_rejections(store, keys, frozenset(cursors.get(CURSOR, ())))
-        new = [one for one in found if not one.is_by_a_person]
-        broken = [_firing(context, feed, one, store.uri(reason_key(one.key))) for one in new]
-        old = [
-            one
-            for one in opened.values()
-            if one.firing.key.startswith(f"rejected {feed.rejected}")
+        known = [
+            firing for firing in opened if firing.key.startswith(f"rejected {feed.rejected}")
         ]
-        facts += [*broken, *_taken_away(context, keys, old)]
-        facts += _landed(context, feed, [*(one.firing for one in old), *broken])
+        firings = []
+        for rejection in read_rejections(store, keys, frozenset(cursors.get(CURSOR, ()))):
+            if not rejection.is_by_a_person:
+                reason = store.uri(reason_key(rejection.key))
+                firings.append(_firing(context, feed, rejection, reason))
+        facts += [*firings, *_removed(context, keys, known)]
+        facts += _landed(context, feed, [*known, *firings])
     return Observed(tuple(facts), cursors={CURSOR: there})
 
 
 def _firing(
-    context: MonitorContext, feed: WatchedFeed, found: Rejection, reason: str
+    context: MonitorContext, feed: WatchedFeed, rejection: Rejection, reason: str
 ) -> Firing:
     return Firing(
-        f"rejected {found.key}",
+        f"rejected {rejection.key}",
         "rejected",
-        found.rejected_at,
+        rejection.rejected_at,
         "error",
-        _title(feed, found.source_file),
+        _title(feed, rejection.source_file),
         (
-            f"{found.why} No row of it was landed; the other files went on.",
-            found.next_step,
+            f"{rejection.why} No row of it was landed; the other files went on.",
+            rejection.next_step,
             f"Put the corrected file into {feed.inbox}, under any name.",
-            *context.whose(feed.table),
+            *context.describe_ownership(feed.table),
         ),
         (
-            f"File: {shown(found.key)}",
+            f"File: {shown(rejection.key)}",
             f"Reason: {shown(reason)}",
             *context.links(table=feed.table),
         ),
         (f"lakehouse ingest {feed.name}",),
         feed.table,
         context.owner(feed.table),
-        brief=found.why,
+        brief=rejection.why,
     )
 
 
@@ -80,28 +80,27 @@ def _title(feed: WatchedFeed, source_file: str) -> str:
     return f"feed {feed.name}: file {shown(source_file)} was rejected"
 
 
-def _taken_away(
-    context: MonitorContext, keys: list[str], old: Iterable[Incident]
+def _removed(
+    context: MonitorContext, keys: list[str], known: Iterable[Firing]
 ) -> Iterator[Resolved]:
-    for one in old:
-        if one.firing.key.removeprefix("rejected ") not in keys:
-            yield Resolved(
-                one.firing.key, context.now, "The file was taken away from the rejected ones."
-            )
+    for firing in known:
+        if firing.key.removeprefix("rejected ") not in keys:
+            how = "The file was removed from the rejected ones."
+            yield Resolved(firing.key, context.now, how)
 
 
 def _landed(
-    context: MonitorContext, feed: WatchedFeed, broken: list[Firing]
+    context: MonitorContext, feed: WatchedFeed, firings: list[Firing]
 ) -> Iterator[Resolved]:
     """Yield those of which a file of the same name was landed later; Dagster's materializations
     list the names.
     """
-    if not broken:
+    if not firings:
         return
     names: dict[str, list[Firing]] = {}
-    for firing in broken:
+    for firing in firings:
         names.setdefault(firing.title, []).append(firing)
-    since = min(firing.at for firing in broken).timestamp()
+    since = min(firing.at for firing in firings).timestamp()
     filters = dg.AssetRecordsFilter(asset_key(feed.table), after_timestamp=since)
     for record in context.instance.fetch_materializations(filters, limit=_MOST).records:
         at = datetime.fromtimestamp(record.timestamp, UTC)
@@ -114,8 +113,6 @@ def _landed(
 
 def _landed_files(record: dg.EventLogRecord) -> Sequence[LandedFile]:
     materialization = record.asset_materialization
-    return (
-        LandingMetadata.from_metadata(materialization.metadata).landed
-        if materialization
-        else ()
-    )
+    if materialization is None:
+        return ()
+    return LandingMetadata.from_metadata(materialization.metadata).landed

@@ -1,4 +1,4 @@
-"""What other parts of the lakehouse reported as broken or mended, see
+"""What other parts of the lakehouse reported as firing or resolved, see
 `lakehouse.orchestration.incident_reports`.
 """
 
@@ -13,32 +13,28 @@ CURSOR = "reported"
 
 
 def detect_reported(context: MonitorContext, cursors: Mapping[str, Any]) -> Observed:
-    """Return what was reported since the last look."""
+    """Return what was reported since the last round."""
     seen: Mapping[str, str] = cursors.get(CURSOR, {})
     notes = list(read_reports(context.settings))
-    facts = tuple(
-        _fact(context, note)
-        for note in notes
-        if note.at.isoformat() > seen.get(note.report.key, "")
-    )
+    news = [note for note in notes if note.at.isoformat() > seen.get(note.report.key, "")]
     last = {note.report.key: note.at.isoformat() for note in notes}
-    return Observed(facts, cursors={CURSOR: last})
+    return Observed(tuple(_fact(context, note) for note in news), cursors={CURSOR: last})
 
 
 def _fact(context: MonitorContext, note: Note) -> Firing | Resolved:
-    said = note.report
-    key = f"reported {said.key}"
+    report = note.report
+    key = f"reported {report.key}"
     if note.resolved:
         return Resolved(key, note.at, note.resolved)
     return Firing(
         key,
         "reported",
         note.at,
-        said.severity,
-        said.title,
-        (*said.lines, *(context.whose(said.table) if said.table else ())),
-        context.links(table=said.table),
-        said.commands,
-        said.table,
-        context.owner(said.table),
+        report.severity,
+        report.title,
+        (*report.lines, *(context.describe_ownership(report.table) if report.table else ())),
+        context.links(table=report.table),
+        report.commands,
+        report.table,
+        context.owner(report.table),
     )

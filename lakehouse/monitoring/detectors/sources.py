@@ -1,5 +1,5 @@
-"""What a look is taken from: Dagster's instance and assets, the declared tables and feeds, and
-the settings.
+"""What the detectors ask: Dagster's instance and assets, the declared tables and feeds, and the
+settings.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ _UI_URL = "http://127.0.0.1:3000"
 
 
 class WatchedFeed(Protocol):
-    """What is looked at of a feed."""
+    """What is monitored of a feed."""
 
     @property
     def name(self) -> str:
@@ -45,12 +45,12 @@ class WatchedFeed(Protocol):
 
     @property
     def expected_within(self) -> timedelta | None:
-        """How long after the last delivery the next one is late."""
+        """How long after the last delivery the next one is overdue."""
 
 
 @dataclass(frozen=True)
 class MonitorContext:
-    """One look, and what it needs to say where a thing is, whose it is and what follows from
+    """One round, and what it needs to say where something is, whose it is and what follows from
     it.
     """
 
@@ -84,15 +84,16 @@ class MonitorContext:
         reached = dg.AssetSelection.assets(asset_key(table)).upstream().resolve(self.graph)
         return next((feed for feed in self.feeds if asset_key(feed.table) in reached), None)
 
-    def rejects(self, table: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-        """Yield the commands that take out the delivered files that some rows came with."""
+    def reject_commands(self, table: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+        """Yield the commands that reject the delivered files that some rows came with."""
         feed = self.feed_of(table)
-        of_files = [row for row in rows if row.get("_source_file")]
-        came = {
-            (str(row["_source_file"]), str(row.get("_source_sha256") or "")) for row in of_files
-        }
-        for file, sha256 in sorted(came) if feed else ():
-            assert feed is not None
+        if feed is None:
+            return
+        sources = set()
+        for row in rows:
+            if row.get("_source_file"):
+                sources.add((str(row["_source_file"]), str(row.get("_source_sha256") or "")))
+        for file, sha256 in sorted(sources):
             # Several deliveries may have had one name.
             which = f" --sha256 {sha256[:12]}" if sha256 else ""
             yield f"lakehouse reject {shell_word(file)} --feed {feed.name}{which} --why …"
@@ -108,34 +109,29 @@ class MonitorContext:
         )
         return [table_name(key) for key in self.graph.toposorted_asset_keys if key in reached]
 
-    def whose(self, table: str) -> list[str]:
+    def describe_ownership(self, table: str) -> list[str]:
         """Say what lies downstream of a table, and who owns it."""
-        after, owner = self.downstream(table), self.owner(table)
-        said = [f"Downstream: {', '.join(after) or 'nothing'}"]
-        return [*said, f"Owner: {owner}"] if owner else said
+        owner = self.owner(table)
+        lines = [f"Downstream: {', '.join(self.downstream(table)) or 'nothing'}"]
+        return [*lines, f"Owner: {owner}"] if owner else lines
 
     def links(self, *, run_id: str = "", table: str = "") -> tuple[str, ...]:
         """Say where the UI shows a run and a table."""
-        at = self.ui_url
-        run = [f"Run: {at}/runs/{run_id}"] if run_id else []
-        return (
-            *run,
-            *(
-                [f"Table: {at}/assets/{'/'.join(map(quote, table.split('.')))}"]
-                if table
-                else []
-            ),
-        )
+        links = []
+        if run_id:
+            links.append(f"Run: {self.ui_url}/runs/{run_id}")
+        if table:
+            asset = "/".join(map(quote, table.split(".")))
+            links.append(f"Table: {self.ui_url}/assets/{asset}")
+        return tuple(links)
 
     def keys_of(self, table: str, run: dg.DagsterRun) -> frozenset[str]:
         """Return the partitions of a table that a run computed; none where the table or the run
         has none.
         """
         node = self.graph.get(asset_key(table)) if self.graph.has(asset_key(table)) else None
-        if node is None or node.partitions_def is None:
-            return frozenset()
         bounds = range_of(run.tags)
-        if bounds is None:
+        if node is None or node.partitions_def is None or bounds is None:
             return frozenset()
         first, last = bounds
         keys: list[Any] = list(node.partitions_def.get_partition_keys())
@@ -144,7 +140,7 @@ class MonitorContext:
         return frozenset(keys[keys.index(first) : keys.index(last) + 1])
 
 
-def shown_rows(
+def describe_rows(
     rows: Iterable[Mapping[str, Any]], personal: frozenset[str], most: int = 3
 ) -> list[str]:
     """Say what some rows look like, each once, though it breaks several rules or was refused by
@@ -165,10 +161,10 @@ def _source(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _row(row: Mapping[str, Any], personal: frozenset[str]) -> str:
-    shown = (
-        (name, _masked(value) if name in personal else value) for name, value in row.items()
-    )
-    return ", ".join(f"{name}={_short(value)}" for name, value in shown)
+    shown = []
+    for name, value in row.items():
+        shown.append(f"{name}={_short(_masked(value) if name in personal else value)}")
+    return ", ".join(shown)
 
 
 def _masked(value: Any) -> Any:

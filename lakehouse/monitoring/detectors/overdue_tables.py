@@ -1,5 +1,5 @@
 """Tables that are older than their declaration allows, and feeds whose next delivery is
-late.
+overdue.
 """
 
 from collections.abc import Iterator
@@ -12,76 +12,71 @@ from lakehouse.monitoring.incidents import Firing, Observed, moment_text
 from lakehouse.orchestration.asset_keys import asset_key
 
 
-def look_for_late(context: MonitorContext) -> Observed:
-    """Return what is late now; what was never written is not."""
+def detect_overdue(context: MonitorContext) -> Observed:
+    """Return what is overdue now; what was never written is not."""
     catalog = Catalog.of(context.settings)
-    return Observed(
-        (*_feeds(context, catalog), *_tables(context, catalog)), frozenset({"late"})
-    )
+    facts = (*_overdue_feeds(context, catalog), *_overdue_tables(context, catalog))
+    return Observed(facts, frozenset({"overdue"}))
 
 
-def _feeds(context: MonitorContext, catalog: Catalog) -> Iterator[Firing]:
+def _overdue_feeds(context: MonitorContext, catalog: Catalog) -> Iterator[Firing]:
     for feed in context.feeds:
         written = _written_at(catalog, feed.table) if feed.expected_within else None
         if written and feed.expected_within and context.now - written > feed.expected_within:
-            commands = (f"lakehouse ingest {feed.name}", f"lakehouse history {feed.table}")
-            what = f"feed {feed.name}: the next delivery is late"
-            yield _late(
+            title = f"feed {feed.name}: the next delivery is overdue"
+            command = f"lakehouse ingest {feed.name}"
+            yield _firing(
                 context,
-                f"late feed {feed.name}",
-                what,
+                f"overdue feed {feed.name}",
+                title,
                 feed.table,
                 written,
                 feed.expected_within,
-                commands,
+                command,
             )
 
 
-def _tables(context: MonitorContext, catalog: Catalog) -> Iterator[Firing]:
+def _overdue_tables(context: MonitorContext, catalog: Catalog) -> Iterator[Firing]:
     for table in context.declared.values():
         written = _fresh_at(context, catalog, table.name) if table.freshness else None
         if written and table.freshness and context.now - written > table.freshness:
-            what, commands = (
-                f"{table.name} is late",
-                (f"lakehouse retry {table.name}", f"lakehouse history {table.name}"),
-            )
-            yield _late(
+            yield _firing(
                 context,
-                f"late {table.name}",
-                what,
+                f"overdue {table.name}",
+                f"{table.name} is overdue",
                 table.name,
                 written,
                 table.freshness,
-                commands,
+                f"lakehouse retry {table.name}",
             )
 
 
-def _late(
+def _firing(
     context: MonitorContext,
     key: str,
-    what: str,
+    title: str,
     table: str,
     written: datetime,
     allowed: timedelta,
-    commands: tuple[str, ...],
+    command: str,
 ) -> Firing:
-    age = _hours(context.now - written)
+    age = _describe_span(context.now - written)
     return Firing(
         key,
-        "late",
-        # The moment when it became late is the same in each look.
+        "overdue",
+        # The moment when it became overdue is the same in each round.
         written + allowed,
         "error",
-        what,
+        title,
         (
             (
                 f"{table} was last written at {moment_text(written)}, {age} ago;"
-                f" {_hours(allowed)} are allowed."
+                f" {_describe_span(allowed)} are allowed."
             ),
-            *context.whose(table),
+            *context.describe_ownership(table),
         ),
         context.links(table=table),
-        commands,
+        (command, f"lakehouse history {table}"),
         table,
         context.owner(table),
         brief=f"{age} old",
@@ -92,14 +87,15 @@ def _fresh_at(context: MonitorContext, catalog: Catalog, table: str) -> datetime
     """Return when a table was last written, or found by a run to be as it should."""
     written = _written_at(catalog, table)
     event = context.instance.get_latest_materialization_event(asset_key(table))
-    found = datetime.fromtimestamp(event.timestamp, UTC) if event else None
-    return max(found, written) if found and written else written
+    if event is None or written is None:
+        return written
+    return max(written, datetime.fromtimestamp(event.timestamp, UTC))
 
 
 def _written_at(catalog: Catalog, table: str) -> datetime | None:
     return history_of(table, catalog.load(table)).written_at if catalog.has(table) else None
 
 
-def _hours(span: timedelta) -> str:
+def _describe_span(span: timedelta) -> str:
     hours = span / timedelta(hours=1)
     return f"{hours / 24:.1f} days" if hours >= 48 else f"{hours:.1f} hours"

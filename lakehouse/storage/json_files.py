@@ -1,0 +1,57 @@
+"""JSON files of a home, read and written as the values that they hold."""
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lakehouse.errors import LakehouseError
+from lakehouse.storage.atomic_files import replace_text
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+
+def read_json(
+    file: Path, kind: Any, upgrade: Callable[[Any], Any] = lambda content: content
+) -> Any:
+    """Return what a file holds, as a value of a type.
+
+    :param upgrade: gives what an earlier version wrote today's names.
+    :raises LakehouseError: names the file, the part of it and what was expected there.
+    """
+    from pydantic import ValidationError
+
+    try:
+        content = upgrade(json.loads(file.read_text(encoding="utf-8")))
+        return _adapter(kind).validate_python(content)
+    except ValidationError as error:
+        # What was found stays out of it: it may be an address with a secret.
+        problem = error.errors(include_input=False, include_url=False)[0]
+        part = ".".join(map(str, problem["loc"])) or "the whole"
+        raise _damaged(file, f"{part}: {problem['msg']}") from None
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise _damaged(file, f"{type(error).__name__}: {error}") from error
+
+
+def write_json(file: Path, value: Any, kind: Any, *, indent: int | None = None) -> None:
+    """Write a value of a type as a file, as a whole or not at all."""
+    content = _adapter(kind).dump_python(value, mode="json")
+    text = json.dumps(content, ensure_ascii=False, indent=indent)
+    replace_text(file, f"{text}\n")
+
+
+def _damaged(file: Path, found: str) -> LakehouseError:
+    return LakehouseError(
+        f"{file} is not what the lakehouse wrote there: found {found}; expected its own JSON.",
+        next_step="Put a copy of it back, or move it away.",
+    )
+
+
+@cache
+def _adapter(kind: Any) -> "TypeAdapter[Any]":
+    # Pydantic takes a tenth of a second to import, which most commands can do without.
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
