@@ -54,7 +54,7 @@ def ingest_one(state: State, name: str, path: str | None = None) -> "IngestResul
     """Ingest one feed; where that is interrupted, say which files were refused by then."""
     from lakehouse.definitions import TABLES, definitions
     from lakehouse.ingestion.feed_runs import ingest as ingest_feed
-    from lakehouse.ingestion.feed_runs import refused_since
+    from lakehouse.ingestion.feed_runs import list_rejected_since
 
     feed, began_at = state.feeds[name], datetime.now(UTC)
     try:
@@ -62,7 +62,7 @@ def ingest_one(state: State, name: str, path: str | None = None) -> "IngestResul
             return ingest_feed(definitions, TABLES, state.settings, feed, path=path)
     except KeyboardInterrupt:
         # They are in the inbox no more: the next ingest would not name them.
-        for line in rejected(refused_since(state.settings, feed, began_at)):
+        for line in rejected(list_rejected_since(state.settings, feed, began_at)):
             complain(line)
         raise
 

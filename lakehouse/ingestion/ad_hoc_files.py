@@ -27,16 +27,16 @@ from lakehouse.storage.object_store import (
 from lakehouse.storage.s3 import S3ObjectStore, open_bucket
 from lakehouse.tables.feed import Feed
 
-GIVEN_TAG, PATH_TAG = "lakehouse/given", "lakehouse/path"
-"""Tags of a run that takes files which a person named: the folder of the copies, and what was
+AD_HOC_TAG, PATH_TAG = "lakehouse/ad_hoc_files", "lakehouse/path"
+"""Tags of a run that ingests files which a person named: the folder of the copies, and what was
 named.
 """
-NAME_IT = "Give the path of the file itself to take it."
+NAME_IT = "Give the path of the file itself to ingest it."
 """What to do about what stands in a named folder and is passed over."""
 
 
 @dataclass(frozen=True)
-class GivenStore:
+class AdHocStore:
     """An object store whose inbox is a folder of copies; what becomes of them goes where it
     always goes.
     """
@@ -109,12 +109,12 @@ class GivenStore:
 
 
 @contextmanager
-def copied(settings: Settings, feed: Feed, path: str) -> Iterator[Path]:
+def copy_ad_hoc_files(settings: Settings, feed: Feed, path: str) -> Iterator[Path]:
     """Copy what a path names into a folder, which is removed at the end; what is copied stays
     as it is.
 
-    Of a folder, files that are of none of the feed's formats are left alone; a file that is
-    named is taken in any case.
+    Of a folder, files that are of none of the feed's formats are passed over; a file that is
+    named is copied in any case.
 
     :param path: a file or a folder, an `s3://`, `https://` or `file://` address, or a key of
         the deployment's bucket.
@@ -130,7 +130,7 @@ def copied(settings: Settings, feed: Feed, path: str) -> Iterator[Path]:
             ),
         )
     settings.make_home()
-    with TemporaryDirectory(prefix=".given-", dir=settings.home) as name:
+    with TemporaryDirectory(prefix=".ad-hoc-", dir=settings.home) as name:
         inbox = Path(name) / feed.inbox
         inbox.mkdir(parents=True)
         _copy(settings, feed, path, inbox)
@@ -147,25 +147,24 @@ def copied(settings: Settings, feed: Feed, path: str) -> Iterator[Path]:
         yield Path(name)
 
 
-def passed_over_at(feed: Feed, path: str) -> list[PassedOver]:
-    """Return what stands in a folder that a person names and is not taken: links, and what
-    cannot be read.
+def list_passed_over(feed: Feed, path: str) -> list[PassedOver]:
+    """Return what is in a folder that a person names and is passed over: links, and what cannot
+    be read.
 
-    A file or a folder that is named itself is taken, though it is a link.
+    A file or a folder that is named itself is ingested, though it is a link.
     """
     folder = _local(path)
     if not path.strip() or not folder.is_dir():
         return []
-    return [
-        replace(one, key=str(folder / key)) for key, one in _not_taken(feed, folder).items()
-    ]
+    passed_over = _passed_over(feed, folder).items()
+    return [replace(entry, key=str(folder / key)) for key, entry in passed_over]
 
 
-def given_store(base: ObjectStore, feed: Feed, folder: str | None) -> ObjectStore:
-    """Return the store that a run takes its files from: where a person named some, those."""
+def select_store(base: ObjectStore, feed: Feed, folder: str | None) -> ObjectStore:
+    """Return the store that a run collects its files from: where a person named some, those."""
     if folder is None:
         return base
-    return GivenStore(base, LocalObjectStore(Path(folder), settle_seconds=0), feed.inbox)
+    return AdHocStore(base, LocalObjectStore(Path(folder), settle_seconds=0), feed.inbox)
 
 
 def _is_empty(path: str) -> bool:
@@ -184,18 +183,19 @@ def _local(path: str) -> Path:
     ).expanduser()
 
 
-def _not_taken(feed: Feed, folder: Path) -> dict[str, PassedOver]:
-    """Return what is no file, by its path in the folder; of what a feed would take by its name,
-    and of folders.
+def _passed_over(feed: Feed, folder: Path) -> dict[str, PassedOver]:
+    """Return what is no file, by its path in the folder: what is named as the feed's files are,
+    and folders.
     """
     whole = folder.resolve()
-    found = LocalObjectStore(whole.parent).passed_over(f"{whole.name}/") if whole.name else []
-    of_folder = {one.key.removeprefix(f"{whole.name}/"): one for one in found}
-    return {
-        key: one
-        for key, one in of_folder.items()
-        if file_format(feed, key) or (folder / key).is_dir()
-    }
+    if not whole.name:
+        return {}
+    passed_over = {}
+    for entry in LocalObjectStore(whole.parent).passed_over(f"{whole.name}/"):
+        key = entry.key.removeprefix(f"{whole.name}/")
+        if file_format(feed, key) or (folder / key).is_dir():
+            passed_over[key] = entry
+    return passed_over
 
 
 def _copy(settings: Settings, feed: Feed, path: str, inbox: Path) -> None:
@@ -215,25 +215,29 @@ def _copy(settings: Settings, feed: Feed, path: str, inbox: Path) -> None:
 
 
 def _copy_files(feed: Feed, path: Path, inbox: Path) -> None:
-    is_folder = path.is_dir()
-    not_taken = {path / key for key in _not_taken(feed, path)} if is_folder else set()
-    for file in sorted(path.rglob("*")) if is_folder else [path]:
-        if (
-            file.is_file()
-            and file not in not_taken
-            and (file == path or file_format(feed, file.name))
-        ):
-            target = inbox / (file.relative_to(path) if path.is_dir() else file.name)
+    if not path.is_dir():
+        if path.is_file():
+            shutil.copy2(path, inbox / path.name)
+        return
+    passed_over = _passed_over(feed, path)
+    for file in sorted(path.rglob("*")):
+        name = file.relative_to(path)
+        if file.is_file() and str(name) not in passed_over and file_format(feed, file.name):
+            target = inbox / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(file, target)
 
 
 def _copy_objects(bucket: S3ObjectStore, feed: Feed, key: str, inbox: Path) -> None:
-    one = bucket.stat(key) if key and not key.endswith("/") else None
-    prefix = f"{PurePosixPath(key).parent}/" if one else f"{key.rstrip('/')}/" if key else ""
-    found = (item for item in bucket.objects(prefix) if file_format(feed, item.key))
-    for item in [one] if one else found:
-        target = inbox / (PurePosixPath(key).name if one else item.key.removeprefix(prefix))
+    named = bucket.stat(key) if key and not key.endswith("/") else None
+    if named:
+        targets = {PurePosixPath(key).name: named}
+    else:
+        prefix = f"{key.rstrip('/')}/" if key else ""
+        items = [item for item in bucket.objects(prefix) if file_format(feed, item.key)]
+        targets = {item.key.removeprefix(prefix): item for item in items}
+    for name, item in targets.items():
+        target = inbox / name
         target.parent.mkdir(parents=True, exist_ok=True)
         bucket.client.download_file(bucket.bucket, item.key, str(target))
         moment = item.modified_at.timestamp()
@@ -243,13 +247,13 @@ def _copy_objects(bucket: S3ObjectStore, feed: Feed, key: str, inbox: Path) -> N
 def _download(address: str, target: Path) -> None:
     try:
         # Only of the schemes that `_copy` lets in.
-        with urllib.request.urlopen(address) as found, target.open("wb") as copy:  # noqa: S310
-            shutil.copyfileobj(found, copy)
-            said = found.headers.get("Last-Modified")
+        with urllib.request.urlopen(address) as response, target.open("wb") as copy:  # noqa: S310
+            shutil.copyfileobj(response, copy)
+            modified = response.headers.get("Last-Modified")
     except URLError as error:
         raise LakehouseError(
             f"{address} was not read: {error}.", next_step="Nothing was ingested."
         ) from error
-    if said:
-        moment = parsedate_to_datetime(said).timestamp()
+    if modified:
+        moment = parsedate_to_datetime(modified).timestamp()
         os.utime(target, (moment, moment))

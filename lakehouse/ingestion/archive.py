@@ -9,7 +9,7 @@ from datetime import datetime
 from lakehouse.errors import LakehouseError
 from lakehouse.ingestion.archive_names import HASH_DIGITS, archive_key
 from lakehouse.ingestion.delivery import Archived, Delivery
-from lakehouse.ingestion.processed_files import leave
+from lakehouse.ingestion.processed_files import record_processed
 from lakehouse.ingestion.staging import StagedFile
 from lakehouse.storage.object_store import ObjectStore, StoredObject
 from lakehouse.tables.escaping import shown
@@ -19,8 +19,8 @@ _BLOCK_BYTES = 1 << 20
 _ALL_DIGITS = 64
 
 
-def finish(delivery: Delivery, store: ObjectStore) -> Archived:
-    """Archive the files of a delivery that bronze has, or delete or leave them, as the feed
+def archive_files(delivery: Delivery, store: ObjectStore) -> Archived:
+    """Archive the files of a delivery that bronze has, or delete or keep them, as the feed
     declares.
 
     It can be killed anywhere and done again: the next ingest finds the rest in the inbox,
@@ -32,22 +32,25 @@ def finish(delivery: Delivery, store: ObjectStore) -> Archived:
     """
     feed, began_at = delivery.ingest.feed, delivery.ingest.began_at
     if feed.after == "leave":
-        leave(feed, store, [file.stored for file in delivery.files])
+        record_processed(feed, store, [file.stored for file in delivery.files])
         return Archived()
-    keys, left, troubles = [], [], []
+    keys, changed, errors = [], [], []
     for file in delivery.files:
-        try:
-            target = None if feed.after == "delete" else _archive(store, feed, file, began_at)
-        except LakehouseError as trouble:
-            troubles.append(trouble)
-            continue
-        keys += [target] if target else []
-        is_done = store.remove(file.stored) if feed.after == "delete" else target is not None
+        if feed.after == "delete":
+            is_done = store.remove(file.stored)
+        else:
+            try:
+                target = _archive(store, feed, file, began_at)
+            except LakehouseError as error:
+                errors.append(error)
+                continue
+            keys += [target] if target else []
+            is_done = target is not None
         if not is_done and store.exists(file.stored.key):
-            left.append(file.stored.key)
-    if troubles:
-        raise troubles[0]
-    return Archived(tuple(keys), tuple(left))
+            changed.append(file.stored.key)
+    if errors:
+        raise errors[0]
+    return Archived(tuple(keys), tuple(changed))
 
 
 def _archive(
@@ -56,10 +59,10 @@ def _archive(
     def key(digits: int) -> str:
         return archive_key(feed, file.source_file, file.sha256, began_at, digits)
 
-    return put_away(store, file.stored, file.sha256, key)
+    return move_once(store, file.stored, file.sha256, key)
 
 
-def put_away(
+def move_once(
     store: ObjectStore,
     seen: StoredObject,
     sha256: str,
@@ -89,8 +92,8 @@ def put_away(
 
 def sha256_of(store: ObjectStore, key: str) -> str:
     """Return the hash of an object's content as delivered, in hex."""
-    made = hashlib.sha256()
+    digest = hashlib.sha256()
     with store.open(key) as raw:
         while block := raw.read(_BLOCK_BYTES):
-            made.update(block)
-    return made.hexdigest()
+            digest.update(block)
+    return digest.hexdigest()

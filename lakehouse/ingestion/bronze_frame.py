@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def frame(
+def read_staged_rows(
     spark: "SparkSession", delivery: Delivery, *, added: Sequence[str] = ()
 ) -> "DataFrame":
-    """Return the staged rows: the feed's columns, those that were added, and where each row
+    """Read the staged rows: the feed's columns, those that were added, and where each row
     came from.
 
     It reads files that are gone when the ingest ends. Spark must see the home's folder.
@@ -32,7 +32,7 @@ def frame(
     return staged.selectExpr(*(identifier(column.name) for column in columns))
 
 
-def landing_table(
+def plan_landing_table(
     feed: Feed, table: IcebergTable, catalog: Catalog, arriving: Sequence[str] = ()
 ) -> tuple[IcebergTable, tuple[str, ...]]:
     """Return a feed's bronze table with the columns that its files added, and their names.
@@ -43,18 +43,12 @@ def landing_table(
     """
     if feed.on_new_column != "add":
         return table, ()
-    named = {
-        *table.column_names,
-        *table.dropped,
-        *(old for column in table.columns for old in column.renamed_from),
-    }
+    named = {*table.column_names, *table.dropped}
+    for column in table.columns:
+        named.update(column.renamed_from)
     fields = catalog.load(table.name).schema().fields if catalog.has(table.name) else ()
     earlier = (field.name for field in fields if field.name not in named)
     added = tuple(dict.fromkeys((*earlier, *arriving)))
     doc = "Delivered in a file, and not declared by the feed."
-    return (
-        replace(
-            table, columns=(*table.columns, *(Column(name, "string", doc) for name in added))
-        ),
-        added,
-    )
+    columns = (*table.columns, *(Column(name, "string", doc) for name in added))
+    return replace(table, columns=columns), added

@@ -1,4 +1,4 @@
-"""The inbox's waiting files, taken in order: each is staged to be landed, or rejected with its
+"""The inbox's waiting files, collected in order: each is staged to be landed, or rejected with its
 reason.
 """
 
@@ -8,15 +8,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from threading import Event
 from typing import TypeVar
 
 from lakehouse.errors import FileRejected
-from lakehouse.ingestion.archive import put_away, sha256_of
+from lakehouse.ingestion.archive import move_once, sha256_of
 from lakehouse.ingestion.archive_names import evaluate_name, rejected_key
 from lakehouse.ingestion.delivery import Delivery, RejectedFile
 from lakehouse.ingestion.ingest import Ingest
-from lakehouse.ingestion.processed_files import arrived
+from lakehouse.ingestion.processed_files import list_unprocessed
 from lakehouse.ingestion.staging import StagedFile, stage
 from lakehouse.storage.object_store import ObjectStore, PassedOver, StoredObject
 from lakehouse.storage.rejected_files import reason_key
@@ -34,7 +35,7 @@ class Waiting:
     """What an inbox holds: the complete files by (modified time, key), and the keys of those
     still being written.
 
-    `passed_over` are links, pipes and the like, which nobody takes.
+    `passed_over` are links, pipes and the like, which are never collected.
     `missing` is the inbox's folder where there is none.
     """
 
@@ -49,29 +50,29 @@ class Waiting:
         return sum(file.size_bytes for file in self.files)
 
 
-def waiting(feed: Feed, store: ObjectStore) -> Waiting:
-    """Look into a feed's inbox; where a file was modified just now, look again once all are
+def list_waiting(feed: Feed, store: ObjectStore) -> Waiting:
+    """List a feed's inbox; where a file was modified just now, once more when all are
     `settle_seconds` old.
     """
-    found = _files(feed, store)
+    waiting = _complete_files(feed, store)
     return replace(
-        found,
+        waiting,
         passed_over=tuple(store.passed_over(feed.inbox)),
         missing=store.missing(feed.inbox),
     )
 
 
-def _files(feed: Feed, store: ObjectStore) -> Waiting:
-    seen, now = arrived(feed, store), datetime.now(UTC)
+def _complete_files(feed: Feed, store: ObjectStore) -> Waiting:
+    seen, now = list_unprocessed(feed, store), datetime.now(UTC)
     missing = max((store.settle_seconds - _age(item, now) for item in seen), default=0.0)
     if missing <= 0:
         return Waiting(tuple(seen))
     time.sleep(missing)
-    return plan_waiting(seen, arrived(feed, store))
+    return plan_waiting(seen, list_unprocessed(feed, store))
 
 
 def plan_waiting(seen: list[StoredObject], later: list[StoredObject]) -> Waiting:
-    """Tell the files that stood still between two looks from those that came or changed."""
+    """Tell the files that were the same in two listings from those that came or changed."""
     before = set(seen)
     return Waiting(
         tuple(item for item in later if item in before),
@@ -79,40 +80,47 @@ def plan_waiting(seen: list[StoredObject], later: list[StoredObject]) -> Waiting
     )
 
 
-def take(
+def collect_files(
     store: ObjectStore, ingest: Ingest, *, progress: Callable[[int], None] = lambda _: None
 ) -> Delivery:
-    """Take what waits in the inbox of the ingest's feed: stage each file, or move it to the
+    """Collect what waits in the inbox of the ingest's feed: stage each file, or move it to the
     rejected ones.
 
     A rejected file does not stop those behind it. An error of the system does (a full disk, an
     unreadable folder): the files stay in the inbox, and the next ingest begins with the same.
 
-    All files that are judged at once take less than 1.5 GB together, whatever is in them: each
+    All files that are read at once take less than 1.5 GB together, whatever is in them: each
     has a few blocks of 4 MB between its bytes and its rows, and no more columns than its feed
     and a thousand.
 
-    :param progress: told the number of bytes read, again and again, by any of some threads.
+    :param progress: called with the number of bytes read, again and again, by any of some
+        threads.
     """
     feed = ingest.feed
-    found = waiting(feed, store)
-    batch = found.files[: feed.max_files_per_run]
-    evaluated = _evaluated(store, ingest, batch, progress)
-    taken = [
-        _taken(store, feed, item, verdict)
-        for item, verdict in zip(batch, evaluated, strict=True)
-    ]
-    changed = [item.key for item, file in zip(batch, taken, strict=True) if file is None]
+    waiting = list_waiting(feed, store)
+    batch = waiting.files[: feed.max_files_per_run]
+    staged, rejected, unsettled = [], [], list(waiting.unsettled)
+    for item, result in zip(batch, _stage_all(store, ingest, batch, progress), strict=True):
+        if isinstance(result, StagedFile):
+            staged.append(result)
+            continue
+        refused = None
+        if result is not None:
+            refused = _unless_gone(store, item, partial(_reject, store, feed, item, result))
+        if refused is not None:
+            rejected.append(refused)
+        else:
+            unsettled.append(item.key)
     return Delivery(
         ingest,
-        files=tuple(file for file in taken if isinstance(file, StagedFile)),
-        rejected=tuple(file for file in taken if isinstance(file, RejectedFile)),
-        unsettled=(*found.unsettled, *changed),
-        waiting=len(found.files) - len(batch),
+        files=tuple(staged),
+        rejected=tuple(rejected),
+        unsettled=tuple(unsettled),
+        waiting=len(waiting.files) - len(batch),
     )
 
 
-def _evaluated(
+def _stage_all(
     store: ObjectStore,
     ingest: Ingest,
     batch: Sequence[StoredObject],
@@ -121,27 +129,27 @@ def _evaluated(
     """Read files, some at once; an error of one, or Ctrl-C, ends the others where they are."""
     is_over = Event()
 
-    def tell(count: int) -> None:
+    def report(count: int) -> None:
         if is_over.is_set():
             raise InterruptedError("Another file of the delivery could not be read.")
         progress(count)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         reading = [
-            pool.submit(_evaluate, store, ingest, number, item, tell)
+            pool.submit(_stage, store, ingest, number, item, report)
             for number, item in enumerate(batch)
         ]
         try:
-            for one in wait(reading, return_when=FIRST_EXCEPTION).done:
-                one.result()
+            for future in wait(reading, return_when=FIRST_EXCEPTION).done:
+                future.result()
         except BaseException:
             is_over.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return [one.result() for one in reading]
+    return [future.result() for future in reading]
 
 
-def _evaluate(
+def _stage(
     store: ObjectStore,
     ingest: Ingest,
     number: int,
@@ -161,22 +169,11 @@ def _evaluate(
         except FileRejected as why:
             return why
 
-    verdict = _unless_gone(store, item, staged)
-    if isinstance(verdict, StagedFile) and store.stat(item.key) != item:
-        verdict.path.unlink()
+    result = _unless_gone(store, item, staged)
+    if isinstance(result, StagedFile) and store.stat(item.key) != item:
+        result.path.unlink()
         return None
-    return verdict
-
-
-def _taken(
-    store: ObjectStore,
-    feed: Feed,
-    item: StoredObject,
-    verdict: StagedFile | FileRejected | None,
-) -> StagedFile | RejectedFile | None:
-    if isinstance(verdict, FileRejected):
-        return _unless_gone(store, item, lambda: _reject(store, feed, item, verdict))
-    return verdict
+    return result
 
 
 def _unless_gone(store: ObjectStore, item: StoredObject, do: Callable[[], T]) -> T | None:
@@ -194,7 +191,7 @@ def _reject(
     """Move a file to the rejected ones; its reason is written first, so that none is ever
     without.
 
-    None where the file changed meanwhile: it stays, and is judged anew by the next ingest.
+    None where the file changed meanwhile: it stays, and the next ingest reads it anew.
     """
     if store.stat(item.key) != item:
         return None
@@ -208,15 +205,15 @@ def _reject(
         return RejectedFile(feed.name, source_file, sha256, why, datetime.now(UTC), target)
 
     def explain(target: str) -> None:
-        store.write_text(reason_key(target), reason_text(rejected(target)))
+        store.write_text(reason_key(target), format_reason(rejected(target)))
 
-    target = put_away(store, item, sha256, key, before=explain)
+    target = move_once(store, item, sha256, key, before=explain)
     return rejected(target) if target else None
 
 
-def reason_text(file: RejectedFile) -> str:
+def format_reason(file: RejectedFile) -> str:
     """Return a rejected file's `.reason.json`."""
-    said = {
+    reason = {
         "feed": file.feed,
         "file": file.source_file,
         "sha256": file.sha256,
@@ -226,7 +223,7 @@ def reason_text(file: RejectedFile) -> str:
         "rejected_at": file.rejected_at.isoformat(),
         "next_step": file.why.next_step,
     }
-    return json.dumps(said, indent=2) + "\n"
+    return json.dumps(reason, indent=2) + "\n"
 
 
 def _age(item: StoredObject, now: datetime) -> float:

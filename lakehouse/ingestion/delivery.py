@@ -1,4 +1,4 @@
-"""What one ingest took from its feed's inbox; values without behaviour."""
+"""What one ingest collected from its feed's inbox; values without behaviour."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,11 +32,10 @@ class RejectedFile:
 
 @dataclass(frozen=True)
 class Delivery:
-    """The files that one ingest took, in their order, staged to be landed by one append.
+    """The files that one ingest collected, in their order, staged to be landed by one append.
 
     `unsettled` are the keys that were still being written, or changed while they were read: the
-    next ingest takes them. `waiting` counts what the feed's `max_files_per_run` left for the
-    next one.
+    next ingest collects them. `waiting` counts what is beyond the feed's `max_files_per_run`.
     """
 
     ingest: Ingest
@@ -52,14 +51,14 @@ class Delivery:
 
     @property
     def rows(self) -> int:
-        """Rows of all taken files, before any cleaning (`nr_rows`); those that bronze already
+        """Rows of all collected files, before any cleaning (`nr_rows`); those that bronze already
         has are among them.
         """
         return sum(file.rows for file in self.files)
 
     @property
     def size_bytes(self) -> int:
-        """Size of all taken files as delivered."""
+        """Size of all collected files as delivered."""
         return sum(file.stored.size_bytes for file in self.files)
 
     @property
@@ -85,9 +84,9 @@ class Delivery:
 class Archived:
     """What became of a delivery's files after bronze had them.
 
-    `keys` are where they now are. `left` are those in the inbox that were changed meanwhile:
-    the next ingest takes them for what they are now.
+    `keys` are where they now are. `changed` are those in the inbox that were changed
+    meanwhile: the next ingest collects them as they are now.
     """
 
     keys: Sequence[str] = ()
-    left: Sequence[str] = ()
+    changed: Sequence[str] = ()

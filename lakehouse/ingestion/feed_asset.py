@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.ingestion.ad_hoc_files import GIVEN_TAG, given_store
+from lakehouse.ingestion.ad_hoc_files import AD_HOC_TAG, select_store
 from lakehouse.ingestion.land import Landing, land
 from lakehouse.orchestration.metadata_keys import LandedFile, LandingMetadata, RejectedReason
 from lakehouse.orchestration.table_asset import Written, table_asset
@@ -33,10 +33,10 @@ def feed_asset(
         def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
             settings = context.resources.settings
             io = context.resources.io_manager
-            store = given_store(open_store(settings), feed, context.run.tags.get(GIVEN_TAG))
+            store = select_store(open_store(settings), feed, context.run.tags.get(AD_HOC_TAG))
             landing = land(io.engine, feed, table, store, settings.home, run, compute=compute)
-            for said in (*landing.delivery.warnings, *map(str, landing.delivery.rejected)):
-                context.log.warning(said)
+            for warning in (*landing.delivery.warnings, *map(str, landing.delivery.rejected)):
+                context.log.warning(warning)
             read = {file.stored.key: file.stored.version for file in landing.delivery.files}
             places = {
                 name: dg.MetadataValue.path(store.uri(at)) for name, at in _places(feed).items()
@@ -56,11 +56,9 @@ def feed_asset(
 
 
 def _freshness(feed: Feed) -> dg.FreshnessPolicy | None:
-    return (
-        dg.FreshnessPolicy.time_window(fail_window=feed.expected_within)
-        if feed.expected_within
-        else None
-    )
+    if feed.expected_within is None:
+        return None
+    return dg.FreshnessPolicy.time_window(fail_window=feed.expected_within)
 
 
 def _places(feed: Feed) -> dict[str, str]:
@@ -68,7 +66,7 @@ def _places(feed: Feed) -> dict[str, str]:
 
 
 def landing_metadata(landing: Landing) -> dict[str, Any]:
-    """Return which files an ingest took, and what became of them."""
+    """Return which files an ingest collected, and what became of them."""
     delivery = landing.delivery
     return LandingMetadata(
         files=len(delivery.files),

@@ -1,4 +1,4 @@
-"""What runs a feed by itself: a sensor that sees files as they land, or a schedule that looks
+"""What runs a feed by itself: a sensor that sees files as they land, or a schedule that runs
 once an hour.
 """
 
@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from lakehouse.ingestion.collect import Waiting, waiting
-from lakehouse.ingestion.inbox_polling import wait_until, watch
-from lakehouse.ingestion.run_requests import Asked, FeedAsking, request, unfinished
-from lakehouse.ingestion.skipped_entries import tell_passed_over
+from lakehouse.ingestion.collect import Waiting, list_waiting
+from lakehouse.ingestion.inbox_polling import poll_inbox, wait_until
+from lakehouse.ingestion.run_requests import (
+    FeedRunRequests,
+    RunRequests,
+    describe_unfinished,
+    make_request,
+)
+from lakehouse.ingestion.skipped_entries import report_passed_over
 from lakehouse.orchestration.asset_keys import FEED_TAG
 from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.stale_runs import Downstream
@@ -27,10 +32,10 @@ if TYPE_CHECKING:
     from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
 
 WATCH_SECONDS = 4.5
-"""How long a tick looks: Dagster's daemon begins its rounds no closer than five seconds to each
+"""How long a tick polls: Dagster's daemon begins its rounds no closer than five seconds to each
 other.
 """
-_RUN_LOOK_SECONDS = 0.5
+_RUN_POLL_SECONDS = 0.5
 ALL_ASSETS = "__ASSET_JOB"
 """Dagster's own job, which commands run too; one that is made of a selection takes one
 partitions definition only.
@@ -72,7 +77,7 @@ class FeedAutomation:
         )
 
     def _sensor(self, job_name: str) -> dg.SensorDefinition:
-        asking = FeedAsking(self.feed, self.declared)
+        requests = FeedRunRequests(self.feed, self.declared)
         is_on = self.feed.ingest_by == "sensor"
 
         @dg.sensor(
@@ -89,12 +94,12 @@ class FeedAutomation:
             ),
         )
         def files(context: dg.SensorEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
-            return self._tick(context, asking, WATCH_SECONDS)
+            return self._tick(context, requests, WATCH_SECONDS)
 
         return files
 
     def _schedule(self, job_name: str) -> dg.ScheduleDefinition:
-        asking = FeedAsking(self.feed, self.declared)
+        requests = FeedRunRequests(self.feed, self.declared)
         is_on = self.feed.ingest_by == "schedule"
 
         @dg.schedule(
@@ -106,19 +111,19 @@ class FeedAutomation:
                 dg.DefaultScheduleStatus.RUNNING if is_on else dg.DefaultScheduleStatus.STOPPED
             ),
             description=(
-                f"Ingests what waits in {self.feed.inbox}, and what is owed, where the sensor"
-                " is off."
+                f"Ingests what waits in {self.feed.inbox}, and computes what is stale, where"
+                " the sensor is off."
             ),
         )
         def batch(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
-            return self._tick(context, asking, 0)
+            return self._tick(context, requests, 0)
 
         return batch
 
     def _tick(
         self,
         context: dg.SensorEvaluationContext | dg.ScheduleEvaluationContext,
-        asking: FeedAsking,
+        requests: FeedRunRequests,
         seconds: float,
     ) -> list[dg.RunRequest] | dg.SkipReason:
         """Ask for runs; where nothing is to be done yet, wait some seconds for a run to end or
@@ -127,24 +132,23 @@ class FeedAutomation:
         until = time.monotonic() + seconds
         settings, instance = self.read_settings(), context.instance
         assert context.repository_def is not None
-        graph, engine, store = (
-            context.repository_def.asset_graph,
-            open_engine(settings),
-            open_store(settings),
-        )
+        graph = context.repository_def.asset_graph
+        engine, store = open_engine(settings), open_store(settings)
 
-        def ask(found: Waiting) -> Asked:
-            return asking.ask(instance, graph, engine, found, datetime.now(UTC))
+        def decide(waiting: Waiting) -> RunRequests:
+            return requests.decide(instance, graph, engine, waiting, datetime.now(UTC))
 
         fail_dead_runs(instance)
-        wait_until(lambda: not unfinished(instance, self.feed), seconds, _RUN_LOOK_SECONDS)
-        seen = waiting(self.feed, store)
-        for said in tell_passed_over(settings, self.feed, seen.passed_over):
-            context.log.warning(said)
-        asked = ask(seen)
-        if not asked.runs:
-            found = watch(self.feed, store, until - time.monotonic(), seen)
-            asked = ask(found) if found != seen else asked
-        if not asked.runs:
-            return dg.SkipReason(asked.reason)
-        return [request(graph, self.feed, stale, digest) for stale, digest in asked.runs]
+        wait_until(
+            lambda: not describe_unfinished(instance, self.feed), seconds, _RUN_POLL_SECONDS
+        )
+        waiting = list_waiting(self.feed, store)
+        for warning in report_passed_over(settings, self.feed, waiting.passed_over):
+            context.log.warning(warning)
+        decided = decide(waiting)
+        if not decided.runs:
+            later = poll_inbox(self.feed, store, until - time.monotonic(), waiting)
+            decided = decide(later) if later != waiting else decided
+        if not decided.runs:
+            return dg.SkipReason(decided.reason)
+        return [make_request(graph, self.feed, stale, digest) for stale, digest in decided.runs]

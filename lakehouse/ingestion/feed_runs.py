@@ -1,23 +1,24 @@
-"""What an ingest of a feed owes, and the runs that do it: whatever waits in the inbox, and
-whatever lags behind it.
+"""The runs of an ingest of a feed: they land what waits in the inbox, and compute what is stale
+downstream of it.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 
 import dagster as dg
 
 from lakehouse.ingestion.ad_hoc_files import (
-    GIVEN_TAG,
+    AD_HOC_TAG,
     NAME_IT,
     PATH_TAG,
-    copied,
-    given_store,
-    passed_over_at,
+    copy_ad_hoc_files,
+    list_passed_over,
+    select_store,
 )
-from lakehouse.ingestion.collect import waiting
+from lakehouse.ingestion.collect import list_waiting
 from lakehouse.ingestion.skipped_entries import passed_over_lines
 from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key
 from lakehouse.orchestration.dead_runs import fail_dead_runs
@@ -36,12 +37,12 @@ from lakehouse.tables.table import IcebergTable
 
 @dataclass(frozen=True)
 class IngestResult:
-    """What an ingest did; no `runs` where nothing was owed, and then no Spark was started.
+    """What an ingest did; no `runs` where nothing was stale, and then no Spark was started.
 
     The first run lands the files; tables that are computed by days follow in one for each range
     of neighbouring days. `unsettled` are the files that are still being written; the next
-    ingest takes them. `refused` are those rejected by a run that failed before it could say so.
-    `passed_over` says of what in the inbox is no file that nobody takes it. `missing` is the
+    ingest collects them. `refused` are those rejected by a run that failed before it could say so.
+    `passed_over` names what in the inbox is no file. `missing` is the
     inbox's folder where there is none.
     """
 
@@ -109,18 +110,20 @@ def ingest(
 ) -> IngestResult:
     """Land what waits in a feed's inbox, and bring every table downstream of it up to date.
 
-    It ends with the first run that fails: what is left is owed, and the next ingest does it.
+    It ends with the first run that fails: the next ingest computes the rest.
 
     :param declared: the declared tables by name.
-    :param path: files to take instead of those in the inbox; they stay where they are (see
+    :param path: files to ingest instead of those in the inbox; they stay where they are (see
         `ad_hoc_files`).
     :raises UsageError: when nothing is at that path.
     """
     if path is not None:
-        with copied(settings, feed, path) as folder:
-            tags = {GIVEN_TAG: str(folder), PATH_TAG: path}
-            done = _ingest(project, declared, settings, feed, tags, on_event)
-        return replace(done, passed_over=passed_over_lines(passed_over_at(feed, path), NAME_IT))
+        with copy_ad_hoc_files(settings, feed, path) as folder:
+            tags = {AD_HOC_TAG: str(folder), PATH_TAG: path}
+            result = _ingest(project, declared, settings, feed, tags, on_event)
+        return replace(
+            result, passed_over=passed_over_lines(list_passed_over(feed, path), NAME_IT)
+        )
     return _ingest(project, declared, settings, feed, {}, on_event)
 
 
@@ -136,47 +139,47 @@ def _ingest(
     here, engine = project(lambda: settings), open_engine(settings)
     with open_instance(settings) as instance:
         fail_dead_runs(instance)
-        found = waiting(feed, given_store(open_store(settings), feed, tags.get(GIVEN_TAG)))
+        waiting = list_waiting(
+            feed, select_store(open_store(settings), feed, tags.get(AD_HOC_TAG))
+        )
         downstream = Downstream(here.resolve_asset_graph(), feed.table)
-        stages = downstream.stages(engine, declared, has_arrivals=bool(found.files))
+        stages = downstream.stages(engine, declared, has_arrivals=bool(waiting.files))
 
         def run(stale: PendingRun) -> RunResult:
-            said = {FEED_TAG: feed.name, **INCREMENTAL, **tags}
             return materialize(
                 here,
                 instance,
                 stale.selection,
                 partition=stale.partitions,
-                tags=said,
+                tags={FEED_TAG: feed.name, **INCREMENTAL, **tags},
                 on_event=on_event,
             )
 
-        runs = tuple(_do(stages, run, lambda done: _left_waiting(done, feed)))
+        runs = tuple(_run_stages(stages, run, lambda done: _has_more_files(done, feed)))
+    refused: tuple[RejectedReason, ...] = ()
     landings = [run.asset(feed.table) for run in runs]
-    is_unreported = any(
-        landing is not None and landing.status == "failed" for landing in landings
-    )
-    refused = refused_since(settings, feed, began_at) if is_unreported else ()
+    if any(landing and landing.status == "failed" for landing in landings):
+        refused = list_rejected_since(settings, feed, began_at)
     return IngestResult(
         feed,
         runs,
-        found.unsettled,
+        waiting.unsettled,
         refused,
-        passed_over_lines(found.passed_over),
-        found.missing,
+        passed_over_lines(waiting.passed_over),
+        waiting.missing,
     )
 
 
-def refused_since(
+def list_rejected_since(
     settings: Settings, feed: Feed, moment: datetime
 ) -> tuple[RejectedReason, ...]:
     """Return the files of a feed that were rejected since a moment: what an ingest did that
     could not say so itself.
     """
-    found = rejected_since(open_store(settings), feed.rejected, moment)
+    rejections = rejected_since(open_store(settings), feed.rejected, moment)
     return tuple(
-        RejectedReason(one.source_file, f"{one.why} {one.next_step}".strip(), one.key)
-        for one in found
+        RejectedReason(file.source_file, f"{file.why} {file.next_step}".strip(), file.key)
+        for file in rejections
     )
 
 
@@ -186,12 +189,12 @@ def retry(
     settings: Settings,
     table: str,
 ) -> tuple[RunResult, ...]:
-    """Compute what a table owes, and what follows from it, also where it was refused before; no
-    run where it owes none.
+    """Compute what is stale of a table, and what follows from it, also where it was refused
+    before; no run where nothing is.
 
-    One without partitions that owes nothing is computed all the same where its last run failed,
-    as one that somebody asked for does whose function was wrong: until a run succeeds, that
-    stands as broken. It ends with the first run that fails.
+    One without partitions that is up to date is computed all the same where its last run
+    failed, as one that somebody asked for does whose function was wrong: until a run succeeds,
+    its incident is open. It ends with the first run that fails.
     """
     here, engine = project(lambda: settings), open_engine(settings)
     graph = here.resolve_asset_graph()
@@ -203,49 +206,38 @@ def retry(
                 here, instance, stale.selection, partition=stale.partitions, tags=INCREMENTAL
             )
 
-        def catch_up() -> tuple[RunResult, ...]:
-            return tuple(
-                _do(Downstream(graph, table).stages(engine, declared, has_arrivals=False), run)
-            )
+        def run_stale() -> tuple[RunResult, ...]:
+            stages = Downstream(graph, table).stages(engine, declared, has_arrivals=False)
+            return tuple(_run_stages(stages, run))
 
-        done = catch_up()
-        if (
-            done
-            or graph.get(asset_key(table)).is_partitioned
-            or not _failed_last(instance, table)
-        ):
-            return done
+        runs = run_stale()
+        is_partitioned = graph.get(asset_key(table)).is_partitioned
+        if runs or is_partitioned or not _failed_last(instance, table):
+            return runs
         again = materialize(here, instance, dg.AssetSelection.assets(asset_key(table)))
-        return (again, *catch_up()) if again.success else (again,)
+        return (again, *run_stale()) if again.success else (again,)
 
 
 def _failed_last(instance: dg.DagsterInstance, table: str) -> bool:
     """Whether the last run that was to compute a table failed, and nothing was recorded of the
     table since.
     """
-    entry = next(
-        (record.asset_entry for record in instance.get_asset_records([asset_key(table)])), None
-    )
-    last = (
-        instance.get_run_record_by_id(entry.last_run_id)
-        if entry and entry.last_run_id
-        else None
-    )
-    if entry is None or last is None or last.dagster_run.status != dg.DagsterRunStatus.FAILURE:
-        return False
-    recorded = entry.last_materialization_record
-    return recorded is None or recorded.timestamp < (last.end_time or 0.0)
+    for record in instance.get_asset_records([asset_key(table)]):
+        entry = record.asset_entry
+        last = instance.get_run_record_by_id(entry.last_run_id) if entry.last_run_id else None
+        if last and last.dagster_run.status == dg.DagsterRunStatus.FAILURE:
+            recorded = entry.last_materialization_record
+            return recorded is None or recorded.timestamp < (last.end_time or 0.0)
+    return False
 
 
-def _do(
+def _run_stages(
     stages: Iterable[list[PendingRun]],
     run: Callable[[PendingRun], RunResult],
     has_more: Callable[[RunResult], bool] = lambda _: False,
 ) -> Iterator[RunResult]:
-    """Run one after the other, up to the first that fails; one that left something is done
-    again.
-    """
-    for stale in (stale for stage in stages for stale in stage):
+    """Run one after the other, up to the first that fails; one that has more to do is repeated."""
+    for stale in chain.from_iterable(stages):
         done = run(stale)
         yield done
         while done.success and has_more(done):
@@ -255,6 +247,6 @@ def _do(
             return
 
 
-def _left_waiting(run: RunResult, feed: Feed) -> bool:
+def _has_more_files(run: RunResult, feed: Feed) -> bool:
     landed = run.asset(feed.table)
     return bool(landed and landed.landing.waiting_files)

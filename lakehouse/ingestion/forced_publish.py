@@ -1,4 +1,4 @@
-"""What a person decides where a rule holds a table back: to publish it all the same."""
+"""What a person decides where a rule blocks a table: to publish it all the same."""
 
 import dagster as dg
 
@@ -19,16 +19,18 @@ def publish(
 
     :raises UsageError: when there is no such candidate, or when the table was written since.
     """
-    done = publish_refused(engine, table, run_id, by=by, why=why)
+    published = publish_refused(engine, table, run_id, by=by, why=why)
     publication = dg.AssetMaterialization(
         asset_key(table.name),
         description=f"Published against its rules by {by}: {why}",
         metadata={
-            **OverrideMetadata(by=by, why=why, run_id=done.run_id).to_metadata(),
-            **WriteMetadata(snapshot_id=done.snapshot_id, row_count=done.rows).to_metadata(),
+            **OverrideMetadata(by=by, why=why, run_id=published.run_id).to_metadata(),
+            **WriteMetadata(
+                snapshot_id=published.snapshot_id, row_count=published.rows
+            ).to_metadata(),
         },
-        tags={"dagster/data_version": str(done.snapshot_id)},
+        tags={"dagster/data_version": str(published.snapshot_id)},
     )
     with open_instance(settings) as instance:
         instance.report_runless_asset_event(publication)
-    return done
+    return published

@@ -1,26 +1,24 @@
-"""Looking into an inbox for a while, so that a file is seen sooner than the next look of a
-sensor would.
-"""
+"""Polling an inbox for a while, so that a file is seen sooner than by the next tick of a sensor."""
 
 import time
 from collections.abc import Callable
 
-from lakehouse.ingestion.collect import Waiting, waiting
-from lakehouse.ingestion.processed_files import arrived
+from lakehouse.ingestion.collect import Waiting, list_waiting
+from lakehouse.ingestion.processed_files import list_unprocessed
 from lakehouse.storage.object_store import ObjectStore
 from lakehouse.tables.feed import Feed
 
 
-def watch(feed: Feed, store: ObjectStore, seconds: float, seen: Waiting) -> Waiting:
-    """Look until something complete waits that was not seen before, or the seconds are over."""
+def poll_inbox(feed: Feed, store: ObjectStore, seconds: float, seen: Waiting) -> Waiting:
+    """Poll until something complete waits that was not seen before, or the seconds are over."""
     known = set(seen.files)
 
     def news() -> bool:
-        return any(file not in known for file in arrived(feed, store))
+        return any(file not in known for file in list_unprocessed(feed, store))
 
     if not wait_until(news, seconds, store.look_seconds):
         return seen
-    return waiting(feed, store)
+    return list_waiting(feed, store)
 
 
 def wait_until(is_so: Callable[[], bool], seconds: float, pause: float) -> bool:

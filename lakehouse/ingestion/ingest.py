@@ -34,14 +34,14 @@ class Ingest:
 
 
 @contextmanager
-def exclusive(
+def lock_feed(
     feed: Feed, home: Path, *, wait_seconds: float = WAIT_SECONDS, after: datetime | None = None
 ) -> Iterator[Ingest]:
-    """Hold a feed while its files are taken, landed and archived; its staging folder is removed
+    """Hold a feed while its files are collected, landed and archived; its staging folder is removed
     at the end.
 
-    The lock is the operating system's and goes with its process. What dead ingests left in
-    staging is removed.
+    The lock is the operating system's and goes with its process. Staging folders of dead
+    ingests are removed.
 
     :param after: a moment that this ingest must be later than, such as the newest
         `_ingested_at` of another host.
@@ -70,20 +70,20 @@ def _locked(feed: Feed, home: Path, wait_seconds: float) -> AbstractContextManag
 
 
 def _remove_dead(folder: Path) -> None:
-    for left in folder.iterdir():
-        if left.is_dir():
-            shutil.rmtree(left)
+    for staging in folder.iterdir():
+        if staging.is_dir():
+            shutil.rmtree(staging)
 
 
 def _tick(clock: Path, after: datetime | None) -> datetime:
     """Return now, or a microsecond after the last ingest where the host's clock did not go on
     since.
     """
-    earlier = (
-        [datetime.fromisoformat(clock.read_text(encoding="utf-8"))] if clock.exists() else []
-    )
-    earlier += [after] if after else []
-    moment = max([datetime.now(UTC), *(last + timedelta(microseconds=1) for last in earlier)])
+    moment = datetime.now(UTC)
+    last = datetime.fromisoformat(clock.read_text(encoding="utf-8")) if clock.exists() else None
+    for earlier in (last, after):
+        if earlier:
+            moment = max(moment, earlier + timedelta(microseconds=1))
     replacement = clock.with_suffix(".new")
     replacement.write_text(moment.isoformat(), encoding="utf-8")
     replacement.replace(clock)

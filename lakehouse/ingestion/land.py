@@ -1,4 +1,4 @@
-"""The life of a delivery: taken from the inbox, published in bronze, archived; once, whatever
+"""The life of a delivery: collected from the inbox, published in bronze, archived; once, whatever
 is killed in between.
 """
 
@@ -14,11 +14,11 @@ from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, Refused, Unchanged
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.ingestion.archive import finish
-from lakehouse.ingestion.bronze_frame import frame, landing_table
-from lakehouse.ingestion.collect import take
+from lakehouse.ingestion.archive import archive_files
+from lakehouse.ingestion.bronze_frame import plan_landing_table, read_staged_rows
+from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.delivery import Archived, Delivery
-from lakehouse.ingestion.ingest import exclusive
+from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.storage.object_store import ObjectStore
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Landing:
-    """What one ingest did: the files it took, what came of writing them, and where they are
+    """What one ingest did: the files it collected, what came of writing them, and where they are
     now.
 
     Nothing is archived where bronze refused the delivery: its files wait in the inbox.
@@ -57,13 +57,15 @@ def land(
     as declared.
 
     :param compute: makes the `extra` columns of the table from the delivered rows.
-    :param progress: told the number of bytes read, again and again.
+    :param progress: called with the number of bytes read, again and again.
     :raises TableBusy: when another ingest of the feed goes on for longer than an hour.
     """
-    with exclusive(feed, home) as ingest:
-        delivery = take(store, ingest, progress=progress)
+    with lock_feed(feed, home) as ingest:
+        delivery = collect_files(store, ingest, progress=progress)
         outcome = _publish(engine, feed, table, delivery, run or Run(), compute)
-        archived = Archived() if isinstance(outcome, Refused) else finish(delivery, store)
+        archived = (
+            Archived() if isinstance(outcome, Refused) else archive_files(delivery, store)
+        )
         return Landing(delivery, outcome, archived)
 
 
@@ -75,7 +77,7 @@ def _publish(
     run: Run,
     compute: "Callable[[DataFrame], DataFrame]",
 ) -> Outcome:
-    table, added = landing_table(feed, table, engine.catalog, delivery.added_columns)
+    table, added = plan_landing_table(feed, table, engine.catalog, delivery.added_columns)
     if not delivery.files:
         with table_lock(engine, table.name):
             planning.ensure(engine, table, run.run_id)
@@ -83,6 +85,6 @@ def _publish(
         return Unchanged(table.name, "", main.snapshot_id if main else None)
 
     def rows() -> "DataFrame":
-        return compute(frame(engine.spark, delivery, added=added))
+        return compute(read_staged_rows(engine.spark, delivery, added=added))
 
     return write(engine, table, rows, run=run, arriving=delivery.arriving)

@@ -11,24 +11,23 @@ from lakehouse.storage.object_store import ObjectStore, StoredObject
 from lakehouse.tables.feed import Feed
 
 
-def arrived(feed: Feed, store: ObjectStore) -> list[StoredObject]:
-    """Return what is in the inbox and was not left there, by (modified time, key)."""
-    found = store.objects(feed.inbox)
-    left = _left(feed, store) if feed.after == "leave" else {}
-    return [item for item in found if left.get(item.key) != item.version]
+def list_unprocessed(feed: Feed, store: ObjectStore) -> list[StoredObject]:
+    """Return what is in the inbox and was not processed, by (modified time, key)."""
+    processed = _read_processed(feed, store) if feed.after == "leave" else {}
+    return [
+        item for item in store.objects(feed.inbox) if processed.get(item.key) != item.version
+    ]
 
 
-def leave(feed: Feed, store: ObjectStore, files: Sequence[StoredObject]) -> None:
+def record_processed(feed: Feed, store: ObjectStore, files: Sequence[StoredObject]) -> None:
     """Note that bronze has these files; what is gone from the inbox is forgotten."""
-    there = {item.key for item in store.objects(feed.inbox)}
-    noted = _left(feed, store) | {file.key: file.version for file in files}
-    text = json.dumps(
-        {key: version for key, version in sorted(noted.items()) if key in there}, indent=1
-    )
-    store.write_text(_note(feed), text)
+    processed = _read_processed(feed, store) | {file.key: file.version for file in files}
+    present = {item.key for item in store.objects(feed.inbox)}
+    kept = {key: version for key, version in processed.items() if key in present}
+    store.write_text(_note(feed), json.dumps(kept, indent=1, sort_keys=True))
 
 
-def _left(feed: Feed, store: ObjectStore) -> dict[str, str]:
+def _read_processed(feed: Feed, store: ObjectStore) -> dict[str, str]:
     try:
         with store.open(_note(feed)) as note:
             noted: dict[str, str] = json.loads(note.read())
@@ -38,4 +37,5 @@ def _left(feed: Feed, store: ObjectStore) -> dict[str, str]:
 
 
 def _note(feed: Feed) -> str:
+    # Homes of all versions have it there.
     return f"left/{feed.name}.json"

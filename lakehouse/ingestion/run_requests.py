@@ -2,7 +2,7 @@
 far.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
@@ -38,12 +38,12 @@ _STATUS = dg.DagsterRunStatus
 # daemon died in between.
 UNFINISHED = [_STATUS.QUEUED, _STATUS.STARTING, _STATUS.STARTED, _STATUS.CANCELING]
 _FAILED = (_STATUS.FAILURE, _STATUS.CANCELED)
-_LOOKED_AT = 10
+_MOST_RUNS = 10
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The runs that a feed needs now, each with the digest of what it is asked for; else
+class RunRequests:
+    """The runs that a feed needs now, each with the digest of what it is requested for; else
     `reason` says why not.
     """
 
@@ -52,9 +52,9 @@ class Asked:
 
 
 @dataclass
-class FeedAsking:
-    """Asks for the runs of one feed, again and again; what it found out for a state of the
-    tables is remembered.
+class FeedRunRequests:
+    """Requests the runs of one feed, again and again; what was decided for a state of the tables
+    is remembered.
     """
 
     feed: Feed
@@ -63,45 +63,39 @@ class FeedAsking:
     _done: list[list[PendingRun]] = field(default_factory=list)
     _rest: Iterator[list[PendingRun]] = field(default_factory=lambda: iter(()))
 
-    def ask(
+    def decide(
         self,
         instance: dg.DagsterInstance,
         graph: "AssetGraph",
         engine: Engine,
-        found: Waiting,
+        waiting: Waiting,
         now: datetime,
-    ) -> Asked:
+    ) -> RunRequests:
         """Return the runs that are needed now: those of the first stage in which something may
         be run.
 
-        :param found: what the inbox holds.
+        :param waiting: what the inbox holds.
         """
-        reason = unfinished(instance, self.feed) or paused(instance, self.feed, now)
+        reason = describe_unfinished(instance, self.feed) or describe_pause(
+            instance, self.feed, now
+        )
         if reason:
-            return Asked(reason=reason)
+            return RunRequests(reason=reason)
         downstream = Downstream(graph, self.feed.table)
-        files = {file.key: file.version for file in found.files[: self.feed.max_files_per_run]}
-        held = _Held(
-            instance,
-            downstream,
-            self.declared,
-            mains(engine, _read(downstream)),
-            self.feed,
-            files,
-        )
-        arrivals = bool(files) and not held.run_of(self.feed.table, ())
-        unchanged = _unchanged(engine, held.states)
-        state = (
-            arrivals,
-            tuple(held.states.items()),
-            unchanged,
-            now.astimezone(self.feed.zone).date(),
-        )
+        files = {
+            file.key: file.version for file in waiting.files[: self.feed.max_files_per_run]
+        }
+        states = mains(engine, _state_tables(downstream))
+        blocked = _BlockedTables(instance, downstream, self.declared, states, self.feed, files)
+        arrivals = bool(files) and not blocked.refusing_run(self.feed.table, ())
+        day = now.astimezone(self.feed.zone).date()
+        state = (arrivals, tuple(states.items()), _unchanged(engine, states), day)
         for stage in self._stages(downstream, engine, state, arrivals=arrivals):
-            runs = [run for stale in stage if (run := held.without_held(stale))]
-            if runs:
-                return Asked(tuple((run, held.digest(run)) for run in runs))
-        return Asked(reason=_nothing(self.feed, found, held))
+            runs = [blocked.without_blocked(stale) for stale in stage]
+            requests = tuple((run, blocked.digest(run)) for run in runs if run)
+            if requests:
+                return RunRequests(requests)
+        return RunRequests(reason=_explain_no_runs(self.feed, waiting, blocked))
 
     def _stages(
         self, downstream: Downstream, engine: Engine, state: object, *, arrivals: bool
@@ -122,7 +116,7 @@ class FeedAsking:
             raise
 
 
-def unfinished(instance: dg.DagsterInstance, feed: Feed) -> str:
+def describe_unfinished(instance: dg.DagsterInstance, feed: Feed) -> str:
     """Say which run of a feed goes on; nothing where none does."""
     runs = instance.get_runs(
         dg.RunsFilter(tags={FEED_TAG: feed.name}, statuses=UNFINISHED), limit=1
@@ -135,35 +129,35 @@ def unfinished(instance: dg.DagsterInstance, feed: Feed) -> str:
     )
 
 
-def paused(instance: dg.DagsterInstance, feed: Feed, now: datetime) -> str:
+def describe_pause(instance: dg.DagsterInstance, feed: Feed, now: datetime) -> str:
     """Say until when a feed waits after its last runs failed for the system, longer each time;
     else nothing.
     """
     records = instance.get_run_records(
-        dg.RunsFilter(tags={FEED_TAG: feed.name}), limit=_LOOKED_AT
+        dg.RunsFilter(tags={FEED_TAG: feed.name}), limit=_MOST_RUNS
     )
     failed = list(takewhile(_failed_by_system, records))
     if not failed:
         return ""
     last = failed[0]
-    ended = (
-        datetime.fromtimestamp(last.end_time, UTC)
-        if last.end_time
-        else last.update_timestamp.replace(tzinfo=UTC)
-    )
+    ended = last.update_timestamp.replace(tzinfo=UTC)
+    if last.end_time:
+        ended = datetime.fromtimestamp(last.end_time, UTC)
     until = ended + timedelta(seconds=pause_seconds(len(failed)))
     if now >= until:
         return ""
     times = "The last run" if len(failed) == 1 else f"The last {len(failed)} runs"
     return (
         f"{times} failed, the newest is {last.dagster_run.run_id[:8]}; the next try is at"
-        f" {until:%H:%M:%S} UTC. Nothing is lost: files wait in the inbox, and tables owe what"
-        " they owed."
+        f" {until:%H:%M:%S} UTC. Nothing is lost: files wait in the inbox, and tables stay"
+        " stale."
     )
 
 
-def request(graph: "AssetGraph", feed: Feed, stale: PendingRun, digest: str) -> dg.RunRequest:
-    """Return what Dagster is asked for."""
+def make_request(
+    graph: "AssetGraph", feed: Feed, stale: PendingRun, digest: str
+) -> dg.RunRequest:
+    """Return what is requested of Dagster."""
     selection = stale.selection
     bounds = stale.partitions
     is_range = bounds is not None and bounds[0] != bounds[1]
@@ -181,10 +175,8 @@ def request(graph: "AssetGraph", feed: Feed, stale: PendingRun, digest: str) -> 
 
 
 @dataclass
-class _Held:
-    """Which tables were refused on what they would be computed from now; `found` says which,
-    and by which run.
-    """
+class _BlockedTables:
+    """Which tables were refused on what they would be computed from now."""
 
     instance: dg.DagsterInstance
     downstream: Downstream
@@ -192,13 +184,14 @@ class _Held:
     states: Mapping[str, int | None]
     feed: Feed
     files: Mapping[str, str]
-    found: dict[str, str] = field(default_factory=dict)
+    refused_by: dict[str, str] = field(default_factory=dict)
+    """The runs that refused them, by table."""
     still_stale: dict[str, str] = field(default_factory=dict)
-    """Tables that a run computed, and that are owed as they were before it; none should be, and
-    none is tried twice.
+    """The runs that computed tables which are as stale as before them; none should be, and none
+    is tried twice.
     """
 
-    def without_held(self, stale: PendingRun) -> PendingRun | None:
+    def without_blocked(self, stale: PendingRun) -> PendingRun | None:
         """Return a run without the tables that would be refused again, and those that follow
         from them alone.
         """
@@ -206,9 +199,10 @@ class _Held:
         left_out: set[str] = set()
         for table in stale.tables:
             sources = self.downstream.sources(table)
-            if table == self.feed.table or set(sources) & set(kept):
-                kept.append(table)
-            elif set(sources) & left_out or self.run_of(table, stale.partitions or ()):
+            is_fed = table == self.feed.table or bool(set(sources) & set(kept))
+            if not is_fed and (
+                set(sources) & left_out or self.refusing_run(table, stale.partitions or ())
+            ):
                 left_out.add(table)
             else:
                 kept.append(table)
@@ -216,12 +210,12 @@ class _Held:
         return run if run and not self._was_in_vain(run) else None
 
     def _was_in_vain(self, run: PendingRun) -> bool:
-        """Whether the same was asked for before, on what stands as it did: a check stopped it,
-        or nothing changed.
+        """Whether the same was requested before, on states that are as they were: a check
+        stopped it, or nothing changed.
         """
         before = asked_for(self.instance, self.digest(run))
         if before and was_stopped(before.tags):
-            self.found |= dict.fromkeys(run.tables, before.run_id)
+            self.refused_by |= dict.fromkeys(run.tables, before.run_id)
             return True
         if before and before.is_success:
             self.still_stale |= dict.fromkeys(run.tables, before.run_id)
@@ -229,7 +223,7 @@ class _Held:
         return False
 
     def digest(self, stale: PendingRun) -> str:
-        """Return what tells a run from one that is asked for on other states of the tables, or
+        """Return what tells a run from one that is requested on other states of the tables, or
         other declarations.
         """
         declared = [self.declared.get(table) for table in stale.tables]
@@ -237,7 +231,7 @@ class _Held:
             (stale, declared, sorted(self.states.items()), sorted(self.files.items()))
         )
 
-    def run_of(self, table: str, partitions: Sequence[str]) -> str | None:
+    def refusing_run(self, table: str, partitions: Sequence[str]) -> str | None:
         """Return the run that refused a table on the input that it has now."""
         if table not in self.declared:
             return None
@@ -245,24 +239,26 @@ class _Held:
         read = self.files if table == self.feed.table else states
         run_id = is_held(self.instance, self.declared[table], partitions, read)
         if run_id:
-            self.found[table] = run_id
+            self.refused_by[table] = run_id
         return run_id
 
 
-def _read(downstream: Downstream) -> list[str]:
-    """Return the tables whose state tells what is owed."""
-    tables = downstream.tables
-    return sorted(
-        {*tables, *(source for table in tables for source in downstream.sources(table))}
-    )
+def _state_tables(downstream: Downstream) -> list[str]:
+    """Return the tables whose state tells what is stale."""
+    tables = set(downstream.tables)
+    for table in downstream.tables:
+        tables.update(downstream.sources(table))
+    return sorted(tables)
 
 
 def _unchanged(engine: Engine, states: Mapping[str, int | None]) -> list[str | None]:
     """Return what runs have noted that read a table's inputs and changed no row of it: it makes
     no snapshot.
     """
-    there = [table for table, snapshot_id in states.items() if snapshot_id is not None]
-    return [read_history(engine, table).properties.get(UNCHANGED_PROPERTY) for table in there]
+    existing = [table for table, snapshot_id in states.items() if snapshot_id is not None]
+    return [
+        read_history(engine, table).properties.get(UNCHANGED_PROPERTY) for table in existing
+    ]
 
 
 def _failed_by_system(record: dg.RunRecord) -> bool:
@@ -270,36 +266,27 @@ def _failed_by_system(record: dg.RunRecord) -> bool:
     return run.status in _FAILED and not was_refused(run.tags)
 
 
-def _nothing(feed: Feed, found: Waiting, held: _Held) -> str:
-    said = [
-        f"{table} is held back since run {run_id[:8]} refused it."
-        for table, run_id in sorted(held.found.items())
-    ]
-    if held.found:
-        said.append(
+def _explain_no_runs(feed: Feed, waiting: Waiting, blocked: _BlockedTables) -> str:
+    reasons = []
+    for table, run_id in sorted(blocked.refused_by.items()):
+        reasons.append(f"{table} is blocked since run {run_id[:8]} refused it.")
+    if reasons:
+        reasons.append(
             "It is tried again once its input or its declaration changes, or by `lakehouse"
             " retry TABLE`."
         )
-    for table, run_id in sorted(held.still_stale.items()):
-        said.append(
-            f"{table} is owed as it was before run {run_id[:8]} computed it; it is not asked"
-            " for again."
+    for table, run_id in sorted(blocked.still_stale.items()):
+        reasons.append(
+            f"{table} is as stale as before run {run_id[:8]} computed it; no run of it is"
+            " requested again."
         )
-    if found.unsettled:
-        said.append(
-            "Still being written:"
-            f" {', '.join(map(shown, found.unsettled[:3]))}{_more(found.unsettled[3:])}."
-        )
-    if not said:
-        waits = (
-            f"The folder {shown(found.missing)} is missing"
-            if found.missing
-            else f"Nothing waits in {feed.inbox}"
-        )
-        said.append(f"{waits}, and every table is up to date.")
-    return " ".join(said)
-
-
-def _more(rest: Iterable[str]) -> str:
-    count = len(list(rest))
-    return f" and {count} more" if count else ""
+    if waiting.unsettled:
+        more = len(waiting.unsettled) - 3
+        names = ", ".join(map(shown, waiting.unsettled[:3]))
+        reasons.append(f"Still being written: {names}{f' and {more} more' * (more > 0)}.")
+    if reasons:
+        return " ".join(reasons)
+    inbox = f"Nothing waits in {feed.inbox}"
+    if waiting.missing:
+        inbox = f"The folder {shown(waiting.missing)} is missing"
+    return f"{inbox}, and every table is up to date."

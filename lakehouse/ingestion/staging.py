@@ -52,13 +52,13 @@ def stage(
     ingested_at: datetime,
     progress: Callable[[int], None],
 ) -> StagedFile:
-    """Read a file once: hash it, judge it and write its rows as Parquet below `folder`.
+    """Read a file once: hash it, check it and write its rows as Parquet below `folder`.
 
     A file that is refused is read again, by one thread, for the number of the row; it is seldom
     and ends early. So is one with a row longer than a block. One file at a time is, since the
     blocks are larger then.
 
-    :raises FileRejected: it is not what the feed declares; no Parquet is left of it.
+    :raises FileRejected: it is not what the feed declares; no Parquet of it stays.
     :raises FileNotFoundError: it went away.
     """
     target = folder / f"{number:06}.parquet"
@@ -67,13 +67,13 @@ def stage(
     except FileRejected:
         with _reading_again:
             return _convert(
-                feed, store, stored, target, ingested_at, _tell_nobody, use_threads=False
+                feed, store, stored, target, ingested_at, _ignore_progress, use_threads=False
             )
     finally:
         target.unlink(missing_ok=True)
 
 
-def _tell_nobody(_: int) -> None:
+def _ignore_progress(_: int) -> None:
     """The second reading of a file is no progress."""
 
 
@@ -106,7 +106,7 @@ def _write(target: Path, origin: "_Origin", batches: "Iterator[pa.RecordBatch]")
     rows = 0
     # Statistics would be read by nobody: each row of a staged file is landed. It is read once
     # and removed, so that what is fast counts more than what is small; the dictionary of a
-    # column with many values would be given up late.
+    # column with many values would be given up in the end.
     with parquet.ParquetWriter(
         target,
         origin.schema,
@@ -156,18 +156,15 @@ class _Origin:
         import pyarrow as pa
 
         rows = batch.num_rows
-        made = {
+        moment = pa.timestamp("us", tz="UTC")
+        source = {
             "_source_file": pa.repeat(pa.scalar(self.source_file, pa.string()), rows),
-            "_source_modified_at": pa.repeat(
-                pa.scalar(self.modified_at, pa.timestamp("us", tz="UTC")), rows
-            ),
+            "_source_modified_at": pa.repeat(pa.scalar(self.modified_at, moment), rows),
             # It is newer than the stubs.
             "_source_row": pa.arange(first_row, first_row + rows),  # type: ignore[attr-defined]
-            "_ingested_at": pa.repeat(
-                pa.scalar(self.ingested_at, pa.timestamp("us", tz="UTC")), rows
-            ),
+            "_ingested_at": pa.repeat(pa.scalar(self.ingested_at, moment), rows),
         }
-        read = dict(zip(batch.schema.names, batch.columns, strict=True)) | made
+        read = dict(zip(batch.schema.names, batch.columns, strict=True)) | source
         columns = [
             read[field.name] if field.name in read else pa.nulls(rows, field.type)
             for field in self.schema

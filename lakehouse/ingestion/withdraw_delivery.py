@@ -14,11 +14,11 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import read_main
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.iceberg.write.stage import with_properties
-from lakehouse.ingestion.archive import put_away, sha256_of
+from lakehouse.ingestion.archive import move_once, sha256_of
 from lakehouse.ingestion.archive_names import HASH_DIGITS, hashed_name, rejected_key
-from lakehouse.ingestion.collect import reason_text
+from lakehouse.ingestion.collect import format_reason
 from lakehouse.ingestion.delivery import RejectedFile
-from lakehouse.ingestion.ingest import exclusive
+from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import ObjectStore, StoredObject
 from lakehouse.storage.rejected_files import BY_A_PERSON, reason_key
@@ -87,7 +87,7 @@ def reject(
     why: str,
     sha256: str = "",
 ) -> Withdrawn:
-    """Take a delivery's rows out of bronze and of quarantines, then move its file from the
+    """Delete a delivery's rows from bronze and quarantines, then move its file from the
     archive to the rejected.
 
     What was computed of it follows with the next run of each table, see
@@ -104,16 +104,18 @@ def reject(
     """
     _check_name(feed, source_file)
     store = open_store(settings)
-    with exclusive(feed, settings.home):
-        came = _one_of(feed, source_file, deliveries(store, engine, feed, source_file), sha256)
-        its = RejectedDelivery(source_file, came.sha256)
-        said = its.to_summary(by=by, why=why)
-        rows = {name: _take_out(engine, name, its, said) for name in (feed.table, *quarantines)}
-        keys = [
-            _put_away(store, feed, source_file, found, came.sha256, by, why)
-            for found in came.archived
-        ]
-        return Withdrawn(rows, keys[-1] if keys else None)
+    with lock_feed(feed, settings.home):
+        known = deliveries(store, engine, feed, source_file)
+        came = _select_delivery(feed, source_file, known, sha256)
+        rejected = RejectedDelivery(source_file, came.sha256)
+        summary = rejected.to_summary(by=by, why=why)
+        rows = {}
+        for name in (feed.table, *quarantines):
+            rows[name] = _delete_rows(engine, name, rejected, summary)
+        key = None
+        for archived in came.archived:
+            key = _move_to_rejected(store, feed, source_file, archived, came.sha256, by, why)
+        return Withdrawn(rows, key)
 
 
 def deliveries(store: ObjectStore, engine: Engine, feed: Feed, source_file: str) -> list[Came]:
@@ -124,16 +126,12 @@ def deliveries(store: ObjectStore, engine: Engine, feed: Feed, source_file: str)
     for item, sha256 in _archived(store, feed, source_file):
         archived.setdefault(sha256, []).append(item)
     landed = _landed(engine, feed, source_file)
-    found = [
-        Came(sha256, *landed.get(sha256, (0, items[0].modified_at)), tuple(items))
-        for sha256, items in archived.items()
-    ]
-    found += [
-        Came(sha256, rows, at)
-        for sha256, (rows, at) in landed.items()
-        if sha256 not in archived
-    ]
-    return sorted(found, key=lambda one: one.at)
+    came = []
+    for sha256 in {**archived, **landed}:
+        items = archived.get(sha256, [])
+        rows, at = landed[sha256] if sha256 in landed else (0, items[0].modified_at)
+        came.append(Came(sha256, rows, at, tuple(items)))
+    return sorted(came, key=lambda delivery: delivery.at)
 
 
 def _landed(engine: Engine, feed: Feed, source_file: str) -> dict[str, tuple[int, datetime]]:
@@ -143,8 +141,8 @@ def _landed(engine: Engine, feed: Feed, source_file: str) -> dict[str, tuple[int
     if not engine.catalog.has(feed.table):
         return {}
     rows = read_main(engine, feed.table).where(f"_source_file = {literal(source_file)}")
-    found = rows.groupBy("_source_sha256").agg({"*": "count", "_ingested_at": "min"}).collect()
-    return {row[0]: (row["count(1)"], with_zone(row["min(_ingested_at)"])) for row in found}
+    counts = rows.groupBy("_source_sha256").agg({"*": "count", "_ingested_at": "min"}).collect()
+    return {row[0]: (row["count(1)"], with_zone(row["min(_ingested_at)"])) for row in counts}
 
 
 def _check_name(feed: Feed, source_file: str) -> None:
@@ -162,38 +160,37 @@ def _names(feed: Feed) -> str:
     return f'Names are those of: lakehouse sql "SELECT DISTINCT _source_file FROM {feed.table}"'
 
 
-def _one_of(feed: Feed, source_file: str, found: Sequence[Came], sha256: str) -> Came:
-    if not found:
+def _select_delivery(feed: Feed, source_file: str, known: Sequence[Came], sha256: str) -> Came:
+    if not known:
         raise UsageError(
             f"{feed.table} has no row of a file {source_file!r}, and {feed.archive} no such"
             " file.",
             next_step=_names(feed),
         )
-    meant = [one for one in found if one.sha256.startswith(sha256.strip().lower())]
+    meant = [came for came in known if came.sha256.startswith(sha256.strip().lower())]
     if not meant:
-        known = ", ".join(one.short_sha256 for one in found)
+        hashes = ", ".join(came.short_sha256 for came in known)
         raise UsageError(
             f"No delivery of {source_file!r} has a hash that begins with {sha256!r}; there are"
-            f" {known}."
+            f" {hashes}."
         )
     if len(meant) > 1:
         raise SeveralDeliveries(feed, source_file, meant)
     return meant[0]
 
 
-def _take_out(
-    engine: Engine, table: str, its: RejectedDelivery, said: Mapping[str, str]
+def _delete_rows(
+    engine: Engine, table: str, rejected: RejectedDelivery, summary: Mapping[str, str]
 ) -> int:
     """Delete the rows of a delivery from a table, and return how many it had."""
     if not engine.catalog.has(table):
         return 0
     with table_lock(engine, table):
-        rows = read_main(engine, table).where(its.predicate).count()
+        rows = read_main(engine, table).where(rejected.predicate).count()
         if rows:
-            with with_properties(engine.spark, said):
-                engine.sql(
-                    f"DELETE FROM {engine.catalog.sql_name(table)} WHERE {its.deleted_by}"
-                )
+            with with_properties(engine.spark, summary):
+                name = engine.catalog.sql_name(table)
+                engine.sql(f"DELETE FROM {name} WHERE {rejected.deleted_by}")
     return rows
 
 
@@ -203,24 +200,20 @@ def _archived(
     """Return what the archive has of a file, each content with its hash: a part of that is in
     the name.
     """
-    found = (
-        (item, item.key.removeprefix(feed.archive).partition("/")[2])
-        for item in store.objects(feed.archive)
-    )
-    named = ((item, name, _HASH.search(name)) for item, name in found)
-    its = [
-        item
-        for item, name, part in named
-        if part and hashed_name(feed, source_file, part[1]) == name
-    ]
-    return [(item, sha256_of(store, item.key)) for item in its]
+    archived = []
+    for item in store.objects(feed.archive):
+        name = item.key.removeprefix(feed.archive).partition("/")[2]
+        digits = _HASH.search(name)
+        if digits and hashed_name(feed, source_file, digits[1]) == name:
+            archived.append((item, sha256_of(store, item.key)))
+    return archived
 
 
-def _put_away(
+def _move_to_rejected(
     store: ObjectStore,
     feed: Feed,
     source_file: str,
-    found: StoredObject,
+    archived: StoredObject,
     sha256: str,
     by: str,
     why: str,
@@ -237,6 +230,6 @@ def _put_away(
         rejected = RejectedFile(
             feed.name, source_file, sha256, reason, datetime.now(UTC), target
         )
-        store.write_text(reason_key(target), reason_text(rejected))
+        store.write_text(reason_key(target), format_reason(rejected))
 
-    return put_away(store, found, sha256, key, before=explain)
+    return move_once(store, archived, sha256, key, before=explain)

@@ -91,7 +91,7 @@ def test_a_refused_table_is_held_back_until_its_input_changes(fruits, ask: Ask) 
     said = ask(fruits)
     assert (
         said
-        == f"silver.fruits is held back since run {refused.runs[-1].run_id[:8]} refused it. It"
+        == f"silver.fruits is blocked since run {refused.runs[-1].run_id[:8]} refused it. It"
         " is tried again once its input or its declaration changes, or by `lakehouse retry"
         " TABLE`."
     )
@@ -102,7 +102,7 @@ def test_a_refused_table_is_held_back_until_its_input_changes(fruits, ask: Ask) 
     assert both == {"tables": ["bronze.raw_fruits", "silver.fruits"], "partitions": None}
     assert not run(fruits, both)
     assert fruits.rows("SELECT count(*) FROM bronze.raw_fruits") == [(3,)]
-    assert str(ask(fruits)).startswith("silver.fruits is held back")
+    assert str(ask(fruits)).startswith("silver.fruits is blocked")
 
     fruits.engine.sql("DELETE FROM bronze.raw_fruits WHERE fruit = 'banana'")
     assert ask(fruits) == [{"tables": ["silver.fruits"], "partitions": None}]
@@ -119,7 +119,7 @@ def test_without_dagsters_history_a_refused_table_is_tried_once_more(fruits, ask
     asked = ask(fruits)
     assert asked == [{"tables": ["silver.fruits"], "partitions": None}]
     assert not run(fruits, asked[0])
-    assert str(ask(fruits)).startswith("silver.fruits is held back")
+    assert str(ask(fruits)).startswith("silver.fruits is blocked")
 
 
 def test_neighbouring_days_are_asked_for_as_one_run(bnpl: Pipeline, ask: Ask) -> None:
@@ -153,7 +153,7 @@ def test_a_check_that_stopped_a_run_stops_no_second_one(bnpl: Pipeline, ask: Ask
     (asked,) = ask(bnpl)
     assert asked == {"tables": [PROFILES], "partitions": None}
     assert not run(bnpl, asked)
-    assert str(ask(bnpl)).startswith(f"{SUMMARY} is held back")
+    assert str(ask(bnpl)).startswith(f"{SUMMARY} is blocked")
     assert bnpl.rows(f"SELECT count(*) FROM {SUMMARY}") == [(1,)]
 
     bnpl.write("again.csv", "\n".join([HEADER, line(3, DAYS[1], at="13:00")]), second=2)

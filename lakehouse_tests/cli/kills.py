@@ -13,13 +13,13 @@ def _die_before_the_archive() -> None:
 
 
 def _die_after_the_first_archived_file() -> None:
-    real = archive.put_away
+    real = archive.move_once
 
     def dying(*given: Any, **named: Any) -> None:
         real(*given, **named)
         kill_this_process()
 
-    archive.put_away = dying
+    archive.move_once = dying
 
 
 def _die_after_the_archive() -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.ingestion.collect import take
+from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.delivery import Delivery
-from lakehouse.ingestion.ingest import exclusive
+from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse.tables.feed import Feed, FeedColumn
 
@@ -56,8 +56,8 @@ class Inbox:
 
     def look(self) -> "Taken":
         """Take what waits, and read the staged rows before they go."""
-        with exclusive(self.feed, self.store.root) as ingest:
-            delivery = take(self.store, ingest)
+        with lock_feed(self.feed, self.store.root) as ingest:
+            delivery = collect_files(self.store, ingest)
             return Taken(
                 delivery, [row for file in delivery.files for row in staged_rows(file.path)]
             )

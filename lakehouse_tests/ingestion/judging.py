@@ -7,8 +7,8 @@ import resource
 import sys
 from pathlib import Path
 
-from lakehouse.ingestion.collect import take
-from lakehouse.ingestion.ingest import exclusive
+from lakehouse.ingestion.collect import collect_files
+from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse_tests.ingestion.conftest import FRUITS
 
@@ -18,8 +18,8 @@ def main(home: Path, limit_bytes: int) -> None:
     memory that was held.
     """
     resource.setrlimit(resource.RLIMIT_AS, (limit_bytes, limit_bytes))
-    with exclusive(FRUITS, home) as ingest:
-        delivery = take(LocalObjectStore(home, settle_seconds=0), ingest)
+    with lock_feed(FRUITS, home) as ingest:
+        delivery = collect_files(LocalObjectStore(home, settle_seconds=0), ingest)
     rejected = {file.source_file: file.why.reason for file in delivery.rejected}
     rows = {file.source_file: file.rows for file in delivery.files}
     held_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse.errors import LakehouseError, UsageError
-from lakehouse.ingestion.ad_hoc_files import copied, given_store, passed_over_at
+from lakehouse.ingestion.ad_hoc_files import copy_ad_hoc_files, list_passed_over, select_store
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse.storage.stores import open_store
@@ -48,8 +48,8 @@ def served(folder: Path) -> Iterator[str]:
 
 def names(settings: Settings, path: object) -> list[str]:
     """What a path brings, as keys of the inbox."""
-    with copied(settings, FRUITS, str(path)) as copies:
-        store = given_store(LocalObjectStore(settings.home), FRUITS, str(copies))
+    with copy_ad_hoc_files(settings, FRUITS, str(path)) as copies:
+        store = select_store(LocalObjectStore(settings.home), FRUITS, str(copies))
         found = sorted(
             item.key.removeprefix(FRUITS.inbox) for item in store.objects(FRUITS.inbox)
         )
@@ -77,7 +77,7 @@ def test_links_and_pipes_in_a_folder_are_passed_over_and_named(
     os.mkfifo(folder / "pipe.csv")
 
     assert names(settings, folder) == ["a.csv", "deeper/b.csv"]
-    found = passed_over_at(FRUITS, str(folder))
+    found = list_passed_over(FRUITS, str(folder))
     assert [(Path(one.key).name, one.kind) for one in found] == [
         ("link.csv", "a link"),
         ("others", "a link"),
@@ -86,11 +86,11 @@ def test_links_and_pipes_in_a_folder_are_passed_over_and_named(
     # Who names a link means what it leads to.
     assert names(settings, folder / "link.csv") == ["link.csv"]
     assert names(settings, folder / "others") == ["b.csv"]
-    assert passed_over_at(FRUITS, str(folder / "link.csv")) == []
+    assert list_passed_over(FRUITS, str(folder / "link.csv")) == []
 
 
 def test_an_address_is_downloaded(settings: Settings, served: str, folder: Path) -> None:
-    with copied(settings, FRUITS, f"{served}/a.csv") as copies:
+    with copy_ad_hoc_files(settings, FRUITS, f"{served}/a.csv") as copies:
         (copy,) = LocalObjectStore(copies).objects(FRUITS.inbox)
     assert (copy.key, copy.size_bytes) == ("inbox/fruits/a.csv", len(ROW))
     assert copy.modified_at.timestamp() == int((folder / "a.csv").stat().st_mtime)
@@ -139,8 +139,8 @@ def test_nothing_at_a_path_is_told(settings: Settings, folder: Path) -> None:
 
 def test_a_copy_goes_where_a_delivered_file_goes(settings: Settings, folder: Path) -> None:
     base = LocalObjectStore(settings.home)
-    with copied(settings, FRUITS, str(folder / "a.csv")) as copies:
-        store = given_store(base, FRUITS, str(copies))
+    with copy_ad_hoc_files(settings, FRUITS, str(folder / "a.csv")) as copies:
+        store = select_store(base, FRUITS, str(copies))
         (seen,) = store.objects(FRUITS.inbox)
         with store.open(seen.key) as raw:
             assert raw.read() == ROW.encode()

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 import pytest
 
 from lakehouse.errors import LakehouseError
-from lakehouse.ingestion.archive import finish
+from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.archive_names import archive_key, hashed_name
-from lakehouse.ingestion.collect import take
-from lakehouse.ingestion.ingest import exclusive
+from lakehouse.ingestion.collect import collect_files
+from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.tables.feed import Feed
 from lakehouse_tests.ingestion.conftest import FRUITS, files
 
@@ -20,10 +20,10 @@ SHA = hashlib.sha256(ROW.encode()).hexdigest()
 
 def ingest(inbox, between=lambda: None):
     """Take and archive what waits, with something in between."""
-    with exclusive(inbox.feed, inbox.store.root) as held:
-        delivery = take(inbox.store, held)
+    with lock_feed(inbox.feed, inbox.store.root) as held:
+        delivery = collect_files(inbox.store, held)
         between()
-        return finish(delivery, inbox.store)
+        return archive_files(delivery, inbox.store)
 
 
 def archived(inbox) -> list[str]:
@@ -136,7 +136,7 @@ def test_a_file_overwritten_after_it_was_read_stays_for_the_next_time(inbox) -> 
 
     done = ingest(inbox, between=lambda: inbox.put("fruit.csv", OTHER, second=0))
 
-    assert (done.keys, done.left) == ((), ("inbox/fruits/fruit.csv",))
+    assert (done.keys, done.changed) == ((), ("inbox/fruits/fruit.csv",))
     assert inbox.look().values("fruit") == [("Kiwi",)]
 
 
@@ -146,7 +146,7 @@ def test_a_file_replaced_by_one_of_the_same_size_and_time_stays_too(inbox) -> No
 
     done = ingest(inbox, between=lambda: twin.replace(path))
 
-    assert done.left == ("inbox/fruits/fruit.csv",)
+    assert done.changed == ("inbox/fruits/fruit.csv",)
     assert inbox.look().values("fruit") == [("Mango",)]
 
 
@@ -155,7 +155,7 @@ def test_a_file_taken_away_after_it_was_read_is_no_error(inbox) -> None:
 
     done = ingest(inbox, between=path.unlink)
 
-    assert (done.keys, done.left) == ((), ())
+    assert (done.keys, done.changed) == ((), ())
 
 
 def test_archiving_that_was_killed_halfway_is_ended_by_the_next_ingest(
@@ -185,10 +185,10 @@ def test_archiving_that_was_killed_halfway_is_ended_by_the_next_ingest(
 
 def test_finishing_twice_is_finishing_once(inbox) -> None:
     inbox.put("fruit.csv", ROW)
-    with exclusive(FRUITS, inbox.store.root) as held:
-        delivery = take(inbox.store, held)
-        finish(delivery, inbox.store)
+    with lock_feed(FRUITS, inbox.store.root) as held:
+        delivery = collect_files(inbox.store, held)
+        archive_files(delivery, inbox.store)
 
-        assert finish(delivery, inbox.store).left == ()
+        assert archive_files(delivery, inbox.store).changed == ()
 
     assert archived(inbox) == [f"fruit.{SHA[:12]}.csv"]

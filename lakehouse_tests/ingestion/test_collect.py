@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from lakehouse.ingestion.collect import take, waiting
-from lakehouse.ingestion.ingest import exclusive
+from lakehouse.ingestion.collect import collect_files, list_waiting
+from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse.tables.feed import Feed
 from lakehouse_tests.ingestion.conftest import FRUITS, Inbox
@@ -100,7 +100,7 @@ def test_a_file_that_grows_is_left(home) -> None:
     appended = threading.Timer(0.1, lambda: growing.write_text(ROW))
     appended.start()
 
-    found = waiting(FRUITS, inbox.store)
+    found = list_waiting(FRUITS, inbox.store)
 
     appended.join()
     assert [file.key for file in found.files] == [f"inbox/fruits/{done.name}"]
@@ -112,7 +112,7 @@ def test_old_files_are_not_waited_for(home) -> None:
     inbox.put("done.csv", ROW, second=0)
     began = time.monotonic()
 
-    assert len(waiting(FRUITS, inbox.store).files) == 1
+    assert len(list_waiting(FRUITS, inbox.store).files) == 1
     assert time.monotonic() - began < 10
 
 
@@ -124,7 +124,7 @@ def test_a_young_file_is_waited_for_until_it_is_old_enough(
     slept: list[float] = []
     monkeypatch.setattr("lakehouse.ingestion.collect.time.sleep", slept.append)
 
-    assert len(waiting(FRUITS, inbox.store).files) == 1
+    assert len(list_waiting(FRUITS, inbox.store).files) == 1
     assert [round(seconds / 5) for seconds in slept] == [2]
 
 
@@ -183,8 +183,8 @@ def test_the_bytes_read_are_told_as_they_are_read(inbox) -> None:
     inbox.put("a.csv", ROW)
     told = []
 
-    with exclusive(FRUITS, inbox.store.root) as ingest:
-        take(inbox.store, ingest, progress=told.append)
+    with lock_feed(FRUITS, inbox.store.root) as ingest:
+        collect_files(inbox.store, ingest, progress=told.append)
 
     assert sum(told) == len(ROW)
 
@@ -211,9 +211,9 @@ def test_an_interrupt_ends_what_is_read_at_once_and_leaves_the_inbox_as_it_was(i
         if len(counts) == 2:
             raise KeyboardInterrupt
 
-    with exclusive(inbox.feed, inbox.store.root) as ingest:
+    with lock_feed(inbox.feed, inbox.store.root) as ingest:
         with pytest.raises(KeyboardInterrupt):
-            take(inbox.store, ingest, progress=interrupt)
+            collect_files(inbox.store, ingest, progress=interrupt)
         assert [path for path in ingest.staging.rglob("*") if path.is_file()] == []
 
     assert sum(counts) < len(big) / 2

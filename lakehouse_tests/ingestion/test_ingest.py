@@ -8,16 +8,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lakehouse.errors import TableBusy
-from lakehouse.ingestion.ingest import exclusive
+from lakehouse.ingestion.ingest import lock_feed
 from lakehouse_tests.ingestion.conftest import CUSTOMERS, FRUITS
 
 HOLD = """
 import sys, time
 from pathlib import Path
 from lakehouse.tables.feed import Feed
-from lakehouse.ingestion.ingest import exclusive
+from lakehouse.ingestion.ingest import lock_feed
 
-with exclusive(Feed("fruits", ["id"], "bronze.raw_fruits"), Path(sys.argv[1])) as ingest:
+with lock_feed(Feed("fruits", ["id"], "bronze.raw_fruits"), Path(sys.argv[1])) as ingest:
     (ingest.staging / "rows" / "some.parquet").touch()
     print(ingest.id, flush=True)
     time.sleep(60)
@@ -38,12 +38,12 @@ def other(home):
 def test_a_second_ingest_of_the_feed_waits_and_says_why(home, other) -> None:
     said = "Feed fruits is being ingested by another process"
 
-    with pytest.raises(TableBusy, match=said), exclusive(FRUITS, home, wait_seconds=0.1):
+    with pytest.raises(TableBusy, match=said), lock_feed(FRUITS, home, wait_seconds=0.1):
         pass
 
 
 def test_another_feed_is_not_held(home, other) -> None:
-    with exclusive(CUSTOMERS, home, wait_seconds=0.1):
+    with lock_feed(CUSTOMERS, home, wait_seconds=0.1):
         pass
 
 
@@ -53,7 +53,7 @@ def test_a_killed_ingest_holds_nobody_and_its_staging_goes(home, other) -> None:
     other.kill()
     assert other.wait() == -9
 
-    with exclusive(FRUITS, home, wait_seconds=5) as ingest:
+    with lock_feed(FRUITS, home, wait_seconds=5) as ingest:
         assert ingest.id > other.id
         assert not dead.exists()
 
@@ -61,7 +61,7 @@ def test_a_killed_ingest_holds_nobody_and_its_staging_goes(home, other) -> None:
 @pytest.mark.parametrize("error", [None, ValueError])
 def test_its_staging_goes_however_it_ends(home, error) -> None:
     try:
-        with exclusive(FRUITS, home) as ingest:
+        with lock_feed(FRUITS, home) as ingest:
             assert (ingest.staging / "rows").is_dir()
             if error:
                 raise error
@@ -73,9 +73,9 @@ def test_its_staging_goes_however_it_ends(home, error) -> None:
 
 def test_the_moments_of_ingests_rise_also_when_the_clock_goes_back(home) -> None:
     ahead = datetime.now(UTC) + timedelta(days=1)
-    with exclusive(FRUITS, home, after=ahead) as first:
+    with lock_feed(FRUITS, home, after=ahead) as first:
         pass
-    with exclusive(FRUITS, home) as second:
+    with lock_feed(FRUITS, home) as second:
         pass
 
     assert first.began_at == ahead + timedelta(microseconds=1)
@@ -87,7 +87,7 @@ def test_ingests_of_many_threads_take_turns(home) -> None:
     moments, inside = [], []
 
     def work() -> None:
-        with exclusive(FRUITS, home) as ingest:
+        with lock_feed(FRUITS, home) as ingest:
             inside.append(1)
             assert len(inside) == 1
             moments.append(ingest.began_at)

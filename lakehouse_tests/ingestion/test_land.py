@@ -12,9 +12,9 @@ from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Published, Refused, Unchanged
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.ingestion import land as landing
-from lakehouse.ingestion.bronze_frame import frame, landing_table
-from lakehouse.ingestion.collect import take
-from lakehouse.ingestion.ingest import exclusive
+from lakehouse.ingestion.bronze_frame import plan_landing_table, read_staged_rows
+from lakehouse.ingestion.collect import collect_files
+from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.land import land
 from lakehouse.tables.feed import Feed, bronze_table
 from lakehouse_tests.ingestion.conftest import CUSTOMERS, FRUITS, files
@@ -213,7 +213,7 @@ def test_added_columns_are_null_where_a_file_lacks_them(
     assert rows(embedded_engine, "fruit, origin, color") == [
         ("Apple", None, None), ("Kiwi", "Chile", None), ("Fig", None, "red"), ("Kiwi", None, None),
     ]  # fmt: skip
-    declared, added = landing_table(feed, TABLE, embedded_engine.catalog)
+    declared, added = plan_landing_table(feed, TABLE, embedded_engine.catalog)
     assert added == ("origin", "color")
     assert planning.plan_now(embedded_engine, declared).is_empty
 
@@ -224,11 +224,11 @@ def test_added_columns_are_null_where_a_file_lacks_them(
 def test_a_hash_that_looks_like_a_number_is_text(spark, home, inbox, digits: str) -> None:
     inbox.put("a.csv", APPLE)
 
-    with exclusive(FRUITS, home) as ingest:
-        delivery = take(inbox.store, ingest)
+    with lock_feed(FRUITS, home) as ingest:
+        delivery = collect_files(inbox.store, ingest)
         (file,) = delivery.files
         file.path.parent.rename(file.path.parent.with_name(f"_source_sha256={digits}"))
-        (row,) = frame(spark, delivery).collect()
+        (row,) = read_staged_rows(spark, delivery).collect()
 
     assert row["_source_sha256"] == digits
 
@@ -236,8 +236,12 @@ def test_a_hash_that_looks_like_a_number_is_text(spark, home, inbox, digits: str
 def test_a_frame_reads_values_as_they_were_delivered(spark, home, inbox) -> None:
     inbox.put("a.csv", 'id,fruit,berry\n1,"a\nb",""\n2,"Ä, 🍏",\n')
 
-    with exclusive(FRUITS, home) as ingest:
-        delivered = frame(spark, take(inbox.store, ingest)).orderBy("_source_row").collect()
+    with lock_feed(FRUITS, home) as ingest:
+        delivered = (
+            read_staged_rows(spark, collect_files(inbox.store, ingest))
+            .orderBy("_source_row")
+            .collect()
+        )
 
     assert [tuple(row[:3]) for row in delivered] == [("1", "a\nb", ""), ("2", "Ä, 🍏", None)]
     assert [row["_source_row"] for row in delivered] == [1, 2]

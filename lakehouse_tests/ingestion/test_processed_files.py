@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from lakehouse.ingestion.archive import finish
-from lakehouse.ingestion.collect import take
-from lakehouse.ingestion.ingest import exclusive
+from lakehouse.ingestion.archive import archive_files
+from lakehouse.ingestion.collect import collect_files
+from lakehouse.ingestion.ingest import lock_feed
 from lakehouse_tests.ingestion.conftest import FRUITS, files
 
 ROW = "id,fruit,berry\n1,Apple,false\n"
@@ -12,9 +12,9 @@ ROW = "id,fruit,berry\n1,Apple,false\n"
 
 def ingest(inbox) -> list[str]:
     """Take what waits and do with it what the feed says; the files that were taken."""
-    with exclusive(inbox.feed, inbox.store.root) as held:
-        delivery = take(inbox.store, held)
-        assert finish(delivery, inbox.store).keys == ()
+    with lock_feed(inbox.feed, inbox.store.root) as held:
+        delivery = collect_files(inbox.store, held)
+        assert archive_files(delivery, inbox.store).keys == ()
         return [file.source_file for file in delivery.files]
 
 

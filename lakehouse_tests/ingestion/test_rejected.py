@@ -224,11 +224,11 @@ def test_the_files_behind_it_go_on(inbox) -> None:
 
 
 def test_nothing_of_it_is_staged(inbox) -> None:
-    from lakehouse.ingestion.collect import take
-    from lakehouse.ingestion.ingest import exclusive
+    from lakehouse.ingestion.collect import collect_files
+    from lakehouse.ingestion.ingest import lock_feed
 
     inbox.put("x.csv", HEADER + "1,Apple,false\n" * 10 + "1\n")
 
-    with exclusive(FRUITS, inbox.store.root) as ingest:
-        take(inbox.store, ingest)
+    with lock_feed(FRUITS, inbox.store.root) as ingest:
+        collect_files(inbox.store, ingest)
         assert [path for path in ingest.staging.rglob("*") if path.is_file()] == []

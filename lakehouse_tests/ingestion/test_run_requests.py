@@ -25,8 +25,8 @@ from lakehouse.definitions import FEEDS, TABLES, definitions
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.ingestion import feed_automation
-from lakehouse.ingestion.collect import Waiting, waiting
-from lakehouse.ingestion.run_requests import FeedAsking
+from lakehouse.ingestion.collect import Waiting, list_waiting
+from lakehouse.ingestion.run_requests import FeedRunRequests
 from lakehouse.orchestration.blocked_tables import CHECK_FAILED, held_tag
 from lakehouse.orchestration.discovery import declared_tables
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
@@ -89,11 +89,11 @@ def tick(settings: Settings, instance: dg.DagsterInstance) -> Callable[..., obje
 def ask(settings: Settings, instance: dg.DagsterInstance) -> Callable[..., object]:
     """Asks at a moment: the tables of each run, or the reason."""
     graph, engine = definitions(lambda: settings).resolve_asset_graph(), open_engine(settings)
-    asking = FeedAsking(FEEDS["fruits"], TABLES)
+    requests = FeedRunRequests(FEEDS["fruits"], TABLES)
 
     def at(now: datetime | None = None) -> object:
-        found = waiting(FEEDS["fruits"], open_store(settings))
-        asked = asking.ask(instance, graph, engine, found, now or datetime.now(UTC))
+        found = list_waiting(FEEDS["fruits"], open_store(settings))
+        asked = requests.decide(instance, graph, engine, found, now or datetime.now(UTC))
         return [run.tables for run, _ in asked.runs] or asked.reason
 
     return at
@@ -210,8 +210,8 @@ def test_what_a_run_left_as_it_was_is_not_asked_for_again(tick, put, instance) -
         instance, status=dg.DagsterRunStatus.SUCCESS, tags=dict(request.tags)
     )
     assert tick() == " ".join(
-        f"{table} is owed as it was before run {done.run_id[:8]} computed it; it is not asked"
-        " for again."
+        f"{table} is as stale as before run {done.run_id[:8]} computed it; no run of it is"
+        " requested again."
         for table in ("bronze.raw_fruits", "silver.fruits")
     )
     put("b.csv")
@@ -253,7 +253,7 @@ def test_pauses_double_up_to_five_minutes() -> None:
 def test_a_file_that_is_written_to_is_named(settings, instance) -> None:
     graph, engine = definitions(lambda: settings).resolve_asset_graph(), open_engine(settings)
     found = Waiting((), ("inbox/fruits/a.csv",))
-    asked = FeedAsking(FEEDS["fruits"], TABLES).ask(
+    asked = FeedRunRequests(FEEDS["fruits"], TABLES).decide(
         instance, graph, engine, found, datetime.now(UTC)
     )
     assert (asked.runs, asked.reason) == ((), "Still being written: inbox/fruits/a.csv.")

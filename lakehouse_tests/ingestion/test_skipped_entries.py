@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from lakehouse.cli.output.ingest_report import summary
-from lakehouse.ingestion.collect import waiting
+from lakehouse.ingestion.collect import list_waiting
 from lakehouse.ingestion.feed_runs import IngestResult
-from lakehouse.ingestion.skipped_entries import passed_over_lines, tell_passed_over
+from lakehouse.ingestion.skipped_entries import passed_over_lines, report_passed_over
 from lakehouse.orchestration.incident_reports import read_reports
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import LocalObjectStore, PassedOver
 from lakehouse_tests.ingestion.conftest import FRUITS
 
 ROW = "id,fruit,berry\n1,Apple,false\n"
-NEXT_STEP = "Copy the file itself into the inbox, or take this out of it."
+NEXT_STEP = "Copy the file itself into the inbox, or remove this from it."
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def folder(inbox, tmp_path: Path, monkeypatch) -> Path:
 
 
 def test_each_is_named_and_the_files_are_taken(inbox, folder: Path) -> None:
-    found = waiting(FRUITS, inbox.store)
+    found = list_waiting(FRUITS, inbox.store)
 
     assert [(one.key.removeprefix("inbox/fruits/"), one.kind) for one in found.passed_over] == [
         ("link.csv", "a link"),
@@ -52,7 +52,7 @@ def test_each_is_named_and_the_files_are_taken(inbox, folder: Path) -> None:
 
 
 def test_an_ingest_says_so(inbox, folder: Path) -> None:
-    found = waiting(FRUITS, inbox.store)
+    found = list_waiting(FRUITS, inbox.store)
     said = summary(IngestResult(FRUITS, passed_over=passed_over_lines(found.passed_over)))
 
     assert f"  inbox/fruits/link.csv is a link, and is passed over. {NEXT_STEP}" in said
@@ -72,13 +72,13 @@ def test_of_many_their_number_is_said() -> None:
 def test_a_sensor_tells_of_each_once_until_it_is_gone(settings: Settings) -> None:
     pipe, link = PassedOver("inbox/fruits/a", "a pipe"), PassedOver("inbox/fruits/b", "a link")
 
-    assert len(tell_passed_over(settings, FRUITS, [pipe])) == 1
-    assert tell_passed_over(settings, FRUITS, [pipe]) == []
-    assert tell_passed_over(settings, FRUITS, [pipe, link]) == [
+    assert len(report_passed_over(settings, FRUITS, [pipe])) == 1
+    assert report_passed_over(settings, FRUITS, [pipe]) == []
+    assert report_passed_over(settings, FRUITS, [pipe, link]) == [
         f"inbox/fruits/b is a link, and is passed over. {NEXT_STEP}"
     ]
-    assert tell_passed_over(settings, FRUITS, []) == []
-    assert len(tell_passed_over(settings, FRUITS, [pipe])) == 1
+    assert report_passed_over(settings, FRUITS, []) == []
+    assert len(report_passed_over(settings, FRUITS, [pipe])) == 1
 
     noted = [
         (note.report.title, note.report.severity, note.resolved)
@@ -94,17 +94,17 @@ def test_what_was_told_is_not_said_to_be_gone_where_others_come_before_it(
     links = [PassedOver(f"inbox/fruits/{number:02}", "a link") for number in range(1, 21)]
     first = PassedOver("inbox/fruits/00", "a link")
 
-    assert len(tell_passed_over(settings, FRUITS, links)) == 20
-    assert tell_passed_over(settings, FRUITS, [first, *links]) == []
+    assert len(report_passed_over(settings, FRUITS, links)) == 20
+    assert report_passed_over(settings, FRUITS, [first, *links]) == []
     assert [note.resolved for note in read_reports(settings) if note.resolved] == []
-    assert len(tell_passed_over(settings, FRUITS, [first, *links[1:]])) == 1
+    assert len(report_passed_over(settings, FRUITS, [first, *links[1:]])) == 1
 
 
 def test_a_link_whose_name_is_no_utf_8_is_told_too(settings: Settings) -> None:
     link = PassedOver("inbox/fruits/\udcff", "a link")
 
-    assert len(tell_passed_over(settings, FRUITS, [link])) == 1
-    assert tell_passed_over(settings, FRUITS, [link]) == []
+    assert len(report_passed_over(settings, FRUITS, [link])) == 1
+    assert report_passed_over(settings, FRUITS, [link]) == []
 
 
 def test_a_pipe_that_took_a_files_place_is_not_waited_for(home: Path) -> None:
@@ -119,14 +119,14 @@ def test_a_pipe_that_took_a_files_place_is_not_waited_for(home: Path) -> None:
 
 
 def test_a_missing_inbox_is_not_an_empty_one(inbox) -> None:
-    found = waiting(FRUITS, inbox.store)
+    found = list_waiting(FRUITS, inbox.store)
     folder = inbox.store.root / "inbox" / "fruits"
     assert found.missing == str(folder)
     said, *_ = summary(IngestResult(FRUITS, missing=found.missing))
     assert said == f"Feed fruits: no inbox, the folder {folder} is missing; files are put there"
 
     folder.mkdir(parents=True)
-    assert waiting(FRUITS, inbox.store).missing is None
+    assert list_waiting(FRUITS, inbox.store).missing is None
     assert summary(IngestResult(FRUITS))[0] == "Feed fruits: no new file in inbox/fruits/"
 
 
@@ -142,7 +142,7 @@ def test_what_this_user_cannot_read_is_named_and_the_files_beside_it_are_taken(
         os, "access", lambda path, mode: "closed" not in str(path) and may(path, mode)
     )
 
-    found = waiting(FRUITS, inbox.store)
+    found = list_waiting(FRUITS, inbox.store)
 
     assert [(one.key, one.kind) for one in found.passed_over if one.key.count("/") == 2] == [
         ("inbox/fruits/closed", "a folder that this user cannot read"),

@@ -61,20 +61,20 @@ class RowReader:
         self.header = plan_header(feed, header_names(feed, self._head))
 
     def batches(self) -> "Iterator[pa.RecordBatch]":
-        """Give the rows in order, in batches of the header's taken columns; none of them is
-        empty.
+        """Give the rows in order, in batches of the columns that the header plans; none
+        of them is empty.
         """
         mark = secrets.token_hex(16)
-        held = None
+        last = None
         for batch in self._parsed(mark):
-            if held is not None:
-                yield held
-            held = batch
-        if held is None or held.column(0)[-1].as_py() != mark:
+            if last is not None:
+                yield last
+            last = batch
+        if last is None or last.column(0)[-1].as_py() != mark:
             found = "a file that ends inside of a quoted field"
             raise _rejected("a quote that is never closed", found, "closed quotes")
-        if held.num_rows > 1:
-            yield held.slice(0, held.num_rows - 1)
+        if last.num_rows > 1:
+            yield last.slice(0, last.num_rows - 1)
 
     def _parsed(self, mark: str) -> "Iterator[pa.RecordBatch]":
         ahead = ReadAhead()
@@ -113,7 +113,7 @@ class RowReader:
             parse_options=csv.ParseOptions(newlines_in_values=True),
             convert_options=csv.ConvertOptions(
                 column_types=dict.fromkeys(self.header.names, pa.string()),
-                include_columns=list(self.header.taken),
+                include_columns=list(self.header.columns),
                 null_values=[""],
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=False,
@@ -126,12 +126,12 @@ class RowReader:
         try:
             return guarded(read)
         except pa.ArrowInvalid as error:
-            said = str(error)
+            message = str(error)
         # Raised out of reach of the Arrow error, whose text holds the row.
-        raise self._reason(said)
+        raise self._reason(message)
 
-    def _reason(self, said: str) -> FileRejected:
-        if match := _RAGGED.match(said):
+    def _reason(self, message: str) -> FileRejected:
+        if match := _RAGGED.match(message):
             found, expected = (
                 f"{match['found']} fields {_row(match['row'])}",
                 f"{match['expected']}, as in the header",
@@ -139,7 +139,7 @@ class RowReader:
             return _rejected(
                 "a ragged row", found, expected, "Quote fields that hold commas or line breaks."
             )
-        if match := _NOT_UTF8.match(said):
+        if match := _NOT_UTF8.match(message):
             column = self.header.names[int(match["column"])]
             shown = f"in column {column} " if column in self._feed.column_names else ""
             return _rejected(
@@ -148,7 +148,7 @@ class RowReader:
                 "UTF-8 text",
                 _SAVE_AS_UTF8,
             )
-        if "straddl" in said:
+        if "straddl" in message:
             found = (
                 f"a row of more than {self._block_bytes >> 20} MB, which may be a quote that is"
                 " never closed"

@@ -1,4 +1,4 @@
-"""A file's first row, judged by its bytes before Arrow sees it.
+"""A file's first row, read from its bytes before Arrow sees it.
 
 Arrow guesses the type of each column that it is not told of, and takes 16 KB for that: a
 megabyte of commas would take 16 GB. So the fields are counted first, and no more of them than a
@@ -59,8 +59,8 @@ def header_names(feed: Feed, head: bytes) -> tuple[str, ...]:
 def first_row(text: bytes, most_fields: int) -> bytes | None:
     """Return the first row without its end; None where it ends inside of a quoted field.
 
-    :raises FileRejected: it has more than `most_fields` fields; the rest of it is not looked
-        at.
+    :raises FileRejected: it has more than `most_fields` fields; the rest of it is not
+        read.
     """
     for number, field in enumerate(_FIELD.finditer(text), start=1):
         if number > most_fields:

@@ -28,7 +28,7 @@ class Header:
     """
 
     names: tuple[str, ...]
-    taken: tuple[str, ...]
+    columns: tuple[str, ...]
     """The declared ones that it has, in the feed's order, then the added ones."""
     added: tuple[str, ...] = ()
 
@@ -44,20 +44,23 @@ def plan_header(feed: Feed, names: Sequence[str]) -> Header:
         name for name in feed.column_names if name in feed.required_names and name not in names
     ]
     unknown = [name for name in names if name not in feed.column_names]
-    said = _Said(feed, tuple(names), is_proven=not missing or not feed.has_personal_columns)
+    described = _HeaderDescription(
+        feed, tuple(names), is_proven=not missing or not feed.has_personal_columns
+    )
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
-        raise said.rejected(
-            f"repeated {said.columns(repeated)}",
+        raise described.rejected(
+            f"repeated {described.columns(repeated)}",
             "Name each column once, and put the file back.",
         )
     if missing:
-        raise said.rejected(
-            f"missing {said.columns(missing)}", "Deliver the column, or declare it optional."
+        raise described.rejected(
+            f"missing {described.columns(missing)}",
+            "Deliver the column, or declare it optional.",
         )
     if unknown and feed.on_new_column == "reject":
         step = "Leave the column out, or declare it, or set on_new_column to 'ignore' or 'add'."
-        raise said.rejected(f"unknown {said.columns(unknown)}", step)
+        raise described.rejected(f"unknown {described.columns(unknown)}", step)
     added = tuple(unknown) if feed.on_new_column == "add" else ()
     unfit = [name for name in added if not _can_be_added(feed, name, added)]
     if unfit:
@@ -65,15 +68,15 @@ def plan_header(feed: Feed, names: Sequence[str]) -> Header:
             "Rename it to letters, digits and underscores, unlike any other name when case is"
             " ignored."
         )
-        raise said.rejected(
-            f"unknown {said.columns(unfit)} that bronze cannot have by that name", step
+        raise described.rejected(
+            f"unknown {described.columns(unfit)} that bronze cannot have by that name", step
         )
-    taken = tuple(name for name in feed.column_names if name in names)
-    return Header(tuple(names), (*taken, *added), added)
+    declared = tuple(name for name in feed.column_names if name in names)
+    return Header(tuple(names), (*declared, *added), added)
 
 
 @dataclass(frozen=True)
-class _Said:
+class _HeaderDescription:
     feed: Feed
     names: tuple[str, ...]
     is_proven: bool
@@ -84,14 +87,15 @@ class _Said:
         return f"{word} {self.shown(names)}"
 
     def shown(self, names: Sequence[str]) -> str:
-        told = [
+        visible = [
             name for name in names if self.is_proven or _is_written_otherwise(self.feed, name)
         ]
-        hidden = len(names) - len(told)
-        said = [self._name(name) for name in told[:_SHOWN_NAMES]]
-        said += [f"{len(told) - _SHOWN_NAMES} more"] if len(told) > _SHOWN_NAMES else []
-        said += [f"{hidden} not declared"] if hidden else []
-        return ", ".join(said)
+        parts = [self._name(name) for name in visible[:_SHOWN_NAMES]]
+        if len(visible) > _SHOWN_NAMES:
+            parts.append(f"{len(visible) - _SHOWN_NAMES} more")
+        if len(visible) < len(names):
+            parts.append(f"{len(names) - len(visible)} not declared")
+        return ", ".join(parts)
 
     def _name(self, name: str) -> str:
         if not self.feed.has_personal_columns or _is_like_declared(self.feed, name):
@@ -108,10 +112,9 @@ class _Said:
 def expected_header(feed: Feed) -> str:
     """Say which header the feed's files have."""
     optional = [quoted(name) for name in feed.column_names if name not in feed.required_names]
-    said = ", ".join(quoted(name) for name in feed.column_names if name in feed.required_names)
-    return f"{said} in any order" + (
-        f", and optionally {', '.join(optional)}" if optional else ""
-    )
+    required = [quoted(name) for name in feed.column_names if name in feed.required_names]
+    text = f"{', '.join(required)} in any order"
+    return f"{text}, and optionally {', '.join(optional)}" if optional else text
 
 
 def _no_header(feed: Feed, names: Sequence[str]) -> FileRejected:
@@ -139,8 +142,6 @@ def _letters(name: str) -> str:
 
 
 def _can_be_added(feed: Feed, name: str, added: Sequence[str]) -> bool:
-    taken = [
-        column.lower()
-        for column in (*feed.column_names, *(column.name for column in INGEST_COLUMNS), *added)
-    ]
-    return bool(_NEW_NAME.match(name)) and taken.count(name.lower()) == 1
+    source_names = [column.name for column in INGEST_COLUMNS]
+    names = [column.lower() for column in (*feed.column_names, *source_names, *added)]
+    return bool(_NEW_NAME.match(name)) and names.count(name.lower()) == 1
