@@ -1,4 +1,4 @@
-"""`lakehouse alerts ack`: somebody looks after what an alert is about."""
+"""`lakehouse alerts ack`: an incident that somebody looks after."""
 
 import click
 
@@ -11,14 +11,14 @@ from lakehouse.cli.decision_options import by_option, why_option
 @why_option("Why, or what is done about it; it is shown with the alert.")
 @by_option
 def ack(state: State, alert_id: str, why: str, by: str) -> None:
-    """Say that somebody looks after what an alert is about.
+    """Acknowledge the incident of an alert.
 
-    It stays open and is not repeated; that it grows, and that it is over, is told.
+    It stays open and is not repeated; a message says where it grows, and when it is resolved.
     """
     from lakehouse.monitoring.acknowledgements import acknowledge, find_alert
 
     incident = acknowledge(state.settings, find_alert(state.settings, alert_id), by=by, why=why)
     click.echo(
-        f"{incident.firing.title}: acknowledged by {by}; it is not repeated, and told when it"
-        " is over."
+        f"{incident.firing.title}: acknowledged by {by}; it is not repeated, and a"
+        " message says when it is resolved."
     )

@@ -22,29 +22,27 @@ def apply(state: State, names: tuple[str, ...]) -> None:
     All tables where none is named. A change that would lose data or break readers is refused,
     and the others are made.
     """
-    refused = [
-        table.name for table in declared_tables(state, names) if not _applied(state, table)
-    ]
-    if refused:
+    applied = [_apply(state, table) for table in declared_tables(state, names)]
+    if not all(applied):
         click.get_current_context().exit(1)
 
 
-def _applied(state: State, table: "IcebergTable") -> bool:
+def _apply(state: State, table: "IcebergTable") -> bool:
     from lakehouse.iceberg.evolve import planning
 
     try:
         with state.progress(f"Changing {table.name}"):
-            done = planning.apply(state.engine, table)
+            plan = planning.apply(state.engine, table)
     except LakehouseError as error:
         complain(f"{table.name}: {error}")
         return False
-    _print_done(done)
+    _print_applied(plan)
     return True
 
 
-def _print_done(done: "Plan") -> None:
-    click.echo(f"{done.table}: as declared" if done.is_empty else f"{done.table}:")
-    for step in done.steps:
+def _print_applied(plan: "Plan") -> None:
+    click.echo(f"{plan.table}: as declared" if plan.is_empty else f"{plan.table}:")
+    for step in plan.steps:
         click.echo(f"  done: {step.description}")
-    for warning in done.warnings:
+    for warning in plan.warnings:
         click.echo(f"  warning: {warning}")

@@ -1,9 +1,9 @@
-"""`lakehouse backfill`: a table's partitions computed anew."""
+"""`lakehouse backfill`: a table's partitions computed in full."""
 
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.output.ingest_report import tables
+from lakehouse.cli.output.ingest_report import describe_tables
 from lakehouse.cli.output.printing import conclude
 
 
@@ -16,10 +16,10 @@ from lakehouse.cli.output.printing import conclude
     "--to", "last", metavar="KEY", help="Last partition; the first where it is left out."
 )
 def backfill(state: State, name: str, first: str, last: str | None) -> None:
-    """Compute partitions of a table anew, and what follows from them.
+    """Compute partitions of a table in full, and what follows from them.
 
-    They come out the same where nothing new arrived for them. What is owed for other partitions
-    stays owed. A table with another partitions definition, and what follows from it, is
+    They come out the same where nothing new arrived for them. Other partitions that are stale
+    stay stale. A table with another partitions definition, and what follows from it, is
     computed by the sensor or the next ingest.
     """
     from lakehouse.definitions import definitions
@@ -28,4 +28,4 @@ def backfill(state: State, name: str, first: str, last: str | None) -> None:
     table = state.computed_table(name).name
     with state.progress(f"Computing {table}"):
         run = compute(definitions, state.settings, table, first, last or first)
-    conclude(tables(run.assets), run.messages, success=run.success)
+    conclude(describe_tables(run.assets), run.messages, success=run.success)

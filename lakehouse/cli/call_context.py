@@ -1,7 +1,7 @@
 """What the commands of one call share: settings, the engine, and what is declared; each made
 when first asked for.
 
-Nothing here imports Spark or Dagster until a command needs it, so that looking is quick.
+Nothing here imports Spark or Dagster until a command needs it, so that reading is quick.
 """
 
 from collections.abc import Callable, Mapping
@@ -72,13 +72,13 @@ class State:
 
         :raises UsageError: when none is called so; names the near one, or those that there are.
         """
-        found = self.declared.get(plain_name(name))
-        if found is None:
+        table = self.declared.get(plain_name(name))
+        if table is None:
             raise UsageError(
                 f"{name!r} is not a declared table;"
                 f" {meant_name(plain_name(name), self.declared)}"
             )
-        return found
+        return table
 
     def computed_table(self, name: str) -> "IcebergTable":
         """Return a declared table that a function or a feed computes, which a quarantine is
@@ -87,20 +87,16 @@ class State:
         :raises UsageError: when it is none, or not declared.
         """
         table = self.declared_table(name)
-        of = [
-            one.name
-            for one in self.declared.values()
-            if one.quarantine and one.quarantine.name == table.name
-        ]
-        if of:
-            raise UsageError(
-                f"{table.name} is the quarantine of {of[0]} and filled with it; expected a"
-                " table that is computed.",
-                next_step=f"Say {of[0]}.",
-            )
+        for owner in self.declared.values():
+            if owner.quarantine and owner.quarantine.name == table.name:
+                raise UsageError(
+                    f"{table.name} is the quarantine of {owner.name} and filled with it;"
+                    " expected a table that is computed.",
+                    next_step=f"Say {owner.name}.",
+                )
         return table
 
-    def table_there(self, name: str) -> str:
+    def existing_table(self, name: str) -> str:
         """Return the name of a table that the catalog has, declared or not.
 
         :raises UsageError: when nothing is called so; names the near one.
@@ -111,25 +107,20 @@ class State:
         if all(plain.partition(".")) and plain.isprintable() and self.engine.catalog.has(plain):
             return plain
         if plain in self._declared_names():
-            raise not_there_yet(plain)
+            raise not_created_yet(plain)
         if not all(plain.partition(".")):
-            near = near_name(plain, self.known_tables())
-            example = (
-                f"did you mean {near}?"
-                if near
-                else "expected its layer too, such as silver.fruits."
+            error, else_expected = (
+                f"{name!r} is not the name of a table",
+                "; expected its layer too, such as silver.fruits.",
             )
-            raise UsageError(
-                f"{name!r} is not the name of a table; {example}", next_step=_LISTED
-            )
+        else:
+            error, else_expected = f"There is no table {plain}", "."
         near = near_name(plain, self.known_tables())
-        raise UsageError(
-            f"There is no table {plain}{f'; did you mean {near}?' if near else '.'}",
-            next_step=_LISTED,
-        )
+        hint = f"; did you mean {near}?" if near else else_expected
+        raise UsageError(f"{error}{hint}", next_step=_LISTED)
 
     def known_tables(self) -> set[str]:
-        """Names of the tables that are there or declared; without the latter where a
+        """Names of the tables that exist or are declared; without the latter where a
         declaration is wrong.
         """
         return {*self.engine.catalog.tables(), *self._declared_names()}
@@ -138,12 +129,12 @@ class State:
         try:
             return set(self.declared)
         except LakehouseError:
-            # To look at a table, no declaration is needed; a command that needs them says what
+            # To read a table, no declaration is needed; a command that needs them says what
             # is wrong.
             return set()
 
 
-def not_there_yet(name: str) -> TableNotFound:
+def not_created_yet(name: str) -> TableNotFound:
     """Return the error for a declared table that no run has made."""
     return TableNotFound(
         f"{name} is declared, and not there yet.",
@@ -167,9 +158,9 @@ def command(name: str, **options: Any) -> Callable[[Callable[..., None]], click.
     def decorate(function: Callable[..., None]) -> click.Command:
         with_state = click.pass_obj(function)
         # Click gives a decorator with options no types.
-        made: click.Command = click.command(name, **options)(with_state)  # type: ignore[no-untyped-call]
-        made.params.append(verbose_option())
-        return made
+        result: click.Command = click.command(name, **options)(with_state)  # type: ignore[no-untyped-call]
+        result.params.append(verbose_option())
+        return result
 
     return decorate
 
@@ -185,5 +176,5 @@ def verbose_option() -> click.Option:
     )
 
 
-def _set_verbose(context: click.Context, _: click.Parameter, given: bool) -> None:
-    context.find_object(State).verbose |= given  # type: ignore[union-attr]
+def _set_verbose(context: click.Context, _: click.Parameter, is_verbose: bool) -> None:
+    context.find_object(State).verbose |= is_verbose  # type: ignore[union-attr]

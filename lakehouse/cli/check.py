@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lakehouse.cli.call_context import State, command, not_there_yet
+from lakehouse.cli.call_context import State, command, not_created_yet
 from lakehouse.cli.output.printing import conclude, count
 from lakehouse.cli.output.records import check_record, print_records, text_or_json
 
 if TYPE_CHECKING:
     from lakehouse.orchestration.run_result import CheckResult
 
-_NOTHING_THERE = (
+_NO_TABLES = (
     "No declared table is there yet. `lakehouse demo` or `lakehouse ingest` makes some."
 )
 
@@ -23,34 +23,34 @@ _NOTHING_THERE = (
 def check(state: State, names: tuple[str, ...], form: str) -> None:
     """Evaluate the checks of tables, and write nothing.
 
-    They look at what readers see, of all tables where none is named. It fails where a check of
+    They read what readers see, of all tables where none is named. It fails where a check of
     severity ERROR does; one that only warns is shown.
     """
     from lakehouse.definitions import definitions
     from lakehouse.quality.check_runs import check as evaluate
 
-    tables = _there(state, names)
+    tables = _tables_to_check(state, names)
     if not tables:
-        click.echo(_NOTHING_THERE, err=form == "json")
+        click.echo(_NO_TABLES, err=form == "json")
         if form == "json":
             print_records(())
         return
     with state.progress(f"Checking {count(len(tables), 'table')}"):
         run = evaluate(definitions, state.settings, tables)
     failed = [
-        f"{found.table}: check {found.name} failed: {found.description}"
-        for found in run.checks
-        if not found.passed and found.severity == "ERROR"
+        f"{result.table}: check {result.name} failed: {result.description}"
+        for result in run.checks
+        if not result.passed and result.severity == "ERROR"
     ]
-    said = failed or ([] if run.success else run.messages)
+    messages = failed or ([] if run.success else run.messages)
     if form == "json":
         print_records(map(check_record, run.checks))
     lines = () if form == "json" else _lines(tables, run.checks)
-    conclude(lines, said, success=run.success and not failed)
+    conclude(lines, messages, success=run.success and not failed)
 
 
-def _there(state: State, names: tuple[str, ...]) -> list[str]:
-    """Return the tables to check: those that are named, or all that are there and have
+def _tables_to_check(state: State, names: tuple[str, ...]) -> list[str]:
+    """Return the tables to check: those that are named, or all that exist and have
     rules.
     """
     catalog = state.engine.catalog
@@ -58,22 +58,21 @@ def _there(state: State, names: tuple[str, ...]) -> list[str]:
         return [
             name for name, table in state.declared.items() if table.rules and catalog.has(name)
         ]
-    asked = [state.declared_table(name).name for name in dict.fromkeys(names)]
-    for name in asked:
+    named = [state.declared_table(name).name for name in dict.fromkeys(names)]
+    for name in named:
         if not catalog.has(name):
-            raise not_there_yet(name)
-    return asked
+            raise not_created_yet(name)
+    return named
 
 
 def _lines(tables: "Iterable[str]", checks: "Iterable[CheckResult]") -> Iterator[str]:
     of_tables: dict[str, list[CheckResult]] = {}
     for check in checks:
         of_tables.setdefault(check.table, []).append(check)
-    for table, run in of_tables.items():
-        failed = [check for check in run if not check.passed]
-        held = len(run) - len(failed)
-        yield (
-            f"{table}: {held} of {count(len(run), 'check')} {'holds' if held == 1 else 'hold'}"
-        )
+    for table, results in of_tables.items():
+        failed = [check for check in results if not check.passed]
+        passed = len(results) - len(failed)
+        verb = "holds" if passed == 1 else "hold"
+        yield f"{table}: {passed} of {count(len(results), 'check')} {verb}"
         yield from (f"  {check.severity} {check.name}: {check.description}" for check in failed)
     yield from (f"{table}: no checks" for table in tables if table not in of_tables)

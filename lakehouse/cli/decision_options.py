@@ -1,5 +1,5 @@
-"""Who decided something and why: the options of the commands by which a person overrules, takes
-out or keeps quiet.
+"""Who decided something and why: the options of the commands by which a person overrules,
+rejects or silences.
 """
 
 import getpass
@@ -20,16 +20,16 @@ pasted.
 
 def by_option(function: F) -> F:
     """Add `--by`: who decided it."""
-    said = "Who decided it; you, where it is left out."
+    text = "Who decided it; you, where it is left out."
     return click.option(
-        "--by", metavar="NAME", default=getpass.getuser, callback=_words, help=said
+        "--by", metavar="NAME", default=getpass.getuser, callback=_check_words, help=text
     )(function)
 
 
-def why_option(said: str, *, required: bool = True) -> Callable[[F], F]:
+def why_option(text: str, *, required: bool = True) -> Callable[[F], F]:
     """Add `--why`: why it was decided, in words and not as the `…` that messages have there."""
-    how: dict[str, Any] = {"required": True} if required else {"default": ""}
-    return click.option("--why", metavar="TEXT", callback=_words, help=said, **how)
+    presence: dict[str, Any] = {"required": True} if required else {"default": ""}
+    return click.option("--why", metavar="TEXT", callback=_check_words, help=text, **presence)
 
 
 def why_kept_option(function: F) -> F:
@@ -42,12 +42,12 @@ def is_placeholder(text: str) -> bool:
     return _PLACEHOLDER.fullmatch(text.strip()) is not None
 
 
-def _words(context: click.Context, option: click.Parameter, given: str) -> str:
+def _check_words(context: click.Context, option: click.Parameter, text: str) -> str:
     source = context.get_parameter_source(option.name or "")
-    if source is click.core.ParameterSource.DEFAULT or not is_placeholder(given):
-        return given
+    if source is click.core.ParameterSource.DEFAULT or not is_placeholder(text):
+        return text
     raise UsageError(
-        f"{option.opts[0]} is {given!r}, which only stands for a text; expected some words.",
+        f"{option.opts[0]} is {text!r}, which only stands for a text; expected some words.",
         next_step=(
             f"Say {option.opts[0].removeprefix('--')} in place of it; it is kept, and others"
             " read it."

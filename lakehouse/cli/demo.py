@@ -63,12 +63,12 @@ def _last_week(state: State) -> str:
     """Return the daily summary of the last seven days that it has, read without Spark."""
     from pyarrow import compute
 
-    found = state.engine.catalog.load(SUMMARY).scan(selected_fields=_SHOWN).to_arrow()
-    last = compute.max(found["transaction_date"]).as_py()
-    week = found.filter(compute.field("transaction_date") > last - timedelta(days=7)).sort_by(
+    summary = state.engine.catalog.load(SUMMARY).scan(selected_fields=_SHOWN).to_arrow()
+    last = compute.max(summary["transaction_date"]).as_py()
+    week = summary.filter(compute.field("transaction_date") > last - timedelta(days=7)).sort_by(
         [("transaction_date", "ascending"), ("currency", "ascending")]
     )
-    rows = [[_readable(value) for value in row.values()] for row in week.to_pylist()]
+    rows = [list(map(_readable, row.values())) for row in week.to_pylist()]
     columns = [
         Column(name, is_number=name not in ("transaction_date", "currency")) for name in _SHOWN
     ]

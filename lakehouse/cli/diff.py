@@ -77,22 +77,20 @@ def diff(
     """
     from lakehouse.iceberg.diff.diff_plan import plan_diff
 
-    named = state.table_there(name)
+    named = state.existing_table(name)
     with state.progress("Reading the table's metadata"):
-        given = (
-            _declared_key(state, named)
-            if key is None
-            else [part.strip() for part in key.split(",")]
-        )
-        planned = plan_diff(state.engine, named, since, until, given)
+        columns = _declared_key(state, named)
+        if key is not None:
+            columns = [part.strip() for part in key.split(",")]
+        planned = plan_diff(state.engine, named, since, until, columns)
     if limit is None and form == "table":
         limit = TABLE_ROWS
-    found = _found(state, planned, 0 if summary else limit, is_key_given=key is not None)
-    _print(planned, found, form, summary)
+    result = _compare(state, planned, 0 if summary else limit, is_key_named=key is not None)
+    _print(planned, result, form, summary)
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Result:
     counts: "Counts"
     columns: Sequence[Column]
     rows: Sequence[Sequence[Any]] = field(default=())
@@ -104,60 +102,57 @@ def _declared_key(state: State, table: str) -> Sequence[str]:
     return declared_key(state.declared[table]) if table in state.declared else ()
 
 
-def _found(state: State, planned: "Diff", limit: int | None, *, is_key_given: bool) -> _Found:
+def _compare(
+    state: State, planned: "Diff", limit: int | None, *, is_key_named: bool
+) -> _Result:
     from lakehouse.iceberg.diff.key import check_unique
     from lakehouse.iceberg.diff.row_diff import Counts
 
     if planned.is_empty:
-        return _Found(Counts(), [Column(name) for name in _names(planned)])
+        return _Result(Counts(), [Column(name) for name in _names(planned)])
     with state.progress("Starting Spark"):
         _ = state.engine.spark
     with state.progress("Comparing the rows"):
         try:
-            if is_key_given:
+            if is_key_named:
                 check_unique(state.engine, planned)
-            return _compared(state, planned, limit)
+            return _read_changes(state, planned, limit)
         except LakehouseError:
             raise
         except Exception as error:
             raise LakehouseError(one_line(error)) from error
 
 
-def _compared(state: State, planned: "Diff", limit: int | None) -> _Found:
+def _read_changes(state: State, planned: "Diff", limit: int | None) -> _Result:
     from lakehouse.iceberg.diff.row_diff import apply_diff, count_changes, order_changes
 
     # Counted and shown: what differs is kept, so that the table is read once.
     frame = apply_diff(state.engine, planned).persist()
     try:
         counts = count_changes(planned, frame)
-        shown = (
-            order_changes(planned, frame)
-            if limit is None
-            else order_changes(planned, frame).limit(limit)
-        )
-        rows = [] if limit == 0 else _rows(state, planned, shown)
+        changes = order_changes(planned, frame)
+        if limit is not None:
+            changes = changes.limit(limit)
+        rows = [] if limit == 0 else _rows(state, planned, changes)
     finally:
         frame.unpersist()
-    return _Found(
-        counts, [column(part.name, part.dataType) for part in frame.schema.fields], rows
-    )
+    columns = [column(part.name, part.dataType) for part in frame.schema.fields]
+    return _Result(counts, columns, rows)
 
 
 def _rows(state: State, planned: "Diff", frame: "DataFrame") -> list[list[Any]]:
     fields = frame.schema.fields
-    rows = [{part.name: row[at] for at, part in enumerate(fields)} for row in frame.collect()]
-    return [
-        # What is shown in place of a value is text.
-        [
-            (
-                json_value(row[part.name], part.dataType)
-                if now[part.name] is row[part.name]
-                else now[part.name]
-            )
-            for part in fields
-        ]
-        for row, now in zip(rows, _shown(state, planned, rows), strict=True)
-    ]
+    rows = [dict(zip(frame.columns, row, strict=True)) for row in frame.collect()]
+    shown_rows = []
+    for row, shown in zip(rows, _shown(state, planned, rows), strict=True):
+        values = []
+        for part in fields:
+            value = shown[part.name]
+            # What is shown in place of a value is text.
+            is_value = value is row[part.name]
+            values.append(json_value(value, part.dataType) if is_value else value)
+        shown_rows.append(values)
+    return shown_rows
 
 
 def _shown(
@@ -175,47 +170,46 @@ def _shown(
     if declared is None:
         return rows
     is_personal = declared.holds_personal_data and bool(rows)
-    counted = [*rows, *sample_rows(state.engine, planned, COUNTED_ROWS)] if is_personal else ()
-    found = redacted(key, declared, rows, counted, is_compared=True)
+    counted: Sequence[Mapping[str, Any]] = ()
+    if is_personal:
+        counted = [*rows, *sample_rows(state.engine, planned, COUNTED_ROWS)]
+    redacted_rows = redacted(key, declared, rows, counted, is_compared=True)
     unknown = {shared.name for shared in planned.columns} - set(declared.column_names)
     change = planned.change_column
-    return [
-        {**now, **{name: mask(key, row[name]) for name in unknown}, change: row[change]}
-        for row, now in zip(rows, found, strict=True)
-    ]
+    shown_rows = []
+    for row, shown in zip(rows, redacted_rows, strict=True):
+        masked = {name: mask(key, row[name]) for name in unknown}
+        shown_rows.append({**shown, **masked, change: row[change]})
+    return shown_rows
 
 
-def _print(planned: "Diff", found: _Found, form: Format, summary: bool) -> None:
-    counts = found.counts
-    said = f"{counts.added:,} added, {counts.removed:,} removed, {counts.changed:,} changed"
+def _print(planned: "Diff", result: _Result, form: Format, summary: bool) -> None:
+    counts = result.counts
     line = (
-        f"{planned.table} from {_snapshot(planned.before)} to"
-        f" {_snapshot(planned.after)}{_by(planned)}: {said}"
+        f"{planned.table} from {_snapshot(planned.before)} to {_snapshot(planned.after)}"
+        f"{_by(planned)}: {counts.added:,} added, {counts.removed:,} removed,"
+        f" {counts.changed:,} changed"
     )
     if form == "table":
         click.echo(line)
         total = counts.added + counts.removed + 2 * counts.changed
-        cut = (
-            f"{len(found.rows):,} of {count(total, 'row')}; --limit shows more"
-            if len(found.rows) < total
-            else ""
-        )
-        if found.rows:
-            click.echo(table(found.columns, found.rows, footer=cut))
+        footer = ""
+        if len(result.rows) < total:
+            footer = f"{len(result.rows):,} of {count(total, 'row')}; --limit shows more"
+        if result.rows:
+            click.echo(table(result.columns, result.rows, footer=footer))
     elif summary:
         names = ("from", "to", "added", "removed", "changed")
         ends = [
-            None if snapshot_id is None else str(snapshot_id)
-            for snapshot_id in (planned.before, planned.after)
+            str(end) if end is not None else None for end in (planned.before, planned.after)
         ]
         columns = [Column(name, is_number=name not in ("from", "to")) for name in names]
-        click.echo(
-            render(form, columns, [[*ends, counts.added, counts.removed, counts.changed]])
-        )
+        row = [*ends, counts.added, counts.removed, counts.changed]
+        click.echo(render(form, columns, [row]))
     else:
         # What is not a row stays out of what a program reads.
         click.echo(line, err=True)
-        click.echo(render(form, found.columns, found.rows))
+        click.echo(render(form, result.columns, result.rows))
 
 
 def _names(planned: "Diff") -> list[str]:

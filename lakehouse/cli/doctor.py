@@ -15,12 +15,13 @@ def doctor(state: State) -> None:
     """
     from lakehouse.cli.machine_checks import findings
 
-    with state.progress("Looking at this machine"):
-        found = findings(state.settings)
-    width = max(len(one.name) for one in found)
-    for one in found:
-        step = f" {one.next_step}" if one.next_step else ""
-        click.echo(f"{'ok  ' if one.ok else 'FAIL'}  {one.name:{width}}  {one.found}{step}")
-    failing = [one.name for one in found if not one.ok]
+    with state.progress("Checking this machine"):
+        results = findings(state.settings)
+    width = max(len(result.name) for result in results)
+    for result in results:
+        step = f" {result.next_step}" if result.next_step else ""
+        verdict = "ok  " if result.ok else "FAIL"
+        click.echo(f"{verdict}  {result.name:{width}}  {result.found}{step}")
+    failing = [result.name for result in results if not result.ok]
     if failing:
         raise LakehouseError(f"{count(len(failing), 'check')} failed: {', '.join(failing)}.")

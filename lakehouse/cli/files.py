@@ -27,12 +27,10 @@ def files(state: State, name: str, form: str) -> None:
     from lakehouse.iceberg.metadata.metadata_files import metadata_files
 
     with state.progress("Reading the table's metadata"):
-        there = state.table_there(name)
-        held, kept = table_files(state.engine, there), metadata_files(state.engine, there)
-    records = [
-        *(_file_record(file) for file in held),
-        *(_metadata_record(file) for file in kept),
-    ]
+        table_name = state.existing_table(name)
+        content = table_files(state.engine, table_name)
+        metadata = metadata_files(state.engine, table_name)
+    records = [*map(_file_record, content), *map(_metadata_record, metadata)]
     if form == "json":
         print_values(records)
     else:
@@ -40,9 +38,8 @@ def files(state: State, name: str, form: str) -> None:
 
 
 def _file_record(file: "TableFile") -> dict[str, Any]:
-    kind = "data" if file.content == "data" else file.content
     return {
-        "kind": kind,
+        "kind": file.content,
         "partition": dict(file.partition),
         "rows": file.record_count,
         "bytes": file.size_bytes,
@@ -61,26 +58,16 @@ def _metadata_record(file: "MetadataFile") -> dict[str, Any]:
 
 
 def _files_table(records: list[dict[str, Any]]) -> str:
-    rows = [
-        [
-            record["kind"],
-            ", ".join(
-                f"{name}={as_text(plain_json(value))}"
-                for name, value in record["partition"].items()
-            ),
-            "" if record["rows"] is None else record["rows"],
-            size(record["bytes"]),
-            record["path"],
-        ]
-        for record in records
-    ]
-    numbers = ("rows", "size")
-    columns = [
-        Column(name, is_number=name in numbers)
-        for name in ("kind", "partition", "rows", "size", "path")
-    ]
-    total = (
-        f"{count(len(records), 'file')}, {size(sum(record['bytes'] for record in records))} in"
-        " total"
-    )
-    return table(columns, rows, footer=total)
+    rows, total_bytes = [], 0
+    for record in records:
+        partition = []
+        for name, value in record["partition"].items():
+            partition.append(f"{name}={as_text(plain_json(value))}")
+        number = "" if record["rows"] is None else record["rows"]
+        size_text = size(record["bytes"])
+        rows.append([record["kind"], ", ".join(partition), number, size_text, record["path"]])
+        total_bytes += record["bytes"]
+    names = ("kind", "partition", "rows", "size", "path")
+    columns = [Column(name, is_number=name in ("rows", "size")) for name in names]
+    footer = f"{count(len(records), 'file')}, {size(total_bytes)} in total"
+    return table(columns, rows, footer=footer)

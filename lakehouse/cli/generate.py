@@ -17,15 +17,15 @@ from lakehouse.errors import LakehouseError, UsageError
 if TYPE_CHECKING:
     from lakehouse.sample_data.bnpl.generate import Generated
 
-Told = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 
 
-def _folder(_: click.Context, __: click.Parameter, given: str) -> Path:
-    if not given.strip():
+def _folder(_: click.Context, __: click.Parameter, folder: str) -> Path:
+    if not folder.strip():
         raise UsageError(
             "--out is empty, which would be the working directory; expected a folder."
         )
-    return Path(given)
+    return Path(folder)
 
 
 @command("generate")
@@ -66,27 +66,35 @@ def generate(
     all are ingested. The same arguments make the same bytes, so that files of the same
     arguments are overwritten; a folder that holds others is refused.
     """
-    with _bar(state) as told:
-        made = _generate(out, start.date(), days, rows_per_day, seed, gzip, told)
-    totals = made.truth.totals
+    with _bar(state) as on_progress:
+        generated = _generate(out, start.date(), days, rows_per_day, seed, gzip, on_progress)
+    totals = generated.truth.totals
     click.echo(
-        f"{count(len(made.files), 'file')} with {count(totals['bronze'], 'row')} in {out}/"
+        f"{count(len(generated.files), 'file')} with {count(totals['bronze'], 'row')} in {out}/"
     )
     fates = ", ".join(
         f"{totals[fate]:,} {fate}" for fate in ("clean", "superseded", "quarantined")
     )
-    click.echo(f"{made.truth_file}: {fates}, {count(made.truth.customers, 'customer')}")
+    click.echo(
+        f"{generated.truth_file}: {fates}, {count(generated.truth.customers, 'customer')}"
+    )
 
 
 def _generate(
-    out: Path, start: date, days: int, rows_per_day: int, seed: int, gzip: bool, told: Told
+    out: Path,
+    start: date,
+    days: int,
+    rows_per_day: int,
+    seed: int,
+    gzip: bool,
+    on_progress: OnProgress,
 ) -> "Generated":
     from lakehouse.sample_data.bnpl.arguments import BadArguments
     from lakehouse.sample_data.bnpl.folder import FolderTaken
     from lakehouse.sample_data.bnpl.generate import generate
 
     try:
-        return generate(out, start, days, rows_per_day, seed, gzip=gzip, progress=told)
+        return generate(out, start, days, rows_per_day, seed, gzip=gzip, progress=on_progress)
     except BadArguments as error:
         raise UsageError(f"--{error}") from error
     except FolderTaken as error:
@@ -99,7 +107,7 @@ def _generate(
 
 
 @contextmanager
-def _bar(state: State) -> Iterator[Told]:
+def _bar(state: State) -> Iterator[OnProgress]:
     """Show a bar to a person, and one plain line in a log."""
     what = "Generating transactions"
     if not is_terminal(sys.stderr):

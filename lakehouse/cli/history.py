@@ -39,8 +39,8 @@ def history(state: State, name: str, schema: bool, form: Format) -> None:
     them; `lakehouse diff` tells those that changed. Times are in UTC.
     """
     with state.progress("Reading the table's metadata"):
-        there = state.table_there(name)
-        records = _schema_records(state, there) if schema else _snapshot_records(state, there)
+        read = _schema_records if schema else _snapshot_records
+        records = read(state, state.existing_table(name))
     noun = "change" if schema else "snapshot"
     click.echo(_table(records, noun) if form == "table" else _listed(form, records))
 
@@ -48,35 +48,36 @@ def history(state: State, name: str, schema: bool, form: Format) -> None:
 def _snapshot_records(state: State, name: str) -> list[dict[str, Any]]:
     from lakehouse.iceberg.metadata.history import read_history
 
-    found = read_history(state.engine, name)
-    ancestors = {one.snapshot_id for one in found.line}
+    history = read_history(state.engine, name)
+    ancestors = {snapshot.snapshot_id for snapshot in history.line}
     refs: dict[int, list[str]] = {}
-    for ref, snapshot_id in sorted(found.refs.items()):
+    for ref, snapshot_id in sorted(history.refs.items()):
         refs.setdefault(snapshot_id, []).append(ref)
     return [
-        _record(at, one, refs, one.snapshot_id in ancestors) for at, one in _published(found)
+        _record(at, snapshot, refs, snapshot.snapshot_id in ancestors)
+        for at, snapshot in _published(history)
     ]
 
 
-def _published(found: "History") -> "Iterator[tuple[datetime | None, Snapshot]]":
+def _published(history: "History") -> "Iterator[tuple[datetime | None, Snapshot]]":
     """Yield what main was, and when first; before each the steps that were published with it,
     which nobody saw alone.
 
     A rollback makes an old snapshot current again, and the log of the table has it twice; here
-    it stands once.
+    it is once.
     """
-    told = {snapshot_id for _, snapshot_id in found.log}
-    for at, snapshot_id in _first_times(found.log):
-        if snapshot_id not in found.snapshots:
+    listed = {snapshot_id for _, snapshot_id in history.log}
+    for at, snapshot_id in _first_times(history.log):
+        if snapshot_id not in history.snapshots:
             continue
         steps = []
-        for ancestor in islice(found.ancestors(snapshot_id), 1, None):
-            if ancestor.snapshot_id in told:
+        for ancestor in islice(history.ancestors(snapshot_id), 1, None):
+            if ancestor.snapshot_id in listed:
                 break
             steps.append(ancestor)
-        told |= {step.snapshot_id for step in steps}
+        listed |= {step.snapshot_id for step in steps}
         yield from ((None, step) for step in reversed(steps))
-        yield at, found.snapshots[snapshot_id]
+        yield at, history.snapshots[snapshot_id]
 
 
 def _first_times(log: "Sequence[tuple[datetime, int]]") -> "list[tuple[datetime, int]]":
@@ -87,23 +88,23 @@ def _first_times(log: "Sequence[tuple[datetime, int]]") -> "list[tuple[datetime,
 
 
 def _record(
-    at: datetime | None, one: "Snapshot", refs: Mapping[int, list[str]], is_ancestor: bool
+    at: datetime | None, snapshot: "Snapshot", refs: Mapping[int, list[str]], is_ancestor: bool
 ) -> dict[str, Any]:
-    count = one.count
+    count = snapshot.count
     return {
         "made_current_at": at,
-        "snapshot_id": str(one.snapshot_id),
-        "operation": one.operation,
-        "kind": one.stamp.kind if one.stamp else None,
-        "run_id": (one.stamp.run_id if one.stamp else None) or None,
+        "snapshot_id": str(snapshot.snapshot_id),
+        "operation": snapshot.operation,
+        "kind": snapshot.stamp.kind if snapshot.stamp else None,
+        "run_id": (snapshot.stamp.run_id if snapshot.stamp else None) or None,
         "added_rows": count("added-records"),
         "deleted_rows": (
             count("deleted-records")
             + count("added-position-deletes")
             - count("removed-position-deletes")
         ),
-        "rows": one.rows,
-        "refs": refs.get(one.snapshot_id, []),
+        "rows": snapshot.rows,
+        "refs": refs.get(snapshot.snapshot_id, []),
         "is_current_ancestor": is_ancestor,
     }
 
@@ -111,48 +112,44 @@ def _record(
 def _schema_records(state: State, name: str) -> list[dict[str, Any]]:
     from lakehouse.iceberg.evolve.schema_history import read_schema_history
 
-    return [_schema_record(one) for one in read_schema_history(state.engine, name)]
+    return list(map(_schema_record, read_schema_history(state.engine, name)))
 
 
-def _schema_record(one: "SchemaChange") -> dict[str, Any]:
+def _schema_record(change: "SchemaChange") -> dict[str, Any]:
     return {
-        "at": one.at,
-        "snapshot_id": str(one.snapshot.snapshot_id) if one.snapshot else None,
-        "run_id": one.run_id or None,
-        "change": one.change.what,
-        "name": one.change.name or None,
-        "before": one.change.before or None,
-        "after": one.change.after or None,
+        "at": change.at,
+        "snapshot_id": str(change.snapshot.snapshot_id) if change.snapshot else None,
+        "run_id": change.run_id or None,
+        "change": change.change.what,
+        "name": change.change.name or None,
+        "before": change.change.before or None,
+        "after": change.change.after or None,
     }
 
 
 def _listed(form: Format, records: Sequence[Mapping[str, Any]]) -> str:
     columns = [Column(name) for name in (records[0] if records else ())]
-    return render(
-        form, columns, [[plain_json(value) for value in record.values()] for record in records]
-    )
+    return render(form, columns, [list(map(plain_json, record.values())) for record in records])
 
 
 def _table(records: Sequence[Mapping[str, Any]], noun: str) -> str:
-    names = [
-        name
-        for name in (records[0] if records else {"snapshot_id": ""})
-        if name != "is_current_ancestor"
-    ]
+    names = list(records[0]) if records else ["snapshot_id"]
+    if "is_current_ancestor" in names:
+        names.remove("is_current_ancestor")
     columns = [
         Column(name.removesuffix("_id").replace("_", " "), name in _NUMBERS) for name in names
     ]
-    return table(
-        columns, [[_cell(record, name) for name in names] for record in records], noun=noun
-    )
+    rows = []
+    for record in records:
+        rows.append([_cell(record, name) for name in names])
+    return table(columns, rows, noun=noun)
 
 
 def _cell(record: Mapping[str, Any], name: str) -> Any:
     value = record[name]
     if name == "refs":
-        return ", ".join(
-            [*value, *([] if record["is_current_ancestor"] else ["(rolled back)"])]
-        )
+        rolled_back = [] if record["is_current_ancestor"] else ["(rolled back)"]
+        return ", ".join([*value, *rolled_back])
     if value is None:
         return ""
     return value[:_RUN_DIGITS] if name == "run_id" else plain_json(value)

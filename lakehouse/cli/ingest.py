@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.output.ingest_report import complaints, rejected, summary
+from lakehouse.cli.output.ingest_report import describe_failures, describe_rejected, summarize
 from lakehouse.cli.output.printing import complain
 from lakehouse.cli.output.records import ingest_record, print_records, text_or_json
 from lakehouse.errors import UsageError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option(
     "--path",
     metavar="PATH",
-    help="Take these files instead: a file, a folder, an s3:// or https:// address.",
+    help="Ingest these files instead: a file, a folder, an s3:// or https:// address.",
 )
 @text_or_json
 def ingest(state: State, names: tuple[str, ...], path: str | None, form: str) -> None:
@@ -62,14 +62,14 @@ def ingest_one(state: State, name: str, path: str | None = None) -> "IngestResul
             return ingest_feed(definitions, TABLES, state.settings, feed, path=path)
     except KeyboardInterrupt:
         # They are in the inbox no more: the next ingest would not name them.
-        for line in rejected(list_rejected_since(state.settings, feed, began_at)):
+        for line in describe_rejected(list_rejected_since(state.settings, feed, began_at)):
             complain(line)
         raise
 
 
 def report(result: "IngestResult", *, is_json: bool = False) -> None:
     """Say what became of an ingest; what failed stands on standard error, also beside JSON."""
-    for line in () if is_json else summary(result):
+    for line in () if is_json else summarize(result):
         click.echo(line)
-    for line in complaints(result):
+    for line in describe_failures(result):
         complain(line)

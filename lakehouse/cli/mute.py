@@ -1,4 +1,4 @@
-"""`lakehouse mute`: nobody is told of a table for a while."""
+"""`lakehouse mute`: the alerts of a table silenced for a while."""
 
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 @by_option
 @click.option("--off", is_flag=True, help="End it now.")
 def mute(state: State, name: str, until: str | None, why: str, by: str, off: bool) -> None:
-    """Tell nobody of a table until a moment.
+    """Send no alert of a table until a moment.
 
-    TABLE may be a pattern, such as 'silver.*'. What breaks meanwhile is recorded, and told at
-    that moment where it is still broken.
+    TABLE may be a pattern, such as 'silver.*'. What fires meanwhile is recorded, and sent at
+    that moment where it still fires.
     """
     from lakehouse.monitoring.silences import Silence, add_silence
 
@@ -43,25 +43,24 @@ def mute(state: State, name: str, until: str | None, why: str, by: str, off: boo
     still = _still_muting(state, named, now)
     if not still:
         click.echo(f"{named} is muted no more.")
-    for one in still:
-        which = (
-            f"{named} is still muted by {one.table}"
-            if fnmatchcase(named, one.table)
-            else f"{one.table} is still muted"
-        )
+    for silence in still:
+        which = f"{silence.table} is still muted"
+        if fnmatchcase(named, silence.table):
+            which = f"{named} is still muted by {silence.table}"
         click.echo(
-            f"{which}, until {utc_seconds(one.until)}; `lakehouse mute {quote(one.table)}"
-            " --off` ends that."
+            f"{which}, until {utc_seconds(silence.until)}; `lakehouse mute"
+            f" {quote(silence.table)} --off` ends that."
         )
 
 
 def _still_muting(state: State, named: str, now: datetime) -> "list[Silence]":
-    """Return the mutes that hold for a table all the same, or for some tables of a pattern."""
+    """Return the silences that hold for a table all the same, or for some tables of a pattern."""
     from lakehouse.monitoring.silences import read_silences, select_current
 
-    others = select_current(read_silences(state.settings), now)
     return [
-        one for one in others if fnmatchcase(named, one.table) or fnmatchcase(one.table, named)
+        silence
+        for silence in select_current(read_silences(state.settings), now)
+        if fnmatchcase(named, silence.table) or fnmatchcase(silence.table, named)
     ]
 
 

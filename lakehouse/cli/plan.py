@@ -27,15 +27,15 @@ def plan(state: State, names: tuple[str, ...], check: bool, form: str) -> None:
 
     tables = declared_tables(state, names)
     with state.progress("Reading the tables' metadata"):
-        found = [plan_now(state.engine, table) for table in tables]
+        plans = [plan_now(state.engine, table) for table in tables]
         earlier = [
             table.name for table in tables if declared_by_earlier_version(state.engine, table)
         ]
     if form == "json":
-        print_records(map(plan_record, found))
+        print_records(map(plan_record, plans))
     else:
-        for one in found:
-            _print_plan(one)
+        for changes in plans:
+            _print_plan(changes)
     if earlier:
         click.echo(
             "Not seen: what was changed in a declaration together with the upgrade, since an"
@@ -43,16 +43,15 @@ def plan(state: State, names: tuple[str, ...], check: bool, form: str) -> None:
             " backfill` computes the partitions in full.",
             err=True,
         )
-    pending = [one.table for one in found if not one.is_empty]
+    pending = [changes.table for changes in plans if not changes.is_empty]
     if check and pending:
         raise LakehouseError(
-            f"{len(pending)} of {len(found)} tables are not as declared: {', '.join(pending)}.",
+            f"{len(pending)} of {len(plans)} tables are not as declared: {', '.join(pending)}.",
             next_step="`lakehouse apply` makes the changes.",
         )
 
 
-def _print_plan(found: "Plan") -> None:
-    lines = found.describe()
-    click.echo(f"{found.table}: as declared" if found.is_empty else f"{found.table}:")
-    for line in lines:
+def _print_plan(changes: "Plan") -> None:
+    click.echo(f"{changes.table}: as declared" if changes.is_empty else f"{changes.table}:")
+    for line in changes.describe():
         click.echo(f"  {line}")

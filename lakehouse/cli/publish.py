@@ -33,8 +33,8 @@ def publish(state: State, name: str, run_id: str, why: str, by: str) -> None:
 
     table = state.computed_table(name)
     with state.progress(f"Publishing {table.name}"):
-        done = overrule(state.settings, state.engine, table, run_id, by=by, why=why)
+        published = overrule(state.settings, state.engine, table, run_id, by=by, why=why)
     click.echo(
-        f"{done.table}: published against its rules as of run {done.run_id[:8]},"
-        f" {count(done.rows, 'row')} in all. The next ingest computes what follows."
+        f"{published.table}: published against its rules as of run {published.run_id[:8]},"
+        f" {count(published.rows, 'row')} in all. The next ingest computes what follows."
     )

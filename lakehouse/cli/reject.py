@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def reject(
     state: State, file: str, feed_name: str | None, sha256: str, why: str, by: str
 ) -> None:
-    """Take a delivered file's rows out of bronze again.
+    """Delete a delivered file's rows from bronze again.
 
     FILE is its name in the inbox, as `_source_file` has it; where several deliveries had that
     name they are listed, and --sha256 says which. It is put with the rejected ones. Rows of it
@@ -56,27 +56,32 @@ def reject(
 
 def _reject(state: State, feed: "Feed", file: str, sha256: str, *, why: str, by: str) -> None:
     from lakehouse.definitions import definitions
-    from lakehouse.ingestion.withdraw_delivery import reject as take_out
+    from lakehouse.ingestion.withdraw_delivery import reject as reject_delivery
     from lakehouse.orchestration.stale_runs import Downstream
 
     following = Downstream(definitions().resolve_asset_graph(), feed.table).tables
-    found = (state.declared[name].quarantine for name in following if name in state.declared)
-    quarantines = [table.name for table in found if table]
+    quarantines = []
+    for name in following:
+        quarantine = state.declared[name].quarantine if name in state.declared else None
+        if quarantine:
+            quarantines.append(quarantine.name)
     with state.progress(f"Rejecting {shown(file)}"):
-        done = take_out(
+        withdrawn = reject_delivery(
             state.settings, state.engine, feed, quarantines, file, by=by, why=why, sha256=sha256
         )
     for name in quarantines:
-        if done.rows[name]:
-            click.echo(f"{name}: {count(done.rows[name], 'row')} of {shown(file)} taken out.")
+        if withdrawn.rows[name]:
+            click.echo(
+                f"{name}: {count(withdrawn.rows[name], 'row')} of {shown(file)} taken out."
+            )
     where = "The file itself was not found in the archive."
-    if done.key:
-        where = f"The file is kept as {shown(done.key)}."
-    taken_out = f"{count(done.rows[feed.table], 'row')} of {shown(file)} taken out."
+    if withdrawn.key:
+        where = f"The file is kept as {shown(withdrawn.key)}."
+    taken_out = f"{count(withdrawn.rows[feed.table], 'row')} of {shown(file)} taken out."
     click.echo(f"{feed.table}: {taken_out} {where} The next ingest computes what follows.")
 
 
 def _listed(deliveries: "Sequence[Came]") -> str:
     columns = [Column("ingested_at"), Column("rows", is_number=True), Column("sha256")]
-    rows = [(utc_text(one.at), one.rows, one.short_sha256) for one in deliveries]
+    rows = [(utc_text(came.at), came.rows, came.short_sha256) for came in deliveries]
     return render("table", columns, rows)

@@ -3,14 +3,14 @@
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.output.ingest_report import tables
+from lakehouse.cli.output.ingest_report import describe_tables
 from lakehouse.cli.output.printing import conclude
 
 
 @command("retry")
 @click.argument("name", metavar="TABLE")
 def retry(state: State, name: str) -> None:
-    """Compute a table that was held back or failed, and what follows.
+    """Compute a table that is blocked or failed, and what follows.
 
     Such as after its rows or its function were corrected. It may be refused again.
     """
@@ -21,9 +21,9 @@ def retry(state: State, name: str) -> None:
     with state.progress(f"Computing {table}"):
         runs = compute(definitions, TABLES, state.settings, table)
     if not runs:
-        click.echo(f"{table} owes nothing: it is computed from what its inputs now hold.")
+        click.echo(f"{table} is up to date: it is computed from what its inputs now hold.")
     conclude(
-        tables(asset for run in runs for asset in run.assets),
+        describe_tables(asset for run in runs for asset in run.assets),
         (message for run in runs for message in run.messages),
         success=all(run.success for run in runs),
     )

@@ -31,8 +31,8 @@ def put_generated(settings: Settings, feed: Feed) -> list[str]:
     from lakehouse.sample_data.bnpl.generate import generate
 
     with tempfile.TemporaryDirectory(prefix="bnpl-") as folder:
-        made = generate(Path(folder), FIRST_DAY, days=DAYS, rows_per_day=500, seed=1)
-        return _put(settings, feed, made.files)
+        generated = generate(Path(folder), FIRST_DAY, days=DAYS, rows_per_day=500, seed=1)
+        return _put(settings, feed, generated.files)
 
 
 PUT: dict[str, Callable[[Settings, Feed], list[str]]] = {

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lakehouse.cli.call_context import State, command, not_there_yet, plain_name
-from lakehouse.cli.output.cell_values import column, json_value
+from lakehouse.cli.call_context import State, command, not_created_yet, plain_name
+from lakehouse.cli.output.cell_values import column, json_row
 from lakehouse.cli.output.printing import FORMATS, Format, json_list, render
-from lakehouse.cli.sql_text.clear_values import Shown
-from lakehouse.cli.sql_text.effects import effect, watch
+from lakehouse.cli.sql_text.clear_values import ShownColumns
+from lakehouse.cli.sql_text.effects import describe_effect, list_snapshots
 from lakehouse.cli.sql_text.procedures import (
     called_tables,
     carry_after,
@@ -19,7 +19,7 @@ from lakehouse.cli.sql_text.procedures import (
     check_calls,
 )
 from lakehouse.cli.sql_text.statements import split
-from lakehouse.cli.write_permission import written
+from lakehouse.cli.write_permission import find_written_tables
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.iceberg.metadata.spark_errors import MissingTable, missing_table, one_line
 from lakehouse.tables.suggestions import near_name
@@ -49,18 +49,18 @@ def sql(state: State, statements: str, form: Format, write: bool) -> None:
             next_step='Say for example lakehouse sql "SHOW NAMESPACES".',
         )
     check_calls(parts)
-    leave = written(state, parts)
+    written = find_written_tables(state, parts)
     if not write:
-        leave.need_leave()
+        written.require_permission()
     with state.progress("Starting Spark"):
         state.engine.spark  # noqa: B018
-    locked, shown = sorted({*leave.tables, *called_tables(parts)}), Shown()
+    locked, shown = sorted({*written.tables, *called_tables(parts)}), ShownColumns()
     with _locked(state, locked), _printing(form, len(parts)) as show:
         for number, statement in enumerate(parts, start=1):
             with _explained(state, number, len(parts)), state.progress("Running SQL"):
-                text, is_result = _run(state, statement, leave.tables, form, shown)
+                text, is_result = _run(state, statement, written.tables, form, shown)
             show(text, is_result)
-    for line in leave.recomputed():
+    for line in written.describe_recomputed():
         click.echo(line, err=True)
     notice = shown.notice(lambda: state.engine.catalog.tables(), lambda: state.declared)
     if notice:
@@ -117,32 +117,29 @@ def _locked(state: State, tables: Sequence[str]) -> Iterator[None]:
 
 
 def _run(
-    state: State, statement: str, locked: Sequence[str], form: Format, shown: Shown
+    state: State, statement: str, locked: Sequence[str], form: Format, shown: ShownColumns
 ) -> tuple[str, bool]:
     """Run one statement; return what to print, and whether that is rows.
 
     :param locked: the declared tables that may be written to.
     """
     spark = state.engine.spark
-    # A statement before it may have set this: what is put in place of `${…}` nobody has judged.
+    # A statement before it may have set this: what is put in place of `${…}` nobody has checked.
     spark.conf.set("spark.sql.variable.substitute", "false")
     carry_before(state.engine, statement, locked)
-    before = watch(state.engine.catalog, statement)
+    before = list_snapshots(state.engine.catalog, statement)
     frame = spark.sql(statement)
     carry_after(state.engine, statement)
     shown.add(statement, frame.columns)
     if not frame.columns:
-        return effect(state.engine.catalog, statement, before), False
+        return describe_effect(state.engine.catalog, statement, before), False
     return _rendered(frame, form), True
 
 
 def _rendered(frame: "DataFrame", form: Format) -> str:
-    fields = frame.schema.fields
-    rows = [
-        [json_value(row[at], field.dataType) for at, field in enumerate(fields)]
-        for row in frame.collect()
-    ]
-    return render(form, [column(field.name, field.dataType) for field in fields], rows)
+    schema = frame.schema
+    rows = [json_row(row, schema) for row in frame.collect()]
+    return render(form, [column(field.name, field.dataType) for field in schema.fields], rows)
 
 
 @contextmanager
@@ -163,12 +160,12 @@ def _explained(state: State, number: int, total: int) -> Iterator[None]:
 
 
 def _no_table(state: State, missing: MissingTable, which: str) -> LakehouseError:
-    """Return the error for a table that is not there, with the near name: that of every other
+    """Return the error for a table that does not exist, with the near name: that of every other
     command.
     """
     name = plain_name(missing.name)
     if name in state.known_tables() and not state.engine.catalog.has(name):
-        return not_there_yet(f"{which}{name}{missing.place}")
+        return not_created_yet(f"{which}{name}{missing.place}")
     near = near_name(name, state.known_tables())
-    meant = f"did you mean {near}?" if near else "`lakehouse status` lists the tables."
-    return UsageError(f"{which}There is no table or view {name}{missing.place}; {meant}")
+    hint = f"did you mean {near}?" if near else "`lakehouse status` lists the tables."
+    return UsageError(f"{which}There is no table or view {name}{missing.place}; {hint}")

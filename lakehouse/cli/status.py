@@ -27,22 +27,24 @@ def status(state: State, form: str) -> None:
 
     with state.progress("Reading the tables' metadata"):
         checks = _checks(state)
-        found = table_statuses(state.engine.catalog, state.declared, checks)
-    open_now = _open_alerts(state)
+        tables = table_statuses(state.engine.catalog, state.declared, checks)
+    open_now = _open_incidents(state)
     if form == "json":
-        print_values([_status_record(one, open_now.get(one.table, [])) for one in found])
+        print_values(
+            [
+                _status_record(table_status, open_now.get(table_status.table, []))
+                for table_status in tables
+            ]
+        )
     else:
-        click.echo(_status_table(found))
-        broken = sum(len(titles) for titles in open_now.values())
-        if broken:
+        click.echo(_status_table(tables))
+        incidents = sum(map(len, open_now.values()))
+        if incidents:
             click.echo(
-                f"{count(broken, 'incident')} open; `lakehouse alerts --open` lists the alerts."
+                f"{count(incidents, 'incident')} open; `lakehouse alerts --open` lists the alerts."
             )
-    conclude(
-        (),
-        [one.damage for one in found if one.damage],
-        success=not any(one.damage for one in found),
-    )
+    damage = [table_status.damage for table_status in tables if table_status.damage]
+    conclude((), damage, success=not damage)
 
 
 def _checks(state: State) -> "Mapping[str, Checks]":
@@ -50,7 +52,7 @@ def _checks(state: State) -> "Mapping[str, Checks]":
     from lakehouse.definitions import defs
     from lakehouse.orchestration.instance import open_instance
 
-    # Looking makes nothing: before the first run there is no instance, and no check was made.
+    # Reading creates nothing: before the first run there is no instance, and no check was made.
     if not state.settings.dagster_home.exists():
         return {}
     with open_instance(state.settings) as instance:
@@ -59,43 +61,41 @@ def _checks(state: State) -> "Mapping[str, Checks]":
         )
 
 
-def _open_alerts(state: State) -> "dict[str, list[str]]":
-    """Return what is broken now by table, as `lakehouse alerts` has it; under no name what is
-    of no table.
-    """
+def _open_incidents(state: State) -> "dict[str, list[str]]":
+    """Return the titles of open incidents by table; under no name those of no table."""
     from lakehouse.monitoring.alert_state import read_state
 
-    found: dict[str, list[str]] = {}
+    titles: dict[str, list[str]] = {}
     for incident in read_state(state.settings).open.values():
-        found.setdefault(incident.firing.table, []).append(incident.firing.title)
-    return found
+        titles.setdefault(incident.firing.table, []).append(incident.firing.title)
+    return titles
 
 
-def _status_record(one: "TableStatus", open_alerts: "list[str]") -> dict[str, Any]:
+def _status_record(status: "TableStatus", open_alerts: "list[str]") -> dict[str, Any]:
     return {
-        "table": one.table,
-        "declared": one.declared,
-        "exists": one.exists,
-        "rows": one.rows,
-        "snapshots": one.snapshots,
-        "files": one.files,
-        "bytes": one.size_bytes,
-        "last_write": one.written_at,
-        "last_write_kind": one.kind,
-        "checks_passed": one.checks.passed,
-        "checks_warned": list(one.checks.warned),
-        "checks_failed": list(one.checks.failed),
-        "quarantined_rows": one.quarantined,
+        "table": status.table,
+        "declared": status.declared,
+        "exists": status.exists,
+        "rows": status.rows,
+        "snapshots": status.snapshots,
+        "files": status.files,
+        "bytes": status.size_bytes,
+        "last_write": status.written_at,
+        "last_write_kind": status.kind,
+        "checks_passed": status.checks.passed,
+        "checks_warned": list(status.checks.warned),
+        "checks_failed": list(status.checks.failed),
+        "quarantined_rows": status.quarantined,
         "open_alerts": open_alerts,
-        "pending": list(one.pending),
-        "damage": one.damage or None,
+        "pending": list(status.pending),
+        "damage": status.damage or None,
     }
 
 
-def _status_table(found: "list[TableStatus]") -> str:
+def _status_table(tables: "list[TableStatus]") -> str:
     numbers = ("rows", "snapshots", "files")
     names = ("table", "declared", *numbers, "size", "last write", "kind", "checks", "pending")
-    rows = [_status_row(one) for one in found]
+    rows = list(map(_status_row, tables))
     return table(
         [Column(name, is_number=name in (*numbers, "size")) for name in names],
         rows,
@@ -103,24 +103,25 @@ def _status_table(found: "list[TableStatus]") -> str:
     )
 
 
-def _status_row(one: "TableStatus") -> list[Any]:
-    is_read = one.exists and not one.damage
-    never = "" if one.damage else "never"
+def _status_row(status: "TableStatus") -> list[Any]:
+    is_read = status.exists and not status.damage
+    numbers: list[Any] = ["", "", "", ""]
+    if is_read:
+        numbers = [status.rows, status.snapshots, status.files, size(status.size_bytes)]
+    never = "" if status.damage else "never"
     return [
-        one.table,
-        "yes" if one.declared else "no",
-        *(
-            [one.rows, one.snapshots, one.files, size(one.size_bytes)]
-            if is_read
-            else ["", "", "", ""]
-        ),
-        one.written_at.strftime("%Y-%m-%d %H:%M:%SZ") if one.written_at else never,
-        one.kind or "",
-        _how_it_is(one),
-        "; ".join(one.pending),
+        status.table,
+        "yes" if status.declared else "no",
+        *numbers,
+        status.written_at.strftime("%Y-%m-%d %H:%M:%SZ") if status.written_at else never,
+        status.kind or "",
+        _describe_state(status),
+        "; ".join(status.pending),
     ]
 
 
-def _how_it_is(one: "TableStatus") -> str:
-    quarantined = f"{count(one.quarantined, 'row')} in quarantine" if one.quarantined else ""
-    return ", ".join(filter(None, (str(one.checks), quarantined)))
+def _describe_state(status: "TableStatus") -> str:
+    quarantined = (
+        f"{count(status.quarantined, 'row')} in quarantine" if status.quarantined else ""
+    )
+    return ", ".join(filter(None, (str(status.checks), quarantined)))

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 _NAMED = 2
-"""How many failed checks are named; of more, their number is said."""
+"""How many failed checks are named; of more, their number is shown."""
 
 
 @dataclass(frozen=True)
 class Checks:
     """The last results of a table's checks.
 
-    One that only said that rows of a run were quarantined holds of what readers see, and counts
-    as passed: how many rows stand in the quarantine is said by the quarantine itself.
+    One that failed only for rows of a run that were quarantined holds of what readers see, and
+    counts as passed: the quarantine itself says how many rows it has.
     """
 
     passed: int = 0
@@ -37,10 +37,9 @@ class Checks:
     failed: Sequence[str] = ()
 
     def __str__(self) -> str:
-        said = [f"{self.passed} passed"] if self.passed else []
-        said += [f"{_named(self.warned)} warned"] if self.warned else []
-        said += [f"{_named(self.failed)} failed"] if self.failed else []
-        return ", ".join(said)
+        results = {"passed": str(self.passed or ""), "warned": _named(self.warned)}
+        results["failed"] = _named(self.failed)
+        return ", ".join(f"{text} {word}" for word, text in results.items() if text)
 
 
 def _named(checks: Sequence[str]) -> str:
@@ -71,17 +70,17 @@ class TableStatus:
     damage: str = ""
     """Why it cannot be read, where it cannot."""
     quarantined: int = 0
-    """Rows of it that stand in its quarantine now."""
+    """Rows of it that are in its quarantine now."""
 
 
 def table_statuses(
     catalog: "Catalog", declared: "Mapping[str, IcebergTable]", checks: Mapping[str, Checks]
 ) -> list[TableStatus]:
     """Return the status of every table, declared or not, by name."""
-    there = catalog.tables()
+    existing = catalog.tables()
     return [
-        _status(catalog, name, declared.get(name), name in there, checks.get(name, Checks()))
-        for name in sorted({*there, *declared})
+        _status(catalog, name, declared.get(name), name in existing, checks.get(name, Checks()))
+        for name in sorted({*existing, *declared})
     ]
 
 
@@ -94,22 +93,22 @@ def last_checks(
     from lakehouse.orchestration.asset_checks import is_of_quarantine
     from lakehouse.orchestration.asset_keys import table_name
 
-    found: dict[str, Checks] = {}
-    for key, record in instance.event_log_storage.get_asset_check_summary_records(
-        list(keys)
-    ).items():
+    checks: dict[str, Checks] = {}
+    storage = instance.event_log_storage
+    for key, record in storage.get_asset_check_summary_records(list(keys)).items():
         last = record.last_completed_check_execution_record
-        if last is not None:
-            name, evaluation = table_name(key.asset_key), last.evaluation
-            so_far = found.get(name, Checks())
-            if evaluation and is_of_quarantine(declared.get(name), evaluation, last.run_id):
-                found[name] = replace(so_far, passed=so_far.passed + 1)
-            else:
-                found[name] = _and(so_far, key.name, evaluation)
-    return found
+        if last is None:
+            continue
+        name, evaluation = table_name(key.asset_key), last.evaluation
+        so_far = checks.get(name, Checks())
+        if evaluation and is_of_quarantine(declared.get(name), evaluation, last.run_id):
+            checks[name] = replace(so_far, passed=so_far.passed + 1)
+        else:
+            checks[name] = _count(so_far, key.name, evaluation)
+    return checks
 
 
-def _and(so_far: Checks, name: str, evaluation: "AssetCheckEvaluation | None") -> Checks:
+def _count(so_far: Checks, name: str, evaluation: "AssetCheckEvaluation | None") -> Checks:
     if evaluation is not None and evaluation.passed:
         return replace(so_far, passed=so_far.passed + 1)
     if evaluation is not None and evaluation.severity.value == "WARN":
@@ -178,10 +177,10 @@ def _kind(snapshot: Snapshot) -> str:
     return snapshot.stamp.kind if snapshot.stamp else snapshot.operation
 
 
-def _pending(found: Plan | None) -> Sequence[str]:
-    if found is None:
+def _pending(changes: Plan | None) -> Sequence[str]:
+    if changes is None:
         return ()
     return (
-        *(step.description for step in found.steps),
-        *(f"refused: {refusal}" for refusal in found.refusals),
+        *(step.description for step in changes.steps),
+        *(f"refused: {refusal}" for refusal in changes.refusals),
     )

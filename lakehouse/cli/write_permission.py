@@ -1,4 +1,4 @@
-"""What `lakehouse sql` needs leave for: a write to a table that the lakehouse computes from a
+"""What `lakehouse sql` needs permission for: a write to a table that the lakehouse computes from a
 declaration.
 """
 
@@ -24,8 +24,8 @@ class Written:
     unclear: Sequence[int]
     statements: int
 
-    def need_leave(self) -> None:
-        """Refuse to write without leave.
+    def require_permission(self) -> None:
+        """Refuse to write without permission.
 
         :raises UsageError: names the tables, or the statement of which the text does not tell
             any.
@@ -38,38 +38,39 @@ class Written:
                 ),
             )
 
-    def recomputed(self) -> list[str]:
+    def describe_recomputed(self) -> list[str]:
         """Say that what was written to declared tables may not stay."""
         if self.unclear:
             return [
                 "Declared tables that this wrote to are computed: the next run may recompute"
                 " those rows."
             ]
-        told = "is computed from its declaration: the next run may recompute these rows."
-        return [f"{table} {told}" for table in self.tables]
+        warning = "is computed from its declaration: the next run may recompute these rows."
+        return [f"{table} {warning}" for table in self.tables]
 
     def _why(self) -> str:
         if not self.unclear:
             names = ", ".join(self.tables)
             return f"This writes to {names}, which the lakehouse computes from a declaration."
-        which = f"statement {self.unclear[0]} of {self.statements}"
-        which = which if self.statements > 1 else "this statement"
+        which = "this statement"
+        if self.statements > 1:
+            which = f"statement {self.unclear[0]} of {self.statements}"
         return (
             f"What {which} writes to cannot be told from its text, so that it may be any"
             " declared table."
         )
 
 
-def written(state: State, statements: Sequence[str]) -> Written:
+def find_written_tables(state: State, statements: Sequence[str]) -> Written:
     """Tell from some statements' text which declared tables they write to, or may write to."""
     unclear = _unclear_targets(state, statements)
     if unclear:
         return Written(sorted(state.declared), unclear, len(statements))
-    writing = [statement for statement in statements if targets(statement)]
-    found = {
-        name for statement in writing for name in declared_targets(statement, state.declared)
-    }
-    return Written(sorted(found), (), len(statements))
+    tables: set[str] = set()
+    for statement in statements:
+        if targets(statement):
+            tables.update(declared_targets(statement, state.declared))
+    return Written(sorted(tables), (), len(statements))
 
 
 def _unclear_targets(state: State, statements: Sequence[str]) -> list[int]:

@@ -1,3 +1,3 @@
-"""An inbox to bronze: what a feed delivers, how a file is judged and landed, and where it goes
+"""An inbox to bronze: what a feed delivers, how a file is checked and landed, and where it goes
 afterwards.
 """

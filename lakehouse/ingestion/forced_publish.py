@@ -20,15 +20,12 @@ def publish(
     :raises UsageError: when there is no such candidate, or when the table was written since.
     """
     published = publish_refused(engine, table, run_id, by=by, why=why)
+    override = OverrideMetadata(by=by, why=why, run_id=published.run_id)
+    write = WriteMetadata(snapshot_id=published.snapshot_id, row_count=published.rows)
     publication = dg.AssetMaterialization(
         asset_key(table.name),
         description=f"Published against its rules by {by}: {why}",
-        metadata={
-            **OverrideMetadata(by=by, why=why, run_id=published.run_id).to_metadata(),
-            **WriteMetadata(
-                snapshot_id=published.snapshot_id, row_count=published.rows
-            ).to_metadata(),
-        },
+        metadata=override.to_metadata() | write.to_metadata(),
         tags={"dagster/data_version": str(published.snapshot_id)},
     )
     with open_instance(settings) as instance:

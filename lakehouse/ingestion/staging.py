@@ -1,4 +1,4 @@
-"""A delivered file as staged Parquet: what was judged is what Spark reads.
+"""A delivered file as staged Parquet: what was checked is what Spark reads.
 
     <home>/staging/<feed>/<ingest id>/rows/_source_sha256=<hash>/<number>.parquet
 

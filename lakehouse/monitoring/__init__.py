@@ -1,3 +1,3 @@
-"""What people are told: what broke, once, with the way out, and when it is over; and that
-somebody still looks.
+"""Alerts: what fires, once, with the way out, and when it is resolved; and a sign that monitoring
+goes on.
 """

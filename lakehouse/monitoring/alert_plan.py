@@ -23,7 +23,7 @@ _HEALS_WITHIN = timedelta(minutes=2)
 time.
 """
 _NOTIFIED_ONCE = ("rejected",)
-"""A file stays rejected until somebody takes it away, which nobody has to."""
+"""A file stays rejected until somebody removes it, which nobody has to."""
 
 _CLOSED_BY_PEOPLE = ("quarantined", "rejected")
 """What may stay as it is for ever without harm."""

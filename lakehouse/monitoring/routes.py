@@ -1,6 +1,6 @@
 """Which alerts go where: by severity, owner and table, as a TOML file and the environment say.
 
-repeat_after_hours = 24       # a thing that stays broken is told again after that long
+repeat_after_hours = 24       # an error that lasts is repeated after that long
 at_once = 10                  # more messages than that in five minutes come as one summary
 
 [[route]]
@@ -73,7 +73,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Routes:
-    """All of them, and how often something is told."""
+    """All of them, and how often an alert is repeated."""
 
     routes: tuple[Route, ...] = ()
     repeat_after: timedelta = timedelta(hours=24)

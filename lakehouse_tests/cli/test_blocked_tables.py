@@ -62,7 +62,7 @@ def test_a_refused_run_is_published_by_a_person_who_says_why(held, home: Path) -
     ]
     assert fruits(held) == ["Apple", "banana"]
     assert held("retry", "silver.fruits").out == [
-        "silver.fruits owes nothing: it is computed from what its inputs now hold."
+        "silver.fruits is up to date: it is computed from what its inputs now hold."
     ]
     query = "SELECT summary FROM silver.fruits.snapshots ORDER BY committed_at DESC LIMIT 1"
     (row,) = json.loads("".join(held("sql", query, "--format", "json").out))
@@ -91,7 +91,7 @@ def test_a_candidate_that_the_table_went_on_without_is_not_published(held, home:
     assert fruits(held) == ["Apple"]
 
 
-def test_a_run_that_failed_by_hand_and_owes_nothing_is_done_again_until_one_succeeds(
+def test_a_run_that_failed_by_hand_and_up_to_date_is_done_again_until_one_succeeds(
     held, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
@@ -99,8 +99,8 @@ def test_a_run_that_failed_by_hand_and_owes_nothing_is_done_again_until_one_succ
 
     held("reject", "banana.csv", "--feed", "fruits", "--why", "sent by mistake")
     assert held("ingest", "fruits").code == 0
-    owes_nothing = ["silver.fruits owes nothing: it is computed from what its inputs now hold."]
-    assert held("retry", "silver.fruits").out == owes_nothing
+    up_to_date = ["silver.fruits is up to date: it is computed from what its inputs now hold."]
+    assert held("retry", "silver.fruits").out == up_to_date
     with monkeypatch.context() as wrong, open_instance(settings_at(home)) as instance:
         wrong.setattr(IcebergIOManager, "write", fail)
         selection = dg.AssetSelection.assets(asset_key("silver.fruits"))
@@ -108,7 +108,7 @@ def test_a_run_that_failed_by_hand_and_owes_nothing_is_done_again_until_one_succ
             definitions(lambda: settings_at(home)), instance, selection
         ).success
     assert held("retry", "silver.fruits").out == ["silver.fruits: unchanged, 1 row"]
-    assert held("retry", "silver.fruits").out == owes_nothing
+    assert held("retry", "silver.fruits").out == up_to_date
 
 
 def test_a_file_is_taken_out_of_bronze_and_kept_with_the_rejected(held, home: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lakehouse.cli.sql_text.clear_values import Shown
+from lakehouse.cli.sql_text.clear_values import ShownColumns
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.tables.table import Append, Column, IcebergTable
 
@@ -22,7 +22,7 @@ TABLES = {table.name: table for table in (PAID, PAID.quarantine) if table}
 
 
 def notice(*statements: tuple[str, list[str]]) -> str | None:
-    shown = Shown()
+    shown = ShownColumns()
     for statement, columns in statements:
         shown.add(statement, columns)
     return shown.notice(lambda: sorted(TABLES), lambda: TABLES)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.cli.output.ingest_report import summary
+from lakehouse.cli.output.ingest_report import summarize
 from lakehouse.ingestion.collect import list_waiting
 from lakehouse.ingestion.feed_runs import IngestResult
 from lakehouse.ingestion.skipped_entries import passed_over_lines, report_passed_over
@@ -53,7 +53,7 @@ def test_each_is_named_and_the_files_are_taken(inbox, folder: Path) -> None:
 
 def test_an_ingest_says_so(inbox, folder: Path) -> None:
     found = list_waiting(FRUITS, inbox.store)
-    said = summary(IngestResult(FRUITS, passed_over=passed_over_lines(found.passed_over)))
+    said = summarize(IngestResult(FRUITS, passed_over=passed_over_lines(found.passed_over)))
 
     assert f"  inbox/fruits/link.csv is a link, and is passed over. {NEXT_STEP}" in said
     assert f"  'inbox/fruits/pi pe.csv' is a pipe, and is passed over. {NEXT_STEP}" in said
@@ -122,12 +122,12 @@ def test_a_missing_inbox_is_not_an_empty_one(inbox) -> None:
     found = list_waiting(FRUITS, inbox.store)
     folder = inbox.store.root / "inbox" / "fruits"
     assert found.missing == str(folder)
-    said, *_ = summary(IngestResult(FRUITS, missing=found.missing))
+    said, *_ = summarize(IngestResult(FRUITS, missing=found.missing))
     assert said == f"Feed fruits: no inbox, the folder {folder} is missing; files are put there"
 
     folder.mkdir(parents=True)
     assert list_waiting(FRUITS, inbox.store).missing is None
-    assert summary(IngestResult(FRUITS))[0] == "Feed fruits: no new file in inbox/fruits/"
+    assert summarize(IngestResult(FRUITS))[0] == "Feed fruits: no new file in inbox/fruits/"
 
 
 def test_what_this_user_cannot_read_is_named_and_the_files_beside_it_are_taken(

@@ -7,14 +7,14 @@ are text in JSON.
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyspark.sql.types import DataType
+    from pyspark.sql.types import DataType, StructType
 
 LARGEST_JSON_INTEGER = 2**53
 _NUMBERS = frozenset({"byte", "short", "integer", "long", "float", "double", "decimal"})
@@ -45,16 +45,19 @@ def json_value(value: Any, kind: "DataType") -> Any:
     if isinstance(kind, ArrayType):
         return [json_value(item, kind.elementType) for item in value]
     if isinstance(kind, MapType):
-        return {
-            json_text(key, kind.keyType): json_value(item, kind.valueType)
-            for key, item in value.items()
-        }
+        members = {}
+        for key, item in value.items():
+            members[json_text(key, kind.keyType)] = json_value(item, kind.valueType)
+        return members
     if isinstance(kind, StructType):
-        return {
-            field.name: json_value(value[at], field.dataType)
-            for at, field in enumerate(kind.fields)
-        }
+        return dict(zip(kind.fieldNames(), json_row(value, kind), strict=True))
     return plain_json(value)
+
+
+def json_row(row: Sequence[Any], kind: "StructType") -> list[Any]:
+    """Return what the values of a Spark row are in JSON, in their order."""
+    fields = zip(row, kind.fields, strict=True)
+    return [json_value(value, field.dataType) for value, field in fields]
 
 
 def plain_json(value: Any) -> Any:

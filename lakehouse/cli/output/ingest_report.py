@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from lakehouse.cli.output.printing import count
@@ -18,29 +19,31 @@ _MANY = 6
 _DONE = ("published", "unchanged")
 
 
-def summary(result: "IngestResult") -> list[str]:
+def summarize(result: "IngestResult") -> list[str]:
     """Say which files were landed, what each table got of them, and where refused rows are."""
+    notes = [
+        f"{shown(key)} is still being written; the next ingest collects it"
+        for key in result.unsettled
+    ]
+    notes += result.passed_over
+    for asset in result.assets:
+        notes += asset.landing.warnings
     return [
-        _delivery(result),
-        *(
-            f"  {shown(key)} is still being written; the next ingest takes it"
-            for key in result.unsettled
-        ),
-        *(f"  {said}" for said in result.passed_over),
-        *(f"  {warning}" for warning in _warnings(result)),
-        *tables(result.assets),
-        *_anomalies(result),
+        _describe_delivery(result),
+        *(f"  {note}" for note in notes),
+        *describe_tables(result.assets),
+        *_describe_anomalies(result),
     ]
 
 
-def complaints(result: "IngestResult") -> list[str]:
+def describe_failures(result: "IngestResult") -> list[str]:
     """Say what failed: one line for each rejected file, and one for each table that was not
     published.
     """
-    return [*rejected(result.rejected), *result.messages]
+    return [*describe_rejected(result.rejected), *result.messages]
 
 
-def rejected(files: "Iterable[RejectedReason]") -> list[str]:
+def describe_rejected(files: "Iterable[RejectedReason]") -> list[str]:
     """Say of each rejected file why, and where it is now."""
     return [
         f"{shown(file.file)} was rejected: {file.reason} It is kept as {shown(file.kept_as)}."
@@ -48,7 +51,7 @@ def rejected(files: "Iterable[RejectedReason]") -> list[str]:
     ]
 
 
-def _delivery(result: "IngestResult") -> str:
+def _describe_delivery(result: "IngestResult") -> str:
     if not result.files and result.missing:
         return (
             f"Feed {result.feed.name}: no inbox, the folder {shown(result.missing)} is missing;"
@@ -63,41 +66,34 @@ def _delivery(result: "IngestResult") -> str:
 
 def _listed(names: Sequence[str]) -> str:
     """List some names, the first and the last where there are many."""
-    return (
-        ", ".join(map(shown, names))
-        if len(names) <= _MANY
-        else f"{shown(names[0])} … {shown(names[-1])}"
-    )
+    if len(names) > _MANY:
+        return f"{shown(names[0])} … {shown(names[-1])}"
+    return ", ".join(map(shown, names))
 
 
-def tables(assets: "Iterable[AssetResult]") -> list[str]:
+def describe_tables(assets: "Iterable[AssetResult]") -> list[str]:
     """Say what each table got, in all runs that computed it, and what was refused of it."""
-    found: dict[str, list[AssetResult]] = {}
+    by_table: dict[str, list[AssetResult]] = {}
     for asset in assets:
-        found.setdefault(asset.table, []).append(asset)
-    done = (
-        [asset for asset in of_table if asset.status in _DONE] for of_table in found.values()
-    )
-    return [
-        *(_table(of_table) for of_table in done if of_table),
-        *map(_refused, filter(_has_news, found.values())),
-    ]
+        by_table.setdefault(asset.table, []).append(asset)
+    lines = []
+    for of_table in by_table.values():
+        done = [asset for asset in of_table if asset.status in _DONE]
+        if done:
+            lines.append(_describe_table(done))
+    return [*lines, *map(_describe_refused, filter(_has_newly_refused, by_table.values()))]
 
 
-def _warnings(result: "IngestResult") -> list[str]:
-    return [warning for asset in result.assets for warning in asset.landing.warnings]
-
-
-def _table(assets: "list[AssetResult]") -> str:
+def _describe_table(assets: "list[AssetResult]") -> str:
     table, writes = assets[-1].table, [asset.write for asset in assets]
     total = count(writes[-1].row_count or 0, "row")
     if all(asset.status == "unchanged" for asset in assets):
         return f"{table}: unchanged, {total}"
     runs = f" in {len(assets)} runs" if len(assets) > 1 else ""
-    return f"{table}: {', '.join(_changes(writes))}{runs}, {total} in all"
+    return f"{table}: {', '.join(_describe_changes(writes))}{runs}, {total} in all"
 
 
-def _changes(writes: "list[WriteMetadata]") -> Iterator[str]:
+def _describe_changes(writes: "list[WriteMetadata]") -> Iterator[str]:
     is_merge = any(
         write.inserted_rows is not None and write.updated_rows is not None for write in writes
     )
@@ -117,12 +113,12 @@ def _sum(counts: Iterable[int | None]) -> int:
     return sum(number or 0 for number in counts)
 
 
-def _has_news(assets: "list[AssetResult]") -> bool:
+def _has_newly_refused(assets: "list[AssetResult]") -> bool:
     """Whether rows of a table were refused that had not been before."""
     return any(asset.quarantine.new_rows for asset in assets)
 
 
-def _refused(assets: "list[AssetResult]") -> str:
+def _describe_refused(assets: "list[AssetResult]") -> str:
     """Say how many rows were refused, of what share, by which rules, and where they are."""
     refusals = [asset.quarantine for asset in assets]
     refused = _sum(refusal.rows for refusal in refusals)
@@ -143,8 +139,7 @@ def _refused(assets: "list[AssetResult]") -> str:
     )
 
 
-def _anomalies(result: "IngestResult") -> Iterator[str]:
-    checks = (check for run in result.runs for check in run.checks)
-    for check in checks:
+def _describe_anomalies(result: "IngestResult") -> Iterator[str]:
+    for check in chain.from_iterable(run.checks for run in result.runs):
         if check.name == NO_ANOMALY and not check.passed:
             yield f"{check.table} is unlike its recent past: {check.description}"

@@ -46,11 +46,11 @@ def table(
     it.
 
     :param noun: what a row stands for.
-    :param footer: said in place of the number of rows.
+    :param footer: printed in place of the number of rows.
     :param width: in place of the terminal's.
     """
     headings = [_shown(column.name) for column in columns]
-    texts = [[_shown(value) for value in row] for row in rows]
+    texts = [list(map(_shown, row)) for row in rows]
     width = terminal_width() if width is None else width
     lines = lines_of([headings, *texts], [column.is_number for column in columns], width)
     return "\n".join([*lines, f"({footer or count(len(rows), noun)})"])
@@ -66,9 +66,8 @@ def csv_text(columns: Sequence[Column], rows: Rows) -> str:
     # With this line end, a value that holds either character of it is quoted.
     writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator=_CSV_END)
     writer.writerow([column.name for column in columns])
-    writer.writerows(
-        [["" if value is None else as_text(value) for value in row] for row in rows]
-    )
+    for row in rows:
+        writer.writerow(["" if value is None else as_text(value) for value in row])
     return "\n".join(line.removesuffix(_CSV_END) for line in lines)
 
 
@@ -129,9 +128,9 @@ def _shown(value: Any) -> str:
     return printable("NULL" if value is None else as_text(value))
 
 
-def conclude(said: Iterable[str], complaints: Iterable[str], *, success: bool) -> None:
+def conclude(lines: Iterable[str], complaints: Iterable[str], *, success: bool) -> None:
     """Print what became of a command's work, and end with exit code 1 where it failed."""
-    for line in said:
+    for line in lines:
         click.echo(printable(line))
     for line in complaints:
         complain(line)

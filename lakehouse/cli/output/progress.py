@@ -19,12 +19,12 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 class Progress:
-    """Shows what goes on for as long as a `with` block takes; in a log, the same is said
+    """Shows what goes on for as long as a `with` block takes; in a log, each line is printed
     once.
     """
 
     def __init__(self) -> None:
-        self._told: set[str] = set()
+        self._printed: set[str] = set()
 
     def __call__(self, what: str) -> AbstractContextManager[None]:
         """Show what goes on until the block ends."""
@@ -32,7 +32,7 @@ class Progress:
 
     @contextmanager
     def _line(self, what: str) -> Iterator[None]:
-        later = Timer(QUICK_SECONDS, self._tell, [what])
+        later = Timer(QUICK_SECONDS, self._print, [what])
         later.daemon = True
         later.start()
         try:
@@ -40,9 +40,9 @@ class Progress:
         finally:
             later.cancel()
 
-    def _tell(self, what: str) -> None:
-        if what not in self._told:
-            self._told.add(what)
+    def _print(self, what: str) -> None:
+        if what not in self._printed:
+            self._printed.add(what)
             print(f"{what} …", file=sys.stderr, flush=True)  # noqa: T201
 
 

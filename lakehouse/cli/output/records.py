@@ -28,15 +28,15 @@ def print_records(records: Iterable[Mapping[str, Any]]) -> None:
     click.echo(json_list([as_text(plain_json(record)) for record in records]))
 
 
-def check_record(found: "CheckResult") -> dict[str, Any]:
-    """Return what one check found."""
-    figures = found.figures
+def check_record(check: "CheckResult") -> dict[str, Any]:
+    """Return the result of one check."""
+    figures = check.figures
     return {
-        "table": found.table,
-        "check": found.name,
-        "passed": found.passed,
-        "severity": found.severity,
-        "description": found.description,
+        "table": check.table,
+        "check": check.name,
+        "passed": check.passed,
+        "severity": check.severity,
+        "description": check.description,
         "failed_rows": figures.failed_rows,
         "total_rows": figures.total_rows,
         "threshold": figures.threshold,
@@ -46,15 +46,15 @@ def check_record(found: "CheckResult") -> dict[str, Any]:
     }
 
 
-def plan_record(found: "Plan") -> dict[str, Any]:
+def plan_record(plan: "Plan") -> dict[str, Any]:
     """Return what a declaration would change of its table."""
     return {
-        "table": found.table,
-        "as_declared": found.is_empty,
-        "by_itself": [step.description for step in found.automatic],
-        "by_apply": [step.description for step in found.waiting],
-        "refused": [str(refusal) for refusal in found.refusals],
-        "warnings": list(found.warnings),
+        "table": plan.table,
+        "as_declared": plan.is_empty,
+        "by_itself": [step.description for step in plan.automatic],
+        "by_apply": [step.description for step in plan.waiting],
+        "refused": [str(refusal) for refusal in plan.refusals],
+        "warnings": list(plan.warnings),
     }
 
 
@@ -105,8 +105,4 @@ def print_values(records: Sequence[Mapping[str, Any]]) -> None:
     first.
     """
     columns = [Column(name) for name in (records[0] if records else ())]
-    click.echo(
-        json_array(
-            columns, [[plain_json(value) for value in record.values()] for record in records]
-        )
-    )
+    click.echo(json_array(columns, [list(map(plain_json, row.values())) for row in records]))

@@ -11,7 +11,7 @@ from lakehouse.cli.output.progress import is_terminal
 
 _BETWEEN = " | "
 _WHOLE = 24
-"""Words up to this width, such as ids and moments, are not taken apart, so that they can be
+"""Words up to this width, such as ids and moments, are not broken, so that they can be
 copied.
 """
 
@@ -41,23 +41,23 @@ def lines_of(
     natural = [max(map(cell_width, column)) for column in zip(*rows, strict=True)]
     if width is None or _total(natural) <= width:
         return _table(rows, natural, numbers)
-    floors = [
-        full if is_number else max(map(_longest_word, column))
-        for full, is_number, column in zip(
-            natural, numbers, zip(*rows, strict=True), strict=True
-        )
-    ]
+    floors = list(natural)
+    for at, column in enumerate(zip(*rows, strict=True)):
+        if not numbers[at]:
+            floors[at] = max(map(_longest_word, column))
     if _total(floors) > width:
         return _lists(rows, width)
-    return _table(rows, _shrunk(natural, floors, width), numbers)
+    return _table(rows, _shrink(natural, floors, width), numbers)
 
 
-def wrapped(text: str, width: int) -> list[str]:
+def wrap(text: str, width: int) -> list[str]:
     """Return a text in lines of at most some width, broken between words, and within those that
     are longer.
     """
     from rich.cells import chop_cells
 
+    if cell_width(text) <= width:
+        return [text]
     lines = [""]
     for at, word in enumerate(text.split(" ")):
         longer = f"{lines[-1]} {word}" if at else word
@@ -77,13 +77,13 @@ def _longest_word(text: str) -> int:
     return min(_WHOLE, max(map(cell_width, text.split(" "))))
 
 
-def _shrunk(widths: Sequence[int], floors: Sequence[int], limit: int) -> list[int]:
-    """Take from the widest columns first, down to their floors, until all fit."""
-    found = list(widths)
-    while _total(found) > limit:
-        can = [at for at in range(len(found)) if found[at] > floors[at]]
-        found[max(can, key=lambda at: found[at])] -= 1
-    return found
+def _shrink(widths: Sequence[int], floors: Sequence[int], limit: int) -> list[int]:
+    """Narrow the widest columns first, down to their floors, until all fit."""
+    narrowed = list(widths)
+    while _total(narrowed) > limit:
+        wider = [at for at, width in enumerate(narrowed) if width > floors[at]]
+        narrowed[max(wider, key=narrowed.__getitem__)] -= 1
+    return narrowed
 
 
 def _table(
@@ -98,13 +98,10 @@ def _table(
 
 
 def _row(cells: Sequence[str], widths: Sequence[int], numbers: Sequence[bool]) -> list[str]:
-    broken = [
-        [text] if cell_width(text) <= width else wrapped(text, width)
-        for text, width in zip(cells, widths, strict=True)
-    ]
+    wrapped = map(wrap, cells, widths)
     return [
         _BETWEEN.join(map(_padded, parts, widths, numbers)).rstrip()
-        for parts in zip_longest(*broken, fillvalue="")
+        for parts in zip_longest(*wrapped, fillvalue="")
     ]
 
 

@@ -16,7 +16,7 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass
-class Shown:
+class ShownColumns:
     """What the results of some statements have shown: the statements that ran so far, and the
     columns of all results.
 
@@ -42,26 +42,24 @@ class Shown:
         :param tables: lists the tables of the catalog; what is declared is loaded only where
             one of them is read.
         """
-        words = {word for text in self.statements for word in _WORD.findall(text.lower())}
-        read = (
-            {name for name in tables() if name.rpartition(".")[2] in words}
-            if self.columns
-            else set()
-        )
-        found = {
-            name: self._columns_of(declared()[name])
-            for name in sorted(read)
-            if name in declared()
-        }
-        named = [
-            f"{', '.join(columns)} of {name}" for name, columns in found.items() if columns
-        ]
-        return f"This shows personal values in clear: {'; '.join(named)}." if named else None
+        if not self.columns:
+            return None
+        words: set[str] = set()
+        for statement in self.statements:
+            words.update(_WORD.findall(statement.lower()))
+        read = sorted(name for name in tables() if name.rpartition(".")[2] in words)
+        shown = []
+        for name in read:
+            columns = self._columns_of(declared()[name]) if name in declared() else []
+            if columns:
+                shown.append(f"{', '.join(columns)} of {name}")
+        return f"This shows personal values in clear: {'; '.join(shown)}." if shown else None
 
     def _columns_of(self, table: "IcebergTable") -> list[str]:
-        selected = {name for text in self.statements for name in _selected(tokenize(text))}
-        seen = self.columns | selected
-        return sorted(name for name in table.masked_columns if name.lower() in seen)
+        shown = set(self.columns)
+        for statement in self.statements:
+            shown.update(_selected(tokenize(statement)))
+        return sorted(name for name in table.masked_columns if name.lower() in shown)
 
 
 def _selected(tokens: Sequence[Token]) -> Iterator[str]:

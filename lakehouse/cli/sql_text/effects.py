@@ -19,22 +19,21 @@ _MERGE_COUNTS = {
 _ADDING = ("INSERT", "FROM", "CREATE", "REPLACE")
 
 
-def watch(catalog: Catalog, statement: str) -> frozenset[int]:
+def list_snapshots(catalog: Catalog, statement: str) -> frozenset[int]:
     """Return the snapshots that the statement's target has before it runs."""
     return frozenset(snapshot.snapshot_id for snapshot in _snapshots(catalog, statement))
 
 
-def effect(catalog: Catalog, statement: str, before: frozenset[int]) -> str:
+def describe_effect(catalog: Catalog, statement: str, before: frozenset[int]) -> str:
     """Say what a statement did: `ok`, and how many rows it changed where the snapshot tells."""
-    added = [
-        snapshot
-        for snapshot in _snapshots(catalog, statement)
-        if snapshot.snapshot_id not in before
-    ]
-    return ", ".join(["ok", *describe(verb(statement), added)])
+    added = []
+    for snapshot in _snapshots(catalog, statement):
+        if snapshot.snapshot_id not in before:
+            added.append(snapshot)
+    return ", ".join(["ok", *describe_changes(verb(statement), added)])
 
 
-def describe(word: str, added: Sequence["Snapshot"]) -> list[str]:
+def describe_changes(word: str, added: Sequence["Snapshot"]) -> list[str]:
     """Say how many rows a statement changed.
 
     An UPDATE by copy-on-write rewrites whole files, and leaves no count of the rows that it
@@ -43,43 +42,37 @@ def describe(word: str, added: Sequence["Snapshot"]) -> list[str]:
     if not added:
         return []
     if word == "MERGE":
-        return _merged(added)
-    rows, gone, masked = (
-        _total(added, key)
-        for key in ("added-records", "deleted-records", "added-position-deletes")
-    )
+        return _describe_merge(added)
+    added_rows = _total(added, "added-records")
+    removed_rows = _total(added, "deleted-records")
+    deleted_by_position = _total(added, "added-position-deletes")
     if word == "DELETE":
-        return [f"{count(gone - rows + masked, 'row')} deleted"]
+        return [f"{count(removed_rows - added_rows + deleted_by_position, 'row')} deleted"]
+    if word == "UPDATE" and deleted_by_position:
+        return [f"{count(added_rows, 'row')} updated"]
     if word == "UPDATE":
-        files = _total(added, "deleted-data-files")
-        return [
-            (
-                f"{count(rows, 'row')} updated"
-                if masked
-                else f"{count(files, 'data file')} rewritten"
-            )
-        ]
-    if word in _ADDING:
-        return [
-            f"{count(rows, 'row')} inserted",
-            *([f"{count(gone, 'row')} replaced"] if gone else []),
-        ]
-    return []
+        return [_describe_rewrite(added)]
+    if word not in _ADDING:
+        return []
+    replaced = [f"{count(removed_rows, 'row')} replaced"] if removed_rows else []
+    return [f"{count(added_rows, 'row')} inserted", *replaced]
 
 
-def _merged(added: Sequence["Snapshot"]) -> list[str]:
+def _describe_rewrite(added: Sequence["Snapshot"]) -> str:
+    return f"{count(_total(added, 'deleted-data-files'), 'data file')} rewritten"
+
+
+def _describe_merge(added: Sequence["Snapshot"]) -> list[str]:
     if all(snapshot.operation == "append" for snapshot in added):
         return [f"{count(_total(added, 'added-records'), 'row')} inserted"]
     # Spark counts from 4.1 on.
-    counts = {
-        word: [f"{_MERGED}{name}" for name in names] for word, names in _MERGE_COUNTS.items()
-    }
-    if not any(key in snapshot.summary for snapshot in added for key in counts["inserted"]):
-        return [f"{count(_total(added, 'deleted-data-files'), 'data file')} rewritten"]
-    return [
-        f"{count(sum(_total(added, key) for key in keys), 'row')} {word}"
-        for word, keys in counts.items()
-    ]
+    if not any(f"{_MERGED}inserted" in snapshot.summary for snapshot in added):
+        return [_describe_rewrite(added)]
+    changes = []
+    for word, names in _MERGE_COUNTS.items():
+        rows = sum(_total(added, f"{_MERGED}{name}") for name in names)
+        changes.append(f"{count(rows, 'row')} {word}")
+    return changes
 
 
 def _total(snapshots: Iterable["Snapshot"], key: str) -> int:

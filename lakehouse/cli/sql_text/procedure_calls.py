@@ -27,12 +27,12 @@ class Call:
 
 
 def read_call(tokens: Sequence[Token]) -> Call:
-    """Read what stands after the word CALL."""
+    """Read what follows the word CALL."""
     procedure = "".join(part.lower() for part in read_name(tokens)[-1:])
     positional, named = _arguments(tokens)
     at = 1 if procedure in _TABLE_IS_SECOND else 0
-    given = named.get("table") or (positional[at] if len(positional) > at else ())
-    text = given[0].plain_text if len(given) == 1 else None
+    argument = named.get("table") or next(iter(positional[at : at + 1]), ())
+    text = argument[0].plain_text if len(argument) == 1 else None
     is_dry_run = [token.keyword for token in named.get("dry_run", ())] == ["TRUE"]
     return Call(
         procedure,
@@ -47,7 +47,7 @@ def _arguments(
     """Return the arguments of a call: those by position, and those by name."""
     positional: list[Sequence[Token]] = []
     named: dict[str, Sequence[Token]] = {}
-    for argument in _split(tokens):
+    for argument in _split_arguments(tokens):
         if len(argument) > 2 and argument[0].is_name and argument[1].is_mark("=>"):
             named[argument[0].text.lower()] = argument[2:]
         else:
@@ -55,19 +55,19 @@ def _arguments(
     return positional, named
 
 
-def _split(tokens: Sequence[Token]) -> list[Sequence[Token]]:
-    """Split what stands in the last parentheses of the outermost level at its commas."""
+def _split_arguments(tokens: Sequence[Token]) -> list[Sequence[Token]]:
+    """Split what is in the last parentheses of the outermost level at its commas."""
     depth, start = 0, 0
-    found: list[Sequence[Token]] = []
+    arguments: list[Sequence[Token]] = []
     for at, token in enumerate(tokens):
         if token.is_mark("("):
             depth += 1
             if depth == 1:
                 # `IDENTIFIER('…')` before it has parentheses too.
-                found, start = [], at + 1
+                arguments, start = [], at + 1
         elif depth == 1 and (token.is_mark(",") or token.is_mark(")")):
-            found.append(tokens[start:at])
+            arguments.append(tokens[start:at])
             start = at + 1
         if token.is_mark(")"):
             depth -= 1
-    return found
+    return arguments

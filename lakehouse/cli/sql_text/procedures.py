@@ -32,8 +32,12 @@ def check_calls(statements: Sequence[str]) -> None:
 
 def called_tables(statements: Sequence[str]) -> list[str]:
     """Return the tables that procedures are called on which may change them."""
-    calls = (call for call in map(call_of, statements) if call and call.writes)
-    return sorted({table for call in calls if (table := _table_of(call))})
+    tables = set()
+    for call in map(call_of, statements):
+        table = _table_of(call) if call and call.writes else None
+        if table:
+            tables.add(table)
+    return sorted(tables)
 
 
 def carry_before(engine: "Engine", statement: str, declared: Sequence[str]) -> None:
@@ -73,5 +77,5 @@ def _table_of(call: Call) -> str | None:
     """Return `namespace.table`; None where the text does not tell it, or leaves the namespace
     to the session.
     """
-    found = next(patterns(call.table), None)
-    return None if found is None or "*" in found else found
+    name = next(patterns(call.table), None)
+    return None if name is None or "*" in name else name

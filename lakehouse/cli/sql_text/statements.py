@@ -8,12 +8,15 @@ tell, it counts as a write to any table.
 
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
+from itertools import chain, pairwise
 
 from lakehouse.cli.sql_text.procedure_calls import Call, read_call
 from lakehouse.cli.sql_text.table_names import ANY_TABLE, Name, patterns, read_name
 from lakehouse.cli.sql_text.tokens import UNCLEAR_COMMENT, Token, tokenize
 
 _NAMESPACE_WORDS = frozenset({"NAMESPACE", "DATABASE", "SCHEMA"})
+_CREATED_KINDS = frozenset({"TABLE", "VIEW", "FUNCTION", *_NAMESPACE_WORDS})
+_TEMPORARY = frozenset({"TEMPORARY", "TEMP"})
 _WRITING_ANYTHING = frozenset({"BEGIN", "EXECUTE", "INSERT", "EXPORT", "IMPORT"})
 """What else may write. Of what remains some statements only read, and of a word that is none
 Spark says so.
@@ -53,11 +56,12 @@ def split(script: str) -> list[str]:
     start: int | None = None
     end = 0
     for token in tokens:
-        if token.is_mark(";"):
-            statements += [script[start:end]] if start is not None else []
+        if not token.is_mark(";"):
+            start = token.start if start is None else start
+            end = token.end
+        elif start is not None:
+            statements.append(script[start:end])
             start = None
-        else:
-            start, end = token.start if start is None else start, token.end
     return [*statements, script[start:end]] if start is not None else statements
 
 
@@ -88,9 +92,8 @@ def changed_rows_of(statement: str) -> list[str]:
     inner = _executed(body)
     if inner is not None:
         return changed_rows_of(inner)
-    return (
-        targets(statement) if body and body[0].keyword in ("DELETE", "UPDATE", "MERGE") else []
-    )
+    is_changing = bool(body) and body[0].keyword in ("DELETE", "UPDATE", "MERGE")
+    return targets(statement) if is_changing else []
 
 
 def declared_targets(statement: str, declared: Iterable[str]) -> list[str]:
@@ -122,29 +125,20 @@ def _targets(tokens: Sequence[Token]) -> list[str]:
     if inner is not None:
         return targets(inner)
     names = [*_inserted(body), *_changed(head, body)]
-    return [pattern for name in names for pattern in patterns(name)]
+    return list(chain.from_iterable(map(patterns, names)))
 
 
 def _is_unclear(tokens: Sequence[Token]) -> bool:
     """Whether it may be read in two ways, or runs code of which nothing is known."""
     words = [token.keyword for token in tokens]
-    for at, token in enumerate(tokens):
-        following = tokens[at + 1] if at + 1 < len(tokens) else None
-        if token.is_mark(UNCLEAR_COMMENT):
+    has_script = not _SCRIPTS.isdisjoint(words)
+    if any(token.is_mark(UNCLEAR_COMMENT) for token in tokens):
+        return True
+    for token, following in pairwise(tokens):
+        is_code = token.is_name and token.text.lower() in _RUNNING_CODE
+        if is_code and following.is_mark("("):
             return True
-        if (
-            following
-            and token.is_name
-            and token.text.lower() in _RUNNING_CODE
-            and following.is_mark("(")
-        ):
-            return True
-        if (
-            following
-            and token.keyword == "USING"
-            and following.kind == "text"
-            and not _SCRIPTS.isdisjoint(words)
-        ):
+        if has_script and token.keyword == "USING" and following.kind == "text":
             return True
     setting = "".join(token.text for token in tokens).lower() if words[:1] == ["SET"] else ""
     return any(name in setting for name in _CATALOG_SETTINGS)
@@ -207,42 +201,34 @@ def _changed(head: str, body: Sequence[Token]) -> Iterator[Name]:
 
 def _altered(body: Sequence[Token]) -> Iterator[Name]:
     words = [token.keyword for token in body]
-    if words[1:2] == ["TABLE"] or words[1:2] == ["VIEW"]:
+    kind = words[1] if len(words) > 1 else ""
+    if kind in ("TABLE", "VIEW"):
         yield read_name(body[2:])
-    elif not _NAMESPACE_WORDS.isdisjoint(words[1:2]):
+    elif kind in _NAMESPACE_WORDS:
         yield _tables_of(read_name(body[2:]))
     else:
         yield _UNNAMED
-    for at in (at for at in range(len(words)) if words[at : at + 2] == ["RENAME", "TO"]):
-        yield read_name(body[at + 2 :])
+    for at, pair in enumerate(pairwise(words)):
+        if pair == ("RENAME", "TO"):
+            yield read_name(body[at + 2 :])
     yield from _elsewhere(words)
 
 
 def _dropped(body: Sequence[Token]) -> Iterator[Name]:
-    kinds = [
-        word
-        for word in (token.keyword for token in body[1:3])
-        if word not in ("TEMPORARY", "TEMP")
-    ]
-    if kinds[:1] == ["TABLE"] or kinds[:1] == ["VIEW"]:
+    words = [token.keyword for token in body[1:3]]
+    kind = next((word for word in words if word not in _TEMPORARY), "")
+    if kind in ("TABLE", "VIEW"):
         yield read_name(body[2:])
-    elif not _NAMESPACE_WORDS.isdisjoint(kinds[:1]):
+    elif kind in _NAMESPACE_WORDS:
         yield _tables_of(read_name(body[2:]))
-    elif not {"FUNCTION", "VARIABLE", "VAR"} & set(kinds[:1]):
+    elif kind not in ("FUNCTION", "VARIABLE", "VAR"):
         yield _UNNAMED
 
 
 def _created(body: Sequence[Token]) -> Iterator[Name]:
     words = [token.keyword for token in body]
-    is_temporary = not {"TEMPORARY", "TEMP"}.isdisjoint(words[1:5])
-    kind = next(
-        (
-            word
-            for word in words[1:6]
-            if word in {"TABLE", "VIEW", "FUNCTION", *_NAMESPACE_WORDS}
-        ),
-        "",
-    )
+    is_temporary = not _TEMPORARY.isdisjoint(words[1:5])
+    kind = next((word for word in words[1:6] if word in _CREATED_KINDS), "")
     if kind == "TABLE" or (kind == "VIEW" and not is_temporary):
         yield read_name(_after(kind, body))
     elif not kind or (kind == "VIEW" and "USING" in words):

@@ -64,7 +64,7 @@ class Token:
         for another.
         """
         special = ["\\", "${", *self.quote]
-        is_plain = self.kind == "text" and not any(found in self.text for found in special)
+        is_plain = self.kind == "text" and not any(part in self.text for part in special)
         return self.text if is_plain else None
 
 

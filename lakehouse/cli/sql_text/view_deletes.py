@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from itertools import chain
 
 from lakehouse.cli.sql_text.statements import changed_rows_of, targets
 
@@ -15,27 +16,24 @@ def through_views(tables: Callable[[], Sequence[str]], statements: Sequence[str]
 
     :param tables: lists the tables of the catalog; asked only where rows are changed.
     """
-    found = []
+    numbers = []
     for number, statement in enumerate(statements, start=1):
         before = statements[: number - 1]
-        changed = changed_rows_of(statement)
-        if any(
-            _is_made_as_a_view(target, before) or not _is_a_table(target, tables, before)
-            for target in changed
-        ):
-            found.append(number)
-    return found
+        for target in changed_rows_of(statement):
+            if _is_created_as_view(target, before) or not _is_table(target, tables, before):
+                numbers.append(number)
+                break
+    return numbers
 
 
-def _is_made_as_a_view(target: str, before: Sequence[str]) -> bool:
+def _is_created_as_view(target: str, before: Sequence[str]) -> bool:
     name = target.rpartition(".")[2]
     return any(_VIEW.search(statement) and name in statement.lower() for statement in before)
 
 
-def _is_a_table(
-    target: str, tables: Callable[[], Sequence[str]], before: Sequence[str]
-) -> bool:
-    made = [name for statement in before for name in targets(statement)]
-    return any(
-        fnmatchcase(name, target) or fnmatchcase(target, name) for name in [*tables(), *made]
-    )
+def _is_table(target: str, tables: Callable[[], Sequence[str]], before: Sequence[str]) -> bool:
+    created = chain.from_iterable(map(targets, before))
+    for name in chain(tables(), created):
+        if fnmatchcase(name, target) or fnmatchcase(target, name):
+            return True
+    return False

@@ -24,7 +24,7 @@ class Readable(Protocol):
 
 
 class HashedBytes:
-    """The bytes of a file as delivered, hashed as they are read; `progress` is told how many
+    """The bytes of a file as delivered, hashed as they are read; `progress` is called with how many
     came.
     """
 
@@ -35,10 +35,10 @@ class HashedBytes:
 
     def read(self, size: int = -1, /) -> bytes:
         """Return the next bytes."""
-        found = self._raw.read(size)
-        self._hash.update(found)
-        self._progress(len(found))
-        return found
+        block = self._raw.read(size)
+        self._hash.update(block)
+        self._progress(len(block))
+        return block
 
     def sha256(self) -> str:
         """Return the hash of all bytes, in hex; what nobody asked for is read now."""
@@ -48,10 +48,10 @@ class HashedBytes:
 
 
 class ReadAhead:
-    """How far the parser may read ahead of the rows that were taken of it: Arrow by itself
+    """How far the parser may read ahead of the rows that were read of it: Arrow by itself
     reads 36 blocks.
 
-    `begin` and `end` are called by the thread that takes the rows, `wait` by the one of Arrow's
+    `begin` and `end` are called by the thread that reads the rows, `wait` by the one of Arrow's
     that reads.
     """
 
@@ -74,7 +74,7 @@ class ReadAhead:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Nothing is taken any more."""
+        """No more rows are read."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()
@@ -92,7 +92,7 @@ class ReadAhead:
 
 
 class ParsedBytes:
-    """The text that the parser reads: a head that was looked at before, the rest, and a tail of
+    """The text that the parser reads: a head that was read before, the rest, and a tail of
     our own.
     """
 
@@ -118,8 +118,8 @@ class ParsedBytes:
 
     def _next(self, size: int) -> bytes:
         if self._head:
-            taken, self._head = self._head[:size], self._head[size:]
-            return taken
+            block, self._head = self._head[:size], self._head[size:]
+            return block
         found = self._rest.read(size)
         if found:
             return found

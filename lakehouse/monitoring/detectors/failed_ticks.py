@@ -2,7 +2,7 @@
 
 A tick that did not reach Dagster's server of user code is passed over: this sensor is answered
 by that server. So end the ticks that go on while `lakehouse dev` is killed; where the server is
-gone for long, no sign of life is left.
+gone for long, there is no sign of life.
 """
 
 from collections.abc import Collection, Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse.cli.output.ingest_report import summary
+from lakehouse.cli.output.ingest_report import summarize
 from lakehouse.definitions import TABLES, definitions
 from lakehouse.iceberg.write.append_without_spark import append_once
 from lakehouse.orchestration.run_result import CheckResult
@@ -65,7 +65,7 @@ def test_a_small_delivery_is_a_warning_that_explains_itself(fruits: Pipeline) ->
     assert result.runs[0].asset("silver.fruits").status == "published"
     assert any(
         line.startswith(f"{RAW} is unlike its recent past: nr_rows: 2 rows on ")
-        for line in summary(result)
+        for line in summarize(result)
     )
 
 
