@@ -51,9 +51,9 @@ class AdHocStore:
         return 0.0
 
     @property
-    def look_seconds(self) -> float:
+    def poll_seconds(self) -> float:
         """As the store itself."""
-        return self.base.look_seconds
+        return self.base.poll_seconds
 
     def objects(self, prefix: str) -> list[StoredObject]:
         """Return the copies for the inbox, and what the store has for any other prefix."""

@@ -16,7 +16,7 @@ def poll_inbox(feed: Feed, store: ObjectStore, seconds: float, seen: Waiting) ->
     def news() -> bool:
         return any(file not in known for file in list_unprocessed(feed, store))
 
-    if not wait_until(news, seconds, store.look_seconds):
+    if not wait_until(news, seconds, store.poll_seconds):
         return seen
     return list_waiting(feed, store)
 

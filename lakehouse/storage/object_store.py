@@ -70,7 +70,7 @@ class ObjectStore(Protocol):
         """
 
     @property
-    def look_seconds(self) -> float:
+    def poll_seconds(self) -> float:
         """How long to wait between two looks for something new: a look costs time, or money."""
 
     def objects(self, prefix: str) -> list[StoredObject]:
@@ -192,42 +192,36 @@ class LocalObjectStore:
 
     root: Path
     settle_seconds: float = 0.5
-    look_seconds: float = 0.25
+    poll_seconds: float = 0.25
 
     def objects(self, prefix: str) -> list[StoredObject]:
         """Return the finished files below a folder that can be read, by (modified time, key).
 
-        None where it does not exist. What cannot be read is passed over: it would hold back all
+        None where it does not exist. What cannot be read is passed over: it would block all
         others.
         """
         folder = self._path(prefix)
-        names = (
-            Path(parent) / name
-            for parent, _, names in os.walk(folder, onerror=_stop_at(folder))
-            for name in names
-        )
-        keys = (name.relative_to(folder).as_posix() for name in names)
-        seen = [self.stat(f"{prefix}{key}") for key in keys if is_finished(key)]
-        readable = (item for item in seen if item and os.access(self._path(item.key), os.R_OK))
-        return sorted(readable, key=lambda item: (item.modified_at, item.key))
+        items = []
+        for parent, _, names in os.walk(folder, onerror=_stop_at(folder)):
+            for path in map(Path(parent).joinpath, names):
+                key = path.relative_to(folder).as_posix()
+                item = self.stat(f"{prefix}{key}") if is_finished(key) else None
+                if item and os.access(path, os.R_OK):
+                    items.append(item)
+        return sorted(items, key=lambda item: (item.modified_at, item.key))
 
     def passed_over(self, prefix: str) -> list[PassedOver]:
         """Return the links, pipes, sockets and devices below a folder, and what cannot be read,
         by key.
         """
         folder = self._path(prefix)
-        walked = os.walk(folder, onerror=_stop_at(folder))
-        paths = (
-            Path(parent) / name
-            for parent, folders, files in walked
-            for name in (*folders, *files)
-        )
-        found = []
-        for path in paths:
-            key, kind = path.relative_to(folder).as_posix(), _kind(path)
-            if kind and is_finished(key):
-                found.append(PassedOver(f"{prefix}{key}", kind))
-        return sorted(found, key=lambda one: one.key)
+        entries = []
+        for parent, folders, files in os.walk(folder, onerror=_stop_at(folder)):
+            for path in map(Path(parent).joinpath, (*folders, *files)):
+                key, kind = path.relative_to(folder).as_posix(), _kind(path)
+                if kind and is_finished(key):
+                    entries.append(PassedOver(f"{prefix}{key}", kind))
+        return sorted(entries, key=lambda entry: entry.key)
 
     def missing(self, prefix: str) -> str | None:
         """Return the path of the folder where it is not there."""
@@ -239,14 +233,14 @@ class LocalObjectStore:
         if path.is_symlink() or not path.is_file():
             return None
         try:
-            found = path.stat()
+            status = path.stat()
         except FileNotFoundError:
             return None
         # ctime too: a copy that keeps the time of its source leaves mtime and size as they
         # were.
-        version = f"{found.st_ino}-{found.st_mtime_ns}-{found.st_ctime_ns}-{found.st_size}"
-        modified_at = _EPOCH + timedelta(microseconds=found.st_mtime_ns // 1000)
-        return StoredObject(key, modified_at, found.st_size, version)
+        version = f"{status.st_ino}-{status.st_mtime_ns}-{status.st_ctime_ns}-{status.st_size}"
+        modified_at = _EPOCH + timedelta(microseconds=status.st_mtime_ns // 1000)
+        return StoredObject(key, modified_at, status.st_size, version)
 
     def exists(self, key: str) -> bool:
         """Whether there is a file."""
@@ -287,9 +281,9 @@ class LocalObjectStore:
             if error.errno != EXDEV:
                 raise
             return self._move_across_disks(seen, key)
-        return self._made_private(target)
+        return self._make_private(target)
 
-    def _made_private(self, target: Path) -> bool:
+    def _make_private(self, target: Path) -> bool:
         """Close a moved file to others; one of another user, who alone could do so, is replaced
         by a copy.
         """
@@ -315,22 +309,19 @@ class LocalObjectStore:
 
     def put(self, source: Path, key: str) -> None:
         """Copy a file under a temporary name, then give it its own."""
-        target = self._path(key)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = target.with_name(f".{target.name[:100]}.tmp")
-        unfinished.unlink(missing_ok=True)
-        unfinished.touch(mode=_PRIVATE)
-        shutil.copyfile(source, unfinished)
-        unfinished.replace(target)
+        self._replace(key, lambda unfinished: shutil.copyfile(source, unfinished))
 
     def write_text(self, key: str, text: str) -> None:
         """Write a file under a temporary name, then give it its own."""
+        self._replace(key, lambda unfinished: unfinished.write_text(text, encoding="utf-8"))
+
+    def _replace(self, key: str, write: Callable[[Path], object]) -> None:
         target = self._path(key)
         target.parent.mkdir(parents=True, exist_ok=True)
         unfinished = target.with_name(f".{target.name[:100]}.tmp")
         unfinished.unlink(missing_ok=True)
         unfinished.touch(mode=_PRIVATE)
-        unfinished.write_text(text, encoding="utf-8")
+        write(unfinished)
         unfinished.replace(target)
 
     def uri(self, key: str) -> str:

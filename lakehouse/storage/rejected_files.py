@@ -1,4 +1,4 @@
-"""Delivered files that were refused as a whole: each stands beside a file that says why."""
+"""Delivered files that were refused as a whole: each is beside a file that says why."""
 
 import json
 from collections.abc import Container, Iterator
@@ -9,7 +9,7 @@ from lakehouse.storage.object_store import ObjectStore
 
 REASON_ENDING = ".reason.json"
 BY_A_PERSON = "rejected by a person"
-"""The reason where nothing broke, and somebody took a file out again."""
+"""The reason where nothing failed, and a person rejected a file."""
 # Of this machine and the store.
 _CLOCKS_DIFFER_BY = timedelta(minutes=5)
 
@@ -36,20 +36,25 @@ def rejected_keys(store: ObjectStore, prefix: str, since: datetime | None = None
 
     :param since: leave out those whose reason is older.
     """
-    found = {item.key: item.modified_at for item in store.objects(prefix)}
-    reasons = {
-        key for key, modified_at in found.items() if since is None or modified_at >= since
-    }
-    return sorted(key for key in found if reason_key(key) in reasons)
+    modified = {item.key: item.modified_at for item in store.objects(prefix)}
+    keys = []
+    for key in sorted(modified):
+        reason_at = modified.get(reason_key(key))
+        if reason_at and (since is None or reason_at >= since):
+            keys.append(key)
+    return keys
 
 
 def rejected_since(store: ObjectStore, prefix: str, moment: datetime) -> list[Rejection]:
     """Return what was rejected below a prefix since a moment, by whatever process, but for what
-    a person took out.
+    a person rejected.
     """
     keys = rejected_keys(store, prefix, since=moment - _CLOCKS_DIFFER_BY)
-    found = read_rejections(store, keys, ())
-    return [one for one in found if one.rejected_at >= moment and not one.is_by_a_person]
+    return [
+        rejection
+        for rejection in read_rejections(store, keys, ())
+        if rejection.rejected_at >= moment and not rejection.is_by_a_person
+    ]
 
 
 def read_rejections(
@@ -59,12 +64,12 @@ def read_rejections(
     for key in keys:
         if key not in known:
             with store.open(reason_key(key)) as file:
-                said = json.loads(file.read())
+                reason = json.loads(file.read())
             yield Rejection(
                 key,
-                said["file"],
-                f"{said['reason']}: found {said['found']}; expected {said['expected']}.",
-                said["next_step"],
-                datetime.fromisoformat(said["rejected_at"]),
-                said["reason"] == BY_A_PERSON,
+                reason["file"],
+                f"{reason['reason']}: found {reason['found']}; expected {reason['expected']}.",
+                reason["next_step"],
+                datetime.fromisoformat(reason["rejected_at"]),
+                reason["reason"] == BY_A_PERSON,
             )

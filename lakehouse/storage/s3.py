@@ -31,7 +31,7 @@ class S3ObjectStore:
     client: "S3Client"
     bucket: str
     settle_seconds: float = 0.0
-    look_seconds: float = 2.0
+    poll_seconds: float = 2.0
     """A listing of up to 1,000 keys is one request, and requests are paid for."""
 
     def objects(self, prefix: str) -> list[StoredObject]:
@@ -61,12 +61,12 @@ class S3ObjectStore:
         from botocore.exceptions import ClientError
 
         try:
-            found = self.client.head_object(Bucket=self.bucket, Key=key)
+            head = self.client.head_object(Bucket=self.bucket, Key=key)
         except ClientError as error:
             if _code(error) in _GONE:
                 return None
             raise
-        return _seen(key, found["LastModified"], found["ContentLength"], found["ETag"])
+        return _seen(key, head["LastModified"], head["ContentLength"], head["ETag"])
 
     def exists(self, key: str) -> bool:
         """Whether there is an object."""
