@@ -16,7 +16,7 @@ from lakehouse.cli.output.printing import conclude
     "--to", "last", metavar="KEY", help="Last partition; the first where it is left out."
 )
 def backfill(state: State, name: str, first: str, last: str | None) -> None:
-    """Compute partitions of a table in full, and what follows from them.
+    """Compute partitions of a table anew, and what follows from them.
 
     They come out the same where nothing new arrived for them. Other partitions that are stale
     stay stale. A table with another partitions definition, and what follows from it, is

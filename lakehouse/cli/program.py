@@ -105,7 +105,7 @@ def run(arguments: Sequence[str], program: str = "lakehouse") -> int:
 
 
 def _stopped() -> int:
-    complain("stopped. What was published stays; the same command again does the rest.")
+    complain("stopped. What was published stays; the same command again does what is left.")
     return INTERRUPTED
 
 

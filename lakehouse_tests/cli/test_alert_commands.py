@@ -68,8 +68,8 @@ def test_what_is_acknowledged_stays_open_and_has_a_reason(
     assert (ran.code, ran.out) == (
         0,
         [
-            f"{told[0].title}: acknowledged by somebody; it is not repeated, and told when it"
-            " is over."
+            f"{told[0].title}: acknowledged by somebody; it is not repeated, and a message"
+            " says when it is resolved."
         ],
     )
     assert (

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from lakehouse.ingestion.feed_runs import _do, ingest
+from lakehouse.ingestion.feed_runs import _run_stages, ingest
 from lakehouse.orchestration.run_result import RunResult
 from lakehouse.orchestration.stale_runs import PendingRun
 from lakehouse.settings import Settings
@@ -20,7 +20,7 @@ def test_stages_are_done_in_order_up_to_the_first_failure() -> None:
         done.append(stale)
         return RunResult("id", success=stale is not SILVER)
 
-    assert [found.success for found in _do([[BRONZE], [], [SILVER, GOLD]], run)] == [
+    assert [found.success for found in _run_stages([[BRONZE], [], [SILVER, GOLD]], run)] == [
         True,
         False,
     ]
@@ -34,7 +34,7 @@ def test_a_run_that_left_files_is_done_again() -> None:
         done.append(stale)
         return RunResult("id", success=True, message=str(left[len(done) - 1]))
 
-    list(_do([[BRONZE, SILVER]], run, lambda found: found.message != "0"))
+    list(_run_stages([[BRONZE, SILVER]], run, lambda found: found.message != "0"))
     assert done == [BRONZE, BRONZE, BRONZE, SILVER]
 
 
@@ -50,7 +50,7 @@ def test_a_stage_is_decided_once_those_before_it_are_done() -> None:
         done.append(stale)
         return RunResult("id", success=True)
 
-    assert len(list(_do(stages(), run))) == 2
+    assert len(list(_run_stages(stages(), run))) == 2
 
 
 def test_an_ingest_names_what_it_passes_over_in_the_inbox_and_in_a_folder_that_is_named(
@@ -73,6 +73,6 @@ def test_an_ingest_names_what_it_passes_over_in_the_inbox_and_in_a_folder_that_i
     assert said(str(tmp_path / "given")) == (
         (
             f"{tmp_path}/given/link.csv is a link, and is passed over. Give the path of the"
-            " file itself to take it."
+            " file itself to ingest it."
         ),
     )

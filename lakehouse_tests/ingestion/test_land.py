@@ -86,7 +86,7 @@ def test_what_was_published_and_not_archived_is_only_archived_next_time(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(landing, "finish", killed)
+        patch.setattr(landing, "archive_files", killed)
         with pytest.raises(KeyboardInterrupt):
             land(embedded_engine, FRUITS, TABLE, inbox.store, home)
     inbox.put("b.csv", KIWI, second=2)
