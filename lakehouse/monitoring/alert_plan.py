@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
-from lakehouse.monitoring.incidents import Firing, Incident, Observed, Resolved, moment_text
-from lakehouse.orchestration.alert_message import Alert, Saying, alert_id
+from lakehouse.monitoring.alert_text import alert_of
+from lakehouse.monitoring.incidents import Firing, Incident, Observed, Resolved
+from lakehouse.orchestration.alert_message import Alert, Saying
 
 SilenceOf = Callable[[str, datetime], str]
 """Says who silenced a table and why; nothing where nobody did."""
-_SHOWN_PARTITIONS = 5
 _GROWTH = 0.01
 """People are notified again of what grew by this share since; of what grew by less only when it
 is repeated.
@@ -24,10 +24,6 @@ time.
 """
 _NOTIFIED_ONCE = ("rejected",)
 """A file stays rejected until somebody removes it, which nobody has to."""
-
-_CLOSED_BY_PEOPLE = ("quarantined", "rejected")
-"""What may stay as it is for ever without harm."""
-_BEFORE = {"recovered": "Resolved: ", "repeated": "Still firing: ", "grew": "More: "}
 
 
 @dataclass(frozen=True)
@@ -153,7 +149,7 @@ class _Plan:
     def _alert(self, saying: Saying, key: str, resolved: Resolved | None = None) -> None:
         incident = self.open[key]
         muted = self._muted(saying, incident)
-        self.alerts.append(_alert_of(saying, incident, self.now, muted, resolved))
+        self.alerts.append(alert_of(saying, incident, self.now, muted, resolved))
         self.open[key] = incident.after_alert(self.now, is_muted=bool(muted))
 
     def _muted(self, saying: Saying, incident: Incident) -> str:
@@ -161,70 +157,3 @@ class _Plan:
         if saying == "recovered" and incident.notified_at is not None:
             return ""
         return self.silence_of(incident.firing.table, self.now)
-
-
-def _alert_of(
-    saying: Saying, incident: Incident, now: datetime, muted: str, resolved: Resolved | None
-) -> Alert:
-    firing = incident.firing
-    identifier = alert_id(firing.key, incident.opened_at, saying, incident.alerts)
-    lines = _firing_lines(saying, incident, identifier)
-    if resolved:
-        lines = _resolved_lines(incident, now, resolved)
-    return Alert(
-        identifier,
-        firing.key,
-        saying,
-        firing.severity,
-        now,
-        f"{_BEFORE.get(saying, '')}{firing.title}",
-        tuple(line for line in lines if line),
-        firing.table,
-        firing.owner,
-        firing.run_id,
-        muted,
-        firing.kind,
-        firing.brief,
-    )
-
-
-def _firing_lines(saying: Saying, incident: Incident, identifier: str) -> list[str]:
-    firing = incident.firing
-    commands = list(firing.commands)
-    if firing.kind in _CLOSED_BY_PEOPLE:
-        commands.append(f"lakehouse alerts close {identifier} --why …")
-    growth = _growth(incident) if saying == "grew" else ""
-    next_steps = [f"Next: {command}" for command in commands]
-    return [growth, *_since(incident), *firing.lines, *firing.links, *next_steps]
-
-
-def _growth(incident: Incident) -> str:
-    since = f" since {moment_text(incident.notified_at)}" if incident.notified_at else ""
-    return f"{incident.firing.size - incident.notified_size:,} more came{since}."
-
-
-def _since(incident: Incident) -> list[str]:
-    lines = []
-    if incident.times > 1:
-        lines.append(f"Since {moment_text(incident.opened_at)}, seen {incident.times} times.")
-    if incident.acknowledged:
-        lines.append(f"Acknowledged by {incident.acknowledged}")
-    if incident.affected_partitions:
-        lines.append(f"Partitions: {_name_partitions(incident.affected_partitions)}")
-    return lines
-
-
-def _resolved_lines(incident: Incident, now: datetime, resolved: Resolved) -> list[str]:
-    times = f", seen {incident.times} times" if incident.times > 1 else ""
-    lasted = (
-        f"It was so from {moment_text(incident.opened_at)} until {moment_text(now)}{times}."
-    )
-    return [resolved.how, lasted, *(resolved.links or incident.firing.links)]
-
-
-def _name_partitions(affected_partitions: frozenset[str]) -> str:
-    """Name some partitions; of many the first and the last."""
-    names = sorted(affected_partitions)
-    if len(names) <= _SHOWN_PARTITIONS:
-        return ", ".join(names)
-    return f"{names[0]} … {names[-1]} ({len(names)})"
