@@ -163,8 +163,7 @@ def _shown(
     A column that the declaration does not have is masked: nobody says what it held.
     """
     from lakehouse.iceberg.diff.row_diff import sample_rows
-    from lakehouse.tables.masking import mask
-    from lakehouse.tables.redaction import COUNTED_ROWS, redacted
+    from lakehouse.tables.masking import COUNTED_ROWS, mask, redacted
 
     declared, key = state.declared.get(planned.table), state.engine.masking_key
     if declared is None:

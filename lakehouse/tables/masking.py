@@ -1,10 +1,22 @@
-"""How values of people are shown: as a keyed hash, so that equal ones can be seen to be equal,
-or as their shape.
+"""How personal values are masked wherever rows are shown, and which other values are shown as they
+are.
+
+Values that stand for a person are shown as a keyed hash, so that equal ones can be seen to be
+equal, or as their shape. Others may be theirs too, as an e-mail in a wrong column is: they are
+shown where they are a number, a date or a boolean of their column's type, or where several
+persons share them.
 """
 
 import hashlib
 import hmac
 import unicodedata
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from lakehouse.tables.table import IcebergTable
 
 _SIGNS = {
     "@": "@",
@@ -25,6 +37,17 @@ _KINDS = {
 }
 _OTHER = "other signs"
 _ORDER = ("letters", "digits", "spaces", *_SIGNS.values(), _OTHER, "control characters")
+PERSONS = 5
+"""As many different persons share a text that is shown."""
+COUNTED_ROWS = 1000
+"""Rows that are looked at to count them."""
+READABLE = "__readable"
+"""A column of the names of those columns that hold a delivered text which can be read in their
+type.
+"""
+_MACHINE_FILLED = frozenset({"_source_file", "_source_sha256", "_row_key", "_reasons"})
+_TYPED = (bool, int, float, Decimal, date, datetime)
+Row = Mapping[str, Any]
 
 
 def mask(key: bytes, value: object) -> str | None:
@@ -52,3 +75,89 @@ def _kind(character: str) -> str:
     if character in _SIGNS:
         return _SIGNS[character]
     return _KINDS.get(unicodedata.category(character)[0], _OTHER)
+
+
+def redacted(
+    key: bytes,
+    table: IcebergTable,
+    rows: Sequence[Row],
+    counted: Iterable[Row] = (),
+    *,
+    is_compared: bool = False,
+) -> list[dict[str, Any]]:
+    """Return rows of a table as people are shown them; as they are where it holds no personal
+    data.
+
+    :param key: that of the hash which stands for a masked value.
+    :param counted: rows to count persons in who share a value, those that are shown among them.
+    :param is_compared: whether rows are compared, so that two values of one shape are to be
+        told apart.
+    """
+    if not table.holds_personal_data:
+        return [_without_readable(row) for row in rows]
+    shared = _shared(table, counted or rows)
+    return [
+        _row(key, table.masked_columns, row, shared, is_compared=is_compared) for row in rows
+    ]
+
+
+def _row(
+    key: bytes,
+    masked: Collection[str],
+    row: Row,
+    shared: Collection[tuple[str, str]],
+    *,
+    is_compared: bool,
+) -> dict[str, Any]:
+    readable = row.get(READABLE) or ()
+    shown = {}
+    for name, value in _without_readable(row).items():
+        if name in masked:
+            shown[name] = mask(key, value)
+        elif (
+            value is None
+            or name in readable
+            or _is_open(name, value)
+            or (name, str(value)) in shared
+        ):
+            shown[name] = value
+        else:
+            shown[name] = (
+                f"{shape(value)} ({mask(key, value)})" if is_compared else shape(value)
+            )
+    return shown
+
+
+def _is_open(name: str, value: Any) -> bool:
+    """Whether a value tells nothing of a person by its type, or by who made it."""
+    return name in _MACHINE_FILLED or isinstance(value, _TYPED)
+
+
+def _without_readable(row: Row) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name != READABLE}
+
+
+def _shared(table: IcebergTable, rows: Iterable[Row]) -> set[tuple[str, str]]:
+    """Return the columns and values that rows of several persons share."""
+    persons: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for row in rows:
+        person = _person(table, row)
+        if person is None:
+            continue
+        for name, value in row.items():
+            if name not in table.masked_columns:
+                persons[name, str(value)].add(person)
+    return {found for found, of in persons.items() if len(of) >= PERSONS}
+
+
+def _person(table: IcebergTable, row: Row) -> str | None:
+    """Return whom a row is about: its subject, or its first personal value where the table has
+    no subject.
+    """
+    names = (
+        [table.subject]
+        if table.subject
+        else [column.name for column in table.columns if column.personal]
+    )
+    known = (row[name] for name in names if row.get(name) is not None)
+    return next((str(value).strip().lower() for value in known), None)

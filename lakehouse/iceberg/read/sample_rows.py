@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.manifests import own_manifests
-from lakehouse.tables.redaction import COUNTED_ROWS, redacted
+from lakehouse.tables.masking import COUNTED_ROWS, redacted
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.tables.masking import COUNTED_ROWS, redacted
 from lakehouse.tables.quoting import literal, with_zone
-from lakehouse.tables.redaction import COUNTED_ROWS, redacted
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:

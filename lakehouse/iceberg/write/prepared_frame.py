@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from lakehouse.errors import FrameMismatch
 from lakehouse.tables import types
+from lakehouse.tables.masking import READABLE
 from lakehouse.tables.quoting import identifier, literal
-from lakehouse.tables.redaction import READABLE
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable, Merge
 from lakehouse.tables.type_promotion import is_wider

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse.tables.redaction import PERSONS, READABLE, redacted
+from lakehouse.tables.masking import PERSONS, READABLE, redacted
 from lakehouse.tables.table import Append, Column, IcebergTable
 
 pytestmark = pytest.mark.unit
