@@ -16,7 +16,7 @@ from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.asset_specs import quarantine_spec
 from lakehouse.orchestration.code_locations import file_place, frames_of, place_of_value
-from lakehouse.orchestration.moved_modules import moved_imports, renamed_argument
+from lakehouse.orchestration.moved_modules import import_advice, renamed_argument
 from lakehouse.orchestration.partition_checks import check_columns
 from lakehouse.tables.suggestions import meant_name
 from lakehouse.tables.table import IcebergTable
@@ -66,8 +66,7 @@ def _moved(error: Exception, package: str) -> str:
         for frame in frames_of(error.__traceback__)
         if f"{frame[0]}.".startswith(f"{package}.")
     ]
-    moved = moved_imports(frames[-1][1], frames[-1][2]) if frames else {}
-    return " ".join(f"{old} has moved: import from {new}." for old, new in moved.items())
+    return import_advice(frames[-1][1], frames[-1][2]) if frames else ""
 
 
 def _failed_at(error: Exception, name: str, package: str) -> str:

@@ -52,7 +52,7 @@ def iceberg_asset(
         _check_parameters(table, compute, declared)
         check_versions(table, declared)
         reads = with_version_reads(table, declared)
-        _check_standing(table, reads)
+        _check_existing_rows(table, reads)
         check_appended_once(table, reads)
         check_partitions(table, reads, partitions_def)
 
@@ -137,18 +137,18 @@ def _check_parameters(
         )
 
 
-def _check_standing(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
+def _check_existing_rows(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
     """Refuse to overwrite partitions by what came alone, and to take the rows of another table
-    for standing ones.
+    for existing ones.
     """
     foreign = sorted(
         name
         for name, given in inputs.items()
-        if given.mode == "standing" and given.table != table.name
+        if given.mode == "existing_rows" and given.table != table.name
     )
     if foreign:
         raise DeclarationError(
-            f"{table.name}: the input {', '.join(foreign)} is standing, and of another table;"
+            f"{table.name}: the input {', '.join(foreign)} reads existing_rows of another table;"
             f" expected {table.name}.",
             next_step="Read another table by latest(…).",
         )
@@ -157,15 +157,15 @@ def _check_standing(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
         for name, given in inputs.items()
         if given.mode == "incremental" and given.by and not given.outside
     )
-    has_standing = any(
-        given.mode == "standing" and not given.outside for given in inputs.values()
+    has_existing_rows = any(
+        given.mode == "existing_rows" and not given.outside for given in inputs.values()
     )
-    if added and not has_standing and table.overwritten_by:
+    if added and not has_existing_rows and table.overwritten_by:
         raise DeclarationError(
             f"{table.name} overwrites partitions, and its input {', '.join(added)} has only"
             " what came to them; the rows that stand there would be lost.",
             next_step=(
-                f"Add an input standing({table.name!r}, by={table.overwritten_by!r}), or read"
+                f"Add an input existing_rows({table.name!r}, by={table.overwritten_by!r}), or read"
                 " latest(…)."
             ),
         )

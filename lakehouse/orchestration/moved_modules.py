@@ -38,6 +38,10 @@ MOVED = {
 """By the old name of a module, or of what it held, the module that has it now; the changelog has
 the same table.
 """
+RENAMED = {"lakehouse.iceberg.read.inputs.standing": "existing_rows"}
+"""By the path of what a module had under an old name, its new one there; the changelog has the
+same table.
+"""
 RENAMED_ARGUMENTS = {
     ("Column", "measured"): "profiled",
     ("Column", "formerly"): "renamed_from",
@@ -58,15 +62,20 @@ def renamed_argument(error: TypeError) -> str:
     return f"{unexpected[1]}({unexpected[2]}=…) is {unexpected[1]}({new}=…) now."
 
 
-def moved_imports(file: str, line: int) -> dict[str, str]:
-    """Return what a file's import on a line has to say now, by what it says; empty where
-    nothing of it moved.
+def import_advice(file: str, line: int) -> str:
+    """Say what a file's import on a line has to say now; nothing where none of it has another
+    place or name.
 
     A package that is gone is all that Python's own error tells of a path below it, so that the
     line itself is read.
     """
-    named = _imported_names(ast.parse(Path(file).read_text(encoding="utf-8")), line)
-    return {name: MOVED[name] for name in named if name in MOVED}
+    advice = []
+    for name in _imported_names(ast.parse(Path(file).read_text(encoding="utf-8")), line):
+        if name in MOVED:
+            advice.append(f"{name} has moved: import from {MOVED[name]}.")
+        if name in RENAMED:
+            advice.append(f"{name} is {RENAMED[name]} now.")
+    return " ".join(advice)
 
 
 def _imported_names(tree: ast.Module, line: int) -> Iterator[str]:

@@ -90,12 +90,12 @@ def _check_telling(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
     own = {
         name: given
         for name, given in inputs.items()
-        if given.table == table.name and given.mode == "standing"
+        if given.table == table.name and given.mode == "existing_rows"
     }
     for name, given in own.items():
         if given.by != table.overwritten_by:
             raise DeclarationError(
-                f"{table.name}: input {name} is standing with by={given.by!r}; expected"
+                f"{table.name}: input {name} reads existing_rows with by={given.by!r}; expected"
                 f" {table.overwritten_by!r}, the column that the table is overwritten by.",
                 next_step="Correct the name.",
             )

@@ -12,7 +12,7 @@ import dagster as dg
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.stale_partitions import stale_values
-from lakehouse.iceberg.read.stale_tables import is_behind
+from lakehouse.iceberg.read.stale_tables import is_stale
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.orchestration.partitions import all_partitions_of, keys_holding
@@ -228,7 +228,7 @@ class Downstream:
         stale: list[str] = []
         for table in tables:
             sources = self.sources(table)
-            if table in first or set(sources) & set(stale) or is_behind(engine, table, sources):
+            if table in first or set(sources) & set(stale) or is_stale(engine, table, sources):
                 stale.append(table)
         return stale
 

@@ -73,8 +73,8 @@ def test_the_declaration_of_the_versions_is_one():
     ] == [
         ("incremental", "bronze.visits", "visit_date", False),
         ("incremental", "bronze.visits", "visit_date", True),
-        ("standing", "silver.visits", "day", False),
-        ("standing", "silver.visits", "day", True),
+        ("existing_rows", "silver.visits", "day", False),
+        ("existing_rows", "silver.visits", "day", True),
     ]
 
 

@@ -17,7 +17,7 @@ from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.value_ranges import joined
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.read.inputs import Input, incremental, latest, standing, versions_of
+from lakehouse.iceberg.read.inputs import Input, existing_rows, incremental, latest, versions_of
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.iceberg.rules.rows import castable, not_null
@@ -168,8 +168,8 @@ class Lakehouse:
             return {
                 "delivered": incremental(name, by="d"),
                 "elsewhere": incremental(name, by="d", outside=True),
-                "stands": standing(self.table.name, by="d"),
-                "stands_elsewhere": standing(self.table.name, by="d", outside=True),
+                "stands": existing_rows(self.table.name, by="d"),
+                "stands_elsewhere": existing_rows(self.table.name, by="d", outside=True),
             }
         reads = {
             "partitions": latest(name, by="d"),

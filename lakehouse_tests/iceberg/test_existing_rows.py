@@ -10,7 +10,7 @@ import pytest
 
 from lakehouse.iceberg.evolve.planning import declared_by_earlier_version
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.read.inputs import incremental, standing
+from lakehouse.iceberg.read.inputs import existing_rows, incremental
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable
@@ -28,7 +28,7 @@ RAW = IcebergTable(
     partitioning=["days(d)"],
     write=Append(once_by=()),
 )
-INPUTS = {"came": incremental(RAW.name, by="d"), "stand": standing(DAYS.name, by="d")}
+INPUTS = {"came": incremental(RAW.name, by="d"), "stand": existing_rows(DAYS.name, by="d")}
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.value_ranges import joined
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.read.inputs import Input, incremental, latest, standing
+from lakehouse.iceberg.read.inputs import Input, existing_rows, incremental, latest
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.write import write_audit_publish
@@ -110,7 +110,7 @@ class World:
             return {"came": latest(self.raw.name, by="p")}
         return {
             "came": incremental(self.raw.name, by="p"),
-            "stand": standing(self.table.name, by="p"),
+            "stand": existing_rows(self.table.name, by="p"),
         }
 
     def partitions(self, values: list[Any]) -> Partitions:

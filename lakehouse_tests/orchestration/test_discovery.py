@@ -14,7 +14,7 @@ import pytest
 import lakehouse
 from lakehouse.errors import DeclarationError
 from lakehouse.orchestration.discovery import declared_assets, declared_tables, modules_of
-from lakehouse.orchestration.moved_modules import MOVED, RENAMED_ARGUMENTS
+from lakehouse.orchestration.moved_modules import MOVED, RENAMED, RENAMED_ARGUMENTS
 
 pytestmark = pytest.mark.unit
 
@@ -123,6 +123,10 @@ def test_a_file_that_cannot_be_imported_is_named(package: Write) -> None:
                 " lakehouse.orchestration.iceberg_asset."
             ),
         ),
+        (
+            "from lakehouse.iceberg.read.inputs import incremental, standing",
+            "lakehouse.iceberg.read.inputs.standing is existing_rows now.",
+        ),
     ],
 )
 def test_a_file_with_an_import_that_has_moved_is_told_where_to(
@@ -160,6 +164,18 @@ def test_what_has_moved_is_where_it_is_said_to_be(old: str, new: str) -> None:
         encoding="utf-8"
     )
     assert f"| `{old}` | `{new}` |" in changelog
+
+
+@pytest.mark.parametrize(("old", "new"), RENAMED.items())
+def test_what_was_renamed_has_its_new_name_alone(old: str, new: str) -> None:
+    path, _, name = old.rpartition(".")
+    module = importlib.import_module(path)
+    assert hasattr(module, new)
+    assert not hasattr(module, name)
+    changelog = (Path(lakehouse.__file__).parent.parent / "CHANGELOG.md").read_text(
+        encoding="utf-8"
+    )
+    assert f"| `{old}` | `{path}.{new}` |" in changelog
 
 
 def public_name(module: ModuleType) -> str:

@@ -6,7 +6,7 @@ import pytest
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.write_result import Refused
 from lakehouse.iceberg.read.input_checks import check_versions
-from lakehouse.iceberg.read.inputs import as_of, incremental, latest, standing, versions_of
+from lakehouse.iceberg.read.inputs import as_of, existing_rows, incremental, latest, versions_of
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.refused_write import refusal
 from lakehouse.tables.table import (
@@ -223,8 +223,8 @@ def test_a_function_takes_what_its_inputs_are_called():
             "came has only what came to them; the rows that stand",
         ),
         (
-            {"came": standing("silver.t", by="d")},
-            r"came is standing, and of another table; expected gold\.t",
+            {"came": existing_rows("silver.t", by="d")},
+            r"came reads existing_rows of another table; expected gold\.t",
         ),
     ],
 )
@@ -260,7 +260,7 @@ VERSIONS = Versions(of="k", newest="d")
         (
             BY_DAY,
             VERSIONS,
-            {"came": versions_of("b.t", by="d"), "own": standing("gold.t", by="d")},
+            {"came": versions_of("b.t", by="d"), "own": existing_rows("gold.t", by="d")},
             "read already; expected no input own",
         ),
     ],

@@ -6,7 +6,7 @@ import dagster as dg
 import pytest
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.read.inputs import changed_keys, incremental, latest, standing
+from lakehouse.iceberg.read.inputs import changed_keys, existing_rows, incremental, latest
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.partition_checks import check_columns, check_partitions
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, OverwritePartitions
@@ -85,8 +85,8 @@ def test_partitions_of_the_asset_are_those_of_the_table(table, definition, said)
             r"none of its inputs \(raw\) has by=…",
         ),
         (
-            {"raw": incremental(RAW.name, by="d"), "own": standing(BY_DAY.name, by="day")},
-            "input own is standing with by='day'; expected 'd'",
+            {"raw": incremental(RAW.name, by="d"), "own": existing_rows(BY_DAY.name, by="day")},
+            "input own reads existing_rows with by='day'; expected 'd'",
         ),
     ],
 )

@@ -23,7 +23,7 @@ def check_appended_once(table: IcebergTable, inputs: Mapping[str, Input]) -> Non
     if not inputs or not isinstance(table.write, Append) or table.once_by:
         return
     read = ", ".join(
-        f"{name} ({given.mode} of {given.table})" for name, given in inputs.items()
+        f"{name} ({declared.mode} of {declared.table})" for name, declared in inputs.items()
     )
     raise DeclarationError(
         f"{table.name}: Append(once_by=()) adds the rows of each run, and its inputs are"
@@ -61,7 +61,11 @@ def check_versions(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
                 f" {table.overwritten_by}; expected by=…, the column that tells them.",
                 next_step=f"Write versions_of({declared.table!r}, by=…).",
             )
-        own = [other for other, given in inputs.items() if given.mode == "standing"]
+        own = [
+            other
+            for other, other_input in inputs.items()
+            if other_input.mode == "existing_rows"
+        ]
         if own:
             raise DeclarationError(
                 f"{owner}, for which the table's own rows are read already; expected no input"

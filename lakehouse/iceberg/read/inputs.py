@@ -37,9 +37,9 @@ class Input:
     """
 
     table: str
-    mode: Literal["latest", "incremental", "versions", "standing", "changed_keys", "as_of"] = (
-        "latest"
-    )
+    mode: Literal[
+        "latest", "incremental", "versions", "existing_rows", "changed_keys", "as_of"
+    ] = "latest"
     by: str | None = None
     outside: bool = False
     keys: tuple[str, ...] = ()
@@ -64,8 +64,8 @@ def incremental(table: str, *, by: str | None = None, outside: bool = False) -> 
     where that can't be told.
 
     With `by`, only of the run's partitions of that column, or what is outside of them. Of
-    partitions that are computed anew all is read: a table that is overwritten by partitions
-    needs `standing` beside it.
+    partitions that are computed in full all is read: a table that is overwritten by partitions
+    needs `existing_rows` too.
     """
     return Input(table, "incremental", by=by, outside=outside)
 
@@ -88,23 +88,23 @@ def versions_of(table: str, *, by: str | None = None) -> Input:
     return Input(table, "versions", by=by)
 
 
-def standing(table: str, *, by: str, outside: bool = False) -> Input:
+def existing_rows(table: str, *, by: str, outside: bool = False) -> Input:
     """Read the target's own rows of the run's partitions of that column, to which what is
     `incremental` comes.
 
-    None of partitions that are computed anew: by hand, the first time, after the target's
+    None of partitions that are computed in full: by hand, the first time, after the target's
     declaration changed, or where it can't be told what was appended since. With `outside`, read
     those elsewhere that may be versions of what came.
     """
-    return Input(table, "standing", by=by, outside=outside)
+    return Input(table, "existing_rows", by=by, outside=outside)
 
 
 def changed_keys(table: str, *, of: str | Sequence[str], by: str) -> Input:
     """Read the keys of which a row came, went or changed since the target was last computed.
 
     Rows are compared in the partitions of `by` that were touched since. Where that can't be
-    told, all keys that the table or the target has. A target that computes these keys anew, and
-    removes those without rows, is as if it had been computed anew as a whole.
+    told, all keys that the table or the target has. A target that computes these keys in full, and
+    removes those without rows, is as if it had been computed in full.
     """
     return Input(table, "changed_keys", by=by, keys=(of,) if isinstance(of, str) else tuple(of))
 
@@ -120,10 +120,10 @@ def as_of(
 
     :raises UsageError: unless exactly one of the three is given.
     """
-    given = [value for value in (snapshot_id, timestamp, tag) if value is not None]
-    if len(given) != 1:
+    moments = [value for value in (snapshot_id, timestamp, tag) if value is not None]
+    if len(moments) != 1:
         raise UsageError(
-            f"as_of({table!r}) got {len(given)} points in time; expected one of snapshot_id,"
+            f"as_of({table!r}) got {len(moments)} points in time; expected one of snapshot_id,"
             " timestamp, tag."
         )
     if timestamp is not None and timestamp.tzinfo is None:
@@ -146,24 +146,25 @@ def pin(
     """
     marks = (
         read_history(engine, target)
-        if any(given.mode in SINCE for given in inputs.values())
+        if any(declared.mode in SINCE for declared in inputs.values())
         else None
     )
     # Once for each table: two inputs of one table are read of the same snapshot.
-    sources = {
-        table: read_history(engine, table)
-        for table in {given.table for given in inputs.values()}
-    }
+    sources: dict[str, History] = {}
+    for declared in inputs.values():
+        if declared.table not in sources:
+            sources[declared.table] = read_history(engine, declared.table)
     pins = {
-        name: _pin_one(sources[given.table], given, marks) for name, given in inputs.items()
+        name: _pin_one(sources[declared.table], declared, marks)
+        for name, declared in inputs.items()
     }
     added = _added(inputs)
     if full_recompute or any(pins[name].since_snapshot_id is None for name in added):
         pins |= {name: _whole(sources[pins[name].table], pins[name]) for name in added}
         staying = (
             name
-            for name, given in inputs.items()
-            if given.mode == "standing" and not given.outside
+            for name, declared in inputs.items()
+            if declared.mode == "existing_rows" and not declared.outside
         )
         pins |= {name: replace(pins[name], rows=0) for name in staying}
     return pins
@@ -173,9 +174,11 @@ def read_since(inputs: Mapping[str, Input], pins: Mapping[str, Pin]) -> dict[str
     """Return, by table, the snapshot after which it is read for the run's partitions; none
     where that is all of it.
     """
-    found = (pins[name] for name in _added(inputs))
+    read_pins = (pins[name] for name in _added(inputs))
     return {
-        pin.table: pin.since_snapshot_id for pin in found if pin.since_snapshot_id is not None
+        pin.table: pin.since_snapshot_id
+        for pin in read_pins
+        if pin.since_snapshot_id is not None
     }
 
 
@@ -183,8 +186,8 @@ def _added(inputs: Mapping[str, Input]) -> list[str]:
     """Return the names of the inputs that read what came to the run's partitions."""
     return [
         name
-        for name, given in inputs.items()
-        if given.mode == "incremental" and given.by and not given.outside
+        for name, declared in inputs.items()
+        if declared.mode == "incremental" and declared.by and not declared.outside
     ]
 
 
@@ -248,12 +251,12 @@ def pin_since(source: History, since: int | None, until: int) -> Pin:
             rows=rows,
             note=f"read in full: snapshot {since} is gone from main",
         )
-    rewriting = next((found for found in added if found.rewrites_rows), None)
+    rewriting = next((snapshot for snapshot in added if snapshot.rewrites_rows), None)
     if rewriting:
         note = f"read in full: snapshot {rewriting.snapshot_id} is a {rewriting.operation}"
         return Pin(source.table, until, rows=rows, note=note)
     appended = sum(
-        found.count("added-records") for found in added if found.operation == "append"
+        snapshot.count("added-records") for snapshot in added if snapshot.operation == "append"
     )
     return Pin(source.table, until, since, rows=appended)
 
@@ -264,27 +267,27 @@ def read_inputs(
     pins: Mapping[str, Pin],
     run: Run,
     target: str,
-    places: Collection[Any] | None = None,
+    affected: Collection[Any] | None = None,
 ) -> "dict[str, DataFrame]":
     """Return the frames of a write's inputs, each narrowed to the run's partitions where it
     asks for that.
 
-    :param places: the partitions where versions of what came stand; None where they are not
+    :param affected: the partitions where versions of what came stand; None where they are not
         known.
     """
     return {
         name: (
-            _read_keys(engine, given, pins[name], target)
-            if given.mode == "changed_keys"
-            else read(engine, pins[name], _narrowed(given, run, places))
+            _read_keys(engine, declared, pins[name], target)
+            if declared.mode == "changed_keys"
+            else read(engine, pins[name], _narrowed(declared, run, affected))
         )
-        for name, given in inputs.items()
+        for name, declared in inputs.items()
     }
 
 
-def _read_keys(engine: Engine, given: Input, pinned: Pin, target: str) -> "DataFrame":
+def _read_keys(engine: Engine, declared: Input, pinned: Pin, target: str) -> "DataFrame":
     """Return the keys of `changed_keys`, each once."""
-    keys = [identifier(name) for name in given.keys]
+    keys = [identifier(name) for name in declared.keys]
     now = read(engine, replace(pinned, since_snapshot_id=None, rows=None))
     if pinned.is_empty or pinned.snapshot_id is None:
         return now.where("false").selectExpr(*keys)
@@ -294,40 +297,42 @@ def _read_keys(engine: Engine, given: Input, pinned: Pin, target: str) -> "DataF
             .unionAll(read_main(engine, target).selectExpr(*keys))
             .distinct()
         )
-    assert given.by is not None
-    history, loaded = read_history(engine, given.table), engine.catalog.load(given.table)
+    assert declared.by is not None
+    history, loaded = read_history(engine, declared.table), engine.catalog.load(declared.table)
     touched = changed_values(
-        loaded, history, pinned.since_snapshot_id, pinned.snapshot_id, given.by
+        loaded, history, pinned.since_snapshot_id, pinned.snapshot_id, declared.by
     )
     names = names_at(loaded, pinned.snapshot_id, pinned.since_snapshot_id)
-    by = names[given.by]
+    by = names[declared.by]
     assert by is not None
-    before = read(engine, Pin(given.table, pinned.since_snapshot_id), among(by, touched))
-    return keys_of_changed_rows(now.where(among(given.by, touched)), before, names, given.keys)
+    before = read(engine, Pin(declared.table, pinned.since_snapshot_id), among(by, touched))
+    return keys_of_changed_rows(
+        now.where(among(declared.by, touched)), before, names, declared.keys
+    )
 
 
-def _narrowed(given: Input, run: Run, places: Collection[Any] | None) -> str | None:
-    if not given.by or not run.partitions:
+def _narrowed(declared: Input, run: Run, affected: Collection[Any] | None) -> str | None:
+    if not declared.by or not run.partitions:
         return None
-    if not given.outside:
-        return run.partitions.predicate(given.by)
-    outside = run.partitions.outside(given.by)
-    if given.mode != "standing" or places is None:
+    if not declared.outside:
+        return run.partitions.predicate(declared.by)
+    outside = run.partitions.outside(declared.by)
+    if declared.mode != "existing_rows" or affected is None:
         return outside
-    return f"({outside} AND {among(given.by, places)})"
+    return f"({outside} AND {among(declared.by, affected)})"
 
 
-def _pin_one(source: History, given: Input, marks: History | None) -> Pin:
-    if given.mode == "as_of":
-        return Pin(given.table, _resolve(source, given))
+def _pin_one(source: History, declared: Input, marks: History | None) -> Pin:
+    if declared.mode == "as_of":
+        return Pin(declared.table, _resolve(source, declared))
     head = source.main
     if head is None:
-        return Pin(given.table, None, rows=0)
-    if given.mode in ("latest", "standing") or marks is None:
-        return Pin(given.table, head.snapshot_id, rows=head.rows)
-    since = marks.watermark(given.table)
-    if given.mode == "changed_keys":
-        return _pin_keys(source, given.table, since)
+        return Pin(declared.table, None, rows=0)
+    if declared.mode in ("latest", "existing_rows") or marks is None:
+        return Pin(declared.table, head.snapshot_id, rows=head.rows)
+    since = marks.watermark(declared.table)
+    if declared.mode == "changed_keys":
+        return _pin_keys(source, declared.table, since)
     return pin_since(source, since, head.snapshot_id)
 
 
@@ -346,20 +351,20 @@ def _pin_keys(source: History, table: str, since: int | None) -> Pin:
     return Pin(table, head, since)
 
 
-def _resolve(source: History, given: Input) -> int:
-    if given.timestamp is not None:
-        return source.at(given.timestamp).snapshot_id
-    if given.tag is not None:
-        if given.tag not in source.refs:
+def _resolve(source: History, declared: Input) -> int:
+    if declared.timestamp is not None:
+        return source.at(declared.timestamp).snapshot_id
+    if declared.tag is not None:
+        if declared.tag not in source.refs:
             known = ", ".join(sorted(source.refs)) or "none"
             raise SnapshotNotFound(
-                f"{given.table} has no tag or branch {given.tag!r}; it has {known}."
+                f"{declared.table} has no tag or branch {declared.tag!r}; it has {known}."
             )
-        return source.refs[given.tag]
-    if given.snapshot_id is None or given.snapshot_id not in source.snapshots:
+        return source.refs[declared.tag]
+    if declared.snapshot_id is None or declared.snapshot_id not in source.snapshots:
         raise SnapshotNotFound(
-            f"{given.table} has no snapshot {given.snapshot_id}; it keeps"
+            f"{declared.table} has no snapshot {declared.snapshot_id}; it keeps"
             f" {len(source.snapshots)} snapshots.",
             next_step="It may have expired; the history table lists those that are kept.",
         )
-    return given.snapshot_id
+    return declared.snapshot_id

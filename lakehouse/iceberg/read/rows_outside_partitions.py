@@ -152,18 +152,18 @@ def was_left_out(
 
 
 def stamped(
-    history: History, found: list[OutsidePartitions], marks: Mapping[str, int]
+    history: History, left_out: list[OutsidePartitions], marks: Mapping[str, int]
 ) -> dict[str, tuple[str | None, ...]]:
     """Return what to stamp a commit with: what is left out, or what was as long as the
     watermark stays where it is.
     """
     return {
-        one.source.table: (
-            one.texts
-            if marks.get(one.source.table) == one.source.snapshot_id
-            else history.left_out(one.source.table)
+        rows.source.table: (
+            rows.texts
+            if marks.get(rows.source.table) == rows.source.snapshot_id
+            else history.left_out(rows.source.table)
         )
-        for one in found
+        for rows in left_out
     }
 
 
@@ -182,33 +182,33 @@ def _find(
     waiting = waiting_values(engine, table, source.table, every)
     assert run.partitions is not None
     still = frozenset(value for value in waiting if not run.partitions.has(value))
-    found = OutsidePartitions(
+    rows = OutsidePartitions(
         Pin(source.table, source.snapshot_id), column, every, values, still
     )
-    is_settled = not run.full_recompute and not waiting and _is_settled(engine, table, found)
-    return OutsidePartitions(found.source, column, every, values, still, is_settled)
+    is_settled = not run.full_recompute and not waiting and _is_settled(engine, table, rows)
+    return OutsidePartitions(rows.source, column, every, values, still, is_settled)
 
 
-def _is_settled(engine: Engine, table: IcebergTable, found: OutsidePartitions) -> bool:
+def _is_settled(engine: Engine, table: IcebergTable, rows: OutsidePartitions) -> bool:
     """Whether the newest run has seen the same values, and no file of theirs came or went
     since.
     """
-    target, name = read_history(engine, table.name), found.source.table
+    target, name = read_history(engine, table.name), rows.source.table
     stamps = (snapshot.stamp for snapshot in target.line if snapshot.stamp)
     newest = next((stamp for stamp in stamps if name in stamp.read), None)
-    if newest is None or newest.left_out.get(name) != found.texts:
-        return not found.values and not (newest and newest.left_out.get(name))
-    if any(found.every.has(value) for value in found.values):
+    if newest is None or newest.left_out.get(name) != rows.texts:
+        return not rows.values and not (newest and newest.left_out.get(name))
+    if any(rows.every.has(value) for value in rows.values):
         # Of a day that lies in a partition with some of its moments, the files do not tell how
         # many rows do not.
         return False
-    assert found.source.snapshot_id is not None
+    assert rows.source.snapshot_id is not None
     source, loaded = read_history(engine, name), engine.catalog.load(name)
     since = changed_values(
-        loaded, source, newest.read[name], found.source.snapshot_id, found.column
+        loaded, source, newest.read[name], rows.source.snapshot_id, rows.column
     )
-    is_known = source.kept_between(newest.read[name], found.source.snapshot_id) is not None
-    return is_known and all(found.every.has_all_of(value) for value in since)
+    is_known = source.kept_between(newest.read[name], rows.source.snapshot_id) is not None
+    return is_known and all(rows.every.has_all_of(value) for value in since)
 
 
 def _text(value: Any) -> str:

@@ -24,14 +24,14 @@ def first_rows(
     there = {field.name for field in loaded.schema().fields}
     columns = tuple(name for name in table.column_names if name in there)
     looked_at = COUNTED_ROWS if table.holds_personal_data else limit
-    found: list[Mapping[str, Any]] = []
+    sample: list[Mapping[str, Any]] = []
     for rows in _rows(
         loaded, loaded.scan(snapshot_id=snapshot_id, selected_fields=columns, limit=looked_at)
     ):
-        found += rows
-        if len(found) >= limit:
+        sample += rows
+        if len(sample) >= limit:
             break
-    return redacted(engine.masking_key, table, found[:limit], found[:looked_at])
+    return redacted(engine.masking_key, table, sample[:limit], sample[:looked_at])
 
 
 def _rows(table: "Table", scan: "DataScan") -> Iterator[list[dict[str, Any]]]:

@@ -30,26 +30,26 @@ def with_scanned(
     }
 
 
-def _scanned(engine: Engine, given: Input, pin: Pin, run: Run) -> Scanned | None:
+def _scanned(engine: Engine, declared: Input, pin: Pin, run: Run) -> Scanned | None:
     if (
         pin.snapshot_id is None
-        or given.mode == "changed_keys"
-        or (given.mode == "standing" and given.outside)
+        or declared.mode == "changed_keys"
+        or (declared.mode == "existing_rows" and declared.outside)
     ):
         return None
     table = engine.catalog.load(pin.table)
     history = history_of(pin.table, table)
     head = history.snapshots[pin.snapshot_id]
     total_files, total_bytes = head.count("total-data-files"), head.count("total-files-size")
-    if given.mode == "standing" and not pin.rows:
+    if declared.mode == "existing_rows" and not pin.rows:
         files = size = 0
     elif pin.since_snapshot_id is not None:
         files, size = _appended(history, pin.since_snapshot_id, pin.snapshot_id)
-    elif given.by and run.partitions:
-        found = _in_partitions(table, pin.snapshot_id, given, run)
-        if found is None:
+    elif declared.by and run.partitions:
+        in_partitions = _in_partitions(table, pin.snapshot_id, declared, run)
+        if in_partitions is None:
             return None
-        files, size = found
+        files, size = in_partitions
     else:
         files, size = total_files, total_bytes
     return Scanned(files, total_files, size, total_bytes)
@@ -60,26 +60,26 @@ def _appended(history: History, since: int, until: int) -> tuple[int, int]:
     assert added is not None
     appends = [snapshot for snapshot in added if snapshot.operation == "append"]
     return (
-        sum(found.count("added-data-files") for found in appends),
-        sum(found.count("added-files-size") for found in appends),
+        sum(snapshot.count("added-data-files") for snapshot in appends),
+        sum(snapshot.count("added-files-size") for snapshot in appends),
     )
 
 
 def _in_partitions(
-    table: "Table", snapshot_id: int, given: Input, run: Run
+    table: "Table", snapshot_id: int, declared: Input, run: Run
 ) -> tuple[int, int] | None:
     """Return the files and bytes in the run's partitions, or outside; None where partitions do
     not tell.
     """
-    assert given.by is not None
+    assert declared.by is not None
     assert run.partitions is not None
-    fields = partition_fields(table, given.by)
+    fields = partition_fields(table, declared.by)
     files = size = 0
     for file in read_files(table, snapshot_id):
         field = fields.get(file.spec_id)
         if field is None:
             return None
         value = file.partition[field.name]
-        if not run.partitions.has(value) if given.outside else run.partitions.touches(value):
+        if not run.partitions.has(value) if declared.outside else run.partitions.touches(value):
             files, size = files + 1, size + file.size_bytes
     return files, size

@@ -24,7 +24,7 @@ from lakehouse.tables.quoting import between, identifier, with_zone
 from lakehouse.tables.table import IcebergTable
 
 _REMEMBERED = 16
-_known_places: dict[tuple[Pin, Pin], frozenset[Any]] = {}
+_known_affected: dict[tuple[Pin, Pin], frozenset[Any]] = {}
 
 
 def followed(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, str]:
@@ -34,9 +34,9 @@ def followed(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, str]
     if table.overwritten_by is None:
         return {}
     return {
-        given.table: given.by
-        for given in inputs.values()
-        if given.by and given.table != table.name
+        declared.table: declared.by
+        for declared in inputs.values()
+        if declared.by and declared.table != table.name
     }
 
 
@@ -49,16 +49,16 @@ def left_to_none(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, 
     """
     if table.overwritten_by is None:
         return {}
-    taken = {given.table for given in inputs.values() if given.outside}
+    read_outside = {declared.table for declared in inputs.values() if declared.outside}
     read = (
-        given
-        for given in inputs.values()
-        if given.by and given.mode in ("latest", "incremental")
+        declared
+        for declared in inputs.values()
+        if declared.by and declared.mode in ("latest", "incremental")
     )
     return {
-        given.table: given.by
-        for given in read
-        if given.by and given.table not in {*taken, table.name}
+        declared.table: declared.by
+        for declared in read
+        if declared.by and declared.table not in {*read_outside, table.name}
     }
 
 
@@ -68,13 +68,13 @@ def stale_values(
     inputs: Mapping[str, Input],
     every: AllPartitions | None = None,
 ) -> set[Any]:
-    """Return the values of the partition column that are owed; None among them for rows that
+    """Return the values of the partition column that are stale; None among them for rows that
     have no value.
 
     Starts Spark only where new rows may be versions of rows that stand elsewhere.
 
     :param every: all partitions that there are; those among them that were none when their rows
-        came are owed.
+        came are stale.
     """
     stale: set[Any] = set()
     for source, column in followed(table, inputs).items():
@@ -115,7 +115,7 @@ def stale_of(
     until: int,
     every: AllPartitions | None = None,
 ) -> set[Any]:
-    """Return the values that are owed to one source, as of a snapshot of it."""
+    """Return the values that are stale by one source, as of a snapshot of it."""
     target = read_history(engine, table.name) if engine.catalog.has(table.name) else None
     floor = target.watermark(source) if target else None
     waiting = _waiting(target, source, every) if target else set()
@@ -183,22 +183,25 @@ def watermarks(
     return marks
 
 
-def met_places(
+def affected_partitions(
     engine: Engine, table: IcebergTable, inputs: Mapping[str, Input], pins: Mapping[str, Pin]
 ) -> frozenset[Any] | None:
     """Return the partitions where rows stand that may be versions of what the inputs read as
     having come since.
 
-    None where that is not known: what is computed anew is more than what came.
+    None where that is not known: what is computed in full is more than what came.
     """
     since = read_since(inputs, pins)
-    own = next((pins[name] for name, given in inputs.items() if given.mode == "standing"), None)
+    own = next(
+        (pins[name] for name, declared in inputs.items() if declared.mode == "existing_rows"),
+        None,
+    )
     if table.versions is None or own is None or own.snapshot_id is None or len(since) != 1:
         return None
     ((source, start),) = since.items()
     end = next(pin.snapshot_id for pin in pins.values() if pin.table == source)
     assert end is not None
-    return _places(
+    return _affected(
         engine,
         table,
         pin_since(read_history(engine, source), start, end),
@@ -220,7 +223,7 @@ def _changed(
         return values
     if history.kept_between(since, until) is None:
         # After a rollback the target may have what the source has no more.
-        values |= _standing_values(engine, table, main.snapshot_id)
+        values |= _existing_values(engine, table, main.snapshot_id)
     if table.versions is None:
         return values
     if since is not None and not is_appended:
@@ -228,12 +231,12 @@ def _changed(
         values |= changed_values(loaded, history, None, until, column)
     if main.rows == 0:
         return values
-    return values | _places(
+    return values | _affected(
         engine, table, pin_since(history, since, until), Pin(table.name, main.snapshot_id)
     )
 
 
-def _standing_values(engine: Engine, table: IcebergTable, snapshot_id: int) -> set[Any]:
+def _existing_values(engine: Engine, table: IcebergTable, snapshot_id: int) -> set[Any]:
     """Return the partitions that a table has rows of; where its files are of coarser ones, such
     as months, of Spark.
     """
@@ -248,27 +251,27 @@ def _standing_values(engine: Engine, table: IcebergTable, snapshot_id: int) -> s
     return {row[0] for row in rows}
 
 
-def _places(
-    engine: Engine, table: IcebergTable, arrived_at: Pin, standing_at: Pin
+def _affected(
+    engine: Engine, table: IcebergTable, arrived_at: Pin, existing_at: Pin
 ) -> frozenset[Any]:
     """Return the partitions where rows stand, of which others have arrived that are versions of
     them.
 
-    It looks at every row of the table, and is asked more than once: for what is owed, and by
+    It looks at every row of the table, and is asked more than once: for what is stale, and by
     each run that does some of it. No two tables have a snapshot id in common, so that the pins
     tell all.
     """
-    if (arrived_at, standing_at) not in _known_places:
-        while len(_known_places) >= _REMEMBERED:
-            del _known_places[next(iter(_known_places))]
-        _known_places[arrived_at, standing_at] = _look_up_places(
-            engine, table, arrived_at, standing_at
+    if (arrived_at, existing_at) not in _known_affected:
+        while len(_known_affected) >= _REMEMBERED:
+            del _known_affected[next(iter(_known_affected))]
+        _known_affected[arrived_at, existing_at] = _look_up_affected(
+            engine, table, arrived_at, existing_at
         )
-    return _known_places[arrived_at, standing_at]
+    return _known_affected[arrived_at, existing_at]
 
 
-def _look_up_places(
-    engine: Engine, table: IcebergTable, arrived_at: Pin, standing_at: Pin
+def _look_up_affected(
+    engine: Engine, table: IcebergTable, arrived_at: Pin, existing_at: Pin
 ) -> frozenset[Any]:
     assert table.versions is not None
     arrived, first = read(engine, arrived_at), table.versions.of[0]
@@ -277,9 +280,9 @@ def _look_up_places(
     # Keys that grow with time lie close together; then few files can have any of them.
     bounds = keys.selectExpr(f"min({identifier(first)})", f"max({identifier(first)})").first()
     assert bounds is not None
-    standing = read(engine, standing_at, between(first, *bounds))
-    places = key_locations(table, standing, keys).select(by).distinct()
-    return frozenset(with_zone(row[0]) for row in places.collect())
+    existing = read(engine, existing_at, between(first, *bounds))
+    partitions = key_locations(table, existing, keys).select(by).distinct()
+    return frozenset(with_zone(row[0]) for row in partitions.collect())
 
 
 def _stamps_since(target: History, source: str, floor: int | None) -> Iterator[Stamp]:

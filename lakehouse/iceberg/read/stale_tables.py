@@ -8,7 +8,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
 
 
-def is_behind(engine: Engine, target: str, sources: Iterable[str]) -> bool:
+def is_stale(engine: Engine, target: str, sources: Iterable[str]) -> bool:
     """Whether a table was not yet computed from what its sources now hold."""
     known = read_history(engine, target) if engine.catalog.has(target) else None
     return any(

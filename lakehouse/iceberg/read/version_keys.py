@@ -33,13 +33,13 @@ def key_terms(table: IcebergTable, frame: "DataFrame") -> list[str]:
     ]
 
 
-def newest_sql(table: IcebergTable, raw: str, found: str) -> str:
+def newest_sql(table: IcebergTable, raw: str, delivered_type: str) -> str:
     """Return SQL for what tells a newer version from an older one, in the table's type.
 
     :param raw: SQL of its value as delivered.
-    :param found: the type that it was delivered in.
+    :param delivered_type: the type that it was delivered in.
     """
-    return _cast_sql(table, declared_versions(table).newest[0], raw, found) or raw
+    return _cast_sql(table, declared_versions(table).newest[0], raw, delivered_type) or raw
 
 
 def delivered_casts(table: IcebergTable, frame: "DataFrame") -> dict[str, str]:
@@ -47,17 +47,18 @@ def delivered_casts(table: IcebergTable, frame: "DataFrame") -> dict[str, str]:
     read.
     """
     casts = {
-        name: _cast_sql(table, name, identifier(name), found) for name, found in frame.dtypes
+        name: _cast_sql(table, name, identifier(name), delivered_type)
+        for name, delivered_type in frame.dtypes
     }
     return {name: sql for name, sql in casts.items() if sql}
 
 
-def _cast_sql(table: IcebergTable, column: str, raw: str, found: str) -> str | None:
+def _cast_sql(table: IcebergTable, column: str, raw: str, delivered_type: str) -> str | None:
     """Return SQL for a column's delivered value in the table's type; None where it is of that,
     or no rule casts it.
     """
     cast = table.casts.get(column)
-    return cast.sql(raw) if cast and cast.type != found else None
+    return cast.sql(raw) if cast and cast.type != delivered_type else None
 
 
 def declared_versions(table: IcebergTable) -> Versions:

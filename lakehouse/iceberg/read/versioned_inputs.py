@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from lakehouse.iceberg.metadata.write_context import Partitions
-from lakehouse.iceberg.read.inputs import Input, standing
+from lakehouse.iceberg.read.inputs import Input, existing_rows
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import IcebergTable, Overwrite
 
@@ -61,6 +61,6 @@ def _version_reads(table: IcebergTable, name: str, declared: Input) -> dict[str,
     return {
         name: arrived,
         elsewhere(name): replace(arrived, outside=True),
-        EXISTING: standing(table.name, by=by),
-        EXISTING_ELSEWHERE: standing(table.name, by=by, outside=True),
+        EXISTING: existing_rows(table.name, by=by),
+        EXISTING_ELSEWHERE: existing_rows(table.name, by=by, outside=True),
     }

@@ -59,8 +59,8 @@ class RejectedDelivery:
 
     def to_summary(self, *, by: str, why: str) -> dict[str, str]:
         """Return the properties of a snapshot that takes its rows out."""
-        said = {_FILE: self.source_file, _SHA256: self.sha256}
-        return {**said, _BY: by, _WHY: why}
+        delivery = {_FILE: self.source_file, _SHA256: self.sha256}
+        return {**delivery, _BY: by, _WHY: why}
 
 
 def rejection_said(summary: Mapping[str, str]) -> str:
@@ -89,11 +89,11 @@ class Withdrawn:
     def deliveries(self) -> list[RejectedDelivery]:
         """The deliveries that are named; none where the source itself follows others."""
         named = {
-            (found.summary[_FILE], found.summary[_SHA256])
-            for found in self.commits
-            if _SHA256 in found.summary
+            (commit.summary[_FILE], commit.summary[_SHA256])
+            for commit in self.commits
+            if _SHA256 in commit.summary
         }
-        return [RejectedDelivery(*one) for one in sorted(named)]
+        return [RejectedDelivery(*delivery) for delivery in sorted(named)]
 
 
 def taken_out(
@@ -103,14 +103,16 @@ def taken_out(
     JVM.
     """
     read_now = {
-        given.table: pins[name] for name, given in inputs.items() if given.mode in _READ_NOW
+        declared.table: pins[name]
+        for name, declared in inputs.items()
+        if declared.mode in _READ_NOW
     }
-    found = {
+    withdrawn_by_source = {
         source: _of(engine, pin, target)
         for source, pin in read_now.items()
         if source != target.table
     }
-    return {source: left for source, left in found.items() if left}
+    return {source: withdrawn for source, withdrawn in withdrawn_by_source.items() if withdrawn}
 
 
 def _of(engine: Engine, pin: Pin, target: History) -> Withdrawn | None:
@@ -122,7 +124,7 @@ def _of(engine: Engine, pin: Pin, target: History) -> Withdrawn | None:
     # Where the past was expired, all that is kept of it: what was followed before is followed
     # to nothing.
     after = source.between(since, pin.snapshot_id) or [*source.ancestors(pin.snapshot_id)][::-1]
-    commits = tuple(found for found in after if _takes_out(found))
+    commits = tuple(commit for commit in after if _takes_out(commit))
     return Withdrawn(pin.table, since, pin.snapshot_id, commits) if commits else None
 
 
@@ -130,45 +132,49 @@ def _takes_out(commit: Snapshot) -> bool:
     return _SHA256 in commit.summary or commit.summary.get(TAKES_OUT) == "true"
 
 
-def rows_taken_out(engine: Engine, left: Withdrawn) -> "DataFrame":
+def rows_taken_out(engine: Engine, withdrawn: Withdrawn) -> "DataFrame":
     """Return the rows that rejections took out of a source, in the columns that it has now."""
-    history = read_history(engine, left.source)
+    history = read_history(engine, withdrawn.source)
     named = [
-        _rows_of_delivery(engine, history, left, found)
-        for found in left.commits
-        if _SHA256 in found.summary
+        _rows_of_delivery(engine, history, withdrawn, commit)
+        for commit in withdrawn.commits
+        if _SHA256 in commit.summary
     ]
     followed = [
-        _difference(engine, history, left, found)
-        for found in left.commits
-        if _SHA256 not in found.summary
+        _difference(engine, history, withdrawn, commit)
+        for commit in withdrawn.commits
+        if _SHA256 not in commit.summary
     ]
     frames = [frame for frame in (*named, *followed) if frame is not None]
-    return together([read(engine, Pin(left.source, left.until)).where("false"), *frames])
+    return together(
+        [read(engine, Pin(withdrawn.source, withdrawn.until)).where("false"), *frames]
+    )
 
 
 def _rows_of_delivery(
-    engine: Engine, history: History, left: Withdrawn, commit: Snapshot
+    engine: Engine, history: History, withdrawn: Withdrawn, commit: Snapshot
 ) -> "DataFrame | None":
     """Return the rows of a delivery that the table was computed from; those that it had not
     seen are none of its.
     """
-    at = left.since if left.since in history.snapshots else commit.parent_id
+    at = withdrawn.since if withdrawn.since in history.snapshots else commit.parent_id
     its = RejectedDelivery(commit.summary[_FILE], commit.summary[_SHA256])
     return (
         None
         if at is None or at not in history.snapshots
-        else _as_now(engine, left, at, its.predicate)
+        else _as_now(engine, withdrawn, at, its.predicate)
     )
 
 
 def _difference(
-    engine: Engine, history: History, left: Withdrawn, commit: Snapshot
+    engine: Engine, history: History, withdrawn: Withdrawn, commit: Snapshot
 ) -> "DataFrame | None":
     """Return the rows that a commit replaced or deleted."""
     if commit.parent_id is None or commit.parent_id not in history.snapshots:
         return None
-    before, after = (_as_now(engine, left, at) for at in (commit.parent_id, commit.snapshot_id))
+    before, after = (
+        _as_now(engine, withdrawn, at) for at in (commit.parent_id, commit.snapshot_id)
+    )
     whole = "sha2(to_json(struct(*), map('ignoreNullFields', 'false')), 256) AS __row"
     return (
         before.selectExpr("*", whole)
@@ -177,14 +183,14 @@ def _difference(
     )
 
 
-def _as_now(engine: Engine, left: Withdrawn, at: int, where: str = "true") -> "DataFrame":
+def _as_now(engine: Engine, withdrawn: Withdrawn, at: int, where: str = "true") -> "DataFrame":
     """Return a past state of a source by the names and types of the columns that it has now."""
-    names = names_at(engine.catalog.load(left.source), left.until, at)
-    now = read(engine, Pin(left.source, left.until)).schema.fields
+    names = names_at(engine.catalog.load(withdrawn.source), withdrawn.until, at)
+    now = read(engine, Pin(withdrawn.source, withdrawn.until)).schema.fields
     then = ((field, names.get(field.name)) for field in now)
     terms = (
         f"CAST({identifier(past) if past else 'NULL'} AS {field.dataType.simpleString()}) AS"
         f" {identifier(field.name)}"
         for field, past in then
     )
-    return read(engine, Pin(left.source, at), where).selectExpr(*terms)
+    return read(engine, Pin(withdrawn.source, at), where).selectExpr(*terms)

@@ -41,7 +41,7 @@ def rows_attempt(
     if isinstance(attempt.table.write, Append):
         return _append_attempt(attempt, frame, number, write, arriving)
     prepared = prepare(attempt.table, frame)
-    return _settle(attempt, *_overwrite(attempt, prepared, write), number)
+    return _publish_or_refuse(attempt, *_overwrite(attempt, prepared, write), number)
 
 
 def _append_attempt(
@@ -60,14 +60,14 @@ def _append_attempt(
             if has_less
             else unchanged(attempt, (), None, number)
         )
-    split, quarantined = _append(attempt, prepare(attempt.table, rows), write)
+    results, quarantined = _append(attempt, prepare(attempt.table, rows), write)
     if not has_less and not _added(attempt):
-        if any(result.blocks for result in split):
-            return refuse(attempt, split, quarantined, number)
-        return unchanged(attempt, split, quarantined, number)
-    return _settle(
+        if any(result.blocks for result in results):
+            return refuse(attempt, results, quarantined, number)
+        return unchanged(attempt, results, quarantined, number)
+    return _publish_or_refuse(
         whole,
-        _with_split(_audited(attempt, [result.rule for result in split]), split),
+        _with_split(_audited(attempt, [result.rule for result in results]), results),
         quarantined,
         number,
     )
@@ -106,21 +106,21 @@ def _append(
             *none_refused(attempt.table, total),
         ], None
     evaluated_now = [*attempt.table.quarantining_rules, *casting]
-    given = split_rows(
+    split = split_rows(
         prepared, prepared.frame, count(prepared.frame, counted(prepared, evaluated_now))
     )
-    split = [
-        *evaluated(attempt, prepared, given, evaluated_now),
-        *evaluate_refusals(attempt, prepared, given),
+    results = [
+        *evaluated(attempt, prepared, split, evaluated_now),
+        *evaluate_refusals(attempt, prepared, split),
     ]
-    quarantined = quarantine(attempt, prepared, write, given)
+    quarantined = quarantine(attempt, prepared, write, split)
     refused = quarantined.rows if quarantined else 0
     if total - refused > _added(attempt):
         # They belong to the candidate that is refused for them.
         stage.append(
             attempt, prepared.accepted(prepared.frame.where(prepared.broken(blocking)))
         )
-    return split, quarantined
+    return results, quarantined
 
 
 def _added(attempt: Attempt) -> int:
@@ -142,7 +142,7 @@ def _with_split(audited: Audited, split: Sequence[RuleResult]) -> Audited:
 def _overwrite(
     attempt: Attempt, prepared: PreparedFrame, write: Write
 ) -> tuple[Audited, Quarantined | None]:
-    """Split the rows, stage the accepted ones and audit them; beside that, the refused ones are
+    """Split the rows, stage the accepted ones and audit them; meanwhile, the refused ones are
     published, and shown.
 
     The frame, often dear to compute, is computed once for both, and kept by a local checkpoint:
@@ -154,18 +154,20 @@ def _overwrite(
     prepared = prepared.evaluated()
     kept = prepared.frame.localCheckpoint(eager=False)
     rules, spark = attempt.table.row_rules, attempt.engine.spark
-    given = split_rows(prepared, kept, count(kept, counted(prepared, rules)))
+    split = split_rows(prepared, kept, count(kept, counted(prepared, rules)))
     with (
-        concurrently(spark, lambda: quarantine(attempt, prepared, write, given)) as quarantined,
-        concurrently(spark, lambda: evaluated(attempt, prepared, given, rules)) as split,
+        concurrently(spark, lambda: quarantine(attempt, prepared, write, split)) as quarantined,
+        concurrently(
+            spark, lambda: evaluated(attempt, prepared, split, rules)
+        ) as split_results,
     ):
         stage.overwrite(attempt, prepared.accepted(kept), _overwritten(attempt))
         audited = _audited(attempt, rules)
-    results = [*split.result(), *evaluate_refusals(attempt, prepared, given)]
+    results = [*split_results.result(), *evaluate_refusals(attempt, prepared, split)]
     return _with_split(audited, results), quarantined.result()
 
 
-def _settle(
+def _publish_or_refuse(
     attempt: Attempt, audited: Audited, quarantined: Quarantined | None, number: int
 ) -> Outcome:
     if any(result.blocks for result in audited.results):
@@ -274,11 +276,11 @@ def _not_landed(
         on = " AND ".join(f"s.{identifier(key)} <=> t.{identifier(key)}" for key in keys)
         from pyspark.sql.functions import expr
 
-        left = frame.alias("s").join(there.alias("t"), expr(on), "left_anti")
+        not_there = frame.alias("s").join(there.alias("t"), expr(on), "left_anti")
         return (
-            left
+            not_there
             if not attempt.decided.rows
-            else left.unionByName(_quarantined(attempt, frame, there, on))
+            else not_there.unionByName(_quarantined(attempt, frame, there, on))
         )
     arriving = [tuple(map(_in_utc, values)) for values in arriving]
     landed = _landed(attempt, keys, arriving)
@@ -296,15 +298,17 @@ def _not_landed(
 def _quarantined(
     attempt: Attempt, frame: "DataFrame", there: "DataFrame", on: str
 ) -> "DataFrame":
-    """Return the rows of what landed before that did not land themselves, and are judged once
+    """Return the rows of what landed before that did not land themselves, and are evaluated once
     more.
     """
     from pyspark.sql.functions import expr
 
     assert attempt.table.quarantine is not None
-    held = read_main(attempt.engine, attempt.table.quarantine.name).select(*SOURCE_COLUMNS)
+    in_quarantine = read_main(attempt.engine, attempt.table.quarantine.name).select(
+        *SOURCE_COLUMNS
+    )
     landed = frame.alias("s").join(there.alias("t"), expr(on), "left_semi")
-    return landed.join(held, list(SOURCE_COLUMNS), "left_semi").select(*frame.columns)
+    return landed.join(in_quarantine, list(SOURCE_COLUMNS), "left_semi").select(*frame.columns)
 
 
 def _landed(
@@ -315,20 +319,20 @@ def _landed(
     """
     if not arriving:
         return set()
-    among = " AND ".join(
-        f"{identifier(key)} IN {literals(sorted({values[at] for values in arriving}))}"
-        for at, key in enumerate(keys)
-    )
-    rows = (
-        attempt.existing().where(among).selectExpr(*map(identifier, keys)).distinct().collect()
-    )
+    rows = attempt.existing().selectExpr(*map(identifier, keys))
+    for at, key in enumerate(keys):
+        values = sorted({arrived[at] for arrived in arriving})
+        rows = rows.where(f"{identifier(key)} IN {literals(values)}")
     wall_times = {key for key in keys if attempt.table.is_wall_time(key)}
     # Spark gives moments to Python in the machine's time.
-    found = {
-        tuple(_in_utc(row[key]) if key in wall_times else with_zone(row[key]) for key in keys)
-        for row in rows
-    }
-    return found & set(arriving)
+    landed = set()
+    for row in rows.distinct().collect():
+        landed.add(
+            tuple(
+                _in_utc(row[key]) if key in wall_times else with_zone(row[key]) for key in keys
+            )
+        )
+    return landed & set(arriving)
 
 
 def _in_utc(value: Any) -> Any:

@@ -30,14 +30,18 @@ def is_due(loaded: "Table") -> bool:
     """
     line = history_of("", loaded).line
     since = next(
-        (at for at, found in enumerate(line) if found.stamp and found.stamp.kind == "upkeep"),
+        (
+            at
+            for at, snapshot in enumerate(line)
+            if snapshot.stamp and snapshot.stamp.kind == "upkeep"
+        ),
         len(line),
     )
     return since >= MOST_FILES
 
 
 def join_files(loaded: "Table", table: IcebergTable, column: str, since: datetime) -> None:
-    """Write the rows since a moment anew, in one file and one commit, and forget all but the
+    """Write the rows since a moment again, in one file and one commit, and forget all but the
     newest snapshots.
 
     The bytes of older rows stay where they are. Files that nothing names any more are left to

@@ -93,19 +93,19 @@ def has_run(loaded: "Table", run_id: str, since: datetime) -> bool:
     """
     line = history_of(".".join(loaded.name()), loaded).line
     if any(
-        found.stamp and (found.stamp.kind, found.stamp.run_id) == ("write", run_id)
-        for found in line
+        snapshot.stamp and (snapshot.stamp.kind, snapshot.stamp.run_id) == ("write", run_id)
+        for snapshot in line
     ):
         return True
     reaches_back = not line or line[-1].begins or line[-1].committed_at < since
-    if reaches_back and all(found.stamp for found in line):
+    if reaches_back and all(snapshot.stamp for snapshot in line):
         return False
     from pyiceberg.expressions import EqualTo
 
     # mypy takes pydantic's fields for the arguments, and not PyIceberg's own constructor.
     of_run = EqualTo("run_id", run_id)  # type: ignore[call-arg,arg-type]
-    found = loaded.scan(row_filter=of_run, selected_fields=("run_id",), limit=1)
-    return found.to_arrow().num_rows > 0
+    scan = loaded.scan(row_filter=of_run, selected_fields=("run_id",), limit=1)
+    return scan.to_arrow().num_rows > 0
 
 
 def _append(
@@ -115,9 +115,13 @@ def _append(
 
     stamp = Stamp("write", new_write_id(), run_id, declaration=table.declaration_hash)
     schema = loaded.schema().as_arrow()
-    given = [{name: with_zone(row.get(name)) for name in schema.names} for row in rows]
+    records = []
+    for row in rows:
+        records.append({name: with_zone(row.get(name)) for name in schema.names})
     loaded.append(
-        pa.Table.from_pylist(given, schema), snapshot_properties=stamp.to_summary(), branch=MAIN
+        pa.Table.from_pylist(records, schema),
+        snapshot_properties=stamp.to_summary(),
+        branch=MAIN,
     )
     written = loaded.current_snapshot()
     assert written is not None

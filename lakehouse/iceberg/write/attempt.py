@@ -1,5 +1,5 @@
 """One try at a write, as a value: where it is staged, what it started from, what it reads, and
-what it decides anew.
+what it decides again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Decided:
-    """What a write says anew what becomes of; empty where it reads only what nothing was said
-    of yet.
+    """What a write decides again; empty where it reads only what nothing was
+    decided of yet.
     """
 
     rows: "Sequence[DataFrame]" = ()
@@ -62,12 +62,12 @@ class Attempt:
     """By table, the snapshot that the whole target is computed from once this is published."""
     since: Mapping[str, int] = field(default_factory=dict)
     """By table, the snapshot after which it was read for the run's partitions; none where they
-    are computed anew.
+    are computed in full.
     """
     taken_out: Mapping[str, Withdrawn] = field(default_factory=dict)
     """By table, what rejections took out of it since the target was last computed."""
     decided: Decided = field(default_factory=Decided)
-    """What this write says anew what becomes of."""
+    """What this write decides again."""
     leaving: "list[DataFrame]" = field(default_factory=list)
     """Keys of rows of the quarantine that leave it, once this is published."""
     left_out: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)

@@ -70,7 +70,7 @@ def merge_attempt(
 
     The compared frame is kept by a local checkpoint for the counts, the quarantine and the
     merge: the rows that were audited are those that are written, and are computed once. A
-    cached frame would not do: Spark 4.1 resolves the tables in a MERGE's source anew, and fails
+    cached frame would not do: Spark 4.1 resolves the tables in a MERGE's source again, and fails
     on those that are read incrementally (`No plan for TableReference`). So is the frame before
     that, where it is compared with rows at all: how many it has tells how to look for them.
 
@@ -85,11 +85,11 @@ def merge_attempt(
         )
         prepared = replace(prepared, frame=prepared.frame.localCheckpoint(eager=False))
         came = _came(mode, prepared)
-    compared, found = _compared(attempt, mode, prepared, came)
-    given = split_rows(prepared, compared, found)
-    results = _results(attempt, mode, prepared, given)
-    quarantined = quarantine(attempt, prepared, write, given)
-    repeated = given.count - given.refused_count - found[_KEYS]
+    compared, counted_values = _compared(attempt, mode, prepared, came)
+    split = split_rows(prepared, compared, counted_values)
+    results = _results(attempt, mode, prepared, split)
+    quarantined = quarantine(attempt, prepared, write, split)
+    repeated = split.count - split.refused_count - counted_values[_KEYS]
     if repeated:
         return refuse(
             attempt,
@@ -98,7 +98,9 @@ def merge_attempt(
             number,
             staged=False,
         )
-    inserted, updated, deleted = (found[name] for name in (_INSERTED, _UPDATED, _DELETED))
+    inserted, updated, deleted = (
+        counted_values[name] for name in (_INSERTED, _UPDATED, _DELETED)
+    )
     if inserted + updated + deleted == 0:
         if any(result.blocks for result in results if _is_of_refused(result.rule)):
             return refuse(attempt, results, quarantined, number, staged=False)
@@ -115,7 +117,7 @@ def merge_attempt(
         inserted_rows=inserted,
         updated_rows=updated,
         removed_rows=deleted,
-        measured=profile_of(found),
+        measured=profile_of(counted_values),
     )
 
 
@@ -136,18 +138,19 @@ class _Came(NamedTuple):
 def _came(mode: Merge, prepared: PreparedFrame) -> _Came:
     if not mode.prune_by:
         return _Came(prepared.frame.count())
-    found = (
+    row_counts = (
         prepared.frame.groupBy(*map(identifier, mode.prune_by))
         .count()
         .limit(_FEW_VALUES + 1)
         .collect()
     )
-    if len(found) > _FEW_VALUES:
+    if len(row_counts) > _FEW_VALUES:
         return _Came()
-    predicates = (
-        among(name, {with_zone(row[name]) for row in found}, "t") for name in mode.prune_by
-    )
-    return _Came(sum(row["count"] for row in found), " AND ".join(predicates))
+    predicates = []
+    for name in mode.prune_by:
+        values = {with_zone(row[name]) for row in row_counts}
+        predicates.append(among(name, values, "t"))
+    return _Came(sum(row["count"] for row in row_counts), " AND ".join(predicates))
 
 
 def _compared(
@@ -161,21 +164,21 @@ def _compared(
     same in all else.
     """
     columns = written_columns(attempt.table)
-    left = {name for name in columns if came.is_few and is_nested(attempt.table, name)} - {
+    nested = {name for name in columns if came.is_few and is_nested(attempt.table, name)} - {
         *mode.on
     }
-    first = [name for name in columns if name not in left]
+    first = [name for name in columns if name not in nested]
     aggregates = _aggregates(attempt.table, mode, prepared)
     compared = _compare(attempt, mode, prepared, came, first).localCheckpoint(eager=False)
-    found = count(compared, aggregates)
-    if left and found[_SAME]:
+    counted_values = count(compared, aggregates)
+    if nested and counted_values[_SAME]:
         alike = replace(prepared, frame=compared.where(f"{_ACTION} = 'same'").drop(_ACTION))
         others = compared.where(f"{_ACTION} <> 'same'")
         compared = others.unionByName(
             _compare(attempt, mode, alike, came, columns)
         ).localCheckpoint(eager=False)
-        found = count(compared, aggregates)
-    return compared, found
+        counted_values = count(compared, aggregates)
+    return compared, counted_values
 
 
 def _compare(
@@ -191,25 +194,25 @@ def _compare(
     goes = identifier(DELETED) if prepared.deletes else "false"
     if attempt.base.rows == 0:
         return prepared.frame.selectExpr("*", f"if({goes}, 'same', 'insert') AS {_ACTION}")
-    standing = (
+    existing = (
         attempt.existing()
         .alias("t")
         .where(came.matching)
-        .selectExpr(*map(identifier, columns), "true AS __standing")
+        .selectExpr(*map(identifier, columns), "true AS __existing")
     )
     on = " AND ".join(f"s.{identifier(key)} <=> t.{identifier(key)}" for key in mode.on)
     if came.rows is not None and came.rows < FEW:
         keys = prepared.frame.selectExpr(*map(identifier, mode.on))
-        standing = having(standing.alias("t"), keys.alias("s"), expr(on), came.rows)
-        standing = broadcast(standing) if came.is_few else standing
-    joined = prepared.frame.alias("s").join(standing.alias("t"), expr(on), "left_outer")
+        existing = having(existing.alias("t"), keys.alias("s"), expr(on), came.rows)
+        existing = broadcast(existing) if came.is_few else existing
+    joined = prepared.frame.alias("s").join(existing.alias("t"), expr(on), "left_outer")
     differs = [
         differs_sql(attempt.table, name, "s", "t") for name in columns if name not in mode.on
     ]
     differ = f"NOT {_is_older(attempt)} AND ({' OR '.join(differs) or 'false'})"
     action = (
-        f"CASE WHEN {goes} THEN if(t.__standing IS NULL, 'same', 'delete') "
-        f"WHEN t.__standing IS NULL THEN 'insert' WHEN {differ} THEN 'update' ELSE 'same' END"
+        f"CASE WHEN {goes} THEN if(t.__existing IS NULL, 'same', 'delete') "
+        f"WHEN t.__existing IS NULL THEN 'insert' WHEN {differ} THEN 'update' ELSE 'same' END"
     )
     return joined.selectExpr("s.*", f"{action} AS {_ACTION}")
 
@@ -227,11 +230,9 @@ def _is_older(attempt: Attempt) -> str:
     reads_all = bool(read) and all(pin.since_snapshot_id is None for pin in read)
     if versions is None or reads_all or attempt.taken_out:
         return "false"
-    came, stands = (
-        ", ".join(f"{side}.{identifier(name)}" for name in versions.newest)
-        for side in ("s", "t")
-    )
-    return f"(struct({came}) < struct({stands}))"
+    came = ", ".join(f"s.{identifier(name)}" for name in versions.newest)
+    existing = ", ".join(f"t.{identifier(name)}" for name in versions.newest)
+    return f"(struct({came}) < struct({existing}))"
 
 
 def _aggregates(table: IcebergTable, mode: Merge, prepared: PreparedFrame) -> dict[str, str]:
@@ -256,12 +257,14 @@ def _aggregates(table: IcebergTable, mode: Merge, prepared: PreparedFrame) -> di
 
 
 def _results(
-    attempt: Attempt, mode: Merge, prepared: PreparedFrame, given: Split
+    attempt: Attempt, mode: Merge, prepared: PreparedFrame, split: Split
 ) -> list[RuleResult]:
-    accepted_rows = given.count - given.refused_count
-    results = evaluated(attempt, prepared, given, attempt.table.row_rules)
-    results += evaluate_refusals(attempt, prepared, given)
-    results += [rule.result(given.found, accepted_rows) for rule in _aggregated(attempt.table)]
+    accepted_rows = split.count - split.refused_count
+    results = evaluated(attempt, prepared, split, attempt.table.row_rules)
+    results += evaluate_refusals(attempt, prepared, split)
+    results += [
+        rule.result(split.counted_values, accepted_rows) for rule in _aggregated(attempt.table)
+    ]
     return results + [
         RuleResult(rule, 0, accepted_rows)
         for rule in attempt.table.rules
@@ -270,7 +273,7 @@ def _results(
 
 
 def _aggregated(table: IcebergTable) -> list[EvaluableRule]:
-    """Return the rules that aggregates of the rows answer, beside those on single rows."""
+    """Return the rules that aggregates of the rows answer, but for those on single rows."""
     return [
         rule
         for rule in evaluable(table.rules)

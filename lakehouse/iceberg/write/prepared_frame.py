@@ -27,7 +27,7 @@ that key shall go.
 """
 _DELIVERED = "__delivered__"
 BROKEN = "__broken"
-"""A column of a judged frame: the row rules that a row breaks, a bit for each."""
+"""A column of an evaluated frame: the row rules that a row breaks, a bit for each."""
 _BITS = 62
 """Rules that a bigint has bits for; more of them are evaluated each time."""
 
@@ -96,7 +96,7 @@ class PreparedFrame:
         return replace(self, frame=frame, bits=bits)
 
     def known(self, rows: "DataFrame") -> "DataFrame":
-        """Return rows of the table as those of a judged frame; rules that quarantine are known
+        """Return rows of the table as those of an evaluated frame; rules that quarantine are known
         to accept them.
         """
         rules = (
@@ -234,7 +234,7 @@ def _bits(table: IcebergTable) -> dict[str, int]:
 def prepare(table: IcebergTable, frame: "DataFrame") -> PreparedFrame:
     """Bring a frame into the declared columns and types; plans only, runs nothing.
 
-    The frame of a candidate that was judged already is taken as it is.
+    The frame of a candidate that was evaluated already is taken as it is.
 
     :raises FrameMismatch: names the columns that lack, are unknown or have another type, and
         what was expected.
@@ -243,7 +243,7 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> PreparedFrame:
         hidden = {name: f"{_DELIVERED}{name}" for name in table.column_names}
         delivered = {name: kept for name, kept in hidden.items() if kept in frame.columns}
         return PreparedFrame(table, frame, delivered, _bits(table))
-    found = {
+    frame_types = {
         field.name: types.parse(field.dataType.simpleString())
         for field in _known_fields(table, frame)
     }
@@ -252,7 +252,7 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> PreparedFrame:
     delivered = {}
     for name in written_columns(table):
         wanted = types.parse(table.column(name).type)
-        have = found.get(name)
+        have = frame_types.get(name)
         quoted = identifier(name)
         if have == wanted:
             selected.append(quoted)
@@ -270,10 +270,10 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> PreparedFrame:
                     " among the rules."
                 ),
             )
-    beside = (*SOURCE_COLUMNS, DELETED)
+    extra_names = (*SOURCE_COLUMNS, DELETED)
     extra = [
         identifier(name)
-        for name in beside
+        for name in extra_names
         if name in frame.columns and name not in table.column_names
     ]
     raw = [f"{identifier(name)} AS {identifier(hidden)}" for name, hidden in delivered.items()]
@@ -289,15 +289,15 @@ def _known_fields(table: IcebergTable, frame: "DataFrame") -> "list[StructField]
     ]
 
 
-def _check_names(table: IcebergTable, found: list[str]) -> None:
+def _check_names(table: IcebergTable, names: list[str]) -> None:
     wanted = written_columns(table)
     allowed = {
         *table.column_names,
         *SOURCE_COLUMNS,
         *([DELETED] if isinstance(table.write, Merge) else []),
     }
-    missing = [name for name in wanted if name not in found]
-    unknown = [name for name in found if name not in allowed]
+    missing = [name for name in wanted if name not in names]
+    unknown = [name for name in names if name not in allowed]
     if missing or unknown:
         parts = [
             f"lacks {', '.join(missing)}" if missing else "",

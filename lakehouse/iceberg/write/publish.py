@@ -144,7 +144,7 @@ def _own_commits(history: History, attempt: Attempt, head: int | None) -> list[S
     """
     commits = None if head is None else history.between(attempt.base.snapshot_id, head)
     if commits is None or any(
-        not found.stamp or found.stamp.write_id != attempt.write_id for found in commits
+        not commit.stamp or commit.stamp.write_id != attempt.write_id for commit in commits
     ):
         raise FenceLost(
             f"{attempt.branch} of {attempt.table.name} was dropped while it was written"

@@ -30,7 +30,7 @@ Write = Callable[..., Outcome]
 
 
 def quarantine(
-    attempt: Attempt, prepared: PreparedFrame, write: Write, given: Split
+    attempt: Attempt, prepared: PreparedFrame, write: Write, split: Split
 ) -> Quarantined | None:
     """Merge the refused rows into the quarantine table, idempotently by their source; None
     where there are none.
@@ -44,46 +44,46 @@ def quarantine(
         return None
     if attempt.decided.is_any:
         attempt.leaving.append(
-            leaving(engine, prepared.table, attempt.decided, prepared, given)
+            leaving(engine, prepared.table, attempt.decided, prepared, split)
         )
-    standing, undone = (
-        _standing_rows(engine, prepared.table),
+    correctable, undone = (
+        _correctable_rows(engine, prepared.table),
         undone_rows(prepared.table, attempt.decided),
     )
-    if not given.refused_count and not standing and undone is None:
+    if not split.refused_count and not correctable and undone is None:
         return None
 
     def changes() -> "DataFrame":
         # Few rows in one partition need no shuffle to tell the equal ones apart.
         refused = (
-            given.refused.coalesce(1) if given.refused_count < FEW_WHOLE else given.refused
+            split.refused.coalesce(1) if split.refused_count < FEW_WHOLE else split.refused
         )
-        held = prepared.quarantine_rows(refused).selectExpr("*", f"false AS {DELETED}")
+        rows = prepared.quarantine_rows(refused).selectExpr("*", f"false AS {DELETED}")
         if undone is not None:
-            held = held.unionByName(_back(prepared, given, undone, held))
-        if not _standing_rows(engine, prepared.table):
-            return held
-        corrected = _corrected(prepared, given, read_main(engine, target.name))
-        return held.unionByName(removal(prepared.table, corrected))
+            rows = rows.unionByName(_back(prepared, split, undone, rows))
+        if not _correctable_rows(engine, prepared.table):
+            return rows
+        corrected = _corrected(prepared, split, read_main(engine, target.name))
+        return rows.unionByName(removal(prepared.table, corrected))
 
     outcome = write(engine, target, changes, run=Run(attempt.run.run_id))
     new_rows = outcome.inserted_rows if isinstance(outcome, Published) else 0
-    return Quarantined(target.name, given.refused_count, new_rows or 0, outcome.snapshot_id)
+    return Quarantined(target.name, split.refused_count, new_rows or 0, outcome.snapshot_id)
 
 
 def _back(
-    prepared: PreparedFrame, given: Split, undone: "DataFrame", held: "DataFrame"
+    prepared: PreparedFrame, split: Split, undone: "DataFrame", refused: "DataFrame"
 ) -> "DataFrame":
     """Return the rows that come back: no version that goes on corrects them, and this write
     refuses others.
     """
     rows = undone
-    for settled in (_corrected(prepared, given, undone), held):
-        rows = rows.join(settled.select("_row_key"), "_row_key", "left_anti")
+    for others in (_corrected(prepared, split, undone), refused):
+        rows = rows.join(others.select("_row_key"), "_row_key", "left_anti")
     return rows.selectExpr("*", f"false AS {DELETED}")
 
 
-def _standing_rows(engine: Engine, table: IcebergTable) -> int:
+def _correctable_rows(engine: Engine, table: IcebergTable) -> int:
     """Return how many rows may be corrected: none where the table does not say what a version
     is.
     """
@@ -93,7 +93,7 @@ def _standing_rows(engine: Engine, table: IcebergTable) -> int:
     return main.rows if main else 0
 
 
-def _corrected(prepared: PreparedFrame, given: Split, held: "DataFrame") -> "DataFrame":
+def _corrected(prepared: PreparedFrame, split: Split, quarantined: "DataFrame") -> "DataFrame":
     """Return the keys of quarantined rows of which an accepted version, at least as new, is
     among those that go on.
     """
@@ -103,7 +103,7 @@ def _corrected(prepared: PreparedFrame, given: Split, held: "DataFrame") -> "Dat
     assert table.versions is not None
     assert table.quarantine is not None
     first = table.versions.newest[0]
-    accepted = prepared.accepted(given.rows).selectExpr(
+    accepted = prepared.accepted(split.rows).selectExpr(
         *map(identifier, (*table.versions.of, first))
     )
     same = " AND ".join(
@@ -112,7 +112,7 @@ def _corrected(prepared: PreparedFrame, given: Split, held: "DataFrame") -> "Dat
     )
     newer = f"coalesce({delivered_in_type(table, first, 'q')} <= a.{identifier(first)}, true)"
     corrected = having(
-        held.alias("q"), accepted.alias("a"), expr(f"{same} AND {newer}"), given.count
+        quarantined.alias("q"), accepted.alias("a"), expr(f"{same} AND {newer}"), split.count
     )
     mode = table.quarantine.write
     assert isinstance(mode, Merge)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def quarantine_left_out(
-    attempt: Attempt, found: Sequence[OutsidePartitions], write: Write
+    attempt: Attempt, sources: Sequence[OutsidePartitions], write: Write
 ) -> Quarantined | None:
     """Bring the quarantine to what is left out now: rows that came are put in, and those that
     are no more taken out.
@@ -41,41 +41,52 @@ def quarantine_left_out(
     is asked then.
     """
     target = attempt.table.quarantine
-    if target is None or all(one.is_settled for one in found):
+    if target is None or all(outside.is_settled for outside in sources):
         return None
 
     def changes() -> "DataFrame":
-        held = together(_refused(attempt, one) for one in found).dropDuplicates(["_row_key"])
-        standing = read_main(attempt.engine, target.name).where(IS_LEFT_OUT)
-        gone = standing.join(held.select("_row_key"), "_row_key", "left_anti")
+        left_out = together(_refused(attempt, outside) for outside in sources).dropDuplicates(
+            ["_row_key"]
+        )
+        existing = read_main(attempt.engine, target.name).where(IS_LEFT_OUT)
+        gone = existing.join(left_out.select("_row_key"), "_row_key", "left_anti")
         names = [identifier(name) for name in written_columns(target)]
-        return held.selectExpr(*names, f"false AS {DELETED}").unionByName(
+        return left_out.selectExpr(*names, f"false AS {DELETED}").unionByName(
             gone.selectExpr(*names, f"true AS {DELETED}")
         )
 
     outcome = write(attempt.engine, target, changes, run=Run(attempt.run.run_id))
     new_rows = outcome.inserted_rows if isinstance(outcome, Published) else 0
     return Quarantined(
-        target.name, sum(one.rows for one in found), new_rows or 0, outcome.snapshot_id
+        target.name,
+        sum(outside.rows for outside in sources),
+        new_rows or 0,
+        outcome.snapshot_id,
     )
 
 
-def evaluate_left_out(attempt: Attempt, found: Sequence[OutsidePartitions]) -> list[RuleResult]:
+def evaluate_left_out(
+    attempt: Attempt, sources: Sequence[OutsidePartitions]
+) -> list[RuleResult]:
     """Return what the rule found that each row belongs to a partition; none where no input is
     read by partitions.
 
     Rows that a run has seen to already are counted by metadata, and not shown once more.
     """
-    if not found:
+    if not sources:
         return []
-    names = {one.source.table for one in found}
+    names = {outside.source.table for outside in sources}
     total = sum(
         {
             pin.table: pin.rows or 0 for pin in attempt.pins.values() if pin.table in names
         }.values()
     )
-    looked_at = [_rows(attempt, one) for one in found if one.rows and not one.is_settled]
-    counted = sum(one.rows for one in found if one.is_settled) + sum(
+    looked_at = [
+        _rows(attempt, outside)
+        for outside in sources
+        if outside.rows and not outside.is_settled
+    ]
+    counted = sum(outside.rows for outside in sources if outside.is_settled) + sum(
         rows.count() for rows in looked_at
     )
     sample = [
@@ -94,7 +105,7 @@ def evaluate_left_out(attempt: Attempt, found: Sequence[OutsidePartitions]) -> l
 def with_left_out(
     outcome: Outcome, evaluated: Sequence[RuleResult], refused: Quarantined | None
 ) -> Outcome:
-    """Return an outcome with what was left out, beside the rows that its rules refused."""
+    """Return an outcome with what was left out, and with the rows that its rules refused."""
     both = outcome.quarantined
     if refused and both:
         rows, new_rows = refused.rows + both.rows, refused.new_rows + both.new_rows
@@ -102,27 +113,27 @@ def with_left_out(
     return replace(outcome, results=(*outcome.results, *evaluated), quarantined=both or refused)
 
 
-def _rows(attempt: Attempt, one: OutsidePartitions) -> "DataFrame":
+def _rows(attempt: Attempt, outside: OutsidePartitions) -> "DataFrame":
     """Return what tells the rows that are left out of a source, and of no other column
     anything.
     """
-    rows = read(attempt.engine, one.source, one.every.outside(one.column))
-    by = attempt.table.overwritten_by or one.column
+    rows = read(attempt.engine, outside.source, outside.every.outside(outside.column))
+    by = attempt.table.overwritten_by or outside.column
     sources = [name for name in SOURCE_COLUMNS if name in rows.columns]
     return rows.selectExpr(
-        f"{identifier(one.column)} AS {identifier(by)}", *map(identifier, sources)
+        f"{identifier(outside.column)} AS {identifier(by)}", *map(identifier, sources)
     )
 
 
-def _refused(attempt: Attempt, one: OutsidePartitions) -> "DataFrame":
+def _refused(attempt: Attempt, outside: OutsidePartitions) -> "DataFrame":
     """Return the rows that are left out of a source as the quarantine has them: its columns, by
     name, as text.
     """
     target, by = attempt.table.quarantine, attempt.table.overwritten_by
     assert target is not None
-    rows = read(attempt.engine, one.source, one.where)
+    rows = read(attempt.engine, outside.source, outside.where)
     texts = {name: _text_sql(name, kind) for name, kind in rows.dtypes}
-    named = {by: texts[one.column]} | texts
+    named = {by: texts[outside.column]} | texts
     own = {
         "_row_key": _row_key_sql(rows.columns, texts),
         "_reasons": f"array({literal(HAS_PARTITION)})",

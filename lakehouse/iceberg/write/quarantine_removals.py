@@ -1,4 +1,4 @@
-"""Which rows leave the quarantine with a write: those that it decided anew and did not refuse,
+"""Which rows leave the quarantine with a write: those that it decided again and did not refuse,
 and those that are gone.
 
 A row of a source is in the table or in the quarantine, and never in both. Rows that only came
@@ -45,23 +45,25 @@ def plan_decided(
     run: Run,
     frames: "Mapping[str, DataFrame]",
 ) -> Decided:
-    """Return what a write says anew, from what it reads; asks no Spark where the quarantine is
+    """Return what a write decides again, from what it reads; asks no Spark where the quarantine is
     empty.
     """
-    read_here = {name: given for name, given in inputs.items() if given.table != table.name}
+    read_here = {
+        name: declared for name, declared in inputs.items() if declared.table != table.name
+    }
     if table.quarantine is None or any(
-        given.mode == "changed_keys" for given in read_here.values()
+        declared.mode == "changed_keys" for declared in read_here.values()
     ):
         return Decided()
     is_full = bool(read_here) and all(
         pins[name].since_snapshot_id is None for name in read_here
     )
     tracked = {
-        name: given
-        for name, given in read_here.items()
+        name: declared
+        for name, declared in read_here.items()
         if set(_SOURCE) <= set(frames[name].columns)
     }
-    own = [name for name, given in tracked.items() if not given.outside]
+    own = [name for name, declared in tracked.items() if not declared.outside]
     target, quarantined = (
         read_history(engine, table.name),
         read_history(engine, table.quarantine.name),
@@ -73,7 +75,7 @@ def plan_decided(
     is_empty = quarantined.main is None or not quarantined.main.rows
     if is_empty and not undone:
         return Decided(again=is_again)
-    sources = {given.table: pins[name] for name, given in tracked.items()}
+    sources = {declared.table: pins[name] for name, declared in tracked.items()}
     is_less = run.full_recompute or any(
         _may_have_less(engine, target, pin) for pin in sources.values()
     )
@@ -89,14 +91,14 @@ def plan_decided(
     is_whole = isinstance(table.write, Merge) and is_full and not run.partitions
     return replace(
         decided,
-        rows=[*rows, *(_standing(engine, table, target) if was_left else [])],
+        rows=[*rows, *(_existing(engine, table, target) if was_left else [])],
         kept=kept,
         everything=is_whole or isinstance(table.write, Overwrite),
         partitions=run.partitions if table.overwritten_by and is_full and not tracked else None,
     )
 
 
-def _standing(engine: Engine, table: IcebergTable, target: History) -> "list[DataFrame]":
+def _existing(engine: Engine, table: IcebergTable, target: History) -> "list[DataFrame]":
     """Return what a run that did not publish would have refused, and stands still."""
     keeps_source = set(_SOURCE) <= set(table.column_names)
     return (
@@ -127,15 +129,23 @@ def _unpublished(target: History, quarantined: History) -> list[Snapshot]:
     Such as one that was killed. They are looked for since the table was last computed from
     other inputs.
     """
-    line = [found for found in quarantined.line if found.stamp]
+    line = [snapshot for snapshot in quarantined.line if snapshot.stamp]
     if target.main is None:
         return line
     marks = target.main.stamp.inputs if target.main.stamp else {}
-    alike = [found for found in target.line if found.stamp and found.stamp.inputs == marks]
-    published = {found.stamp.run_id for found in alike if found.stamp} - {""}
-    floor = min((found.committed_at for found in alike), default=target.main.committed_at)
-    recent = (found for found in line if found.committed_at >= floor)
-    return [found for found in recent if found.stamp and found.stamp.run_id not in published]
+    alike = [
+        snapshot
+        for snapshot in target.line
+        if snapshot.stamp and snapshot.stamp.inputs == marks
+    ]
+    published = {snapshot.stamp.run_id for snapshot in alike if snapshot.stamp} - {""}
+    floor = min((snapshot.committed_at for snapshot in alike), default=target.main.committed_at)
+    recent = (snapshot for snapshot in line if snapshot.committed_at >= floor)
+    return [
+        snapshot
+        for snapshot in recent
+        if snapshot.stamp and snapshot.stamp.run_id not in published
+    ]
 
 
 def _undone(
@@ -146,7 +156,7 @@ def _undone(
 
     Rows without a partition are brought there, and taken out, by every write that sees them.
     """
-    found = []
+    undone = []
     for commit in commits:
         if commit.parent_id not in quarantined.snapshots or not _takes_rows_out(commit):
             continue
@@ -154,8 +164,8 @@ def _undone(
         after = read(engine, Pin(quarantined.table, commit.snapshot_id))
         gone = before.join(after, "_row_key", "left_anti").where(f"NOT {IS_LEFT_OUT}")
         now = read_main(engine, quarantined.table)
-        found.append(gone.join(now, "_row_key", "left_anti"))
-    return found
+        undone.append(gone.join(now, "_row_key", "left_anti"))
+    return undone
 
 
 def _still_there(rows: "DataFrame", kept: "Sequence[DataFrame]") -> "DataFrame":
@@ -174,23 +184,23 @@ def leaving(
     table: IcebergTable,
     decided: Decided,
     prepared: PreparedFrame,
-    given: "Split",
+    split: "Split",
 ) -> "DataFrame":
     """Return the keys of the rows that leave the quarantine for a write, kept: they are told
     before it is published.
     """
     assert table.quarantine is not None
-    held = read_main(engine, table.quarantine.name)
+    quarantined = read_main(engine, table.quarantine.name)
     keys = together(
         [
-            *_decided(table, decided, held),
-            *_gone(decided, held),
-            *_accepted(prepared, given, held),
+            *_decided(table, decided, quarantined),
+            *_gone(decided, quarantined),
+            *_accepted(prepared, split, quarantined),
         ]
     )
-    if given.refused_count:
+    if split.refused_count:
         keys = keys.join(
-            prepared.quarantine_rows(given.refused).select("_row_key"), "_row_key", "left_anti"
+            prepared.quarantine_rows(split.refused).select("_row_key"), "_row_key", "left_anti"
         )
     return keys.dropDuplicates(["_row_key"]).localCheckpoint()
 
@@ -230,38 +240,42 @@ def delivered_in_type(table: IcebergTable, column: str, alias: str = "") -> str:
     return table.cast_sql(column, raw)
 
 
-def _decided(table: IcebergTable, decided: Decided, held: "DataFrame") -> "list[DataFrame]":
+def _decided(
+    table: IcebergTable, decided: Decided, quarantined: "DataFrame"
+) -> "list[DataFrame]":
     if decided.everything:
-        return [_keys(held)]
+        return [_keys(quarantined)]
     if decided.partitions and table.overwritten_by:
-        typed = held.selectExpr(
+        typed = quarantined.selectExpr(
             "*", f"{delivered_in_type(table, table.overwritten_by)} AS {_BY}"
         )
         return [_keys(typed.where(decided.partitions.predicate(_BY)))]
-    return [_having(held, rows) for rows in decided.rows]
+    return [_having(quarantined, rows) for rows in decided.rows]
 
 
-def _gone(decided: Decided, held: "DataFrame") -> "list[DataFrame]":
+def _gone(decided: Decided, quarantined: "DataFrame") -> "list[DataFrame]":
     """Return the rows that no source has any more."""
-    rest = held.where(" AND ".join(f"{name} IS NOT NULL" for name in _SOURCE))
+    rest = quarantined.where(" AND ".join(f"{name} IS NOT NULL" for name in _SOURCE))
     for rows in decided.kept:
         rest = rest.join(rows.select(*_SOURCE), _SOURCE, "left_anti")
     return [_keys(rest)] if decided.kept else []
 
 
-def _accepted(prepared: PreparedFrame, given: "Split", held: "DataFrame") -> "list[DataFrame]":
+def _accepted(
+    prepared: PreparedFrame, split: "Split", quarantined: "DataFrame"
+) -> "list[DataFrame]":
     """Return the rows that the write accepts, where it was given their source."""
-    if not set(_SOURCE) <= set(given.rows.columns):
+    if not set(_SOURCE) <= set(split.rows.columns):
         return []
     stays = f"NOT {prepared.refused_predicate}" + (
         f" AND NOT {DELETED}" if prepared.deletes else ""
     )
-    return [_having(held, given.rows.where(stays))]
+    return [_having(quarantined, split.rows.where(stays))]
 
 
-def _having(held: "DataFrame", rows: "DataFrame") -> "DataFrame":
-    return _keys(held.join(rows.select(*_SOURCE), _SOURCE, "left_semi"))
+def _having(quarantined: "DataFrame", rows: "DataFrame") -> "DataFrame":
+    return _keys(quarantined.join(rows.select(*_SOURCE), _SOURCE, "left_semi"))
 
 
-def _keys(held: "DataFrame") -> "DataFrame":
-    return held.select("_row_key", "_source_file")
+def _keys(quarantined: "DataFrame") -> "DataFrame":
+    return quarantined.select("_row_key", "_source_file")

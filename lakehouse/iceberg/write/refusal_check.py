@@ -22,7 +22,7 @@ _FILE = "_source_file"
 
 
 def evaluate_refusals(
-    attempt: Attempt, prepared: PreparedFrame, given: Split
+    attempt: Attempt, prepared: PreparedFrame, split: Split
 ) -> list[RuleResult]:
     """Return the share of rows that was refused, and whether that is too much; nothing without
     a quarantine.
@@ -33,13 +33,13 @@ def evaluate_refusals(
     table = attempt.table
     if not table.quarantining_rules:
         return []
-    by_rule = {rule.name: given.found[rule.name] for rule in table.quarantining_rules}
-    share = given.refused_count / given.count if given.count else 0.0
+    by_rule = {rule.name: split.counted_values[rule.name] for rule in table.quarantining_rules}
+    share = split.refused_count / split.count if split.count else 0.0
     is_first = share > HALF and _is_first(attempt.history())
-    rule = refused_share(table, given.count, is_first=is_first)
-    if rule.level_of_value(share) == "fails" and _has_good_file(prepared, given, rule):
+    rule = refused_share(table, split.count, is_first=is_first)
+    if rule.level_of_value(share) == "fails" and _has_good_file(prepared, split, rule):
         rule = without_blocking(rule)
-    return [_result(rule, given.count, given.refused_count, by_rule)]
+    return [_result(rule, split.count, split.refused_count, by_rule)]
 
 
 def none_refused(table: IcebergTable, rows: int) -> list[RuleResult]:
@@ -64,7 +64,7 @@ def _result(
 def broken_rules(by_rule: Mapping[str, int]) -> str:
     """Say which rules rows break, and how many do, most first."""
     broken: Sequence[tuple[str, int]] = sorted(
-        by_rule.items(), key=lambda found: (-found[1], found[0])
+        by_rule.items(), key=lambda item: (-item[1], item[0])
     )
     return ", ".join(f"{name} {rows:,}" for name, rows in broken if rows)
 
@@ -74,17 +74,18 @@ def _is_first(history: History) -> bool:
     shape.
     """
     return all(
-        found.stamp is not None and found.stamp.kind == "evolution" for found in history.line
+        snapshot.stamp is not None and snapshot.stamp.kind == "evolution"
+        for snapshot in history.line
     )
 
 
-def _has_good_file(prepared: PreparedFrame, given: Split, rule: RefusedShareRule) -> bool:
+def _has_good_file(prepared: PreparedFrame, split: Split, rule: RefusedShareRule) -> bool:
     """Whether no more than what is tolerated of a file's rows is refused; asked only where a
     write would be blocked.
     """
-    if _FILE not in given.rows.columns:
+    if _FILE not in split.rows.columns:
         return False
-    each = given.rows.where(f"{_FILE} IS NOT NULL").groupBy(_FILE)
+    each = split.rows.where(f"{_FILE} IS NOT NULL").groupBy(_FILE)
     from pyspark.sql.functions import expr
 
     counted = each.agg(

@@ -49,66 +49,70 @@ def following(
 
     A function that is told the changed keys, removes what is gone by itself.
     """
-    left = attempt.taken_out
+    withdrawn = attempt.taken_out
     if (
-        not left
+        not withdrawn
         or not attempt.base.rows
-        or any(given.mode == "changed_keys" for given in inputs.values())
+        or any(declared.mode == "changed_keys" for declared in inputs.values())
     ):
         return None
     engine = attempt.engine
     # All of them in full, since another delivery may have given the same long ago.
     stays = {
-        name: _in_full(engine, given, attempt.pins[name]) for name, given in inputs.items()
+        name: _in_full(engine, declared, attempt.pins[name])
+        for name, declared in inputs.items()
     }
     went = together(
-        compute(**_without_the_rest(engine, inputs, stays, left, source)) for source in left
+        compute(**_without_the_rest(engine, inputs, stays, withdrawn, source))
+        for source in withdrawn
     )
     return Following(went, compute(**stays))
 
 
-def _in_full(engine: Engine, given: Input, pinned: Pin) -> "DataFrame":
+def _in_full(engine: Engine, declared: Input, pinned: Pin) -> "DataFrame":
     """Return all rows of an input, whatever partitions the run has: those outside of them too,
     and once.
     """
     frame = read(engine, replace(pinned, since_snapshot_id=None, rows=None))
-    return frame.where("false") if given.outside else frame
+    return frame.where("false") if declared.outside else frame
 
 
 def _without_the_rest(
     engine: Engine,
     inputs: Mapping[str, Input],
     stays: "Mapping[str, DataFrame]",
-    left: Mapping[str, Withdrawn],
+    withdrawn: Mapping[str, Withdrawn],
     source: str,
 ) -> "dict[str, DataFrame]":
-    """Return the inputs with what went of one source alone, beside all that the others have and
+    """Return the inputs with what went of one source alone, and all that the others have and
     had.
     """
     frames = dict(stays)
-    for name, given in inputs.items():
-        if given.table not in left or given.outside or given.mode == "as_of":
+    for name, declared in inputs.items():
+        if declared.table not in withdrawn or declared.outside or declared.mode == "as_of":
             continue
-        went = rows_taken_out(engine, left[given.table])
-        frames[name] = went if given.table == source else stays[name].unionByName(went)
+        went = rows_taken_out(engine, withdrawn[declared.table])
+        frames[name] = went if declared.table == source else stays[name].unionByName(went)
     return frames
 
 
 def with_removed(
-    attempt: Attempt, mode: Merge, prepared: PreparedFrame, found: Following
+    attempt: Attempt, mode: Merge, prepared: PreparedFrame, following: Following
 ) -> PreparedFrame:
-    """Return a merge's rows, and beside them those that shall go: no delivery that is left
+    """Return a merge's rows, and with them those that shall go: no delivery that is left
     gives their key.
     """
     names = [identifier(name) for name in dict.fromkeys((*mode.on, *mode.prune_by))]
-    went, stays, given = (_keys(one, names) for one in (*_evaluated(attempt, found), prepared))
+    went, stays, kept = (
+        _keys(rows, names) for rows in (*_evaluated(attempt, following), prepared)
+    )
     on = [*mode.on]
-    going = went.dropDuplicates(on).join(stays, on, "left_anti").join(given, on, "left_anti")
+    going = went.dropDuplicates(on).join(stays, on, "left_anti").join(kept, on, "left_anti")
     return _with_deleted(prepared, going, names)
 
 
 def without_refused(attempt: Attempt, mode: Merge, prepared: PreparedFrame) -> PreparedFrame:
-    """Return a merge's rows, and beside them those that shall go: they stand from a source row
+    """Return a merge's rows, and with them those that shall go: they stand from a source row
     that is refused now.
 
     Of a table that keeps the source of its rows; of others nobody can tell.
@@ -121,9 +125,9 @@ def without_refused(attempt: Attempt, mode: Merge, prepared: PreparedFrame) -> P
         return prepared
     refused = prepared.frame.where(prepared.refused_predicate).select(*source)
     names = [identifier(name) for name in dict.fromkeys((*mode.on, *mode.prune_by))]
-    standing = attempt.existing().join(refused, source, "left_semi").selectExpr(*names)
+    existing = attempt.existing().join(refused, source, "left_semi").selectExpr(*names)
     return _with_deleted(
-        prepared, standing.join(_keys(prepared, names), [*mode.on], "left_anti"), names
+        prepared, existing.join(_keys(prepared, names), [*mode.on], "left_anti"), names
     )
 
 
@@ -139,10 +143,10 @@ def _with_deleted(
     return replace(prepared, frame=frame.unionByName(removed, allowMissingColumns=True))
 
 
-def _evaluated(attempt: Attempt, found: Following) -> tuple[PreparedFrame, PreparedFrame]:
+def _evaluated(attempt: Attempt, following: Following) -> tuple[PreparedFrame, PreparedFrame]:
     return (
-        prepare(attempt.table, found.went).evaluated(),
-        prepare(attempt.table, found.stays).evaluated(),
+        prepare(attempt.table, following.went).evaluated(),
+        prepare(attempt.table, following.stays).evaluated(),
     )
 
 
@@ -159,9 +163,15 @@ def take_out_appended(attempt: Attempt) -> Attempt:
     """
     if not attempt.taken_out or not set(SOURCE_KEY) <= set(attempt.table.column_names):
         return attempt
-    gone = dict.fromkeys(its for left in attempt.taken_out.values() for its in left.deliveries)
+    gone = dict.fromkeys(
+        its for withdrawn in attempt.taken_out.values() for its in withdrawn.deliveries
+    )
     its = (
-        " OR ".join(one.deleted_by for one in gone if not _is_back(attempt, one.predicate))
+        " OR ".join(
+            delivery.deleted_by
+            for delivery in gone
+            if not _is_back(attempt, delivery.predicate)
+        )
         or "false"
     )
     if attempt.existing().where(its).isEmpty():
@@ -175,7 +185,7 @@ def take_out_appended(attempt: Attempt) -> Attempt:
 def _is_back(attempt: Attempt, predicate: str) -> bool:
     """Whether a source has a delivery, that was taken out of it, again."""
     now = (
-        read(attempt.engine, Pin(left.source, left.until), predicate)
-        for left in attempt.taken_out.values()
+        read(attempt.engine, Pin(withdrawn.source, withdrawn.until), predicate)
+        for withdrawn in attempt.taken_out.values()
     )
     return any(not rows.isEmpty() for rows in now)

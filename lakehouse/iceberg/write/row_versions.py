@@ -37,9 +37,9 @@ _DELIVERED = "__delivered__"
 _RANK = "__rank"
 _REFUSED = "__refused"
 _ROLE = "__role"
-_RIVAL, _STANDING, _DELIVERY = 0, 1, 2
+_RIVAL, _EXISTING_ROW, _DELIVERY = 0, 1, 2
 """What a version may be here; of two that are equal, a row that stands and came again, the one
-just judged counts.
+just evaluated counts.
 """
 _NEWEST = "__newest"
 _NONE_ACCEPTED = "__none_accepted"
@@ -147,7 +147,7 @@ def newest_accepted(
 
     A refused version is corrected by an accepted one that is at least as new, whichever came
     first. What a version is, and which is newest, is the table's `versions`. The rows are
-    returned for the table's write alone, cast and judged by its rules, so that this is done
+    returned for the table's write alone, cast and evaluated by its rules, so that this is done
     once.
 
     :param frame: the rows as delivered; columns that the table does not have are left out.
@@ -176,7 +176,7 @@ def newest_accepted(
     if standing is not None:
         seen += [
             mine.known(standing).selectExpr(
-                "*", f"false AS {_REFUSED}", f"{_STANDING} AS {_ROLE}"
+                "*", f"false AS {_REFUSED}", f"{_EXISTING_ROW} AS {_ROLE}"
             )
         ]
     if elsewhere is not None:
@@ -200,14 +200,14 @@ def _versions_of(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "
     if by is None:
         return rows.join(keys, of, "left_semi")
     met = key_locations(table, rows, keys).localCheckpoint()
-    places = {
+    rows_by_partition = {
         with_zone(row[0]): row[1] for row in met.groupBy(identifier(by)).count().collect()
     }
     return having(
-        rows.where(among(by, places)),
+        rows.where(among(by, rows_by_partition)),
         met.selectExpr(*map(identifier, of)),
         of,
-        sum(places.values()),
+        sum(rows_by_partition.values()),
     )
 
 
@@ -246,8 +246,8 @@ def _newest(versions: Versions, evaluated: "DataFrame") -> "DataFrame":
 
 
 def _evaluated(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
-    """Return the rows in the table's types, what was delivered beside it, and whether the rules
-    refuse them.
+    """Return the rows in the table's types, what was delivered, and whether the rules refuse
+    them.
     """
     casts = delivered_casts(table, frame)
     names = _kept_names(frame, casts)

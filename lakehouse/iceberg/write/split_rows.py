@@ -39,7 +39,7 @@ class Split:
 
     rows: "DataFrame"
     refused: "DataFrame"
-    found: Mapping[str, Any]
+    counted_values: Mapping[str, Any]
     """By name, what one query counted of all rows: those of `counted`, and what else the write
     asked.
     """
@@ -47,46 +47,52 @@ class Split:
     @property
     def count(self) -> int:
         """How many rows were given."""
-        return int(self.found[TOTAL])
+        return int(self.counted_values[TOTAL])
 
     @property
     def refused_count(self) -> int:
         """How many of them go to the quarantine."""
-        return int(self.found[REFUSED])
+        return int(self.counted_values[REFUSED])
 
 
-def split_rows(prepared: PreparedFrame, rows: "DataFrame", found: Mapping[str, Any]) -> Split:
+def split_rows(
+    prepared: PreparedFrame, rows: "DataFrame", counted_values: Mapping[str, Any]
+) -> Split:
     """Split rows that were counted; the refused are kept, so that they and the samples need one
     look at all rows.
     """
     refused = rows.where(prepared.refused_predicate)
-    kept = refused.localCheckpoint(eager=False) if found[REFUSED] else refused
-    return Split(rows, kept, found)
+    kept = refused.localCheckpoint(eager=False) if counted_values[REFUSED] else refused
+    return Split(rows, kept, counted_values)
 
 
 def evaluated(
-    attempt: Attempt, prepared: PreparedFrame, given: Split, rules: Sequence[Rule]
+    attempt: Attempt, prepared: PreparedFrame, split: Split, rules: Sequence[Rule]
 ) -> list[RuleResult]:
     """Return what each rule found, in rows that were counted, with samples of those that break
     it.
 
     A rule that quarantines looks at all rows, and the others at those that go on.
     """
-    looked_at = {True: given.count, False: given.count - given.refused_count}
+    looked_at = {True: split.count, False: split.count - split.refused_count}
     results = [
-        RuleResult(rule, given.found[rule.name], looked_at[rule.on_failure == "quarantine"])
+        RuleResult(
+            rule, split.counted_values[rule.name], looked_at[rule.on_failure == "quarantine"]
+        )
         for rule in rules
     ]
     shown = [result.rule for result in results if result.failed_rows and _is_shown(result)]
-    terms = prepared.shown_terms(given.rows)
+    terms = prepared.shown_terms(split.rows)
     samples: dict[str, tuple[Mapping[str, Any], ...]] = {}
-    for rows, looked_for in _looks(given, shown):
+    for rows, looked_for in _looks(split, shown):
         broken = {rule.name: _breaks(prepared, rule) for rule in looked_for}
-        samples |= samples_of(attempt.engine, attempt.table, rows, broken, given.found, terms)
+        samples |= samples_of(
+            attempt.engine, attempt.table, rows, broken, split.counted_values, terms
+        )
     return [replace(result, sample=samples.get(result.rule.name, ())) for result in results]
 
 
-def _looks(given: Split, shown: Sequence[Rule]) -> "list[tuple[DataFrame, list[Rule]]]":
+def _looks(split: Split, shown: Sequence[Rule]) -> "list[tuple[DataFrame, list[Rule]]]":
     """Return the rows in which to look for samples of some rules: few all at once, of many the
     refused by themselves.
 
@@ -95,9 +101,9 @@ def _looks(given: Split, shown: Sequence[Rule]) -> "list[tuple[DataFrame, list[R
     """
     refusing = [rule for rule in shown if rule.on_failure == "quarantine"]
     others = [rule for rule in shown if rule.on_failure != "quarantine"]
-    if others and given.count < FEW:
-        return [(given.rows, list(shown))]
-    return [(given.refused, refusing), (given.rows, others)]
+    if others and split.count < FEW:
+        return [(split.rows, list(shown))]
+    return [(split.refused, refusing), (split.rows, others)]
 
 
 def _is_shown(result: RuleResult) -> bool:

@@ -25,7 +25,7 @@ from lakehouse.iceberg.read.rows_outside_partitions import (
     stamped,
 )
 from lakehouse.iceberg.read.scanned_files import with_scanned
-from lakehouse.iceberg.read.stale_partitions import met_places, watermarks
+from lakehouse.iceberg.read.stale_partitions import affected_partitions, watermarks
 from lakehouse.iceberg.read.versioned_inputs import with_version_reads
 from lakehouse.iceberg.read.withdrawn_deliveries import taken_out
 from lakehouse.iceberg.rules.evaluation import evaluate_age
@@ -137,8 +137,8 @@ def _attempt(
     name = branch.audit_branch(write_id)
     try:
         attempt, left_out = _fence(engine, table, run, write_id, inputs, plan)
-        places = met_places(engine, table, inputs, attempt.pins)
-        frames = read_inputs(engine, inputs, attempt.pins, run, table.name, places)
+        affected = affected_partitions(engine, table, inputs, attempt.pins)
+        frames = read_inputs(engine, inputs, attempt.pins, run, table.name, affected)
         decided = plan_decided(engine, table, inputs, attempt.pins, run, frames)
         attempt = replace(attempt, decided=decided, leaving=leaving)
         frame = compute(**frames)
@@ -179,16 +179,14 @@ def _checked(table: IcebergTable, compute: Compute) -> Compute:
     return computed
 
 
-def _check_is_frame(table: IcebergTable, found: Any) -> None:
+def _check_is_frame(table: IcebergTable, returned: Any) -> None:
     # Frames of Spark Connect are of another class before Spark 4.
-    if not hasattr(found, "selectExpr"):
-        kind = (
-            f"{type(found).__module__.partition('.')[0]}.{type(found).__name__}".removeprefix(
-                "builtins."
-            )
-        )
+    if not hasattr(returned, "selectExpr"):
+        package, kind = type(returned).__module__.partition(".")[0], type(returned).__name__
+        if package != "builtins":
+            kind = f"{package}.{kind}"
         raise FrameMismatch(
-            f"{table.name}: its function returned {'None' if found is None else f'a {kind}'}; "
+            f"{table.name}: its function returned {'None' if returned is None else f'a {kind}'}; "
             "expected a frame of Spark.",
             next_step="Return the frame that holds the table's rows.",
         )
