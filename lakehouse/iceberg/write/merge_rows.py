@@ -80,9 +80,8 @@ def merge_attempt(
     prepared, came = prepare(attempt.table, frame).evaluated(), _Came()
     if attempt.base.rows:
         prepared = with_removed(attempt, mode, prepared, rejected) if rejected else prepared
-        prepared = (
-            without_refused(attempt, mode, prepared) if attempt.decided.again else prepared
-        )
+        if attempt.decided.again:
+            prepared = without_refused(attempt, mode, prepared)
         prepared = replace(prepared, frame=prepared.frame.localCheckpoint(eager=False))
         came = _came(mode, prepared)
     compared, counted_values = _compared(attempt, mode, prepared, came)
@@ -111,9 +110,8 @@ def merge_attempt(
     results += evaluate_prepared(attempt)
     if any(result.blocks for result in results):
         return refuse(attempt, results, quarantined, number)
-    published = publish(attempt, results, quarantined, number)
     return with_counts(
-        published,
+        publish(attempt, results, quarantined, number),
         inserted_rows=inserted,
         updated_rows=updated,
         removed_rows=deleted,
