@@ -95,8 +95,8 @@ def _record(
         "made_current_at": at,
         "snapshot_id": str(snapshot.snapshot_id),
         "operation": snapshot.operation,
-        "kind": snapshot.stamp.kind if snapshot.stamp else None,
-        "run_id": (snapshot.stamp.run_id if snapshot.stamp else None) or None,
+        "kind": snapshot.commit.kind if snapshot.commit else None,
+        "run_id": (snapshot.commit.run_id if snapshot.commit else None) or None,
         "added_rows": count("added-records"),
         "deleted_rows": (
             count("deleted-records")

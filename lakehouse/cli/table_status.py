@@ -61,7 +61,7 @@ class TableStatus:
     size_bytes: int = 0
     written_at: datetime | None = None
     kind: str | None = None
-    """What the last commit was: the kind of its stamp, or Iceberg's operation where the
+    """What the last commit was: its kind, or Iceberg's operation where the
     lakehouse did not make it.
     """
     checks: Checks = Checks()
@@ -174,7 +174,7 @@ def _current_since(history: History) -> datetime | None:
 
 
 def _kind(snapshot: Snapshot) -> str:
-    return snapshot.stamp.kind if snapshot.stamp else snapshot.operation
+    return snapshot.commit.kind if snapshot.commit else snapshot.operation
 
 
 def _pending(changes: Plan | None) -> Sequence[str]:

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 
 from lakehouse.errors import FileRejected, UsageError
 from lakehouse.iceberg.commit.lock import table_lock
+from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import read_main
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
-from lakehouse.iceberg.write.stage import with_properties
 from lakehouse.ingestion.archive import move_once, sha256_of
 from lakehouse.ingestion.archive_names import HASH_DIGITS, hashed_name, rejected_key
 from lakehouse.ingestion.collect import format_reason
@@ -188,7 +188,7 @@ def _delete_rows(
     with table_lock(engine, table):
         rows = read_main(engine, table).where(rejected.predicate).count()
         if rows:
-            with with_properties(engine.spark, summary):
+            with session_with(engine.spark, summary):
                 name = engine.catalog.sql_name(table)
                 engine.sql(f"DELETE FROM {name} WHERE {rejected.deleted_by}")
     return rows

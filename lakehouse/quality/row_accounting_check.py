@@ -6,7 +6,7 @@ from typing import Any
 import dagster as dg
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.metadata.commit_properties import Stamp
+from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
 from lakehouse.iceberg.metadata.value_ranges import bound
@@ -19,7 +19,7 @@ from lakehouse.tables.table import IcebergTable
 
 NAME = "every_row_is_accounted_for"
 Evaluate = Callable[[Engine, History | None, Snapshot | None], dg.AssetCheckResult]
-"""Follows rows by the history of a table, which is None before there is one, and the commit
+"""Follows rows by the history of a table, which is None before there is one, and the snapshot
 that the run made of it, which is None where the check runs alone.
 """
 
@@ -48,25 +48,25 @@ def accounted_check(
         )
 
     def evaluate(
-        engine: Engine, history: History | None, commit: Snapshot | None
+        engine: Engine, history: History | None, snapshot: Snapshot | None
     ) -> dg.AssetCheckResult:
-        stamp = commit.stamp if commit else None
-        if history is None or commit is None or stamp is None or not stamp.read:
+        commit = snapshot.commit if snapshot else None
+        if history is None or commit is None or not commit.read:
             computed_id = history.watermark(source.name) if history else None
             accounted = account(engine, source, target, computed_id, computed_id=computed_id)
-            return _accounted_result(accounted, stamp.partitions if stamp else ())
-        partitions = partitions_of(stamp)
+            return _accounted_result(accounted, commit.partitions if commit else ())
+        partitions = partitions_of(commit)
         accounted = account(
             engine,
             source,
             target,
-            stamp.read.get(source.name),
+            commit.read.get(source.name),
             partitions.predicate(by),
             first=partitions.predicate(target_by),
-            computed_id=stamp.inputs.get(source.name),
-            increment=_increment(history, stamp, source.name),
+            computed_id=commit.inputs.get(source.name),
+            increment=_increment(history, commit, source.name),
         )
-        return _accounted_result(accounted, stamp.partitions)
+        return _accounted_result(accounted, commit.partitions)
 
     return rows_check(
         target,
@@ -94,7 +94,7 @@ def rows_check(
         engine = context.resources.io_manager.engine
         run_id = context.run.run_id
         history = read_history(engine, target.name) if engine.catalog.has(target.name) else None
-        result = evaluate(engine, history, _commit_of_run(history, run_id))
+        result = evaluate(engine, history, _snapshot_of_run(history, run_id))
         if not result.passed:
             note_check_failed(context.instance, run_id, target.name)
         return result
@@ -133,29 +133,29 @@ def rows_result(
     )
 
 
-def _commit_of_run(history: History | None, run_id: str) -> Snapshot | None:
-    """Return the commit of a run, where a table's main is that."""
+def _snapshot_of_run(history: History | None, run_id: str) -> Snapshot | None:
+    """Return the snapshot that a run committed, where a table's main is that."""
     main = history.main if history else None
-    return main if main and main.stamp and main.stamp.run_id == run_id else None
+    return main if main and main.commit and main.commit.run_id == run_id else None
 
 
-def _increment(history: History, stamp: Stamp, source: str) -> Increment | None:
+def _increment(history: History, commit: CommitProperties, source: str) -> Increment | None:
     """Return what a commit added to existing rows; None where it computed its partitions in
     full.
     """
-    if source not in stamp.since:
+    if source not in commit.since:
         return None
     # An overwrite may take two commits.
     for snapshot in history.line:
-        if snapshot.stamp is None or snapshot.stamp.write_id != stamp.write_id:
-            return Increment(stamp.since[source], snapshot.snapshot_id)
-    return Increment(stamp.since[source], None)
+        if snapshot.commit is None or snapshot.commit.write_id != commit.write_id:
+            return Increment(commit.since[source], snapshot.snapshot_id)
+    return Increment(commit.since[source], None)
 
 
-def partitions_of(stamp: Stamp) -> Partitions:
-    """Return the partitions of a stamp, whose bounds are text there."""
+def partitions_of(commit: CommitProperties) -> Partitions:
+    """Return the partitions of a commit, whose bounds are text there."""
     return Partitions(
-        stamp.partitions, tuple((bound(low), bound(high)) for low, high in stamp.spans)
+        commit.partitions, tuple((bound(low), bound(high)) for low, high in commit.spans)
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import dagster as dg
 
-from lakehouse.iceberg.metadata.commit_properties import Stamp
+from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
 from lakehouse.iceberg.metadata.write_result import Pin
@@ -101,9 +101,9 @@ def source_check(target: IcebergTable, inputs: Mapping[str, Input]) -> dg.AssetC
     """
 
     def evaluate(
-        engine: Engine, history: History | None, commit: Snapshot | None
+        engine: Engine, history: History | None, snapshot: Snapshot | None
     ) -> dg.AssetCheckResult:
-        read_rows = _read_rows(engine, history, commit, inputs) if history else {}
+        read_rows = _read_rows(engine, history, snapshot, inputs) if history else {}
         if not read_rows:
             return _places_result(dict.fromkeys(PLACES, 0))
         return _places_result(count_places(engine, target, read_rows))
@@ -117,50 +117,52 @@ def source_check(target: IcebergTable, inputs: Mapping[str, Input]) -> dg.AssetC
 
 
 def _read_rows(
-    engine: Engine, history: History, commit: Snapshot | None, inputs: Mapping[str, Input]
+    engine: Engine, history: History, snapshot: Snapshot | None, inputs: Mapping[str, Input]
 ) -> dict[str, Read]:
     read_rows = {}
     for source, table_input in inputs.items():
-        source_rows = _read(engine, history, commit, table_input)
+        source_rows = _read(engine, history, snapshot, table_input)
         if source_rows:
             read_rows[source] = source_rows
     return read_rows
 
 
 def _read(
-    engine: Engine, history: History, commit: Snapshot | None, table_input: Input
+    engine: Engine, history: History, snapshot: Snapshot | None, table_input: Input
 ) -> Read | None:
     """Return what a run's commit read of a source; of none, all that the table was computed
     from.
     """
     source = table_input.table
-    if commit is None or commit.stamp is None:
+    if snapshot is None or snapshot.commit is None:
         until = history.watermark(source)
         return Read(Pin(source, until)) if until else None
-    stamp = commit.stamp
-    until = stamp.read.get(source) or stamp.inputs.get(source)
+    commit = snapshot.commit
+    until = commit.read.get(source) or commit.inputs.get(source)
     if until is None:
         return None
     where = None
-    if stamp.read:
-        since = stamp.since.get(source)
+    if commit.read:
+        since = commit.since.get(source)
         if table_input.by:
-            where = partitions_of(stamp).predicate(table_input.by)
+            where = partitions_of(commit).predicate(table_input.by)
     else:
-        since = _watermark_before(history, stamp, table_input)
+        since = _watermark_before(history, commit, table_input)
     if since is None:
         return Read(Pin(source, until), where)
     return Read(pin_since(read_history(engine, source), since, until), where)
 
 
-def _watermark_before(history: History, stamp: Stamp, table_input: Input) -> int | None:
+def _watermark_before(
+    history: History, commit: CommitProperties, table_input: Input
+) -> int | None:
     if table_input.mode != "incremental":
         return None
     for snapshot in history.line:
-        earlier = snapshot.stamp
+        earlier = snapshot.commit
         if (
             earlier
-            and earlier.write_id != stamp.write_id
+            and earlier.write_id != commit.write_id
             and table_input.table in earlier.inputs
         ):
             return earlier.inputs[table_input.table]

@@ -95,11 +95,11 @@ def table_state(fruits: Fruits, name: str) -> dict[str, Any]:
         for field in frame.schema.fields
         if field.dataType.simpleString() == "timestamp"
     ]
-    commits = [found for found in history.line if found.stamp]
+    commits = [found for found in history.line if found.commit]
     return {
         "rows": sorted(map(repr, frame.drop(*moments).collect())),
         "commits": [
-            (found.stamp.kind, found.operation, found.count("added-records"))
+            (found.commit.kind, found.operation, found.count("added-records"))
             for found in commits
         ],
         "refs": set(history.refs),

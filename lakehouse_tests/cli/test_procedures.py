@@ -70,7 +70,7 @@ class TestWatermark:
         lakehouse("sql", "--write", "INSERT INTO silver.fruits (fruit) VALUES ('Quince')")
         assert lakehouse("sql", "--write", f"BEGIN {EXPIRE}; END").code == 0
         kept = self.history(settings)
-        assert (kept.watermark(RAW), kept.last_write.stamp.declaration) == (mark, "")
+        assert (kept.watermark(RAW), kept.last_write.commit.declaration) == (mark, "")
 
     def test_goes_back_with_a_rollback(self, lakehouse, settings):
         first = self.history(settings).line[-1]

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 from lakehouse.iceberg.commit import branch
+from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.value_ranges import joined
@@ -22,7 +23,6 @@ from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.iceberg.rules.rows import castable, not_null
 from lakehouse.iceberg.write.row_versions import first_accepted, newest_accepted
-from lakehouse.iceberg.write.stage import with_properties
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import (
     Append,
@@ -217,7 +217,7 @@ class Lakehouse:
             return
         its = self.delivered[step.number % len(self.delivered)]
         name = self.engine.catalog.sql_name(self.source.name)
-        with with_properties(self.engine.spark, its.to_summary(by="somebody", why="why")):
+        with session_with(self.engine.spark, its.to_summary(by="somebody", why="why")):
             self.engine.sql(f"DELETE FROM {name} WHERE {its.deleted_by}")
         if self.engine.catalog.has(f"{self.table.name}_quarantine"):
             held = self.engine.catalog.sql_name(f"{self.table.name}_quarantine")

@@ -88,8 +88,8 @@ def test_the_table_is_as_declared_and_its_commits_are_stamped(
     append_once(without_spark, TABLE, rows("a", 1.0), "a", made_at="at")
 
     assert plan_now(engine, TABLE).is_empty
-    stamp = read_history(engine, TABLE.name).main.stamp
-    assert (stamp.kind, stamp.run_id, stamp.declaration) == (
+    commit = read_history(engine, TABLE.name).main.commit
+    assert (commit.kind, commit.run_id, commit.declaration) == (
         "write",
         "a",
         TABLE.declaration_hash,

@@ -8,11 +8,11 @@ from threading import Event
 import pytest
 from pyspark.sql import SparkSession
 
+from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.rules.concurrently import concurrently
 from lakehouse.iceberg.rules.single_job import planned_once
-from lakehouse.iceberg.write.stage import with_properties
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse_tests.iceberg.declarations import EVENTS, rows_of
 
@@ -87,11 +87,11 @@ def test_a_commit_has_its_own_stamp_and_none_of_a_statement_beside_it(
         "lakehouse.spans": '[["a", "b"]]',
         "lakehouse.run-id": "other",
     }
-    with with_properties(embedded_engine.spark, other):
+    with session_with(embedded_engine.spark, other):
         write(embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v int", [(2, 2)]))
     main = read_history(embedded_engine, EVENTS.name).main
     assert (
         main
-        and main.stamp
-        and (main.stamp.read, main.stamp.spans, main.stamp.run_id) == ({}, (), "")
+        and main.commit
+        and (main.commit.read, main.commit.spans, main.commit.run_id) == ({}, (), "")
     )

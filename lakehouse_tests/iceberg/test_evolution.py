@@ -245,7 +245,7 @@ def test_readers_of_old_and_new_snapshots_both_work(
     after = read_history(engine, evolution.before.name).main
     assert (after.snapshot_id != before.snapshot_id) == evolution.commits
     if evolution.commits:
-        assert (after.stamp.kind, after.stamp.run_id, after.rows) == (
+        assert (after.commit.kind, after.commit.run_id, after.rows) == (
             "evolution",
             "r1",
             len(evolution.rows),

@@ -136,7 +136,7 @@ def test_additions_run_by_themselves_while_the_rest_waits(engine: Engine) -> Non
         "partition also by region",
         "move column region first",
     ]
-    assert read_history(engine, NAME).main.stamp.run_id == "r2"
+    assert read_history(engine, NAME).main.commit.run_id == "r2"
 
 
 def test_foreign_properties_stay(engine: Engine) -> None:
@@ -187,7 +187,7 @@ def test_an_evolution_killed_between_two_changes_is_finished(
     assert plan_now(engine, after).is_empty
     assert names(engine) == ["id", "note", "a", "b"]
     main = read_history(engine, NAME).main
-    assert (main.parent_id, main.stamp.kind) == (before, "evolution")
+    assert (main.parent_id, main.commit.kind) == (before, "evolution")
 
 
 def test_an_evolution_killed_before_its_commit_is_committed_by_the_next_write(

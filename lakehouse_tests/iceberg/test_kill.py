@@ -110,11 +110,11 @@ def _state(engine: Engine, name: str) -> dict[str, Any]:
     columns = [
         column for column in engine.spark.table(name).columns if column != "_quarantined_at"
     ]
-    commits = [found for found in history.line if found.stamp]
+    commits = [found for found in history.line if found.commit]
     return {
         "rows": sorted(map(repr, engine.spark.table(name).select(*columns).collect())),
         "commits": [
-            (found.stamp.kind, found.operation, found.count("added-records"))
+            (found.commit.kind, found.operation, found.count("added-records"))
             for found in commits
         ],
         "refs": set(history.refs),

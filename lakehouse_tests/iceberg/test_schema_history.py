@@ -57,7 +57,7 @@ def test_each_change_stands_with_the_run_that_made_it(engine: Engine) -> None:
         ("column added", "note", "", "string"),
     ]
     assert [one.run_id for one in found] == ["run-1", "run-2", "run-2"]
-    assert found[1].snapshot.stamp.kind == "evolution"
+    assert found[1].snapshot.commit.kind == "evolution"
     assert [one.at for one in found] == sorted(one.at for one in found)
 
 

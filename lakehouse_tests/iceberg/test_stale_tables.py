@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lakehouse.iceberg.metadata.commit_properties import Stamp
+from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.history import History, Snapshot
 from lakehouse.iceberg.read.stale_tables import has_news
 
@@ -27,7 +27,7 @@ def snapshot(
 
 def computed_from(number: int) -> History:
     """A target that was last computed from snapshot `number` of the source."""
-    stamp = Stamp("write", "w", inputs={"bronze.raw": number}).to_summary()
+    stamp = CommitProperties("write", "w", inputs={"bronze.raw": number}).to_summary()
     return history("silver.clean", snapshot(1, **stamp))
 
 

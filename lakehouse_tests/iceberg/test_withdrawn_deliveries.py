@@ -8,12 +8,12 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
+from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Unchanged
 from lakehouse.iceberg.read.inputs import incremental, latest
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.iceberg.write.row_versions import newest_accepted
-from lakehouse.iceberg.write.stage import with_properties
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Versions
 from lakehouse_tests.iceberg.declarations import DELIVERED, PEOPLE, content, delivery
@@ -72,7 +72,7 @@ def merge(engine: Engine) -> Outcome:
 
 def reject(engine: Engine, file: str) -> None:
     its = RejectedDelivery(file, f"sha-{file}")
-    with with_properties(engine.spark, its.to_summary(by="somebody", why="why")):
+    with session_with(engine.spark, its.to_summary(by="somebody", why="why")):
         engine.sql(
             f"DELETE FROM {engine.catalog.sql_name(DELIVERED.name)} WHERE {its.deleted_by}"
         )

@@ -55,13 +55,13 @@ def test_leaves_no_branch(engine: Engine) -> None:
 def test_stamps_the_commit(engine: Engine) -> None:
     done = write(engine, EVENTS, rows_of(engine, SCHEMA, [(1, 10)]), run=Run("run-7"))
     main = read_history(engine, EVENTS.name).main
-    assert main is not None and main.stamp is not None
-    assert (main.stamp.kind, main.stamp.run_id, main.stamp.write_id) == (
+    assert main is not None and main.commit is not None
+    assert (main.commit.kind, main.commit.run_id, main.commit.write_id) == (
         "write",
         "run-7",
         done.write_id,
     )
-    assert main.stamp.declaration == EVENTS.declaration_hash
+    assert main.commit.declaration == EVENTS.declaration_hash
 
 
 @whatever_the_catalog

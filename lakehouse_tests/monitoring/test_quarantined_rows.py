@@ -11,7 +11,7 @@ import pytest
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.commit_properties import Stamp
+from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.monitoring.acknowledgements import acknowledge, close, find_alert
 from lakehouse.monitoring.alert_state import read_state
@@ -58,7 +58,11 @@ class Quarantine:
 
 
 def _stamp(run_id: str) -> dict[str, str]:
-    return Stamp(kind="write", write_id="w", run_id=run_id).to_summary() if run_id else {}
+    return (
+        CommitProperties(kind="write", write_id="w", run_id=run_id).to_summary()
+        if run_id
+        else {}
+    )
 
 
 @pytest.fixture
@@ -179,8 +183,8 @@ def test_what_is_over_leads_to_the_run_that_took_the_last_rows_out(
 ) -> None:
     quarantine.refuse(2)
     watch.look()
-    stamp = Stamp(kind="write", write_id="1", run_id="0123abcd-5")
-    quarantine.take_out("a.csv", **stamp.to_summary())
+    commit = CommitProperties(kind="write", write_id="1", run_id="0123abcd-5")
+    quarantine.take_out("a.csv", **commit.to_summary())
     # What changes the table after that took no row out.
     quarantine.table.append(SCHEMA.empty_table())
     (over,) = watch.look(later=LATER)

@@ -8,7 +8,7 @@ import dagster as dg
 import pytest
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.metadata.commit_properties import Stamp
+from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import Input, incremental, latest
 from lakehouse.iceberg.rules.rows import castable
@@ -112,8 +112,8 @@ def test_a_table_of_versions_has_the_check_that_follows_them() -> None:
 def test_the_rows_of_a_run_are_told_by_its_partitions(
     partitions: tuple, spans: tuple, predicate: str
 ) -> None:
-    stamp = Stamp("write", "w", partitions=partitions, spans=spans)
-    assert partitions_of(stamp).predicate("by") == predicate
+    commit = CommitProperties("write", "w", partitions=partitions, spans=spans)
+    assert partitions_of(commit).predicate("by") == predicate
 
 
 def test_declared_of_a_table_without_versions_it_says_why_not() -> None:

@@ -46,10 +46,10 @@ def carry_before(engine: "Engine", statement: str, declared: Sequence[str]) -> N
 
     :param declared: the tables that a statement of which the text tells nothing may be about.
     """
-    from lakehouse.iceberg.commit.kept_properties import carry_stamp
+    from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
 
     for table in _expired(statement, declared):
-        carry_stamp(engine, table)
+        carry_watermarks(engine, table)
 
 
 def carry_after(engine: "Engine", statement: str) -> None:
@@ -58,11 +58,11 @@ def carry_after(engine: "Engine", statement: str) -> None:
 
     A rollback carries nothing: the watermark goes back with the rows.
     """
-    from lakehouse.iceberg.commit.kept_properties import carry_stamp
+    from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
 
     call = call_of(statement)
     if call and call.procedure.startswith(_REWRITING) and (table := _table_of(call)):
-        carry_stamp(engine, table)
+        carry_watermarks(engine, table)
 
 
 def _expired(statement: str, declared: Sequence[str]) -> Iterator[str]:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.lock import table_lock
-from lakehouse.iceberg.metadata.commit_properties import PREFIX, Stamp
+from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
+from lakehouse.iceberg.metadata.commit_properties import PREFIX, CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
 from lakehouse.tables.table import IcebergTable
@@ -58,7 +59,7 @@ def publish_refused(
             engine,
             table,
             name,
-            replace(candidate.stamp or Stamp("write", ""), write_id=write_id),
+            replace(candidate.commit or CommitProperties("write", ""), write_id=write_id),
             by,
             why,
         )
@@ -73,16 +74,18 @@ def publish_refused(
 
 def _prepared(history: History, run_id: str) -> tuple[str, Snapshot]:
     """Return the newest candidate of a run that is kept, and its branch."""
-    kept = {
-        name: history.snapshots[found]
-        for name, found in history.refs.items()
-        if branch.is_refused(name)
-    }
+    kept: dict[str, Snapshot] = {}
+    for name, snapshot_id in history.refs.items():
+        if branch.is_refused(name):
+            kept[name] = history.snapshots[snapshot_id]
     of_run = {
-        name: found for name, found in kept.items() if run_id and _run(found).startswith(run_id)
+        name: candidate
+        for name, candidate in kept.items()
+        if run_id and _run(candidate).startswith(run_id)
     }
     if not of_run:
-        known = ", ".join(sorted({_run(found)[:8] for found in kept.values()})) or "of no run"
+        runs = sorted({_run(candidate)[:8] for candidate in kept.values()})
+        known = ", ".join(runs) or "of no run"
         raise UsageError(
             f"{history.table} keeps no refused candidate of run {run_id!r}; it keeps those"
             f" {known}.",
@@ -91,22 +94,19 @@ def _prepared(history: History, run_id: str) -> tuple[str, Snapshot]:
                 " one."
             ),
         )
-    name = max(of_run, key=lambda found: of_run[found].committed_at)
+    name = max(of_run, key=lambda name: of_run[name].committed_at)
     return name, of_run[name]
 
 
 def _run(candidate: Snapshot) -> str:
-    return candidate.stamp.run_id if candidate.stamp else ""
+    return candidate.commit.run_id if candidate.commit else ""
 
 
 def _note(
-    engine: Engine, table: IcebergTable, name: str, stamp: Stamp, by: str, why: str
+    engine: Engine, table: IcebergTable, name: str, commit: CommitProperties, by: str, why: str
 ) -> None:
-    """Commit nothing but the words, on top of the candidate; the stamp is the candidate's, so
-    that it is not owed.
+    """Commit nothing but the words, on top of the candidate; all else is as the candidate says,
+    so that it is not stale.
     """
-    writer = engine.spark.table(engine.catalog.sql_name(table.name)).where("false")
-    writer = writer.writeTo(engine.catalog.sql_name(table.name, branch=name))  # type: ignore[assignment]
-    for key, value in {**stamp.to_summary(), OVERRIDDEN_BY: by, OVERRIDDEN_FOR: why}.items():
-        writer = writer.option(f"snapshot-property.{key}", value)  # type: ignore[operator]
-    writer.append()  # type: ignore[operator]
+    words = {OVERRIDDEN_BY: by, OVERRIDDEN_FOR: why}
+    commit_without_rows(engine, table.name, {**commit.to_summary(), **words}, branch=name)

@@ -9,13 +9,14 @@ from uuid import uuid4
 from lakehouse.errors import EvolutionRefused, PendingChanges
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.retry import REF_ATTEMPTS, Failure, classify, pause
+from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
 from lakehouse.iceberg.evolve.layout_changes import layout_changes
 from lakehouse.iceberg.evolve.layout_steps import sort_files
 from lakehouse.iceberg.evolve.matched_columns import renamed_columns
 from lakehouse.iceberg.evolve.plan_warnings import warnings
 from lakehouse.iceberg.evolve.schema_changes import schema_changes
 from lakehouse.iceberg.evolve.steps import Refusal, Step, commit_schema, create_table
-from lakehouse.iceberg.metadata.commit_properties import Stamp, has_earlier_digest
+from lakehouse.iceberg.metadata.commit_properties import CommitProperties, has_earlier_digest
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, read_history
 from lakehouse.iceberg.metadata.table_state import TableState, read_state
@@ -123,7 +124,7 @@ def declared_by_earlier_version(engine: Engine, table: IcebergTable) -> bool:
     if not table.overwritten_by or not engine.catalog.has(table.name):
         return False
     last = read_history(engine, table.name).last_write
-    return bool(last and last.stamp and has_earlier_digest(last.stamp))
+    return bool(last and last.commit and has_earlier_digest(last.commit))
 
 
 def _creation(table: IcebergTable) -> list[Step]:
@@ -196,18 +197,14 @@ def _run(engine: Engine, table: IcebergTable, steps: tuple[Step, ...], run_id: s
 
 
 def _commit_schema(engine: Engine, table: IcebergTable, run_id: str) -> None:
-    name = engine.catalog.sql_name(table.name)
-    stamp = Stamp(
+    properties = CommitProperties(
         kind="evolution",
         write_id=uuid4().hex,
         run_id=run_id,
         inputs=_noted_watermarks(read_history(engine, table.name)),
         declaration=table.declaration_hash,
     )
-    writer = engine.spark.table(name).limit(0).writeTo(name)
-    for key, value in stamp.to_summary().items():
-        writer = writer.option(f"snapshot-property.{key}", value)
-    writer.append()
+    commit_without_rows(engine, table.name, properties.to_summary())
 
 
 def _noted_watermarks(history: History) -> dict[str, int]:

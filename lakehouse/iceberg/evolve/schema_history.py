@@ -44,8 +44,8 @@ class SchemaChange:
     @property
     def run_id(self) -> str:
         """The Dagster run that made the snapshot; empty where none did."""
-        stamp = self.snapshot.stamp if self.snapshot else None
-        return stamp.run_id if stamp else ""
+        commit = self.snapshot.commit if self.snapshot else None
+        return commit.run_id if commit else ""
 
 
 def read_schema_history(engine: Engine, table: str) -> list[SchemaChange]:
@@ -92,7 +92,9 @@ def _beginning(table: "Table", seen: Sequence[Snapshot]) -> Generator[SchemaChan
         ]
         # The first branch of a table without a snapshot makes an empty one, which nobody
         # stamped.
-        written = next((snapshot for snapshot in seen if snapshot.stamp or snapshot.rows), None)
+        written = next(
+            (snapshot for snapshot in seen if snapshot.commit or snapshot.rows), None
+        )
         yield SchemaChange(_creation(schemas[first]), moment(min(times)), written)
         return first
     # The first snapshots have expired: what came with them is still known, but not when.

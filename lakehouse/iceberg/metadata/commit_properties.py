@@ -1,4 +1,4 @@
-"""The typed stamp that each commit of the lakehouse leaves in its snapshot's summary."""
+"""What each commit of the lakehouse leaves in its snapshot's summary, as a record."""
 
 import json
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ Kind = Literal["write", "evolution", "upkeep", "erasure", "restore"]
 
 
 @dataclass(frozen=True)
-class Stamp:
+class CommitProperties:
     """Who made a snapshot, from what, and why.
 
     `inputs` maps each table read to the snapshot id that was read of it: these are the
@@ -43,7 +43,7 @@ class Stamp:
     left_out: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
 
     def to_summary(self) -> dict[str, str]:
-        """Return the stamp as snapshot properties; snapshot ids are text, since they exceed
+        """Return it as snapshot properties; snapshot ids are text, since they exceed
         2^53.
 
         All of them each time: those that a commit is given replace what Spark's session has for
@@ -66,8 +66,8 @@ class Stamp:
         }
 
     @classmethod
-    def from_summary(cls, summary: Mapping[str, str]) -> "Stamp | None":
-        """Read the stamp of a snapshot; None for a commit that the lakehouse did not make."""
+    def from_summary(cls, summary: Mapping[str, str]) -> "CommitProperties | None":
+        """Read what a snapshot says; None for a commit that the lakehouse did not make."""
         kind = summary.get(f"{PREFIX}kind")
         if kind not in get_args(Kind):
             return None
@@ -88,11 +88,11 @@ class Stamp:
         )
 
 
-def has_earlier_digest(stamp: Stamp) -> bool:
+def has_earlier_digest(commit: CommitProperties) -> bool:
     """Whether a commit tells the declaration as versions did that digested all of it: it counts
     as the one of today.
     """
-    return bool(stamp.declaration) and not stamp.declaration.startswith(DIGEST_OF_ROWS)
+    return bool(commit.declaration) and not commit.declaration.startswith(DIGEST_OF_ROWS)
 
 
 def _pins_text(pins: Mapping[str, int]) -> str:

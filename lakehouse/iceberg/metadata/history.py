@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import SnapshotNotFound
-from lakehouse.iceberg.metadata.commit_properties import PREFIX, Stamp
+from lakehouse.iceberg.metadata.commit_properties import PREFIX, CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ that this holds for.
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One snapshot: its operation in Iceberg's words, its summary, and our stamp where it has
-    one.
+    """One snapshot: its operation in Iceberg's words, its summary, and what we noted of its
+    commit where it has one.
     """
 
     snapshot_id: int
@@ -37,9 +37,9 @@ class Snapshot:
     summary: Mapping[str, str]
 
     @cached_property
-    def stamp(self) -> Stamp | None:
-        """The stamp of the lakehouse; None for a commit that it did not make."""
-        return Stamp.from_summary(self.summary)
+    def commit(self) -> CommitProperties | None:
+        """What the lakehouse noted of the commit; None for one that it did not make."""
+        return CommitProperties.from_summary(self.summary)
 
     def count(self, key: str) -> int:
         """Return a number of the summary, such as `added-records`; 0 where it is not there."""
@@ -56,7 +56,7 @@ class Snapshot:
     def is_write(self) -> bool:
         """Whether rows were written: upkeep moves them, and evolution changes none."""
         return self.operation != "replace" and (
-            self.stamp is None or self.stamp.kind == "write"
+            self.commit is None or self.commit.kind == "write"
         )
 
     @property
@@ -101,7 +101,7 @@ class History:
         compaction, and no evolution.
         """
         for snapshot in self.line:
-            is_evolution = snapshot.stamp is not None and snapshot.stamp.kind == "evolution"
+            is_evolution = snapshot.commit is not None and snapshot.commit.kind == "evolution"
             if snapshot.operation != "replace" and not is_evolution:
                 return snapshot
         return None
@@ -161,8 +161,8 @@ class History:
         ):
             return int(checked["inputs"][source])
         for snapshot in self.line:
-            if snapshot.stamp and source in snapshot.stamp.inputs:
-                return snapshot.stamp.inputs[source]
+            if snapshot.commit and source in snapshot.commit.inputs:
+                return snapshot.commit.inputs[source]
         return None
 
     def left_out(self, source: str) -> tuple[str | None, ...]:
@@ -172,14 +172,14 @@ class History:
         None stands for rows without a value.
         """
         for snapshot in self.line:
-            if snapshot.stamp and source in snapshot.stamp.inputs:
-                return snapshot.stamp.left_out.get(source, ())
+            if snapshot.commit and source in snapshot.commit.inputs:
+                return snapshot.commit.left_out.get(source, ())
         return ()
 
     def has_published(self, write_id: str) -> bool:
         """Whether a commit of this write is an ancestor of main."""
-        stamps = (snapshot.stamp for snapshot in self.line)
-        return any(stamp and stamp.write_id == write_id for stamp in stamps)
+        commits = (snapshot.commit for snapshot in self.line)
+        return any(commit and commit.write_id == write_id for commit in commits)
 
     @property
     def written_at(self) -> datetime | None:

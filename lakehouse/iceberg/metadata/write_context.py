@@ -13,7 +13,7 @@ from lakehouse.tables.quoting import identifier, literals
 class Partitions:
     """The partitions of a run.
 
-    `values` are their names as text, for stamps and metadata. `ranges` are half-open `[low,
+    `values` are their names as text, for commits and metadata. `ranges` are half-open `[low,
     high)` bounds where partitions are spans of a column; else `values` are its values. `every`
     are all partitions that there are, of this run or another; None where they are not known.
     """

@@ -62,10 +62,10 @@ def _was_declared_otherwise(target: History, table: IcebergTable) -> bool:
     somebody else wrote.
     """
     last = target.last_write
-    if last is None or last.stamp is None:
+    if last is None or last.commit is None:
         return True
-    return last.stamp.declaration != table.declaration_hash and not has_earlier_digest(
-        last.stamp
+    return last.commit.declaration != table.declaration_hash and not has_earlier_digest(
+        last.commit
     )
 
 

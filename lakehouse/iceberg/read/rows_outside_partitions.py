@@ -60,7 +60,7 @@ class OutsidePartitions:
 
     @property
     def texts(self) -> tuple[str | None, ...]:
-        """The values as a stamp holds them."""
+        """The values as a commit says them."""
         known = sorted(_text(value) for value in self.values if value is not None)
         return (*known, *([None] if None in self.values else []))
 
@@ -194,8 +194,8 @@ def _is_settled(engine: Engine, table: IcebergTable, rows: OutsidePartitions) ->
     since.
     """
     target, name = read_history(engine, table.name), rows.source.table
-    stamps = (snapshot.stamp for snapshot in target.line if snapshot.stamp)
-    newest = next((stamp for stamp in stamps if name in stamp.read), None)
+    commits = (snapshot.commit for snapshot in target.line if snapshot.commit)
+    newest = next((commit for commit in commits if name in commit.read), None)
     if newest is None or newest.left_out.get(name) != rows.texts:
         return not rows.values and not (newest and newest.left_out.get(name))
     if any(rows.every.has(value) for value in rows.values):

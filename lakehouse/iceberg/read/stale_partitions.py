@@ -13,7 +13,7 @@ from typing import Any
 
 from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.changed_partitions import changed_values, partition_fields
-from lakehouse.iceberg.metadata.commit_properties import Stamp
+from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.write_context import Partitions
@@ -122,9 +122,9 @@ def stale_of(
     if floor == until and not waiting:
         return set()
     changed = cache(lambda since: _changed(engine, table, source, column, since, until))
-    stamps = list(_stamps_since(target, source, floor)) if target else []
+    commits = list(_commits_since(target, source, floor)) if target else []
     covered = {
-        value: _read_for(stamps, source, value, every) for value in changed(floor) | waiting
+        value: _read_for(commits, source, value, every) for value in changed(floor) | waiting
     }
     return {
         value
@@ -142,9 +142,9 @@ def waiting_values(
     Rows of theirs came before the watermark of the source.
     """
     target = read_history(engine, table.name)
-    stamps = list(_stamps_since(target, source, target.watermark(source)))
+    commits = list(_commits_since(target, source, target.watermark(source)))
     waiting = _waiting(target, source, every)
-    return {value for value in waiting if _read_for(stamps, source, value, every) is None}
+    return {value for value in waiting if _read_for(commits, source, value, every) is None}
 
 
 def _waiting(target: History, source: str, every: AllPartitions | None) -> set[Any]:
@@ -285,33 +285,37 @@ def _look_up_affected(
     return frozenset(with_zone(row[0]) for row in partitions.collect())
 
 
-def _stamps_since(target: History, source: str, floor: int | None) -> Iterator[Stamp]:
-    """Yield the stamps of runs since the watermark came to be what it is, newest first."""
+def _commits_since(
+    target: History, source: str, floor: int | None
+) -> Iterator[CommitProperties]:
+    """Yield the commits of runs since the watermark came to be what it is, newest first."""
     for snapshot in target.line:
-        stamp = snapshot.stamp
-        if stamp and stamp.read:
-            if stamp.inputs.get(source) != floor:
+        commit = snapshot.commit
+        if commit and commit.read:
+            if commit.inputs.get(source) != floor:
                 return
-            yield stamp
+            yield commit
 
 
 def _read_for(
-    stamps: list[Stamp], source: str, value: Any, every: AllPartitions | None
+    commits: list[CommitProperties], source: str, value: Any, every: AllPartitions | None
 ) -> int | None:
     """Return what was last read of a source for a value; None where no run had it.
 
     What is in no partition goes along with any run.
     """
-    reading = (stamp for stamp in stamps if source in stamp.read)
+    reading = (commit for commit in commits if source in commit.read)
     if every is not None and not every.has(value):
-        return next((stamp.read[source] for stamp in reading), None)
-    return next((stamp.read[source] for stamp in reading if _covers(stamp, value, every)), None)
+        return next((commit.read[source] for commit in reading), None)
+    return next(
+        (commit.read[source] for commit in reading if _covers(commit, value, every)), None
+    )
 
 
-def _covers(stamp: Stamp, value: Any, every: AllPartitions | None) -> bool:
-    if value is None or not stamp.spans:
-        return str(value) in stamp.partitions
-    spans = tuple((_bound(value, low), _bound(value, high)) for low, high in stamp.spans)
+def _covers(commit: CommitProperties, value: Any, every: AllPartitions | None) -> bool:
+    if value is None or not commit.spans:
+        return str(value) in commit.partitions
+    spans = tuple((_bound(value, low), _bound(value, high)) for low, high in commit.spans)
     return Partitions((), spans, every).has(value)
 
 

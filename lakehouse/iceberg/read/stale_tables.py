@@ -30,7 +30,7 @@ def has_news(source: History, target: History | None) -> bool:
 
 
 def _changes_rows(snapshot: Snapshot) -> bool:
-    # Compaction replaces files and no rows; an evolution commits nothing but its stamp.
+    # Compaction replaces files and no rows; an evolution commits nothing but its properties.
     return snapshot.operation != "replace" and bool(
         snapshot.count("added-records") + snapshot.count("deleted-records")
     )

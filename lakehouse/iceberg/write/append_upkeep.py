@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.commit.branch import new_write_id
-from lakehouse.iceberg.metadata.commit_properties import Stamp
+from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.history import history_of
 from lakehouse.tables.table import IcebergTable
 
@@ -33,7 +33,7 @@ def is_due(loaded: "Table") -> bool:
         (
             at
             for at, snapshot in enumerate(line)
-            if snapshot.stamp and snapshot.stamp.kind == "upkeep"
+            if snapshot.commit and snapshot.commit.kind == "upkeep"
         ),
         len(line),
     )
@@ -53,9 +53,9 @@ def join_files(loaded: "Table", table: IcebergTable, column: str, since: datetim
 
     # mypy takes pydantic's fields for the arguments, and not PyIceberg's own constructor.
     recent = GreaterThanOrEqual(column, since.isoformat())  # type: ignore[call-arg,arg-type]
-    stamp = Stamp("upkeep", new_write_id(), declaration=table.declaration_hash)
+    properties = CommitProperties("upkeep", new_write_id(), declaration=table.declaration_hash)
     rows = loaded.scan(row_filter=recent).to_arrow()
-    loaded.overwrite(rows, overwrite_filter=recent, snapshot_properties=stamp.to_summary())
+    loaded.overwrite(rows, overwrite_filter=recent, snapshot_properties=properties.to_summary())
     loaded.refresh()
     line = history_of(table.name, loaded).line
     named = set(loaded.metadata.refs)

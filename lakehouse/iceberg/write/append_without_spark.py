@@ -1,10 +1,10 @@
 """Few rows appended without a JVM, by PyIceberg; for the lakehouse's own tables, which no rule
 audits.
 
-It keeps what protects a table: its lock, the stamp, and the compare-and-swap of the catalog. It
-stages on no branch: a branch keeps unaudited rows from readers, and here nothing is to be
-audited; and it shields from a Spark server that commits after its client has died, where here
-the client itself commits, and one file appears as a whole or not at all.
+It keeps what protects a table: its lock, the properties of commits, and the compare-and-swap of
+the catalog. It stages on no branch: a branch keeps unaudited rows from readers, and here
+nothing is to be audited; and it shields from a Spark server that commits after its client has
+died, where here the client itself commits, and one file appears as a whole or not at all.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from lakehouse.iceberg.commit.branch import new_write_id
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.retry import Failure, classify, pause
 from lakehouse.iceberg.evolve.creation import ensure_directly
-from lakehouse.iceberg.metadata.commit_properties import Stamp
+from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, history_of
 from lakehouse.iceberg.write.append_upkeep import is_due, join_files
@@ -89,16 +89,16 @@ def has_run(loaded: "Table", run_id: str, since: datetime) -> bool:
     """Whether a table has rows of a run that were made at a moment or later; files are looked
     at as a last resort.
 
-    The stamps tell, where each commit since then has one and is kept.
+    The commits tell, where each since then is one of ours and kept.
     """
     line = history_of(".".join(loaded.name()), loaded).line
     if any(
-        snapshot.stamp and (snapshot.stamp.kind, snapshot.stamp.run_id) == ("write", run_id)
+        snapshot.commit and (snapshot.commit.kind, snapshot.commit.run_id) == ("write", run_id)
         for snapshot in line
     ):
         return True
     reaches_back = not line or line[-1].begins or line[-1].committed_at < since
-    if reaches_back and all(snapshot.stamp for snapshot in line):
+    if reaches_back and all(snapshot.commit for snapshot in line):
         return False
     from pyiceberg.expressions import EqualTo
 
@@ -113,14 +113,16 @@ def _append(
 ) -> int:
     import pyarrow as pa
 
-    stamp = Stamp("write", new_write_id(), run_id, declaration=table.declaration_hash)
+    properties = CommitProperties(
+        "write", new_write_id(), run_id, declaration=table.declaration_hash
+    )
     schema = loaded.schema().as_arrow()
     records = []
     for row in rows:
         records.append({name: with_zone(row.get(name)) for name in schema.names})
     loaded.append(
         pa.Table.from_pylist(records, schema),
-        snapshot_properties=stamp.to_summary(),
+        snapshot_properties=properties.to_summary(),
         branch=MAIN,
     )
     written = loaded.current_snapshot()

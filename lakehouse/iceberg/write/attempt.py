@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.commit.branch import audit_branch
-from lakehouse.iceberg.metadata.commit_properties import Stamp
+from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
 from lakehouse.iceberg.metadata.value_ranges import text
@@ -89,11 +89,11 @@ class Attempt:
         return {pin.table: pin.snapshot_id for pin in self.pins.values()}
 
     @property
-    def stamp(self) -> Stamp:
-        """What the commits of this attempt are stamped with."""
+    def properties(self) -> CommitProperties:
+        """What the commits of this attempt say."""
         partitions = self.run.partitions
         pins = (pin for pin in self.pins.values() if pin.table != self.table.name)
-        return Stamp(
+        return CommitProperties(
             kind="write",
             write_id=self.write_id,
             run_id=self.run.run_id,

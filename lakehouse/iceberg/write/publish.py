@@ -109,7 +109,7 @@ def remember_unchanged(attempt: Attempt) -> None:
     rollback.
     """
     history = attempt.history()
-    inputs = attempt.stamp.inputs
+    inputs = attempt.properties.inputs
     # What was compared is the fence's snapshot; main may have been moved since by a writer that
     # read older inputs.
     if history.main is None or history.main.snapshot_id != attempt.base.snapshot_id:
@@ -144,7 +144,8 @@ def _own_commits(history: History, attempt: Attempt, head: int | None) -> list[S
     """
     commits = None if head is None else history.between(attempt.base.snapshot_id, head)
     if commits is None or any(
-        not commit.stamp or commit.stamp.write_id != attempt.write_id for commit in commits
+        not snapshot.commit or snapshot.commit.write_id != attempt.write_id
+        for snapshot in commits
     ):
         raise FenceLost(
             f"{attempt.branch} of {attempt.table.name} was dropped while it was written"

@@ -129,22 +129,22 @@ def _unpublished(target: History, quarantined: History) -> list[Snapshot]:
     Such as one that was killed. They are looked for since the table was last computed from
     other inputs.
     """
-    line = [snapshot for snapshot in quarantined.line if snapshot.stamp]
+    line = [snapshot for snapshot in quarantined.line if snapshot.commit]
     if target.main is None:
         return line
-    marks = target.main.stamp.inputs if target.main.stamp else {}
+    marks = target.main.commit.inputs if target.main.commit else {}
     alike = [
         snapshot
         for snapshot in target.line
-        if snapshot.stamp and snapshot.stamp.inputs == marks
+        if snapshot.commit and snapshot.commit.inputs == marks
     ]
-    published = {snapshot.stamp.run_id for snapshot in alike if snapshot.stamp} - {""}
+    published = {snapshot.commit.run_id for snapshot in alike if snapshot.commit} - {""}
     floor = min((snapshot.committed_at for snapshot in alike), default=target.main.committed_at)
     recent = (snapshot for snapshot in line if snapshot.committed_at >= floor)
     return [
         snapshot
         for snapshot in recent
-        if snapshot.stamp and snapshot.stamp.run_id not in published
+        if snapshot.commit and snapshot.commit.run_id not in published
     ]
 
 

@@ -74,7 +74,7 @@ def _is_first(history: History) -> bool:
     shape.
     """
     return all(
-        snapshot.stamp is not None and snapshot.stamp.kind == "evolution"
+        snapshot.commit is not None and snapshot.commit.kind == "evolution"
         for snapshot in history.line
     )
 

@@ -1,12 +1,11 @@
 """How rows are put on a write's branch: one function for each way to change a table."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from threading import Lock
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from lakehouse.iceberg.commit.retry import Failure, classify
+from lakehouse.iceberg.commit.snapshot_properties import session_with, writer_with
 from lakehouse.iceberg.metadata.joins import sized
 from lakehouse.iceberg.write.attempt import Attempt
 from lakehouse.iceberg.write.prepared_frame import DELETED, written_columns
@@ -14,13 +13,8 @@ from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import Merge
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameWriterV2, SparkSession
+    from pyspark.sql import DataFrame, DataFrameWriterV2
 
-_SESSION_PROPERTY = "spark.sql.iceberg.snapshot-property."
-_session_properties = Lock()
-"""A session has one set of properties for all threads; a commit that is given its own has none
-of them.
-"""
 _PARTLY_MATCHING_FILE = "some, but not all, rows match"
 
 
@@ -31,7 +25,7 @@ def append(attempt: Attempt, rows: "DataFrame") -> None:
 
 def delete(attempt: Attempt, predicate: str) -> None:
     """Delete rows."""
-    _stamped_sql(attempt, f"DELETE FROM {attempt.target} WHERE {predicate}")
+    _execute(attempt, f"DELETE FROM {attempt.target} WHERE {predicate}")
 
 
 def overwrite(attempt: Attempt, rows: "DataFrame", predicate: str) -> None:
@@ -86,7 +80,7 @@ def merge(
     rows = rows if inserts else sized(rows, count)
     rows.createOrReplaceTempView(source)
     try:
-        _stamped_sql(
+        _execute(
             attempt,
             f"MERGE INTO {attempt.target} t USING {source} s ON {on} {delete}WHEN MATCHED THEN"
             " UPDATE SET"
@@ -98,30 +92,13 @@ def merge(
 
 
 def _writer(attempt: Attempt, rows: "DataFrame") -> "DataFrameWriterV2":
-    writer = rows.writeTo(attempt.target)
-    for key, value in attempt.stamp.to_summary().items():
-        writer = writer.option(f"snapshot-property.{key}", value)
-    return writer
+    return writer_with(rows.writeTo(attempt.target), attempt.properties.to_summary())
 
 
-def _stamped_sql(attempt: Attempt, statement: str) -> None:
+def _execute(attempt: Attempt, statement: str) -> None:
     """Run a statement whose commit takes its snapshot properties from the session."""
-    with with_properties(attempt.engine.spark, attempt.stamp.to_summary()):
+    with session_with(attempt.engine.spark, attempt.properties.to_summary()):
         _commit(attempt, lambda: attempt.engine.sql(statement))
-
-
-@contextmanager
-def with_properties(spark: "SparkSession", properties: Mapping[str, str]) -> Iterator[None]:
-    """Let the commits of SQL statements have these snapshot properties."""
-    named = {f"{_SESSION_PROPERTY}{key}": value for key, value in properties.items()}
-    with _session_properties:
-        try:
-            for key, value in named.items():
-                spark.conf.set(key, value)
-            yield
-        finally:
-            for key in named:
-                spark.conf.unset(key)
 
 
 def _commit(attempt: Attempt, action: Callable[[], object]) -> None:
@@ -138,7 +115,7 @@ def _commit(attempt: Attempt, action: Callable[[], object]) -> None:
         if (
             head is None
             or head.snapshot_id == before
-            or not head.stamp
-            or head.stamp.write_id != attempt.write_id
+            or not head.commit
+            or head.commit.write_id != attempt.write_id
         ):
             raise

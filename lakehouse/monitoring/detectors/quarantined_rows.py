@@ -89,14 +89,14 @@ def _is_being_written(
     other rows yet.
     """
     last = history.last_write
-    run_id = last.stamp.run_id if last and last.stamp else ""
+    run_id = last.commit.run_id if last and last.commit else ""
     run = context.instance.get_run_by_id(run_id) if run_id else None
     if run is None or run.is_finished:
         return False
     if not catalog.has(table.name):
         return True
     for snapshot in history_of(table.name, catalog.load(table.name)).line:
-        if snapshot.stamp and snapshot.stamp.run_id == run_id:
+        if snapshot.commit and snapshot.commit.run_id == run_id:
             return False
     return True
 
@@ -152,7 +152,7 @@ def _describe_emptying(history: History) -> tuple[str, str]:
     rejection = rejection_said(last.summary)
     if rejection:
         return f"The quarantine is empty: {rejection}", ""
-    run_id = last.stamp.run_id if last.stamp else ""
+    run_id = last.commit.run_id if last.commit else ""
     since = f" since run {run_id[:8]}" if run_id else ""
     return f"The quarantine is empty{since}.", run_id
 
@@ -260,8 +260,8 @@ def _run_id(history: History, newest_at: datetime | None) -> str:
     run_id = ""
     for snapshot in history.line:
         is_later = newest_at is None or snapshot.committed_at >= newest_at
-        if is_later and snapshot.stamp and snapshot.stamp.kind == "write":
-            run_id = snapshot.stamp.run_id
+        if is_later and snapshot.commit and snapshot.commit.kind == "write":
+            run_id = snapshot.commit.run_id
     return run_id
 
 
