@@ -92,10 +92,10 @@ def last_checks(
     """Return the last results of some checks by table, as Dagster remembers them."""
     from lakehouse.orchestration.asset_checks import is_of_quarantine
     from lakehouse.orchestration.asset_keys import table_name
+    from lakehouse.orchestration.dagster_internals import check_summaries
 
     checks: dict[str, Checks] = {}
-    storage = instance.event_log_storage
-    for key, record in storage.get_asset_check_summary_records(list(keys)).items():
+    for key, record in check_summaries(instance, keys).items():
         last = record.last_completed_check_execution_record
         if last is None:
             continue

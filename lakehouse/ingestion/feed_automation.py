@@ -29,7 +29,7 @@ from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
-    from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
+    from lakehouse.orchestration.dagster_internals import AssetGraph
 
 WATCH_SECONDS = 4.5
 """How long a tick polls: Dagster's daemon begins its rounds no closer than five seconds to each

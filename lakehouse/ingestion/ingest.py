@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from lakehouse.errors import TableBusy
-from lakehouse.iceberg.commit.lock import held_lock
+from lakehouse.storage.file_lock import file_lock
 from lakehouse.tables.feed import Feed
 
 WAIT_SECONDS = 3600.0
@@ -66,7 +66,7 @@ def _locked(feed: Feed, home: Path, wait_seconds: float) -> AbstractContextManag
         f" {wait_seconds:.0f} s.",
         next_step="Wait for that ingest to end, or stop it, and run this again.",
     )
-    return held_lock(home / "locks" / f"feed-{feed.name}.lock", wait_seconds, busy)
+    return file_lock(home / "locks" / f"feed-{feed.name}.lock", wait_seconds, busy)
 
 
 def _remove_dead(folder: Path) -> None:

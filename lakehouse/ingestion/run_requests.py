@@ -31,7 +31,7 @@ from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
-    from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
+    from lakehouse.orchestration.dagster_internals import AssetGraph
 
 _STATUS = dg.DagsterRunStatus
 # NOT_STARTED is left out: it is between its making and its queueing, and for ever where the

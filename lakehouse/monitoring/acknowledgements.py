@@ -5,9 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from filelock import Timeout
-
-from lakehouse.errors import TableBusy, UsageError
+from lakehouse.errors import UsageError
 from lakehouse.monitoring.alert_log import read_alerts
 from lakehouse.monitoring.alert_state import AlertState, read_state, state_lock, write_state
 from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
@@ -75,23 +73,17 @@ def acknowledge(settings: Settings, alert: Alert, *, by: str, why: str) -> Incid
 def _change(
     settings: Settings, alert: Alert, change: Callable[[AlertState, Incident], AlertState]
 ) -> Incident:
-    try:
-        with state_lock(settings, _ROUND_SECONDS):
-            state = read_state(settings)
-            incident = state.open.get(alert.key)
-            if incident is None:
-                raise UsageError(
-                    f"{alert.title!r} is not open now; expected an open incident.",
-                    next_step="`lakehouse alerts --open` lists what is.",
-                )
-            state = change(state, incident)
-            write_state(settings, state)
-            # The record has it at once; the other sinks get it in the next round.
-            record = {FILE: FileSink(settings.home / FILE_NAME, settings.title)}
-            Dispatcher(state, lambda now: write_state(settings, now), _LOGGER).run(record)
-            return incident
-    except Timeout:
-        raise TableBusy(
-            f"A round of monitoring has gone on for more than {_ROUND_SECONDS} seconds.",
-            next_step="Try it again.",
-        ) from None
+    with state_lock(settings, _ROUND_SECONDS):
+        state = read_state(settings)
+        incident = state.open.get(alert.key)
+        if incident is None:
+            raise UsageError(
+                f"{alert.title!r} is not open now; expected an open incident.",
+                next_step="`lakehouse alerts --open` lists what is.",
+            )
+        state = change(state, incident)
+        write_state(settings, state)
+        # The record has it at once; the other sinks get it in the next round.
+        record = {FILE: FileSink(settings.home / FILE_NAME, settings.title)}
+        Dispatcher(state, lambda now: write_state(settings, now), _LOGGER).run(record)
+        return incident

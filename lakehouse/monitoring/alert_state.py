@@ -3,17 +3,18 @@ in one step.
 """
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
+from lakehouse.errors import LakehouseError
 from lakehouse.monitoring.earlier_names import rename_fields, rename_key
 from lakehouse.monitoring.incidents import Incident
 from lakehouse.monitoring.outbox import Queue
 from lakehouse.settings import Settings
+from lakehouse.storage.file_lock import file_lock
 from lakehouse.storage.json_files import read_json, write_json
 
 
@@ -40,14 +41,21 @@ class AlertState:
         return sum(queue.waiting for queue in self.queues.values())
 
 
-def state_lock(settings: Settings, seconds: float) -> FileLock:
-    """Return the lock of who monitors and dispatches, and of who changes what is open.
+class StateBusy(LakehouseError):
+    """Another process monitors and dispatches, or changes what is open."""
 
-    :param seconds: how long it is waited for.
+
+def state_lock(settings: Settings, wait_seconds: float) -> AbstractContextManager[None]:
+    """Hold the lock of who monitors and dispatches, and of who changes what is open.
+
+    :raises StateBusy: when another process holds it for longer than `wait_seconds`.
     """
     file = state_file(settings)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    return FileLock(f"{file}.lock", timeout=seconds)
+    busy = StateBusy(
+        f"A round of monitoring has gone on for more than {wait_seconds:.0f} seconds.",
+        next_step="Try it again.",
+    )
+    return file_lock(file.with_name(f"{file.name}.lock"), wait_seconds, busy)
 
 
 def state_file(settings: Settings) -> Path:

@@ -5,9 +5,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 
 import dagster as dg
-from filelock import Timeout
 
-from lakehouse.monitoring.alert_state import AlertState, read_state, state_lock, write_state
+from lakehouse.monitoring.alert_state import (
+    AlertState,
+    StateBusy,
+    read_state,
+    state_lock,
+    write_state,
+)
 from lakehouse.monitoring.detectors.failed_ticks import names_of
 from lakehouse.monitoring.detectors.sources import MonitorContext, WatchedFeed
 from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
@@ -75,9 +80,9 @@ def detect_and_dispatch(
     """
     settings = monitor_context.settings
     try:
-        with state_lock(settings, seconds=0):
+        with state_lock(settings, wait_seconds=0):
             state = _round(monitor_context, names, logger)
-    except Timeout:
+    except StateBusy:
         return None
     heartbeat = Heartbeat(
         monitor_context.now, len(state.open), state.undelivered, tuple(sorted(state.queues))

@@ -8,9 +8,8 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from filelock import FileLock
-
 from lakehouse.settings import Settings
+from lakehouse.storage.file_lock import BRIEF_SECONDS, busy_file, file_lock
 from lakehouse.storage.json_files import read_json, write_json
 
 
@@ -51,8 +50,7 @@ def add_silence(settings: Settings, silence: Silence) -> None:
     """Record a silence; the newest of a table is the one that holds."""
     settings.make_home()
     file = _file(settings)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{file}.lock"):
+    with file_lock(file.with_name(f"{file.name}.lock"), BRIEF_SECONDS, busy_file(file)):
         silences = (*read_silences(settings), silence)
         write_json(file, silences, tuple[Silence, ...], indent=1)
 

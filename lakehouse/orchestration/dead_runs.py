@@ -24,13 +24,15 @@ def fail_dead_runs(instance: "DagsterInstance") -> list[DeadRun]:
     """Report as failed the runs of this host whose process is gone, and free what they hold."""
     from dagster import DagsterRunStatus, RunsFilter
 
+    from lakehouse.orchestration.dagster_internals import free_slots
+
     status = DagsterRunStatus
     working = [status.NOT_STARTED, status.STARTING, status.STARTED, status.CANCELING]
     runs = instance.get_runs(RunsFilter(statuses=working))
     dead = [(run, gone) for run in runs if (gone := _gone(instance, run))]
     for run, gone in dead:
         instance.report_run_failed(run, gone)
-        instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+        free_slots(instance, run.run_id)
     return [DeadRun(run.run_id, run.job_name, gone) for run, gone in dead]
 
 
@@ -38,11 +40,14 @@ def _gone(instance: "DagsterInstance", run: "DagsterRun") -> str:
     """Say what became of the process of a run; nothing where it works, or where this host
     cannot know.
     """
+    from lakehouse.orchestration.dagster_internals import is_of_one_host
+
     # A run that the UI executes again has the tags of the one before it.
     process = None if run.parent_run_id else Process.from_tags(run.tags)
     if process is not None:
         return "" if process.is_alive else _message(process.pid)
-    worker = worker_of(instance, run.run_id) if _is_of_one_host(instance) else None
+    # Dagster's own runs name no host.
+    worker = worker_of(instance, run.run_id) if is_of_one_host(instance) else None
     return _message(worker.pid) if worker and not worker.is_alive else ""
 
 
@@ -61,14 +66,6 @@ def worker_of(instance: "DagsterInstance", run_id: str) -> Process | None:
         if noted is not None:
             return Process.noted(int(str(noted.value)), record.event_log_entry.timestamp)
     return None
-
-
-def _is_of_one_host(instance: "DagsterInstance") -> bool:
-    from dagster._core.storage.event_log import SqliteEventLogStorage
-
-    # Dagster's own runs name no host; a folder of SQLite files is of one, a database server is
-    # not.
-    return isinstance(instance.event_log_storage, SqliteEventLogStorage)
 
 
 def _message(pid: int) -> str:

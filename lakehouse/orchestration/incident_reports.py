@@ -13,10 +13,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from lakehouse.orchestration.alert_message import Severity
 from lakehouse.settings import Settings
+from lakehouse.storage.file_lock import BRIEF_SECONDS, busy_file, file_lock
 from lakehouse.storage.json_files import read_json, write_json
 
 _REMEMBERED = 50
@@ -84,8 +83,8 @@ def read_reports(settings: Settings) -> Iterator[Note]:
 
 def _add(settings: Settings, note: Note) -> None:
     file = _file(settings, note.report.key)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{_folder(settings)}.lock"):
+    lock = file.parent.with_suffix(".lock")
+    with file_lock(lock, BRIEF_SECONDS, busy_file(lock)):
         known = _read(file)
         if known and replace(known[-1], at=note.at) == note:
             return

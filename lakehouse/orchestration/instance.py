@@ -15,15 +15,6 @@ if TYPE_CHECKING:
     import dagster as dg
 
 _TEMPLATE = Path(__file__).with_name("dagster.yaml")
-# A command's own words go to the terminal; catching them for the UI would start two processes
-# for each step.
-_OVERRIDES = {
-    "compute_logs": {
-        "module": "dagster._core.storage.noop_compute_log_manager",
-        "class": "NoOpComputeLogManager",
-    }
-}
-
 _STORAGES = {"storage", "event_log_storage"}
 
 
@@ -62,12 +53,15 @@ def _overrides(folder: Path) -> dict[str, Any]:
     """
     import yaml
 
+    from lakehouse.orchestration.dagster_internals import NO_COMPUTE_LOGS
+
+    overrides: dict[str, Any] = {"compute_logs": NO_COMPUTE_LOGS}
     configured = yaml.safe_load((folder / "dagster.yaml").read_text(encoding="utf-8")) or {}
     if _STORAGES & set(configured):
-        return _OVERRIDES
+        return overrides
     events = {
         "module": "lakehouse.orchestration.event_log",
         "class": "EventLog",
         "config": {"base_dir": str(folder / "history" / "runs")},
     }
-    return {**_OVERRIDES, "event_log_storage": events}
+    return {**overrides, "event_log_storage": events}

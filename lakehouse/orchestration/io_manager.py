@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from lakehouse.errors import DeclarationError, FrameMismatch
+from lakehouse.iceberg.metadata.column_types import column_type
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
@@ -19,6 +20,7 @@ from lakehouse.iceberg.write import write_audit_publish
 from lakehouse.orchestration.asset_checks import Evaluated
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.clear_rows import has_source
+from lakehouse.orchestration.dagster_internals import set_data_version
 from lakehouse.orchestration.partitions import partitions_of
 from lakehouse.orchestration.refused_write import refusal
 from lakehouse.orchestration.undeclared_table import inferred_table
@@ -88,9 +90,7 @@ class IcebergIOManager(dg.ConfigurableIOManager):
             raise refusal(outcome, context.run_id)
         context.add_output_metadata(written_metadata(self.engine.catalog, table, outcome))
         if outcome.snapshot_id:
-            context.step_context.set_data_version(
-                context.asset_key, dg.DataVersion(str(outcome.snapshot_id))
-            )
+            set_data_version(context, str(outcome.snapshot_id))
 
     def load_input(self, context: dg.InputContext) -> Any:
         """Return the upstream table, pinned, in the partitions asked for; as pandas where the
@@ -174,8 +174,9 @@ def run_partitions(
 
 
 def _spark_type(engine: Engine, table: str, column: str) -> str:
-    found = str(engine.catalog.load(table).schema().find_field(column).field_type)
-    return {"timestamptz": "timestamp", "long": "bigint"}.get(found, found)
+    field = engine.catalog.load(table).schema().find_field(column)
+    # Bounds of partitions compare with moments that have no zone, too.
+    return str(column_type(field.field_type)).removesuffix("_ntz")
 
 
 def _wants_pandas(context: dg.InputContext) -> bool:

@@ -19,7 +19,7 @@ from lakehouse.orchestration.partitions import all_partitions_of, keys_holding
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
-    from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
+    from lakehouse.orchestration.dagster_internals import AssetGraph
 
 INCREMENTAL = {"lakehouse/catch_up": "true"}
 """Tag of a run that computes what is stale: partitions from the rows that they have and what came

@@ -16,14 +16,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from filelock import FileLock
-
 from lakehouse.errors import SetupError
 from lakehouse.runtime import jars
 from lakehouse.runtime.java_compilers import FIRST_COMPILER
 from lakehouse.runtime.jvm import Jvm
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_text
+from lakehouse.storage.file_lock import file_lock
 
 _PREFIX = ".classes-"
 _QUIET = ("-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off")
@@ -69,8 +68,12 @@ def make_archive(settings: Settings, chosen: Jvm) -> str:
     :returns: why there is none; nothing where there is one.
     """
     file = archive_path(settings, chosen)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(file.parent / "lock"):
+    busy = SetupError(
+        f"An archive of classes is being made in {file.parent} by another process, which did not"
+        f" end within {_LIMIT_SECONDS} s.",
+        next_step="Wait for it, or stop it, and run `lakehouse setup` again.",
+    )
+    with file_lock(file.parent / "lock", _LIMIT_SECONDS, busy):
         drop_stale_archives(file, chosen)
         if not archive_problem(settings, chosen):
             return ""

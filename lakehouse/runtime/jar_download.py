@@ -12,15 +12,15 @@ from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
 
-from filelock import FileLock
-
 from lakehouse.errors import SetupError
 from lakehouse.runtime import jars, jvm
 from lakehouse.runtime.jars import JARS, Jar
 from lakehouse.settings import Settings
+from lakehouse.storage.file_lock import file_lock
 
 _LOOK_SECONDS = 0.2
 _PREFIX = ".fetching-"
+_LOCK_SECONDS = 3600.0
 
 
 def fetch(
@@ -32,8 +32,12 @@ def fetch(
     :raises SetupError: when the resolver could not fetch one, with what it said, or when one is
         not what is pinned.
     """
-    settings.cache_dir.mkdir(parents=True, exist_ok=True)
-    with FileLock(settings.cache_dir / "jars.lock"):
+    busy = SetupError(
+        f"Jars are being fetched to {settings.cache_dir} by another process, which did not end"
+        f" within {_LOCK_SECONDS:.0f} s.",
+        next_step="Wait for it, or stop it, and run `lakehouse setup` again.",
+    )
+    with file_lock(settings.cache_dir / "jars.lock", _LOCK_SECONDS, busy):
         _clear_leftovers(settings.cache_dir)
         missing = [jar for jar in wanted if jars.problem(jar, jars.path(settings, jar))]
         present_bytes = sum(jar.size_bytes for jar in wanted if jar not in missing)

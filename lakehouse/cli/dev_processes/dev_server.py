@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import click
-from filelock import FileLock, Timeout
 
 from lakehouse.cli.dev_processes.child_processes import Children
 from lakehouse.cli.dev_processes.dev_ui import NAME, Address, ended, free_port, open_ui
@@ -22,6 +21,7 @@ from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.runtime.dev_note import remove_note
 from lakehouse.settings import Settings
+from lakehouse.storage.file_lock import file_lock
 
 _PAUSE_SECONDS = 0.3
 
@@ -93,20 +93,12 @@ def _say(text: str) -> None:
 @contextmanager
 def _alone(settings: Settings) -> Iterator[None]:
     settings.make_home()
-    lock = FileLock(settings.home / "dev.lock")
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        raise UsageError(
-            f"`lakehouse dev` runs already on {settings.home}; expected one for each home.",
-            next_step=(
-                "Use that one, stop it with Ctrl-C, or set LAKEHOUSE_HOME to another folder."
-            ),
-        ) from None
-    try:
+    busy = UsageError(
+        f"`lakehouse dev` runs already on {settings.home}; expected one for each home.",
+        next_step="Use that one, stop it with Ctrl-C, or set LAKEHOUSE_HOME to another folder.",
+    )
+    with file_lock(settings.home / "dev.lock", 0, busy):
         yield
-    finally:
-        lock.release()
 
 
 @contextmanager

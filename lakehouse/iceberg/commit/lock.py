@@ -1,7 +1,6 @@
 """One writer of a table at a time on a host, and no trace of those that died.
 
-The lock is the operating system's, on a file, so that it goes with the process that holds it.
-Beside it stands the list of the writes that were begun: whoever takes the lock next finds there
+Beside the lock stands the list of the writes that were begun: whoever takes it next finds there
 the branches of dead writers. A Spark server may commit seconds after its client died, and so
 bring such a branch back: the list keeps a dead write for a day.
 """
@@ -12,10 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from lakehouse.errors import TableBusy
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.storage.atomic_files import replace_text
+from lakehouse.storage.file_lock import file_lock
 
 WAIT_SECONDS = 3600.0
 _REMEMBERED_SECONDS = 24 * 3600.0
@@ -56,11 +55,8 @@ class WriteLog:
         return {words[0]: float(words[1]) for words in lines if len(words) == 2}
 
     def _keep(self, entries: dict[str, float]) -> None:
-        replacement = self.path.with_suffix(".new")
-        replacement.write_text(
-            "".join(f"{begun} {at:.0f}\n" for begun, at in entries.items()), encoding="utf-8"
-        )
-        replacement.replace(self.path)
+        lines = (f"{begun} {at:.0f}\n" for begun, at in entries.items())
+        replace_text(self.path, "".join(lines))
 
 
 @contextmanager
@@ -76,23 +72,5 @@ def table_lock(
         f" {wait_seconds:.0f} s.",
         next_step="Wait for that run to end, or stop it, and run this again.",
     )
-    with held_lock(engine.lock_dir / f"{table}.lock", wait_seconds, busy):
+    with file_lock(engine.lock_dir / f"{table}.lock", wait_seconds, busy):
         yield WriteLog(engine.lock_dir / f"{table}.writes")
-
-
-@contextmanager
-def held_lock(file: Path, wait_seconds: float, busy: TableBusy) -> Iterator[None]:
-    """Hold the lock of a file, whose folder is made where there is none.
-
-    :param busy: what is raised where another process holds it for longer than `wait_seconds`.
-    """
-    file.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(file)
-    try:
-        lock.acquire(timeout=wait_seconds)
-    except Timeout as error:
-        raise busy from error
-    try:
-        yield
-    finally:
-        lock.release()

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.evolve import planning
-from lakehouse.iceberg.evolve.managed_properties import MANAGED_PROPERTY, managed_properties
+from lakehouse.iceberg.evolve.managed_properties import created_properties
 from lakehouse.iceberg.metadata.column_types import iceberg_name
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.tables import types
@@ -33,7 +33,10 @@ def ensure_directly(engine: Engine, table: IcebergTable, run_id: str = "") -> No
     client.create_namespace_if_not_exists(table.namespace)
     try:
         client.create_table(
-            table.name, _schema(table), _location(engine, table), properties=_properties(table)
+            table.name,
+            _schema(table),
+            _location(engine, table),
+            properties={**created_properties(table), "comment": table.comment},
         )
     except TableAlreadyExistsError:
         # Another host was first, by the same declaration.
@@ -71,14 +74,6 @@ def _not_plain(table: IcebergTable, reason: str) -> DeclarationError:
         " partitions or order.",
         next_step="Declare it so, or let an asset write it.",
     )
-
-
-def _properties(table: IcebergTable) -> dict[str, str]:
-    return {
-        **table.table_properties,
-        MANAGED_PROPERTY: managed_properties(table),
-        "comment": table.comment,
-    }
 
 
 def _location(engine: Engine, table: IcebergTable) -> str:

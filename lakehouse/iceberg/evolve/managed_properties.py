@@ -23,3 +23,8 @@ def declared_properties(table: IcebergTable) -> dict[str, str]:
 def managed_properties(table: IcebergTable) -> str:
     """Return the value of `MANAGED_PROPERTY`."""
     return json.dumps(sorted(declared_properties(table)))
+
+
+def created_properties(table: IcebergTable) -> dict[str, str]:
+    """Return the properties that a table is created with, whatever creates it."""
+    return {**table.table_properties, MANAGED_PROPERTY: managed_properties(table)}

@@ -9,7 +9,7 @@ table.
 from dataclasses import dataclass
 from enum import IntEnum, auto
 
-from lakehouse.iceberg.evolve.managed_properties import MANAGED_PROPERTY, managed_properties
+from lakehouse.iceberg.evolve.managed_properties import created_properties
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import Column, IcebergTable
@@ -100,8 +100,7 @@ def create_table(table: IcebergTable) -> Step:
         parts.append(f"LOCATION {literal(table.location)}")
     if table.comment:
         parts.append(f"COMMENT {literal(table.comment)}")
-    properties = {**table.table_properties, MANAGED_PROPERTY: managed_properties(table)}
-    parts.append(f"TBLPROPERTIES ({assignments(properties)})")
+    parts.append(f"TBLPROPERTIES ({assignments(created_properties(table))})")
     spec = f", partitioned by {', '.join(table.partitioning)}" if table.partitioning else ""
     return Step(
         Order.CREATE,

@@ -16,6 +16,10 @@ from lakehouse.monitoring.detectors.sources import MonitorContext, describe_rows
 from lakehouse.monitoring.incidents import Firing, Observed, Resolved, moment_text
 from lakehouse.orchestration.asset_checks import is_of_quarantine
 from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.orchestration.dagster_internals import (
+    check_executions,
+    latest_check_executions,
+)
 from lakehouse.orchestration.metadata_keys import CheckMetadata
 
 CURSOR = "checks"
@@ -79,20 +83,15 @@ def clear_commands(evaluations: Iterable[AssetCheckEvaluation]) -> tuple[str, ..
 
 
 def _latest(context: MonitorContext) -> Mapping[AssetCheckKey, Any]:
-    """Return the last execution of each check: one query for all, where the summary is one for
-    each.
-    """
+    """Return the last execution of each check that is declared."""
     keys = context.graph.asset_check_keys
-    storage = context.instance.event_log_storage
-    latest = storage.get_latest_asset_check_execution_by_key(list(keys))
+    latest = latest_check_executions(context.instance, list(keys))
     return {key: record for key, record in latest.items() if key in keys}
 
 
 def _events(context: MonitorContext, key: AssetCheckKey) -> list[Any]:
     """Return the last evaluations of a check, the newest first."""
-    records = context.instance.event_log_storage.get_asset_check_execution_history(
-        key, limit=_LOOKED_BACK
-    )
+    records = check_executions(context.instance, key, _LOOKED_BACK)
     events = (record.event for record in records if record.event is not None)
     return [event for event in events if is_evaluation(event.dagster_event)]
 

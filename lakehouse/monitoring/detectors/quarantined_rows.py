@@ -28,6 +28,7 @@ from lakehouse.monitoring.detectors.failed_checks import (
 from lakehouse.monitoring.detectors.sources import MonitorContext, describe_rows
 from lakehouse.monitoring.incidents import Firing, Incident, Observed, Resolved, moment_text
 from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.dagster_internals import check_executions
 from lakehouse.tables.table import IcebergTable
 
 CURSOR = "quarantined"
@@ -236,8 +237,7 @@ def _evaluations(
     evaluations: list[AssetCheckEvaluation] = []
     for rule in list(counts.by_rule)[:_SAMPLED_RULES]:
         key = AssetCheckKey(asset_key(table.name), rule)
-        storage = context.instance.event_log_storage
-        for record in storage.get_asset_check_execution_history(key, limit=1):
+        for record in check_executions(context.instance, key, limit=1):
             event = record.event.dagster_event if record.event else None
             if is_evaluation(event):
                 evaluations.append(event.asset_check_evaluation_data)

@@ -19,7 +19,7 @@ from lakehouse.tables.escaping import shell_word
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
-    from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
+    from lakehouse.orchestration.dagster_internals import AssetGraph
 
 _UI_URL = "http://127.0.0.1:3000"
 

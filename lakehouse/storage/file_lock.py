@@ -1,0 +1,41 @@
+"""One process at a time: the operating system's lock on a file, which goes with the process that
+holds it.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from lakehouse.errors import LakehouseError
+
+BRIEF_SECONDS = 60.0
+"""How long is waited for who changes a small file."""
+
+
+@contextmanager
+def file_lock(file: Path, wait_seconds: float, busy: LakehouseError) -> Iterator[None]:
+    """Hold the lock of a file, whose folder is made where there is none.
+
+    :param busy: what is raised where another process holds it for longer than `wait_seconds`.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(file)
+    try:
+        lock.acquire(timeout=wait_seconds)
+    except Timeout:
+        raise busy from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def busy_file(file: Path) -> LakehouseError:
+    """Return the error of a small file that another process goes on to change."""
+    return LakehouseError(
+        f"{file} was being changed by another process for {BRIEF_SECONDS:.0f} s; expected it"
+        " free by then.",
+        next_step="Look which process holds it, and try again.",
+    )
