@@ -1,6 +1,4 @@
-"""What is said of a thing that broke, or is over: the message that goes to people, as a
-value.
-"""
+"""The message that goes to people of a thing that broke, or is over, as a value."""
 
 import hashlib
 from collections.abc import Mapping
@@ -42,8 +40,7 @@ class Alert:
     brief: str = ""
     """How bad it is or of what it came, in a few words."""
     lakehouse: str = ""
-    """Which lakehouse speaks; in the record alone, each other place is told beside the
-    message.
+    """Which lakehouse speaks; in the record alone, other places get it beside the message.
     """
 
     def __post_init__(self) -> None:
@@ -63,13 +60,13 @@ class Alert:
         return {**self.__dict__, "at": self.at.isoformat(), "lines": list(self.lines)}
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> "Alert":
+    def from_json(cls, record: Mapping[str, Any]) -> "Alert":
         """Read what `to_json` wrote."""
         return cls(
             **{
-                **found,
-                "at": datetime.fromisoformat(found["at"]),
-                "lines": tuple(found["lines"]),
+                **record,
+                "at": datetime.fromisoformat(record["at"]),
+                "lines": tuple(record["lines"]),
             }
         )
 

@@ -97,17 +97,17 @@ def checked_rules(table: "IcebergTable") -> list[Rule]:
 
 
 def results_of(
-    table: "IcebergTable", found: Sequence[RuleResult], implied: Sequence[Rule] = ()
+    table: "IcebergTable", results: Sequence[RuleResult], implied: Sequence[Rule] = ()
 ) -> list[RuleResult]:
-    """Return what was found of each rule; where there was nothing to evaluate, that no row
+    """Return the result of each rule; where there was nothing to evaluate, that no row
     breaks it.
 
     Without a result, Dagster would warn that a blocking check no longer holds back what is
-    downstream. How much of a write was refused is said by none but that write.
+    downstream. How much of a write was refused only that write knows.
     """
-    known = {result.rule.name for result in found} | {REFUSED_SHARE}
+    known = {result.rule.name for result in results} | {REFUSED_SHARE}
     rules = (*checked_rules(table), *implied)
-    return [*found, *(RuleResult(rule, 0, 0) for rule in rules if rule.name not in known)]
+    return [*results, *(RuleResult(rule, 0, 0) for rule in rules if rule.name not in known)]
 
 
 def check_result(
@@ -223,7 +223,7 @@ def _float(bound: Number | None) -> float | None:
 def _described(result: RuleResult, evaluated: Evaluated) -> str:
     where = " of a refused candidate" if evaluated.what == "candidate" else ""
     if result.rule.bounds is not None:
-        return f"{result.rule.description}: {result.said}{where}."
+        return f"{result.rule.description}: {result.summary}{where}."
     if result.failed_rows:
         return (
             f"{result.rule.description}: {result.failed_rows} of {result.total_rows}"

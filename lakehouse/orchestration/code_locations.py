@@ -41,7 +41,7 @@ def place_of_value(module: ModuleType, value: object) -> str | None:
 
     :param value: an object that the module holds under one of its names.
     """
-    names = {name for name, held in vars(module).items() if held is value}
+    names = {name for name, other in vars(module).items() if other is value}
     file = module.__file__
     if file is None or not names:
         return None
@@ -63,14 +63,14 @@ def frames_of(trace: TracebackType | None) -> list[tuple[str, str, int]]:
     """Return the module, the file and the line of each frame of a traceback, that of the error
     last.
     """
-    found = []
+    frames = []
     while trace is not None:
         frame = trace.tb_frame
-        found.append(
+        frames.append(
             (frame.f_globals.get("__name__", ""), frame.f_code.co_filename, trace.tb_lineno)
         )
         trace = trace.tb_next
-    return found
+    return frames
 
 
 def _assigned(statement: ast.stmt) -> set[str]:

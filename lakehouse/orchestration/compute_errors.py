@@ -51,10 +51,10 @@ def rule_naming(table: IcebergTable, cause: str) -> str | None:
     """Return the rule whose SQL names the column that Spark says there is none of; None where
     it says another thing.
     """
-    found = _NO_COLUMN.search(cause)
-    if found is None:
+    unknown = _NO_COLUMN.search(cause)
+    if unknown is None:
         return None
-    word = re.compile(rf"\b{re.escape(found[1].rpartition('`.`')[2])}\b", re.IGNORECASE)
+    word = re.compile(rf"\b{re.escape(unknown[1].rpartition('`.`')[2])}\b", re.IGNORECASE)
     return next(
         (rule.name for rule in table.rules if rule.is_row_rule and word.search(rule.sql)),
         None,
@@ -71,13 +71,13 @@ def described(compute: Callable[..., Any], place: str) -> str:
 
 def _cause(table: IcebergTable, error: Exception) -> str:
     if table.holds_personal_data and not tells_no_rows(error):
-        said = cause_without_data(error)
+        message = cause_without_data(error)
     elif is_of_query(error):
-        said = one_line(error)
+        message = one_line(error)
     else:
         text = " ".join(str(error).split())
-        said = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return f"{said.rstrip('.')}."
+        message = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return f"{message.rstrip('.')}."
 
 
 def _next_step(table: IcebergTable, rule: str | None) -> str:

@@ -38,7 +38,7 @@ def modules_of(package: str) -> list[ModuleType]:
     :raises DeclarationError: names the file that cannot be imported, its line, and why.
     """
     root = importlib.import_module(package)
-    names = [found.name for found in pkgutil.walk_packages(root.__path__, f"{package}.")]
+    names = [module.name for module in pkgutil.walk_packages(root.__path__, f"{package}.")]
     return [root, *(_imported(name, package) for name in sorted(names))]
 
 
@@ -103,11 +103,12 @@ def _cause(error: Exception) -> str:
 
 def values_of(modules: Iterable[ModuleType], kind: type[T]) -> list[T]:
     """Return the values of a type that the modules hold, each once."""
-    found: list[T] = []
-    for value in (value for module in modules for value in vars(module).values()):
-        if isinstance(value, kind) and not any(value is other for other in found):
-            found.append(value)
-    return found
+    values: list[T] = []
+    for module in modules:
+        for value in vars(module).values():
+            if isinstance(value, kind) and not any(value is other for other in values):
+                values.append(value)
+    return values
 
 
 def declared_tables(modules: Iterable[ModuleType]) -> dict[str, IcebergTable]:
@@ -132,7 +133,11 @@ def declared_tables(modules: Iterable[ModuleType]) -> dict[str, IcebergTable]:
                 "Give one of them another name; quarantine_name=… is that of a quarantine."
             ),
         )
-    return {table.name: table for one in declared.values() for table in _with_quarantine(one)}
+    all_tables: dict[str, IcebergTable] = {}
+    for table in declared.values():
+        for part in _with_quarantine(table):
+            all_tables[part.name] = part
+    return all_tables
 
 
 def declared_by_name(modules: Iterable[ModuleType], kind: type[N]) -> dict[str, N]:
@@ -144,23 +149,24 @@ def declared_by_name(modules: Iterable[ModuleType], kind: type[N]) -> dict[str, 
 
 
 def _each_once(modules: Sequence[ModuleType], kind: type[N], next_step: str) -> dict[str, N]:
-    found: dict[str, N] = {}
+    declared: dict[str, N] = {}
     for value in values_of(modules, kind):
-        known = found.setdefault(value.name, value)
+        known = declared.setdefault(value.name, value)
         if known is not value:
             raise DeclarationError(
                 f"{value.name} is declared twice, in {_place(modules, known)} and in"
                 f" {_place(modules, value)}; expected one declaration.",
                 next_step=next_step,
             )
-    return found
+    return declared
 
 
 def _place(modules: Iterable[ModuleType], value: object) -> str:
     """Return where a value is declared; a module that only imports it holds it too."""
-    holding = [
-        module for module in modules if any(held is value for held in vars(module).values())
-    ]
+    holding = []
+    for module in modules:
+        if any(other is value for other in vars(module).values()):
+            holding.append(module)
     places = (place_of_value(module, value) for module in holding)
     return next((place for place in places if place), holding[0].__name__)
 
@@ -231,18 +237,18 @@ def _check_inputs(
 ) -> None:
     for spec in computed:
         owner = table_name(spec.key)
-        for name, given in inputs_of(spec.metadata).items():
-            if given.table not in known:
+        for name, read in inputs_of(spec.metadata).items():
+            if read.table not in known:
                 raise DeclarationError(
-                    f"{owner}: input {name} is {given.table}, which nothing declares;"
-                    f" {meant_name(given.table, known)}",
+                    f"{owner}: input {name} is {read.table}, which nothing declares;"
+                    f" {meant_name(read.table, known)}",
                     next_step=(
                         "Correct the name; a table that is made elsewhere is declared by a"
                         " `dagster.AssetSpec`."
                     ),
                 )
-            if given.table in declared:
-                check_columns(declared.get(owner), owner, name, given, declared[given.table])
+            if read.table in declared:
+                check_columns(declared.get(owner), owner, name, read, declared[read.table])
 
 
 def _with_quarantine(table: IcebergTable) -> Iterator[IcebergTable]:

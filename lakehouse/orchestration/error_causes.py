@@ -22,6 +22,6 @@ def known_cause(error: Any) -> Any:
     """Return the innermost cause that the lakehouse said in its own words, or else the
     innermost of all.
     """
-    found = list(causes(error))
-    ours = [cause for cause in found if cause.message.startswith(OURS)]
-    return (ours or found)[-1]
+    chain = list(causes(error))
+    ours = [cause for cause in chain if cause.message.startswith(OURS)]
+    return (ours or chain)[-1]

@@ -53,8 +53,11 @@ def _plain(value: Any) -> Any:
         return value.value
     # A record forgets the order of its columns.
     names = [column.name for column in value.schema.columns]
-    rows = [record.data for record in value.records]
-    return [{name: row.get(name) for name in names} for row in rows]
+    return [_ordered(record.data, names) for record in value.records]
+
+
+def _ordered(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: row.get(name) for name in names}
 
 
 def _of(*kinds: type) -> Callable[[Any], Any]:
@@ -252,11 +255,14 @@ class RejectedReason:
 
 
 def _files_key(key: str, of: Callable[..., Any], *columns: str) -> Any:
-    def read(value: Any) -> tuple[Any, ...]:
-        return tuple(of(*(row.get(name) for name in columns)) for row in _rows(value))
+    def file(row: Mapping[str, Any]) -> Any:
+        return of(*(row.get(column) for column in columns))
 
     return _key(
-        key, read, lambda values: sample_table([vars(value) for value in values]), default=()
+        key,
+        lambda value: tuple(map(file, _rows(value))),
+        lambda files: sample_table(list(map(vars, files))),
+        default=(),
     )
 
 

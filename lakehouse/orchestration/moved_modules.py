@@ -48,6 +48,17 @@ RENAMED_ARGUMENTS = {
     ("Merge", "near"): "prune_by",
 }
 """By what takes an argument and its old name, its new one; the changelog has the same table."""
+REMOVED = {
+    "lakehouse.tables.table.Upkeep": "Upkeep is gone, since nothing read it: leave it out."
+}
+"""By a name that is there no more, what to do instead."""
+REMOVED_ARGUMENTS = {
+    (
+        "IcebergTable",
+        "upkeep",
+    ): "IcebergTable(upkeep=…) is gone, since nothing read it: leave it out."
+}
+"""By what took an argument and its name, what to do instead."""
 _UNEXPECTED = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")
 
 
@@ -56,10 +67,13 @@ def renamed_argument(error: TypeError) -> str:
     other errors.
     """
     unexpected = _UNEXPECTED.search(str(error))
-    new = RENAMED_ARGUMENTS.get((unexpected[1], unexpected[2])) if unexpected else None
-    if unexpected is None or new is None:
+    if unexpected is None:
         return ""
-    return f"{unexpected[1]}({unexpected[2]}=…) is {unexpected[1]}({new}=…) now."
+    argument = (unexpected[1], unexpected[2])
+    if argument in RENAMED_ARGUMENTS:
+        new = RENAMED_ARGUMENTS[argument]
+        return f"{unexpected[1]}({unexpected[2]}=…) is {unexpected[1]}({new}=…) now."
+    return REMOVED_ARGUMENTS.get(argument, "")
 
 
 def import_advice(file: str, line: int) -> str:
@@ -75,6 +89,8 @@ def import_advice(file: str, line: int) -> str:
             advice.append(f"{name} has moved: import from {MOVED[name]}.")
         if name in RENAMED:
             advice.append(f"{name} is {RENAMED[name]} now.")
+        if name in REMOVED:
+            advice.append(REMOVED[name])
     return " ".join(advice)
 
 

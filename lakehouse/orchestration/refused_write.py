@@ -75,12 +75,13 @@ def _sources(outcome: Refused) -> str:
 
 
 def _reason(result: RuleResult, evaluated: Evaluated | None) -> str:
-    shown = (
-        f", such as {json.dumps(dict(result.sample[0]), default=str, ensure_ascii=False)}"
-        if result.sample
-        else ""
-    )
+    shown = ""
+    if result.sample:
+        row = json.dumps(dict(result.sample[0]), default=str, ensure_ascii=False)
+        shown = f", such as {row}"
     in_clear = evaluated.show(result) if evaluated else None
     shown += f", shown in clear by `{in_clear}`" if in_clear else ""
     broken = "is broken by" if result.rule.bounds is None else "does not hold: found"
-    return f"rule {result.rule.name} ({result.rule.description}) {broken} {result.said}{shown}"
+    return (
+        f"rule {result.rule.name} ({result.rule.description}) {broken} {result.summary}{shown}"
+    )

@@ -138,17 +138,6 @@ class Versions:
 
 
 @dataclass(frozen=True)
-class Upkeep:
-    """How a table is kept compact: when small files are rewritten, and how long old snapshots
-    are kept.
-    """
-
-    compact: bool = True
-    keep_snapshots_days: int = 7
-    keep_snapshots: int = 20
-
-
-@dataclass(frozen=True)
 class TableDeclaration:
     """The parts of a table's declaration and what each implies; whether they agree is checked
     by `IcebergTable`.
@@ -188,7 +177,6 @@ class TableDeclaration:
     properties: Mapping[str, str] = field(default_factory=dict)
     dropped: Sequence[str] = ()
     """Columns that the table once had and shall lose."""
-    upkeep: Upkeep = Upkeep()
     freshness: timedelta | None = None
     """How old the last write may be before the table counts as late."""
 

@@ -168,7 +168,7 @@ def bronze_table(
     :param extra: columns that the asset computes, between the delivered ones and those of the
         source.
     :param declaration: anything else that `IcebergTable` takes, such as `partitioning`, `owner`
-        or `upkeep`.
+        or `freshness`.
     """
     delivered = (
         Column(column.name, "string", column.doc, personal=column.personal)

@@ -13,7 +13,6 @@ from lakehouse.tables.declaration import (
     Overwrite,
     OverwritePartitions,
     TableDeclaration,
-    Upkeep,
     Versions,
     WriteMode,
 )
@@ -28,7 +27,6 @@ __all__ = [
     "Merge",
     "Overwrite",
     "OverwritePartitions",
-    "Upkeep",
     "Versions",
     "WriteMode",
 ]

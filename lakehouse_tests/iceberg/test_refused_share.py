@@ -113,7 +113,7 @@ def test_the_first_computation_is_kept_aside_where_most_is_refused(
     table = replace(VALUES, write=mode)
     done = compute(embedded_engine, table, given(embedded_engine, 100, 60))
     assert isinstance(done, Refused) and [found.rule.name for found in done.reasons] == [NAME]
-    assert share(done).said == "0.6 (60 of 100 rows refused: not_null_v 60)"
+    assert share(done).summary == "0.6 (60 of 100 rows refused: not_null_v 60)"
     assert read_history(embedded_engine, table.name).main is None
     assert (
         publish_refused(embedded_engine, table, "r", by="me", why="the rule is right").rows

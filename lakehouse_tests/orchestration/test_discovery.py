@@ -127,6 +127,10 @@ def test_a_file_that_cannot_be_imported_is_named(package: Write) -> None:
             "from lakehouse.iceberg.read.inputs import incremental, standing",
             "lakehouse.iceberg.read.inputs.standing is existing_rows now.",
         ),
+        (
+            "from lakehouse.tables.table import Column, Upkeep",
+            "Upkeep is gone, since nothing read it: leave it out.",
+        ),
     ],
 )
 def test_a_file_with_an_import_that_has_moved_is_told_where_to(
@@ -153,6 +157,15 @@ def test_a_file_with_an_argument_that_has_another_name_is_told_it(
     assert raised.value.next_step == f"{of}({old}=…) is {of}({new}=…) now."
     changelog = (Path(lakehouse.__file__).parent.parent / "CHANGELOG.md").read_text()
     assert f"| `{of}({old}=…)` | `{of}({new}=…)` |" in changelog
+
+
+def test_a_file_with_an_argument_that_is_gone_is_told_to_leave_it_out(package: Write) -> None:
+    module = "from lakehouse.tables.table import IcebergTable\nIcebergTable(upkeep=None)"
+    with pytest.raises(DeclarationError) as raised:
+        modules_of(package({"a": module}))
+    assert raised.value.next_step == (
+        "IcebergTable(upkeep=…) is gone, since nothing read it: leave it out."
+    )
 
 
 @pytest.mark.parametrize(("old", "new"), MOVED.items())

@@ -14,7 +14,6 @@ from lakehouse.tables.table import (
     IcebergTable,
     Merge,
     OverwritePartitions,
-    Upkeep,
     Versions,
 )
 from lakehouse_tests.iceberg.evolving import columns, declared
@@ -159,7 +158,6 @@ DECIDES_NO_ROW: dict[str, dict[str, Any]] = {
     "sort order": {"sort_order": ["id"]},
     "size of files": {"target_file_mb": 64},
     "properties": {"properties": {"a": "b"}},
-    "upkeep": {"upkeep": Upkeep(compact=False)},
     "freshness": {"freshness": timedelta(hours=1)},
     "a column's doc": {
         "columns": [replace(column, doc="Other.") for column in declared().columns]

@@ -42,7 +42,7 @@ class RuleResult:
         return self.level == "fails"
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """What was found, in words: how many rows break the rule, or what was measured."""
         if self.rule.bounds is None:
             return (
