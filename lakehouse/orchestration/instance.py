@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.orchestration.open_connections import kept_open
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import keep_private, replace_text
 
@@ -37,6 +36,8 @@ def dagster_home(settings: Settings) -> Path:
 def open_instance(settings: Settings) -> "Iterator[dg.DagsterInstance]":
     """Open the instance of this home, whatever `DAGSTER_HOME` says."""
     from dagster import DagsterInstance
+
+    from lakehouse.orchestration.event_log import kept_open
 
     folder = dagster_home(settings)
     # `local_temp` is the public way to a persistent instance in a given folder.

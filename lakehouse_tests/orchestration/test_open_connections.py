@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import NullPool, create_engine, text
 
-from lakehouse.orchestration.open_connections import kept_open
+from lakehouse.orchestration.event_log import kept_open
 
 pytestmark = pytest.mark.unit
 
