@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import dagster as dg
 
-from lakehouse.ingestion.feed_automation import FeedAutomation
+from lakehouse.ingestion.feed_sensors import FeedAutomation
 from lakehouse.maintenance.old_runs import old_runs_definitions
 from lakehouse.monitoring.alerts_sensor import alerts_definitions
 from lakehouse.orchestration.asset_keys import table_name
@@ -18,7 +18,7 @@ from lakehouse.orchestration.discovery import (
     modules_of,
 )
 from lakehouse.orchestration.io_manager import IcebergIOManager
-from lakehouse.orchestration.stale_runs import Downstream
+from lakehouse.orchestration.runs_for_stale_tables import Downstream
 from lakehouse.quality.daily_check import daily_check_definitions
 from lakehouse.quality.metrics.metrics_sensor import RunMetrics
 from lakehouse.quality.source_rows_check import default_checks

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lakehouse.cli.ack import ack
+from lakehouse.cli.alerts_ack import ack
+from lakehouse.cli.alerts_close import close
+from lakehouse.cli.alerts_show import record_of, show
+from lakehouse.cli.alerts_test import test_sinks
 from lakehouse.cli.call_context import State, verbose_option
-from lakehouse.cli.close import close
 from lakehouse.cli.output.cell_values import Column, utc_seconds
 from lakehouse.cli.output.printing import count, table
 from lakehouse.cli.output.records import print_records
-from lakehouse.cli.show_alert import record_of, show
-from lakehouse.cli.test_alert import test_sinks
 
 if TYPE_CHECKING:
     from lakehouse.monitoring.silences import Silence
-    from lakehouse.orchestration.alert_message import Alert
+    from lakehouse.orchestration.alert import Alert
 
 _SHOWN = 20
 _COLUMNS = ("at", "severity", "event", "what", "owner", "alert")

@@ -13,7 +13,7 @@ def doctor(state: State) -> None:
 
     Each line that fails says what to do, and then the exit code is 1.
     """
-    from lakehouse.cli.machine_checks import findings
+    from lakehouse.cli.doctor_checks import findings
 
     with state.progress("Checking this machine"):
         results = findings(state.settings)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from lakehouse.cli.call_context import State, command, plain_name
-from lakehouse.cli.decision_options import by_option, why_option
 from lakehouse.cli.output.cell_values import utc_seconds
 from lakehouse.cli.time_arguments import coming_moment
+from lakehouse.cli.why_and_by_options import by_option, why_option
 from lakehouse.errors import UsageError
 
 if TYPE_CHECKING:

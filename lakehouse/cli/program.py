@@ -123,7 +123,7 @@ def _was_interrupted(error: BaseException | None) -> bool:
 def _one_line(error: Exception, state: State) -> str:
     if isinstance(error, LakehouseError):
         return str(error)
-    from lakehouse.iceberg.metadata.known_errors import known_error, text_of
+    from lakehouse.iceberg.metadata.error_explanations import known_error, text_of
     from lakehouse.iceberg.metadata.spark_errors import plain
 
     text = text_of(error)

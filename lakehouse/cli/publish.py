@@ -3,8 +3,8 @@
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.decision_options import by_option, why_kept_option
 from lakehouse.cli.output.printing import count
+from lakehouse.cli.why_and_by_options import by_option, why_kept_option
 from lakehouse.errors import UsageError
 
 

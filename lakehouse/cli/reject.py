@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.decision_options import by_option, why_kept_option
 from lakehouse.cli.output.cell_values import Column, utc_text
 from lakehouse.cli.output.printing import count, render
+from lakehouse.cli.why_and_by_options import by_option, why_kept_option
 from lakehouse.errors import UsageError
 from lakehouse.tables.escaping import shown
 
@@ -57,7 +57,7 @@ def reject(
 def _reject(state: State, feed: "Feed", file: str, sha256: str, *, why: str, by: str) -> None:
     from lakehouse.definitions import definitions
     from lakehouse.ingestion.withdraw_delivery import reject as reject_delivery
-    from lakehouse.orchestration.stale_runs import Downstream
+    from lakehouse.orchestration.runs_for_stale_tables import Downstream
 
     following = Downstream(definitions().resolve_asset_graph(), feed.table).tables
     quarantines = []

@@ -26,7 +26,7 @@ from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.metadata_keys import RejectedReason
 from lakehouse.orchestration.run_result import AssetResult, RunResult
 from lakehouse.orchestration.runs import OnEvent, Project, materialize
-from lakehouse.orchestration.stale_runs import INCREMENTAL, Downstream, PendingRun
+from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream, PendingRun
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.storage.rejected_files import rejected_since

@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from lakehouse.iceberg.commit.override import Overridden, publish_refused
+from lakehouse.iceberg.commit.publish_refused import Overridden, publish_refused
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.instance import open_instance

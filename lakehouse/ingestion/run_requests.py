@@ -24,7 +24,7 @@ from lakehouse.orchestration.blocked_tables import (
     was_stopped,
 )
 from lakehouse.orchestration.partitions import range_tags
-from lakehouse.orchestration.stale_runs import INCREMENTAL, Downstream, PendingRun
+from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream, PendingRun
 from lakehouse.runtime.backoff import pause_seconds
 from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed

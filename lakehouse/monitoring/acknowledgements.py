@@ -13,7 +13,7 @@ from lakehouse.monitoring.incidents import Incident, Observed, Resolved
 from lakehouse.monitoring.routes import read_routes
 from lakehouse.monitoring.silences import silence_texts
 from lakehouse.monitoring.sinks import FILE, FILE_NAME, FileSink
-from lakehouse.orchestration.alert_message import Alert
+from lakehouse.orchestration.alert import Alert
 from lakehouse.settings import Settings
 
 _LOGGER = logging.getLogger("lakehouse.alerts")

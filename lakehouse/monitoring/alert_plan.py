@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from lakehouse.monitoring.alert_text import alert_of
 from lakehouse.monitoring.incidents import Firing, Incident, Observed, Resolved
-from lakehouse.orchestration.alert_message import Alert, Saying
+from lakehouse.orchestration.alert import Alert, Saying
 
 SilenceOf = Callable[[str, datetime], str]
 """Says who silenced a table and why; nothing where nobody did."""

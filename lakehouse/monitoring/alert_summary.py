@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from lakehouse.orchestration.alert_message import Alert, Saying, alert_id
+from lakehouse.orchestration.alert import Alert, Saying, alert_id
 
 _GROUPS = 10
 _NAMED = 3

@@ -6,7 +6,7 @@ What a detector saw brings the title, the facts and the commands; here is what s
 from datetime import datetime
 
 from lakehouse.monitoring.incidents import Incident, Resolved, moment_text
-from lakehouse.orchestration.alert_message import Alert, Saying, alert_id
+from lakehouse.orchestration.alert import Alert, Saying, alert_id
 
 _SHOWN_PARTITIONS = 5
 _CLOSED_BY_PEOPLE = ("quarantined", "rejected")

@@ -14,7 +14,7 @@ from lakehouse.monitoring.alert_state import (
     write_state,
 )
 from lakehouse.monitoring.detectors.failed_ticks import names_of
-from lakehouse.monitoring.detectors.sources import MonitorContext, WatchedFeed
+from lakehouse.monitoring.detectors.monitor_context import MonitorContext, WatchedFeed
 from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
 from lakehouse.monitoring.heartbeat import Heartbeat, beat
 from lakehouse.monitoring.monitor import run_detectors

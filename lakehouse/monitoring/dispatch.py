@@ -26,7 +26,7 @@ from lakehouse.monitoring.outbox import (
 )
 from lakehouse.monitoring.routes import Routes, name_of
 from lakehouse.monitoring.sinks import FILE, LOG, Sink
-from lakehouse.orchestration.alert_message import Alert
+from lakehouse.orchestration.alert import Alert
 
 ROUND_SECONDS = 30.0
 """How long a round delivers at most; Dagster gives a sensor's tick a minute."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from lakehouse.orchestration.alert_message import Severity
+from lakehouse.orchestration.alert import Severity
 from lakehouse.tables.escaping import visible
 
 Kind = Literal[

@@ -9,12 +9,12 @@ from lakehouse.monitoring.detectors.failed_checks import detect_failed_checks
 from lakehouse.monitoring.detectors.failed_runs import detect_failed_runs
 from lakehouse.monitoring.detectors.failed_ticks import detect_failed_ticks
 from lakehouse.monitoring.detectors.failure_reasons import describe_without_values
+from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.monitoring.detectors.overdue_tables import detect_overdue
 from lakehouse.monitoring.detectors.quarantined_rows import detect_quarantined_rows
 from lakehouse.monitoring.detectors.recoveries import detect_recoveries
 from lakehouse.monitoring.detectors.rejected_inbox_files import detect_rejected_files
 from lakehouse.monitoring.detectors.reported_incidents import detect_reported
-from lakehouse.monitoring.detectors.sources import MonitorContext
 from lakehouse.monitoring.incidents import Firing, Observed
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from lakehouse.monitoring.alert_summary import summarize
-from lakehouse.orchestration.alert_message import Alert
+from lakehouse.orchestration.alert import Alert
 from lakehouse.runtime.backoff import pause_seconds
 
 WINDOW = timedelta(minutes=5)

@@ -21,7 +21,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field, Strict, StringConstraints, ValidationError
 
 from lakehouse.errors import SettingsError
-from lakehouse.orchestration.alert_message import Alert, Severity
+from lakehouse.orchestration.alert import Alert, Severity
 from lakehouse.settings import Settings
 
 FILE = "alerts.toml"

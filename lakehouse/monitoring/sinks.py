@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lakehouse.errors import LakehouseError, SettingsError
 from lakehouse.monitoring.routes import name_of
-from lakehouse.orchestration.alert_message import Alert
+from lakehouse.orchestration.alert import Alert
 from lakehouse.settings import Settings
 
 if TYPE_CHECKING:

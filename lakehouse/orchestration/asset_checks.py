@@ -12,11 +12,11 @@ from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION
 from lakehouse.iceberg.rules.refused_share import refused_share
 from lakehouse.iceberg.rules.rows import RowRule
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.clear_rows import in_clear
 from lakehouse.orchestration.metadata_keys import CheckMetadata
+from lakehouse.orchestration.unmasked_rows_command import in_clear
 from lakehouse.tables.bounds import Bounds, Number
 from lakehouse.tables.rule import Rule
-from lakehouse.tables.rule_checks import REFUSED_SHARE
+from lakehouse.tables.rule_validation import REFUSED_SHARE
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.metadata.write_result import Outcome

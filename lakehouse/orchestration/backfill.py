@@ -10,7 +10,7 @@ from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.run_result import RunResult
 from lakehouse.orchestration.runs import Project, materialize
-from lakehouse.orchestration.stale_runs import Downstream
+from lakehouse.orchestration.runs_for_stale_tables import Downstream
 from lakehouse.settings import Settings
 
 

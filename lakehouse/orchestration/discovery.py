@@ -17,7 +17,7 @@ from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.asset_specs import quarantine_spec
 from lakehouse.orchestration.code_locations import file_place, frames_of, place_of_value
 from lakehouse.orchestration.moved_modules import import_advice, renamed_argument
-from lakehouse.orchestration.partition_checks import check_columns
+from lakehouse.orchestration.partition_validation import check_columns
 from lakehouse.tables.suggestions import meant_name
 from lakehouse.tables.table import IcebergTable
 

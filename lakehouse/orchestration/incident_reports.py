@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from lakehouse.orchestration.alert_message import Severity
+from lakehouse.orchestration.alert import Severity
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import BRIEF_SECONDS, busy_file, file_lock
 from lakehouse.storage.json_files import read_json, write_json

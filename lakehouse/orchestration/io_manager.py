@@ -19,14 +19,14 @@ from lakehouse.iceberg.rules import evaluation
 from lakehouse.iceberg.write import write_audit_publish
 from lakehouse.orchestration.asset_checks import Evaluated
 from lakehouse.orchestration.asset_keys import table_name
-from lakehouse.orchestration.clear_rows import has_source
 from lakehouse.orchestration.dagster_internals import set_data_version
 from lakehouse.orchestration.partitions import partitions_of
-from lakehouse.orchestration.refused_write import refusal
+from lakehouse.orchestration.run_failures.personal_data import values_withheld
+from lakehouse.orchestration.run_failures.refused_write import refusal
 from lakehouse.orchestration.undeclared_table import inferred_table
-from lakehouse.orchestration.withheld_errors import values_withheld
+from lakehouse.orchestration.unmasked_rows_command import has_source
 from lakehouse.orchestration.written_metadata import pin_metadata, written_metadata
-from lakehouse.runtime.pandas import to_pandas, to_spark
+from lakehouse.runtime.pandas_to_spark import to_pandas, to_spark
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ import dagster as dg
 
 from lakehouse.iceberg.metadata.spark_errors import plain
 from lakehouse.orchestration.asset_keys import table_name
-from lakehouse.orchestration.error_causes import OURS, known_cause
 from lakehouse.orchestration.metadata_keys import (
     UNCHANGED,
     CheckMetadata,
@@ -17,6 +16,7 @@ from lakehouse.orchestration.metadata_keys import (
     WriteMetadata,
     plain_values,
 )
+from lakehouse.orchestration.run_failures.causes import OURS, known_cause
 
 Status = Literal["published", "unchanged", "failed", "not run"]
 INTERRUPTED = "UNEXPECTED_TERMINATION"

@@ -28,12 +28,12 @@ from lakehouse.orchestration.asset_checks import (
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.asset_specs import table_spec
 from lakehouse.orchestration.blocked_tables import hold
-from lakehouse.orchestration.clear_rows import table_of_rows
 from lakehouse.orchestration.io_manager import IcebergIOManager, run_partitions
 from lakehouse.orchestration.metadata_keys import WriteMetadata
-from lakehouse.orchestration.refused_write import refusal
-from lakehouse.orchestration.stale_runs import is_full_recompute
-from lakehouse.orchestration.withheld_errors import values_withheld
+from lakehouse.orchestration.run_failures.personal_data import values_withheld
+from lakehouse.orchestration.run_failures.refused_write import refusal
+from lakehouse.orchestration.runs_for_stale_tables import is_full_recompute
+from lakehouse.orchestration.unmasked_rows_command import table_of_rows
 from lakehouse.orchestration.written_metadata import (
     quarantined_metadata,
     refused_rows,

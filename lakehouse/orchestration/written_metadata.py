@@ -19,7 +19,7 @@ from lakehouse.orchestration.metadata_keys import (
     QuarantineMetadata,
     WriteMetadata,
 )
-from lakehouse.tables.rule_checks import REFUSED_SHARE
+from lakehouse.tables.rule_validation import REFUSED_SHARE
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.metadata.catalog import Catalog

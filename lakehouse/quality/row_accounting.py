@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.frame_joins import FEW, having
 from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.joins import FEW, having
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import pin_since, read, read_main
 from lakehouse.iceberg.read.version_keys import key_terms, newest_sql

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.joins import together
+from lakehouse.iceberg.metadata.frame_joins import together
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import read, read_main
 from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS

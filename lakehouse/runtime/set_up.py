@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lakehouse.runtime import jars, jvm
-from lakehouse.runtime.class_archive import archive_problem, make_archive
 from lakehouse.runtime.jar_download import fetch
+from lakehouse.runtime.jvm_class_archive import archive_problem, make_archive
 from lakehouse.settings import Settings
 
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from lakehouse.errors import SetupError
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.known_errors import known_error
+from lakehouse.iceberg.metadata.error_explanations import known_error
 from lakehouse.iceberg.metadata.spark_errors import one_line
 from lakehouse.runtime import jars, jvm
-from lakehouse.runtime.class_archive import archive_options
-from lakehouse.runtime.java_compilers import compiler_options
+from lakehouse.runtime.jvm_class_archive import archive_options
+from lakehouse.runtime.jvm_compilers import compiler_options
 from lakehouse.runtime.spark_address import require_connect, require_master
 from lakehouse.runtime.temporary_folders import prepare_temporary_folder, temporary_folder
 from lakehouse.settings import Settings

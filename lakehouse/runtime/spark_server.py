@@ -17,7 +17,7 @@ from pathlib import Path
 
 from lakehouse.errors import SetupError
 from lakehouse.runtime import jars, jvm
-from lakehouse.runtime.class_archive import archive_options
+from lakehouse.runtime.jvm_class_archive import archive_options
 from lakehouse.runtime.processes import Process
 from lakehouse.runtime.spark import (
     last_words,

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from lakehouse.tables.cast_checks import check_casts
-from lakehouse.tables.column_checks import check_columns, check_known
+from lakehouse.tables.cast_validation import check_casts
+from lakehouse.tables.column_validation import check_columns, check_known
 from lakehouse.tables.declaration import (
     SOURCE_KEY,
     Append,
@@ -16,8 +16,8 @@ from lakehouse.tables.declaration import (
     Versions,
     WriteMode,
 )
-from lakehouse.tables.layout_checks import check_layout
-from lakehouse.tables.rule_checks import check_rules
+from lakehouse.tables.layout_validation import check_layout
+from lakehouse.tables.rule_validation import check_rules
 
 __all__ = [
     "SOURCE_KEY",

@@ -8,7 +8,7 @@ import dagster as dg
 import pytest
 
 from lakehouse.definitions import definitions
-from lakehouse.ingestion import feed_automation
+from lakehouse.ingestion import feed_sensors
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.runs import materialize
 from lakehouse_tests.assets.deliveries import (
@@ -39,7 +39,7 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Ask:
     """Evaluates the feed's sensor as the daemon does: what it asks for, or the reason why it
     does not.
     """
-    monkeypatch.setattr(feed_automation, "WATCH_SECONDS", 0)
+    monkeypatch.setattr(feed_sensors, "WATCH_SECONDS", 0)
     repositories: dict[str, dg.RepositoryDefinition] = {}
 
     def once(pipeline: Pipeline) -> list[Shown] | str:

@@ -7,8 +7,8 @@ from pathlib import Path
 from lakehouse.definitions import FEEDS, TABLES, defs
 from lakehouse.monitoring.alert_log import read_alerts
 from lakehouse.monitoring.alerts_sensor import detect_and_dispatch
-from lakehouse.monitoring.detectors.sources import MonitorContext
-from lakehouse.orchestration.alert_message import Alert
+from lakehouse.monitoring.detectors.monitor_context import MonitorContext
+from lakehouse.orchestration.alert import Alert
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.settings import Settings
 from lakehouse_tests.conftest import settings_at

@@ -12,7 +12,7 @@ from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
 from lakehouse.monitoring.incidents import Firing, Observed
 from lakehouse.monitoring.routes import read_routes
 from lakehouse.monitoring.sinks import open_sinks
-from lakehouse.orchestration.alert_message import Alert
+from lakehouse.orchestration.alert import Alert
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.cli.outcomes import records

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.orchestration.alert_message import Alert
+from lakehouse.orchestration.alert import Alert
 from lakehouse.orchestration.instance import open_instance
 from lakehouse_tests.cli.telling import look, titles
 from lakehouse_tests.conftest import settings_at

@@ -10,7 +10,7 @@ import dagster as dg
 import pytest
 
 from lakehouse.definitions import definitions
-from lakehouse.iceberg.commit.override import OVERRIDDEN_BY, OVERRIDDEN_FOR
+from lakehouse.iceberg.commit.publish_refused import OVERRIDDEN_BY, OVERRIDDEN_FOR
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.io_manager import IcebergIOManager

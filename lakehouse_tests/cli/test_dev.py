@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse.cli.machine_checks import findings
+from lakehouse.cli.doctor_checks import findings
 from lakehouse.monitoring.alert_log import read_alerts
 from lakehouse_tests.cli.commands import (
     answers,

@@ -14,7 +14,7 @@ from lakehouse.cli.dev_processes import dev_ui
 from lakehouse.cli.dev_processes.child_processes import Children
 from lakehouse.cli.dev_processes.dev_ui import Address, PortTaken, free_port, open_ui
 from lakehouse.errors import LakehouseError
-from lakehouse.runtime.dev_note import running_dev
+from lakehouse.runtime.dev_address_file import running_dev
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.commands import free_port as any_port
 from lakehouse_tests.processes import wait_for

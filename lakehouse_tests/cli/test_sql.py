@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 from filelock import FileLock
 
-from lakehouse.orchestration.clear_rows import in_clear
+from lakehouse.orchestration.unmasked_rows_command import in_clear
 from lakehouse.tables.escaping import visible
 from lakehouse_tests.cli.outcomes import records
 

@@ -164,8 +164,8 @@ def test_what_needs_spark_or_an_audit_is_refused(embedded_engine: Engine) -> Non
 def test_small_files_are_joined_now_and_then(
     engine: Engine, without_spark: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakehouse.iceberg.write.append_upkeep.MOST_FILES", 4)
-    monkeypatch.setattr("lakehouse.iceberg.write.append_upkeep.KEPT_SNAPSHOTS", 2)
+    monkeypatch.setattr("lakehouse.iceberg.write.join_small_files.MOST_FILES", 4)
+    monkeypatch.setattr("lakehouse.iceberg.write.join_small_files.KEPT_SNAPSHOTS", 2)
     now = datetime.now(UTC)
     old = [rows("old", 1.0)[0] | {"at": now - timedelta(days=100)}]
     append_once(without_spark, TABLE, old, "old", made_at="at")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.commit.override import publish_refused
+from lakehouse.iceberg.commit.publish_refused import publish_refused
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
@@ -24,7 +24,7 @@ from lakehouse.iceberg.rules.refused_share import refused_share
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.asset_checks import Evaluated, check_result
-from lakehouse.tables.rule_checks import REFUSED_SHARE as NAME
+from lakehouse.tables.rule_validation import REFUSED_SHARE as NAME
 from lakehouse.tables.table import (
     Append,
     Column,

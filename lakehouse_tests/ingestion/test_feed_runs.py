@@ -6,7 +6,7 @@ import dagster as dg
 
 from lakehouse.ingestion.feed_runs import _run_stages, ingest
 from lakehouse.orchestration.run_result import RunResult
-from lakehouse.orchestration.stale_runs import PendingRun
+from lakehouse.orchestration.runs_for_stale_tables import PendingRun
 from lakehouse.settings import Settings
 from lakehouse_tests.ingestion.conftest import FRUITS
 

@@ -24,7 +24,7 @@ from lakehouse import definitions as project
 from lakehouse.definitions import FEEDS, TABLES, definitions
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY
 from lakehouse.iceberg.read.inputs import latest
-from lakehouse.ingestion import feed_automation
+from lakehouse.ingestion import feed_sensors
 from lakehouse.ingestion.collect import Waiting, list_waiting
 from lakehouse.ingestion.run_requests import FeedRunRequests
 from lakehouse.orchestration.blocked_tables import CHECK_FAILED, held_tag
@@ -53,7 +53,7 @@ def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
 
 @pytest.fixture(autouse=True)
 def without_a_watch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed_automation, "WATCH_SECONDS", 0)
+    monkeypatch.setattr(feed_sensors, "WATCH_SECONDS", 0)
 
 
 @pytest.fixture

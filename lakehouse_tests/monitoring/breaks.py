@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lakehouse.monitoring.incidents import Firing, Resolved
-from lakehouse.orchestration.alert_message import Alert
+from lakehouse.orchestration.alert import Alert
 
 BEGIN = datetime(2026, 3, 1, 8, tzinfo=UTC)
 DAY = timedelta(hours=24)

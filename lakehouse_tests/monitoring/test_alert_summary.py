@@ -7,7 +7,7 @@ from dataclasses import replace
 from lakehouse.monitoring.alert_plan import plan_alerts
 from lakehouse.monitoring.alert_summary import summarize
 from lakehouse.monitoring.incidents import Observed
-from lakehouse.orchestration.alert_message import Alert
+from lakehouse.orchestration.alert import Alert
 from lakehouse_tests.monitoring.breaks import DAY, at, firing
 
 

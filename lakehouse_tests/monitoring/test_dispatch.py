@@ -18,7 +18,7 @@ from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
 from lakehouse.monitoring.incidents import Observed
 from lakehouse.monitoring.routes import Route, Routes, name_of
 from lakehouse.monitoring.sinks import FILE_NAME, open_sinks
-from lakehouse.orchestration.alert_message import Alert
+from lakehouse.orchestration.alert import Alert
 from lakehouse.settings import Settings
 from lakehouse_tests.monitoring.breaks import at, firing, resolved, told
 from lakehouse_tests.monitoring.receiver import Receiver

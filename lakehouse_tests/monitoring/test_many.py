@@ -13,9 +13,9 @@ from hypothesis import example, given
 
 from lakehouse.monitoring.alert_log import read_alerts
 from lakehouse.monitoring.alerts_sensor import detect_and_dispatch
-from lakehouse.monitoring.detectors.sources import MonitorContext
+from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.monitoring.outbox import WINDOW, Queue, enqueue
-from lakehouse.orchestration.alert_message import Alert
+from lakehouse.orchestration.alert import Alert
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.settings import Settings
 from lakehouse_tests.monitoring.breaks import at

@@ -17,7 +17,7 @@ from lakehouse.monitoring.outbox import (
     next_parcel,
     postpone_refused,
 )
-from lakehouse.orchestration.alert_message import Alert
+from lakehouse.orchestration.alert import Alert
 from lakehouse_tests.monitoring.breaks import DAY, at, firing
 
 AT_ONCE = 10

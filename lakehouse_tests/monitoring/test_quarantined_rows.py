@@ -15,7 +15,7 @@ from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.monitoring.acknowledgements import acknowledge, close, find_alert
 from lakehouse.monitoring.alert_state import read_state
-from lakehouse.monitoring.detectors.sources import describe_rows
+from lakehouse.monitoring.detectors.monitor_context import describe_rows
 from lakehouse_tests.monitoring.watch import Watch
 
 SCHEMA = pa.schema(

@@ -8,8 +8,8 @@ import dagster as dg
 import pytest
 
 from lakehouse.monitoring.detectors.failed_runs import detect_failed_runs
+from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.monitoring.detectors.recoveries import detect_recoveries
-from lakehouse.monitoring.detectors.sources import MonitorContext
 from lakehouse.monitoring.incidents import Firing, Incident
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.settings import Settings

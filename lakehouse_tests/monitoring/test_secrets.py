@@ -16,7 +16,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.rules.keys import unique
 from lakehouse.iceberg.rules.rows import accepted, castable, excluded
 from lakehouse.monitoring.alerts_sensor import detect_and_dispatch
-from lakehouse.monitoring.detectors.sources import MonitorContext
+from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.orchestration.asset_specs import quarantine_spec
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.instance import open_instance

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 import boto3
 import pytest
 
-from lakehouse.cli.machine_checks import findings
+from lakehouse.cli.doctor_checks import findings
 from lakehouse.errors import LakehouseError, SettingsError
 from lakehouse.monitoring.alert_log import read_alerts
 from lakehouse.monitoring.sinks import FILE_NAME, Sink, check_url, open_sinks
-from lakehouse.orchestration.alert_message import Alert
+from lakehouse.orchestration.alert import Alert
 from lakehouse.settings import Settings
 from lakehouse_tests.monitoring.receiver import Receiver, receiving
 from lakehouse_tests.processes import wait_for

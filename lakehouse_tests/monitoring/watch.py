@@ -14,8 +14,8 @@ from lakehouse.iceberg.rules.keys import unique
 from lakehouse.iceberg.rules.rows import castable, length
 from lakehouse.monitoring.alert_log import read_alerts
 from lakehouse.monitoring.alerts_sensor import detect_and_dispatch
-from lakehouse.monitoring.detectors.sources import MonitorContext
-from lakehouse.orchestration.alert_message import Alert
+from lakehouse.monitoring.detectors.monitor_context import MonitorContext
+from lakehouse.orchestration.alert import Alert
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Column, IcebergTable, Merge
 

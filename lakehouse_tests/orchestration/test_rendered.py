@@ -16,7 +16,7 @@ import pytest
 import requests
 
 from lakehouse.monitoring.sinks import AppriseSink
-from lakehouse.orchestration.alert_message import Alert
+from lakehouse.orchestration.alert import Alert
 from lakehouse.settings import Settings
 from lakehouse_tests.monitoring.receiver import Receiver, receiving
 

@@ -14,7 +14,7 @@ from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.run_result import RunResult
-from lakehouse.orchestration.stale_runs import INCREMENTAL, Downstream, PendingRun
+from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream, PendingRun
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
 
 DAILY = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-01-05")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lakehouse.cli.machine_checks import findings
+from lakehouse.cli.doctor_checks import findings
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.runtime.jars import JARS

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.cli.machine_checks import findings
+from lakehouse.cli.doctor_checks import findings
 from lakehouse.cli.program import run
 from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.ingestion.land import land

@@ -19,7 +19,7 @@ from lakehouse.cli.output.progress import Progress
 from lakehouse.errors import UsageError
 from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.instance import open_instance
-from lakehouse.runtime.dev_note import remove_note
+from lakehouse.runtime.dev_address_file import remove_note
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import file_lock
 

@@ -14,7 +14,7 @@ from enum import Enum, auto
 
 from lakehouse.cli.dev_processes.child_processes import Children
 from lakehouse.errors import LakehouseError, UsageError
-from lakehouse.runtime.dev_note import leave_note
+from lakehouse.runtime.dev_address_file import leave_note
 from lakehouse.settings import Settings
 
 NAME = "Dagster"

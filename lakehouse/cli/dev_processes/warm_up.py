@@ -12,7 +12,7 @@ import signal
 import sys
 from dataclasses import replace
 
-from lakehouse.runtime.class_training import write_small_tables
+from lakehouse.runtime.jvm_class_training import write_small_tables
 from lakehouse.runtime.spark_server import find
 from lakehouse.runtime.temporary_folders import temporary_folder
 from lakehouse.settings import Settings

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from lakehouse.cli.output.printing import count
-from lakehouse.iceberg.write.refusal_check import broken_rules
+from lakehouse.iceberg.write.refused_share_result import broken_rules
 from lakehouse.quality.metrics.metric import NO_ANOMALY
 from lakehouse.tables.escaping import shown
 

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import TypeVar
 
 from lakehouse.errors import CommitUnknown, LakehouseError
-from lakehouse.iceberg.metadata.known_errors import text_of
+from lakehouse.iceberg.metadata.error_explanations import text_of
 
 T = TypeVar("T")
 

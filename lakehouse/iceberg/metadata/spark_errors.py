@@ -5,7 +5,7 @@ query.
 import re
 from dataclasses import dataclass
 
-from lakehouse.iceberg.metadata.known_errors import known_error, text_of, without_links
+from lakehouse.iceberg.metadata.error_explanations import known_error, text_of, without_links
 
 # The embedded Spark says `org.….ValidationException: …`, Spark Connect
 # `(org.….ValidationException) …`.

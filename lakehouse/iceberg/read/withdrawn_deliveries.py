@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.commit_properties import PREFIX, TAKES_OUT
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.frame_joins import together
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
-from lakehouse.iceberg.metadata.joins import together
 from lakehouse.iceberg.metadata.table_state import names_at
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import Input, read

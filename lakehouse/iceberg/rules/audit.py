@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.joins import together
+from lakehouse.iceberg.metadata.frame_joins import together
 from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.rules.column_profile import profile_aggregates, profile_of
 from lakehouse.iceberg.rules.concurrently import concurrently

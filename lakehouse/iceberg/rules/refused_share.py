@@ -8,7 +8,7 @@ from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule
 from lakehouse.tables.bounds import Bounds
 from lakehouse.tables.declaration import TableDeclaration
 from lakehouse.tables.rule import OnFailure
-from lakehouse.tables.rule_checks import REFUSED_SHARE
+from lakehouse.tables.rule_validation import REFUSED_SHARE
 
 HALF = 0.5
 ENOUGH_ROWS = 100

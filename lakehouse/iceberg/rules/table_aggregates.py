@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.frame_joins import together
 from lakehouse.iceberg.metadata.history import Snapshot
-from lakehouse.iceberg.metadata.joins import together
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import read
 

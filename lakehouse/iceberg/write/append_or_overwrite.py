@@ -14,14 +14,14 @@ from lakehouse.iceberg.rules.evaluable_rule import evaluable
 from lakehouse.iceberg.rules.rows import RowRule
 from lakehouse.iceberg.rules.sample_rows import sample_of
 from lakehouse.iceberg.write import stage
-from lakehouse.iceberg.write.attempt import Attempt
 from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS, PreparedFrame, prepare
 from lakehouse.iceberg.write.publish import publish, refuse, unchanged, with_counts
 from lakehouse.iceberg.write.quarantine import Write, quarantine
-from lakehouse.iceberg.write.refusal_check import evaluate_refusals, none_refused
-from lakehouse.iceberg.write.rejected_rows import take_out_appended
+from lakehouse.iceberg.write.refused_share_result import evaluate_refusals, none_refused
 from lakehouse.iceberg.write.split_rows import counted, evaluated, split_rows
 from lakehouse.iceberg.write.staged_rules import evaluate_prepared, reader_of_others
+from lakehouse.iceberg.write.withdrawn_rows import take_out_appended
+from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import identifier, literal, literals, with_zone
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Append, OverwritePartitions

@@ -19,7 +19,7 @@ from lakehouse.iceberg.evolve.creation import ensure_directly
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, history_of
-from lakehouse.iceberg.write.append_upkeep import is_due, join_files
+from lakehouse.iceberg.write.join_small_files import is_due, join_files
 from lakehouse.tables.quoting import with_zone
 from lakehouse.tables.table import Append, IcebergTable
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lakehouse.iceberg.metadata.joins import FEW, FEW_WHOLE, having
+from lakehouse.iceberg.metadata.frame_joins import FEW, FEW_WHOLE, having
 from lakehouse.iceberg.metadata.write_result import Outcome, RuleResult
 from lakehouse.iceberg.rules.audit import audit, count
 from lakehouse.iceberg.rules.column_profile import profile_aggregates, profile_of
@@ -16,7 +16,6 @@ from lakehouse.iceberg.rules.evaluable_rule import (
 from lakehouse.iceberg.rules.keys import KeyLookup, UniqueRule
 from lakehouse.iceberg.rules.sample_rows import sample_of
 from lakehouse.iceberg.write import stage
-from lakehouse.iceberg.write.attempt import Attempt
 from lakehouse.iceberg.write.prepared_frame import (
     DELETED,
     PreparedFrame,
@@ -27,13 +26,14 @@ from lakehouse.iceberg.write.prepared_frame import (
 )
 from lakehouse.iceberg.write.publish import publish, refuse, unchanged, with_counts
 from lakehouse.iceberg.write.quarantine import Write, quarantine
-from lakehouse.iceberg.write.refusal_check import evaluate_refusals
-from lakehouse.iceberg.write.rejected_rows import Following, with_removed, without_refused
+from lakehouse.iceberg.write.refused_share_result import evaluate_refusals
 from lakehouse.iceberg.write.split_rows import Split, counted, evaluated, split_rows
 from lakehouse.iceberg.write.staged_rules import evaluate_prepared, reader_of_others
+from lakehouse.iceberg.write.withdrawn_rows import Following, with_removed, without_refused
+from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import among, counts, identifier, with_zone
 from lakehouse.tables.rule import Rule
-from lakehouse.tables.rule_checks import REFUSED_SHARE
+from lakehouse.tables.rule_validation import REFUSED_SHARE
 from lakehouse.tables.table import IcebergTable, Merge
 
 if TYPE_CHECKING:

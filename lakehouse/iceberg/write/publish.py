@@ -15,7 +15,7 @@ from lakehouse.iceberg.metadata.write_result import (
     Unchanged,
 )
 from lakehouse.iceberg.rules.evaluation import evaluate_age
-from lakehouse.iceberg.write.attempt import Attempt
+from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import literal
 
 

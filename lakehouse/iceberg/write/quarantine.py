@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.frame_joins import FEW_WHOLE, having, together
 from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.joins import FEW_WHOLE, having, together
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Quarantined
 from lakehouse.iceberg.read.inputs import read_main
-from lakehouse.iceberg.write.attempt import Attempt
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame
 from lakehouse.iceberg.write.quarantine_removals import (
     delivered_in_type,
@@ -20,6 +19,7 @@ from lakehouse.iceberg.write.quarantine_removals import (
     undone_rows,
 )
 from lakehouse.iceberg.write.split_rows import Split
+from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import IcebergTable, Merge
 

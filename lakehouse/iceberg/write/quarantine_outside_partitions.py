@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.metadata.joins import together
+from lakehouse.iceberg.metadata.frame_joins import together
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Quarantined, RuleResult
 from lakehouse.iceberg.read.inputs import read, read_main
@@ -17,7 +17,6 @@ from lakehouse.iceberg.read.rows_outside_partitions import (
     has_partition,
 )
 from lakehouse.iceberg.rules.sample_rows import SAMPLE_ROWS, sample_of
-from lakehouse.iceberg.write.attempt import Attempt
 from lakehouse.iceberg.write.prepared_frame import (
     DELETED,
     ROW_KEY_OF_SOURCE,
@@ -25,6 +24,7 @@ from lakehouse.iceberg.write.prepared_frame import (
     written_columns,
 )
 from lakehouse.iceberg.write.quarantine import Write
+from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import identifier, literal
 
 if TYPE_CHECKING:

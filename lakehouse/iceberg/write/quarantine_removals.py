@@ -12,19 +12,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.frame_joins import together
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
-from lakehouse.iceberg.metadata.joins import together
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import Input, read, read_main
 from lakehouse.iceberg.read.rows_outside_partitions import IS_LEFT_OUT
-from lakehouse.iceberg.write.attempt import Decided
 from lakehouse.iceberg.write.prepared_frame import (
     DELETED,
     SOURCE_COLUMNS,
     PreparedFrame,
     written_columns,
 )
+from lakehouse.iceberg.write.write_attempt import Decided
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import Append, IcebergTable, Merge, Overwrite
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import FrameMismatch
-from lakehouse.iceberg.metadata.joins import having, together
+from lakehouse.iceberg.metadata.frame_joins import having, together
 from lakehouse.iceberg.metadata.write_context import Partitions
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.version_keys import (

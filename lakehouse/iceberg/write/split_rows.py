@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.iceberg.metadata.joins import FEW
+from lakehouse.iceberg.metadata.frame_joins import FEW
 from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.rules.audit import TOTAL
 from lakehouse.iceberg.rules.sample_rows import samples_of
-from lakehouse.iceberg.write.attempt import Attempt
 from lakehouse.iceberg.write.prepared_frame import PreparedFrame
+from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import counts
 from lakehouse.tables.rule import Rule
 

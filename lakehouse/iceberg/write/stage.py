@@ -6,9 +6,9 @@ from uuid import uuid4
 
 from lakehouse.iceberg.commit.retry import Failure, classify
 from lakehouse.iceberg.commit.snapshot_properties import session_with, writer_with
-from lakehouse.iceberg.metadata.joins import sized
-from lakehouse.iceberg.write.attempt import Attempt
+from lakehouse.iceberg.metadata.frame_joins import sized
 from lakehouse.iceberg.write.prepared_frame import DELETED, written_columns
+from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import Merge
 

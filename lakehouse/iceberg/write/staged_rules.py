@@ -7,7 +7,7 @@ from lakehouse.iceberg.metadata.write_result import Pin, RuleResult
 from lakehouse.iceberg.read.inputs import read, read_main
 from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot, evaluable
 from lakehouse.iceberg.rules.evaluation import evaluate_snapshot
-from lakehouse.iceberg.write.attempt import Attempt
+from lakehouse.iceberg.write.write_attempt import Attempt
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

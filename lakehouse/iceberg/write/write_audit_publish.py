@@ -30,7 +30,6 @@ from lakehouse.iceberg.read.versioned_inputs import with_version_reads
 from lakehouse.iceberg.read.withdrawn_deliveries import taken_out
 from lakehouse.iceberg.rules.evaluation import evaluate_age
 from lakehouse.iceberg.write.append_or_overwrite import rows_attempt
-from lakehouse.iceberg.write.attempt import Attempt
 from lakehouse.iceberg.write.merge_rows import merge_attempt
 from lakehouse.iceberg.write.publish import remember_unchanged
 from lakehouse.iceberg.write.quarantine import leave
@@ -40,8 +39,9 @@ from lakehouse.iceberg.write.quarantine_outside_partitions import (
     with_left_out,
 )
 from lakehouse.iceberg.write.quarantine_removals import plan_decided
-from lakehouse.iceberg.write.rejected_rows import following
 from lakehouse.iceberg.write.row_versions import select_versions
+from lakehouse.iceberg.write.withdrawn_rows import following
+from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.table import IcebergTable, Merge
 
 if TYPE_CHECKING:

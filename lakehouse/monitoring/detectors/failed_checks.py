@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 import dagster as dg
 from dagster import AssetCheckEvaluation, AssetCheckKey
 
-from lakehouse.monitoring.detectors.sources import MonitorContext, describe_rows
+from lakehouse.monitoring.detectors.monitor_context import MonitorContext, describe_rows
 from lakehouse.monitoring.incidents import Firing, Observed, Resolved, moment_text
 from lakehouse.orchestration.asset_checks import is_of_quarantine
 from lakehouse.orchestration.asset_keys import table_name

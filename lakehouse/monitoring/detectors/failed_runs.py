@@ -17,7 +17,7 @@ from lakehouse.monitoring.detectors.failed_checks import (
     figures_of,
 )
 from lakehouse.monitoring.detectors.failure_reasons import reason_of
-from lakehouse.monitoring.detectors.sources import MonitorContext, describe_rows
+from lakehouse.monitoring.detectors.monitor_context import MonitorContext, describe_rows
 from lakehouse.monitoring.incidents import Firing, Observed, moment_text
 from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key, table_name
 from lakehouse.orchestration.blocked_tables import STALE

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.history import history_of
-from lakehouse.monitoring.detectors.sources import MonitorContext
+from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.monitoring.incidents import Firing, Observed, moment_text
 from lakehouse.orchestration.asset_keys import asset_key
 

@@ -25,7 +25,7 @@ from lakehouse.monitoring.detectors.failed_checks import (
     is_evaluation,
     key_of,
 )
-from lakehouse.monitoring.detectors.sources import MonitorContext, describe_rows
+from lakehouse.monitoring.detectors.monitor_context import MonitorContext, describe_rows
 from lakehouse.monitoring.incidents import Firing, Incident, Observed, Resolved, moment_text
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.dagster_internals import check_executions

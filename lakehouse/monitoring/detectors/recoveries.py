@@ -8,7 +8,7 @@ from typing import Any
 
 import dagster as dg
 
-from lakehouse.monitoring.detectors.sources import MonitorContext
+from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.monitoring.incidents import Firing, Incident, Resolved
 from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key
 from lakehouse.orchestration.metadata_keys import OverrideMetadata

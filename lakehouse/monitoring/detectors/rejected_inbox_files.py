@@ -6,7 +6,7 @@ from typing import Any
 
 import dagster as dg
 
-from lakehouse.monitoring.detectors.sources import MonitorContext, WatchedFeed
+from lakehouse.monitoring.detectors.monitor_context import MonitorContext, WatchedFeed
 from lakehouse.monitoring.incidents import Firing, Incident, Observed, Resolved, moment_text
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.metadata_keys import LandedFile, LandingMetadata

@@ -5,7 +5,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from lakehouse.monitoring.detectors.sources import MonitorContext
+from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.monitoring.incidents import Firing, Observed, Resolved
 from lakehouse.orchestration.incident_reports import Note, read_reports
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.runtime.java_compilers import FIRST_COMPILER, compiler_options
+from lakehouse.runtime.jvm_compilers import FIRST_COMPILER, compiler_options
 from lakehouse.settings import Settings
 
 MUCH_BYTES = 30_000_000

@@ -9,8 +9,8 @@ import pytest
 
 from lakehouse.errors import FrameMismatch, TableBusy
 from lakehouse.iceberg.rules.rows import expression, not_null
-from lakehouse.orchestration.compute_errors import explained, rule_naming
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from lakehouse.orchestration.run_failures.function_error import explained, rule_naming
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
 
 TABLE = IcebergTable(
@@ -19,7 +19,7 @@ TABLE = IcebergTable(
 PEOPLE = IcebergTable(
     "silver.p", "p", [Column("email", "string", personal=True)], write=Overwrite()
 )
-HERE = "lakehouse_tests/orchestration/test_compute_errors.py"
+HERE = "lakehouse_tests/orchestration/run_failures/test_function_error.py"
 
 
 def first_line_of(function) -> int:

@@ -9,7 +9,7 @@ from lakehouse.cli.call_context import State, command
 from lakehouse.cli.output.cell_values import plain_json
 
 if TYPE_CHECKING:
-    from lakehouse.orchestration.alert_message import Alert
+    from lakehouse.orchestration.alert import Alert
 
 _FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True

@@ -9,7 +9,10 @@ import dagster as dg
 import pytest
 
 from lakehouse.errors import ComputeFailed, FrameMismatch, SparkEnded
-from lakehouse.orchestration.withheld_errors import cause_without_data, values_withheld
+from lakehouse.orchestration.run_failures.personal_data import (
+    cause_without_data,
+    values_withheld,
+)
 from lakehouse.tables.table import Append, Column, IcebergTable
 
 pytestmark = pytest.mark.unit
@@ -32,7 +35,7 @@ def test_an_error_is_told_without_its_text_and_what_it_came_of() -> None:
     found = raised(ValueError(f"cannot read {SECRET}"))
     assert isinstance(found, ComputeFailed)
     assert str(found).startswith(
-        "silver.p could not be computed: ValueError (test_withheld_errors.py, line "
+        "silver.p could not be computed: ValueError (test_personal_data.py, line "
     )
     assert SECRET not in "".join(traceback.format_exception(found))
 

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from lakehouse.orchestration.clear_rows import in_clear
+from lakehouse.orchestration.unmasked_rows_command import in_clear
 
 pytestmark = pytest.mark.unit
 

@@ -22,8 +22,8 @@ from lakehouse.monitoring.heartbeat import read_heartbeat
 from lakehouse.monitoring.routes import name_of, read_routes
 from lakehouse.monitoring.sinks import FILE, FILE_NAME, LOG, check_url
 from lakehouse.runtime import jars, jvm
-from lakehouse.runtime.class_archive import archive_path, archive_problem
-from lakehouse.runtime.dev_note import DevNote, running_dev
+from lakehouse.runtime.dev_address_file import DevNote, running_dev
+from lakehouse.runtime.jvm_class_archive import archive_path, archive_problem
 from lakehouse.runtime.spark_address import place_of, problem_of
 from lakehouse.settings import Settings
 

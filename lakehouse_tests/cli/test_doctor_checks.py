@@ -6,11 +6,11 @@ import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from lakehouse.cli.machine_checks import findings
+from lakehouse.cli.doctor_checks import findings
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.monitoring.heartbeat import Heartbeat, beat
 from lakehouse.runtime import jars
-from lakehouse.runtime.dev_note import DevNote, leave_note
+from lakehouse.runtime.dev_address_file import DevNote, leave_note
 from lakehouse.runtime.spark import open_session
 
 

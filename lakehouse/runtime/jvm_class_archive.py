@@ -18,8 +18,8 @@ from tempfile import TemporaryDirectory
 
 from lakehouse.errors import SetupError
 from lakehouse.runtime import jars
-from lakehouse.runtime.java_compilers import FIRST_COMPILER
 from lakehouse.runtime.jvm import Jvm
+from lakehouse.runtime.jvm_compilers import FIRST_COMPILER
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_text
 from lakehouse.storage.file_lock import file_lock
@@ -96,7 +96,7 @@ def _make(chosen: Jvm, file: Path, folder: Path) -> str:
         _run([str(chosen.java), *_DUMP, f"-XX:SharedArchiveFile={folder / base.name}"])
         (folder / base.name).replace(base)
         recording.append(f"-XX:SharedArchiveFile={base}")
-    module = "lakehouse.runtime.class_training"
+    module = "lakehouse.runtime.jvm_class_training"
     output = _run([sys.executable, "-m", module, str(folder / "home"), *recording])
     class_path = output.strip().rpartition("\n")[2]
     if not (folder / file.name).is_file():

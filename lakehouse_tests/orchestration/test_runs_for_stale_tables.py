@@ -14,7 +14,7 @@ from pyiceberg.types import DateType, NestedField
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.orchestration.asset_inputs import reads_metadata
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.stale_runs import Downstream, neighbouring
+from lakehouse.orchestration.runs_for_stale_tables import Downstream, neighbouring
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions

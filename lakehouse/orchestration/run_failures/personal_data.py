@@ -15,7 +15,7 @@ from traceback import extract_tb
 import dagster as dg
 
 from lakehouse.errors import ComputeFailed, LakehouseError, SparkEnded
-from lakehouse.iceberg.metadata.known_errors import spark_ended
+from lakehouse.iceberg.metadata.error_explanations import spark_ended
 from lakehouse.tables.table import IcebergTable
 
 _LONGEST = 300

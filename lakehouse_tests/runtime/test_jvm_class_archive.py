@@ -13,14 +13,14 @@ import pyspark
 import pytest
 
 from lakehouse.runtime import jars, jvm
-from lakehouse.runtime.class_archive import (
+from lakehouse.runtime.jvm import Jvm
+from lakehouse.runtime.jvm_class_archive import (
     archive_options,
     archive_path,
     archive_problem,
     drop_stale_archives,
     make_archive,
 )
-from lakehouse.runtime.jvm import Jvm
 from lakehouse.settings import Settings
 
 SHOWS_MAPS = """

@@ -3,7 +3,7 @@
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.decision_options import by_option, why_option
+from lakehouse.cli.why_and_by_options import by_option, why_option
 
 
 @command("ack")

@@ -1,6 +1,6 @@
 """What the archive of Java's classes is made from: one small table, written as each is.
 
-Run as `python -m lakehouse.runtime.class_training HOME OPTION…`, with a folder that is dropped
+Run as `python -m lakehouse.runtime.jvm_class_training HOME OPTION…`, with a folder that is dropped
 afterwards and the options of the JVM that records; prints the class path of that JVM.
 """
 

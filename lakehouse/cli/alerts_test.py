@@ -11,7 +11,7 @@ from lakehouse.cli.output.printing import count
 from lakehouse.errors import LakehouseError
 
 if TYPE_CHECKING:
-    from lakehouse.orchestration.alert_message import Alert
+    from lakehouse.orchestration.alert import Alert
 
 
 @command("test")
@@ -52,7 +52,7 @@ def test_sinks(state: State) -> None:
 
 
 def _test_alert(state: State) -> "Alert":
-    from lakehouse.orchestration.alert_message import Alert, alert_id
+    from lakehouse.orchestration.alert import Alert, alert_id
 
     now = datetime.now(UTC)
     lines = (

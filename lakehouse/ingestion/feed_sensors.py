@@ -21,7 +21,7 @@ from lakehouse.ingestion.run_requests import (
 from lakehouse.ingestion.skipped_entries import report_passed_over
 from lakehouse.orchestration.asset_keys import FEED_TAG
 from lakehouse.orchestration.dead_runs import fail_dead_runs
-from lakehouse.orchestration.stale_runs import Downstream
+from lakehouse.orchestration.runs_for_stale_tables import Downstream
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store

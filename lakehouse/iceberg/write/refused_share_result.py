@@ -12,9 +12,9 @@ from lakehouse.iceberg.rules.refused_share import (
     refused_share,
     without_blocking,
 )
-from lakehouse.iceberg.write.attempt import Attempt
 from lakehouse.iceberg.write.prepared_frame import PreparedFrame
 from lakehouse.iceberg.write.split_rows import Split
+from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import counts
 from lakehouse.tables.table import IcebergTable
 

@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.joins import together
+from lakehouse.iceberg.metadata.frame_joins import together
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import Input, read
 from lakehouse.iceberg.read.withdrawn_deliveries import Withdrawn, rows_taken_out
 from lakehouse.iceberg.write import stage
-from lakehouse.iceberg.write.attempt import Attempt
 from lakehouse.iceberg.write.prepared_frame import (
     BROKEN,
     DELETED,
@@ -24,6 +23,7 @@ from lakehouse.iceberg.write.prepared_frame import (
     PreparedFrame,
     prepare,
 )
+from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import SOURCE_KEY, Merge
 
