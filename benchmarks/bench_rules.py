@@ -25,7 +25,6 @@ from lakehouse.iceberg.read.inputs import read_main
 from lakehouse.iceberg.rules.audit import audit
 from lakehouse.iceberg.rules.evaluation import evaluate
 from lakehouse.iceberg.rules.figures import null_fraction
-from lakehouse.iceberg.rules.keys import unique
 from lakehouse.iceberg.rules.rows import (
     accepted,
     between,
@@ -35,6 +34,7 @@ from lakehouse.iceberg.rules.rows import (
     not_null,
     pattern,
 )
+from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings

@@ -18,8 +18,8 @@ from benchmarks.harness import Measured, Way, compare, report
 from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Published
-from lakehouse.iceberg.rules.keys import unique
 from lakehouse.iceberg.rules.rows import accepted, between, excluded, expression, not_null
+from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings

@@ -11,6 +11,6 @@ def setup(state: State) -> None:
     """
     from rich.console import Console
 
-    from lakehouse.runtime.set_up import set_up
+    from lakehouse.runtime.install import set_up
 
     set_up(state.settings, Console(stderr=True))

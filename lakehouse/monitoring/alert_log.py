@@ -2,7 +2,7 @@
 
 import json
 
-from lakehouse.monitoring.earlier_names import rename_fields
+from lakehouse.monitoring.earlier_field_names import rename_fields
 from lakehouse.monitoring.sinks import FILE_NAME
 from lakehouse.orchestration.alert import Alert
 from lakehouse.settings import Settings

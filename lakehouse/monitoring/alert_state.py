@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse.errors import LakehouseError
-from lakehouse.monitoring.earlier_names import rename_fields, rename_key
+from lakehouse.monitoring.earlier_field_names import rename_fields, rename_key
 from lakehouse.monitoring.incidents import Incident
 from lakehouse.monitoring.outbox import Queue
 from lakehouse.settings import Settings

@@ -16,7 +16,7 @@ from lakehouse.orchestration.metadata_keys import (
     WriteMetadata,
     plain_values,
 )
-from lakehouse.orchestration.run_failures.causes import OURS, known_cause
+from lakehouse.orchestration.run_failures.error_chain import OURS, known_cause
 
 Status = Literal["published", "unchanged", "failed", "not run"]
 INTERRUPTED = "UNEXPECTED_TERMINATION"

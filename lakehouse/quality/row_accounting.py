@@ -12,7 +12,7 @@ from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import pin_since, read, read_main
 from lakehouse.iceberg.read.version_keys import key_terms, newest_sql
-from lakehouse.iceberg.rules.sample_rows import sample_of
+from lakehouse.iceberg.rules.failing_row_samples import sample_of
 from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import IcebergTable

@@ -11,8 +11,8 @@ from pathlib import Path
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import incremental
-from lakehouse.iceberg.rules.keys import unique
 from lakehouse.iceberg.rules.rows import castable, not_null
+from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.runtime.spark import close_jvm, open_session
 from lakehouse.settings import Settings

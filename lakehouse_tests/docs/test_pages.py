@@ -8,7 +8,13 @@ from inspect import isfunction
 import pytest
 
 from lakehouse.iceberg.evolve.planning import plan
-from lakehouse.iceberg.rules import figures, keys, metadata, reconciliation, rows
+from lakehouse.iceberg.rules import (
+    figures,
+    metadata,
+    reconciliation,
+    rows,
+    unique_and_references,
+)
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.tables.table import IcebergTable
 from lakehouse_tests.docs.markdown import ROOT, blocks
@@ -81,7 +87,7 @@ def test_the_declaration_of_the_versions_is_one():
 @pytest.mark.unit
 @pytest.mark.parametrize(
     "module",
-    [rows, keys, figures, reconciliation, metadata],
+    [rows, unique_and_references, figures, reconciliation, metadata],
     ids=lambda module: module.__name__,
 )
 def test_every_rule_is_told_of_where_it_is_imported_from(module):

@@ -10,8 +10,8 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.manifests import files
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.rules.keys import unique
 from lakehouse.iceberg.rules.rows import between, castable, excluded, not_null
+from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.tables.table import (
     Append,
     Column,

@@ -17,8 +17,8 @@ from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Outcome
 from lakehouse.iceberg.read.inputs import incremental
-from lakehouse.iceberg.rules.keys import unique
 from lakehouse.iceberg.rules.rows import between, castable
+from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.write import append_or_overwrite, merge_rows
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge

@@ -12,8 +12,8 @@ from lakehouse.iceberg.metadata.write_result import Published, Refused
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.rules.evaluation import evaluate
 from lakehouse.iceberg.rules.figures import mean
-from lakehouse.iceberg.rules.keys import references, unique
 from lakehouse.iceberg.rules.rows import between
+from lakehouse.iceberg.rules.unique_and_references import references, unique
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge
 from lakehouse_tests.iceberg.declarations import content, rows_of, snapshot_id

@@ -18,7 +18,6 @@ from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.rules.audit import audit
 from lakehouse.iceberg.rules.figures import mean, null_fraction, total
-from lakehouse.iceberg.rules.keys import ReferencesRule, references, unique
 from lakehouse.iceberg.rules.rows import (
     accepted,
     between,
@@ -32,6 +31,7 @@ from lakehouse.iceberg.rules.rows import (
     not_null,
     pattern,
 )
+from lakehouse.iceberg.rules.unique_and_references import ReferencesRule, references, unique
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
 from lakehouse_tests.frames import frame_of

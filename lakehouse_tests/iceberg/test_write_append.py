@@ -14,8 +14,8 @@ from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Published, Refused, Unchanged
 from lakehouse.iceberg.read.inputs import incremental
-from lakehouse.iceberg.rules.keys import unique
 from lakehouse.iceberg.rules.rows import between
+from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.conftest import whatever_the_catalog

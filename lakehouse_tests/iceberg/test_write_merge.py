@@ -11,8 +11,8 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Published, Refused, Unchanged
 from lakehouse.iceberg.read.inputs import incremental
-from lakehouse.iceberg.rules.keys import unique
 from lakehouse.iceberg.rules.rows import castable
+from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.write import merge_rows
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import IcebergTable, Merge

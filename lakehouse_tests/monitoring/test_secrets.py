@@ -13,8 +13,8 @@ import dagster as dg
 import pytest
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.rules.keys import unique
 from lakehouse.iceberg.rules.rows import accepted, castable, excluded
+from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.monitoring.alerts_sensor import detect_and_dispatch
 from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.orchestration.asset_specs import quarantine_spec

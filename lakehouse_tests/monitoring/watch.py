@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import dagster as dg
 
-from lakehouse.iceberg.rules.keys import unique
 from lakehouse.iceberg.rules.rows import castable, length
+from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.monitoring.alert_log import read_alerts
 from lakehouse.monitoring.alerts_sensor import detect_and_dispatch
 from lakehouse.monitoring.detectors.monitor_context import MonitorContext

@@ -12,8 +12,8 @@ import pytest
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.read.inputs import incremental
-from lakehouse.iceberg.rules.keys import unique
 from lakehouse.iceberg.rules.rows import castable, excluded, not_null
+from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.orchestration.asset_specs import quarantine_spec
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.instance import open_instance

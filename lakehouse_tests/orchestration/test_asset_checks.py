@@ -8,10 +8,10 @@ import pytest
 
 from lakehouse.iceberg.metadata.write_result import Refused, RuleResult
 from lakehouse.iceberg.rules.figures import mean
-from lakehouse.iceberg.rules.keys import references
 from lakehouse.iceberg.rules.metadata import row_count, row_count_change
 from lakehouse.iceberg.rules.reconciliation import reconciles
 from lakehouse.iceberg.rules.rows import not_null
+from lakehouse.iceberg.rules.unique_and_references import references
 from lakehouse.orchestration.asset_checks import Evaluated, check_result, check_specs
 from lakehouse.orchestration.run_failures.refused_write import refusal
 from lakehouse.tables.rule import Rule

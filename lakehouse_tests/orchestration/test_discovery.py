@@ -113,7 +113,7 @@ def test_a_file_that_cannot_be_imported_is_named(package: Write) -> None:
             (
                 "lakehouse.iceberg.rules.tables.mean has moved: import from"
                 " lakehouse.iceberg.rules.figures. lakehouse.iceberg.rules.tables.unique has"
-                " moved: import from lakehouse.iceberg.rules.keys."
+                " moved: import from lakehouse.iceberg.rules.unique_and_references."
             ),
         ),
         (
@@ -317,7 +317,7 @@ def test_two_functions_of_one_table_are_both_named(package: Write) -> None:
 
 def test_a_rule_that_reads_what_nothing_declares_is_named(package: Write) -> None:
     rule = 'rules=[references("id", "silver.{}")], write=Overwrite())'
-    imports = "from lakehouse.iceberg.rules.keys import references\n"
+    imports = "from lakehouse.iceberg.rules.unique_and_references import references\n"
     written = imports + table("b").replace("write=Overwrite())", rule.format("aa"))
     with pytest.raises(
         DeclarationError,
@@ -328,7 +328,7 @@ def test_a_rule_that_reads_what_nothing_declares_is_named(package: Write) -> Non
 
 def test_a_rule_that_reads_a_column_that_is_not_there_is_named(package: Write) -> None:
     rule = 'rules=[references("id", "silver.a", "idd")], write=Overwrite())'
-    imports = "from lakehouse.iceberg.rules.keys import references\n"
+    imports = "from lakehouse.iceberg.rules.unique_and_references import references\n"
     written = imports + table("b").replace("write=Overwrite())", rule)
     with pytest.raises(
         DeclarationError, match=r"rule references_id reads idd of silver\.a; did you mean id\?"

@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 
 from lakehouse.iceberg.rules.figures import mean, null_fraction, total
-from lakehouse.iceberg.rules.keys import references, unique
 from lakehouse.iceberg.rules.metadata import (
     average_file_mb,
     fresh,
@@ -28,6 +27,7 @@ from lakehouse.iceberg.rules.rows import (
     not_null,
     pattern,
 )
+from lakehouse.iceberg.rules.unique_and_references import references, unique
 from lakehouse.tables.table import Column, IcebergTable, Merge
 
 COLUMNS = [

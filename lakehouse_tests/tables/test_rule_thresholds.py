@@ -12,7 +12,6 @@ import pytest
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.rules.figures import FigureRule, mean, null_fraction, total
-from lakehouse.iceberg.rules.keys import UniqueRule, references, unique
 from lakehouse.iceberg.rules.metadata import (
     FreshRule,
     RowCountRule,
@@ -23,6 +22,7 @@ from lakehouse.iceberg.rules.metadata import (
 )
 from lakehouse.iceberg.rules.reconciliation import reconciles
 from lakehouse.iceberg.rules.rows import RowRule, between, not_null
+from lakehouse.iceberg.rules.unique_and_references import UniqueRule, references, unique
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
 

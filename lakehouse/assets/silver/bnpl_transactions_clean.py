@@ -11,7 +11,6 @@ import dagster as dg
 from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
 from lakehouse.iceberg.read.inputs import versions_of
-from lakehouse.iceberg.rules.keys import unique
 from lakehouse.iceberg.rules.rows import (
     accepted,
     castable,
@@ -21,6 +20,7 @@ from lakehouse.iceberg.rules.rows import (
     not_blank,
     not_null,
 )
+from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions, Versions
 

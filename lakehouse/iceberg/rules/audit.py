@@ -10,14 +10,14 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import together
 from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.rules.column_profile import profile_aggregates, profile_of
-from lakehouse.iceberg.rules.concurrently import concurrently
 from lakehouse.iceberg.rules.evaluable_rule import (
     EvaluatedRows,
     Lookup,
     evaluable,
     row_aggregates,
 )
-from lakehouse.iceberg.rules.sample_rows import sample_of, samples_of
+from lakehouse.iceberg.rules.failing_row_samples import sample_of, samples_of
+from lakehouse.iceberg.rules.parallel_jobs import concurrently
 from lakehouse.iceberg.rules.single_job import planned_once
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.rule import Rule

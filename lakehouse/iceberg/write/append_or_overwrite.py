@@ -9,13 +9,13 @@ from lakehouse.iceberg.metadata.history import Snapshot
 from lakehouse.iceberg.metadata.write_result import Outcome, Quarantined, RuleResult
 from lakehouse.iceberg.read.inputs import read_main
 from lakehouse.iceberg.rules.audit import Audited, audit, count
-from lakehouse.iceberg.rules.concurrently import concurrently
 from lakehouse.iceberg.rules.evaluable_rule import evaluable
+from lakehouse.iceberg.rules.failing_row_samples import sample_of
+from lakehouse.iceberg.rules.parallel_jobs import concurrently
 from lakehouse.iceberg.rules.rows import RowRule
-from lakehouse.iceberg.rules.sample_rows import sample_of
 from lakehouse.iceberg.write import stage
 from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS, PreparedFrame, prepare
-from lakehouse.iceberg.write.publish import publish, refuse, unchanged, with_counts
+from lakehouse.iceberg.write.publish_branch import publish, refuse, unchanged, with_counts
 from lakehouse.iceberg.write.quarantine import Write, quarantine
 from lakehouse.iceberg.write.refused_share_result import evaluate_refusals, none_refused
 from lakehouse.iceberg.write.split_rows import counted, evaluated, split_rows

@@ -13,8 +13,8 @@ from lakehouse.iceberg.rules.evaluable_rule import (
     evaluable,
     row_aggregates,
 )
-from lakehouse.iceberg.rules.keys import KeyLookup, UniqueRule
-from lakehouse.iceberg.rules.sample_rows import sample_of
+from lakehouse.iceberg.rules.failing_row_samples import sample_of
+from lakehouse.iceberg.rules.unique_and_references import KeyLookup, UniqueRule
 from lakehouse.iceberg.write import stage
 from lakehouse.iceberg.write.prepared_frame import (
     DELETED,
@@ -24,7 +24,7 @@ from lakehouse.iceberg.write.prepared_frame import (
     prepare,
     written_columns,
 )
-from lakehouse.iceberg.write.publish import publish, refuse, unchanged, with_counts
+from lakehouse.iceberg.write.publish_branch import publish, refuse, unchanged, with_counts
 from lakehouse.iceberg.write.quarantine import Write, quarantine
 from lakehouse.iceberg.write.refused_share_result import evaluate_refusals
 from lakehouse.iceberg.write.split_rows import Split, counted, evaluated, split_rows

@@ -16,7 +16,7 @@ from lakehouse.iceberg.read.rows_outside_partitions import (
     OutsidePartitions,
     has_partition,
 )
-from lakehouse.iceberg.rules.sample_rows import SAMPLE_ROWS, sample_of
+from lakehouse.iceberg.rules.failing_row_samples import SAMPLE_ROWS, sample_of
 from lakehouse.iceberg.write.prepared_frame import (
     DELETED,
     ROW_KEY_OF_SOURCE,

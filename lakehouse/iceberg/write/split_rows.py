@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lakehouse.iceberg.metadata.frame_joins import FEW
 from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.rules.audit import TOTAL
-from lakehouse.iceberg.rules.sample_rows import samples_of
+from lakehouse.iceberg.rules.failing_row_samples import samples_of
 from lakehouse.iceberg.write.prepared_frame import PreparedFrame
 from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import counts

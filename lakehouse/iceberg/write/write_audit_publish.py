@@ -31,7 +31,7 @@ from lakehouse.iceberg.read.withdrawn_deliveries import taken_out
 from lakehouse.iceberg.rules.evaluation import evaluate_age
 from lakehouse.iceberg.write.append_or_overwrite import rows_attempt
 from lakehouse.iceberg.write.merge_rows import merge_attempt
-from lakehouse.iceberg.write.publish import remember_unchanged
+from lakehouse.iceberg.write.publish_branch import remember_unchanged
 from lakehouse.iceberg.write.quarantine import leave
 from lakehouse.iceberg.write.quarantine_outside_partitions import (
     evaluate_left_out,

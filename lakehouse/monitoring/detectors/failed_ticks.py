@@ -14,7 +14,7 @@ import dagster as dg
 from lakehouse.monitoring.detectors.failure_reasons import reason_of
 from lakehouse.monitoring.detectors.monitor_context import MonitorContext, WatchedFeed
 from lakehouse.monitoring.incidents import Firing, Observed
-from lakehouse.orchestration.run_failures.causes import causes
+from lakehouse.orchestration.run_failures.error_chain import causes
 
 _MOST_TICKS = 5
 _FAILURE, _STARTED = "FAILURE", "STARTED"

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.rules.concurrently import concurrently
+from lakehouse.iceberg.rules.parallel_jobs import concurrently
 from lakehouse.iceberg.rules.single_job import planned_once
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse_tests.iceberg.declarations import EVENTS, rows_of
