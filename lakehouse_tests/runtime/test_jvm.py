@@ -107,14 +107,10 @@ def test_a_jvm_without_the_module_that_spark_asks_for_is_told_from_one_that_has_
     assert Release.parse("IMPLEMENTOR=Somebody\n") is None
 
 
-def test_newer_java_is_started_with_a_class_path_that_an_archive_fits(
-    bare, tmp_path, monkeypatch
-):
+def test_newer_java_is_started_with_a_class_path_that_an_archive_fits(bare, tmp_path):
     home = a_jvm(tmp_path / "of all" / "21", "21.0.8", "java.base")
     (home / "bin" / "java").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     settings = replace(bare, java_home=home, cache_dir=tmp_path / "cache")
-    for name in ("JAVA_HOME", "SPARK_HOME", "PYSPARK_PYTHON"):
-        monkeypatch.setenv(name, "set by the call")
     chosen = jvm.prepare(settings)
     spark = os.environ["SPARK_HOME"]
     class_path = f"/a b.jar:{spark}/conf/:{spark}/jars/slf4j-api-2.0.17.jar:{spark}/jars/*"
@@ -134,11 +130,9 @@ def test_newer_java_is_started_with_a_class_path_that_an_archive_fits(
     assert chosen.home == home
 
 
-def test_a_child_process_has_the_java_that_its_parent_wrapped(bare, tmp_path, monkeypatch):
+def test_a_child_process_has_the_java_that_its_parent_wrapped(bare, tmp_path):
     home = a_jvm(tmp_path / "21", "21.0.8")
     settings = replace(bare, java_home=home, cache_dir=tmp_path / "cache")
-    for name in ("JAVA_HOME", "SPARK_HOME", "PYSPARK_PYTHON"):
-        monkeypatch.setenv(name, "set by the call")
     jvm.prepare(settings)
     wrapper = Path(os.environ["JAVA_HOME"])
     assert wrapper != home
