@@ -10,6 +10,8 @@ import pytest
 
 from lakehouse.iceberg.evolve.planning import declared_by_earlier_version
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.metadata.write_result import Unchanged
 from lakehouse.iceberg.read.inputs import existing_rows, incremental
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.write.write_audit_publish import write
@@ -73,6 +75,20 @@ def test_what_came_is_added_to_what_stands(first: Engine) -> None:
 def test_the_first_time_all_came_and_nothing_stands(embedded_engine: Engine) -> None:
     come(embedded_engine, (MONDAY, 1, 1))
     assert compute(embedded_engine, MONDAY) == (1, 0)
+
+
+def test_a_whole_table_that_reads_what_came_reads_it_once(embedded_engine: Engine) -> None:
+    """It has no partitions that a person could ask for in full."""
+    whole = IcebergTable(
+        name="silver.whole", columns=RAW.columns, write=Append(once_by=()), comment="All days."
+    )
+    came = {"came": incremental(RAW.name, by="d")}
+    come(embedded_engine, (MONDAY, 1, 1))
+    write(embedded_engine, whole, lambda came: came, came)
+    again = write(embedded_engine, whole, lambda came: came, came, Run(full_recompute=True))
+    assert isinstance(again, Unchanged)
+    assert [pin.note for pin in again.pins.values()] == [""]
+    assert content(embedded_engine, whole.name, "id") == [(1,)]
 
 
 def test_by_hand_a_day_is_computed_from_all_that_ever_came(first: Engine) -> None:
