@@ -1,0 +1,36 @@
+"""What came of one step of upkeep; a value without behaviour."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+StepName = Literal[
+    "compact",
+    "expire_snapshots",
+    "rewrite_manifests",
+    "remove_orphans",
+    "remove_lost_metadata",
+    "drop_branches",
+    "compute_statistics",
+]
+"""The steps, in the order in which they are safe."""
+StepOutcome = Literal["done", "skipped", "partial", "failed"]
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What one step did to one table, as it was verified afterwards.
+
+    `reason` says why it was skipped, is partial or failed; nothing where it is done.
+    `figures` are what it changed, by name: `files_before`, `files_after`, `rewritten_bytes`,
+    `added_bytes`, `removed_files`, `removed_bytes`, `expired_snapshots`, `manifests_before`,
+    `manifests_after`, `seconds`.
+    `remaining` are paths that were to be deleted and are still there.
+    """
+
+    table: str
+    step: StepName
+    outcome: StepOutcome
+    reason: str = ""
+    figures: Mapping[str, float] = field(default_factory=dict)
+    remaining: tuple[str, ...] = ()
