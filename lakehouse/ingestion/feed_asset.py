@@ -34,7 +34,15 @@ def feed_asset(
             settings = context.resources.settings
             io = context.resources.io_manager
             store = select_store(open_store(settings), feed, context.run.tags.get(AD_HOC_TAG))
-            landing = land(io.engine, feed, table, store, settings.home, run, compute=compute)
+            landing = land(
+                io.engine,
+                feed,
+                io.with_layer(table),
+                store,
+                settings.home,
+                run,
+                compute=compute,
+            )
             for warning in (*landing.delivery.warnings, *map(str, landing.delivery.rejected)):
                 context.log.warning(warning)
             read = {file.stored.key: file.stored.version for file in landing.delivery.files}

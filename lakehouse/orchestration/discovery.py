@@ -5,6 +5,7 @@ file.
 import importlib
 import pkgutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Protocol, TypeVar
@@ -20,6 +21,7 @@ from lakehouse.orchestration.moved_modules import import_advice, renamed_argumen
 from lakehouse.orchestration.partition_validation import check_columns
 from lakehouse.tables.suggestions import meant_name
 from lakehouse.tables.table import IcebergTable
+from lakehouse.tables.upkeep import Upkeep
 
 T = TypeVar("T")
 
@@ -112,8 +114,8 @@ def values_of(modules: Iterable[ModuleType], kind: type[T]) -> list[T]:
 
 
 def declared_tables(modules: Iterable[ModuleType]) -> dict[str, IcebergTable]:
-    """Return the tables that the modules declare, by name; the quarantine of each comes after
-    it.
+    """Return the tables that the modules declare, by name, each with the upkeep of its layer;
+    the quarantine of each comes after it.
 
     :raises DeclarationError: when a table is declared twice; names both places.
     """
@@ -133,11 +135,26 @@ def declared_tables(modules: Iterable[ModuleType]) -> dict[str, IcebergTable]:
                 "Give one of them another name; quarantine_name=… is that of a quarantine."
             ),
         )
+    layers = _layer_upkeep(modules)
     all_tables: dict[str, IcebergTable] = {}
     for table in declared.values():
+        if table.namespace in layers:
+            table = replace(table, upkeep=table.upkeep.over(layers[table.namespace]))
         for part in _with_quarantine(table):
             all_tables[part.name] = part
     return all_tables
+
+
+def _layer_upkeep(modules: Iterable[ModuleType]) -> dict[str, Upkeep]:
+    """Return what each layer declares of the upkeep of its tables: `UPKEEP` in the package that
+    has the layer's name.
+    """
+    layers = {}
+    for module in modules:
+        upkeep = getattr(module, "UPKEEP", None)
+        if hasattr(module, "__path__") and isinstance(upkeep, Upkeep):
+            layers[module.__name__.rpartition(".")[2]] = upkeep
+    return layers
 
 
 def declared_by_name(modules: Iterable[ModuleType], kind: type[N]) -> dict[str, N]:

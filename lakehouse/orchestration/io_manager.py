@@ -3,6 +3,7 @@ through here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -60,8 +61,15 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         `lakehouse.iceberg.write`.
         """
         return write_audit_publish.write(
-            self.engine, table, compute, inputs, run, arriving=arriving
+            self.engine, self.with_layer(table), compute, inputs, run, arriving=arriving
         )
+
+    def with_layer(self, table: IcebergTable) -> IcebergTable:
+        """Return a table as the project as a whole declares it, with the upkeep of its layer,
+        which the file of a table does not know.
+        """
+        known = self.declared.get(table.name, table)
+        return table if known.upkeep == table.upkeep else replace(table, upkeep=known.upkeep)
 
     def read(self, pinned: Pin, where: str | None = None) -> "DataFrame":
         """Return the frame of a pinned input."""

@@ -46,17 +46,17 @@ RENAMED_ARGUMENTS = {
     ("Column", "measured"): "profiled",
     ("Column", "formerly"): "renamed_from",
     ("Merge", "near"): "prune_by",
+    ("Upkeep", "keep_snapshots"): "keep_at_least",
 }
 """By what takes an argument and its old name, its new one; the changelog has the same table."""
-REMOVED = {
-    "lakehouse.tables.table.Upkeep": "Upkeep is gone, since nothing read it: leave it out."
-}
-"""By a name that is there no more, what to do instead."""
 REMOVED_ARGUMENTS = {
-    (
-        "IcebergTable",
-        "upkeep",
-    ): "IcebergTable(upkeep=…) is gone, since nothing read it: leave it out."
+    ("Upkeep", "compact"): (
+        "Upkeep(compact=…) is gone: leave it out, or declare kept_by='nobody' of a table that is"
+        " to be left alone."
+    ),
+    ("Upkeep", "keep_snapshots_days"): (
+        "Upkeep(keep_snapshots_days=…) is Upkeep(keep_snapshots_for=timedelta(days=…)) now."
+    ),
 }
 """By what took an argument and its name, what to do instead."""
 _UNEXPECTED = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")
@@ -89,8 +89,6 @@ def import_advice(file: str, line: int) -> str:
             advice.append(f"{name} has moved: import from {MOVED[name]}.")
         if name in RENAMED:
             advice.append(f"{name} is {RENAMED[name]} now.")
-        if name in REMOVED:
-            advice.append(REMOVED[name])
     return " ".join(advice)
 
 

@@ -15,6 +15,7 @@ from lakehouse.tables.casts import Cast
 from lakehouse.tables.partitioning import PartitionField, SortField
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.type_promotion import leaf_paths
+from lakehouse.tables.upkeep import Upkeep, UpkeepPolicy
 
 DIGEST_OF_ROWS = "rows:"
 """Begin of a `declaration_hash` of what decides rows. One without it is of the whole
@@ -177,6 +178,8 @@ class TableDeclaration:
     properties: Mapping[str, str] = field(default_factory=dict)
     dropped: Sequence[str] = ()
     """Columns that the table once had and shall lose."""
+    upkeep: Upkeep = field(default_factory=Upkeep)
+    """What differs from the upkeep of its layer."""
     freshness: timedelta | None = None
     """How old the last write may be before the table counts as late."""
 
@@ -342,6 +345,11 @@ class TableDeclaration:
         )
         return DIGEST_OF_ROWS + hashlib.sha256(repr(decisive).encode()).hexdigest()[:16]
 
+    @property
+    def upkeep_policy(self) -> UpkeepPolicy:
+        """What the table is kept by; of its layer's part, what `declared_tables` put into it."""
+        return self.upkeep.policy
+
     @cached_property
     def table_properties(self) -> dict[str, str]:
         """The Iceberg table properties that follow from the declaration, `properties` having
@@ -357,6 +365,8 @@ class TableDeclaration:
             "write.summary.partition-limit": "100",
             # Left out, Spark writes by fanout whatever has no sort order.
             "write.spark.fanout.enabled": str(self.fanout).lower(),
+            "write.metadata.delete-after-commit.enabled": "true",
+            "write.metadata.previous-versions-max": str(self.upkeep_policy.metadata_files),
         }
         if self.file_format != "avro":
             properties[f"write.{self.file_format}.compression-codec"] = "zstd"

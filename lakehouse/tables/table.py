@@ -18,6 +18,7 @@ from lakehouse.tables.declaration import (
 )
 from lakehouse.tables.layout_validation import check_layout
 from lakehouse.tables.rule_validation import check_rules
+from lakehouse.tables.upkeep import Upkeep
 
 __all__ = [
     "SOURCE_KEY",
@@ -27,6 +28,7 @@ __all__ = [
     "Merge",
     "Overwrite",
     "OverwritePartitions",
+    "Upkeep",
     "Versions",
     "WriteMode",
 ]
@@ -73,6 +75,8 @@ class IcebergTable(TableDeclaration):
             subject=subject,
             owner=self.owner,
             tags=self.tags,
+            # It may lack the columns that the table's files are sorted by.
+            upkeep=replace(self.upkeep, sort_by=None, z_order=None),
             dropped=[name for name in self.dropped if name not in _QUARANTINE_NAMES],
         )
 
@@ -122,4 +126,5 @@ def _check(table: IcebergTable) -> None:
         check_known(table, "Merge(on=…)", table.write.on)
         check_known(table, "Merge(prune_by=…)", table.write.prune_by)
         check_known(table, "Merge(stamp=…)", [table.stamp] if table.stamp else [])
+    check_known(table, "Upkeep(sort_by=…)", table.upkeep_policy.sort_by)
     check_layout(table)

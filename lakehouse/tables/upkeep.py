@@ -1,5 +1,5 @@
-"""How a table is kept healthy: what its files and snapshots shall be, and how long what is old
-stays.
+"""How a table is kept healthy: how long old snapshots and leftovers stay, and how files are
+rewritten.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -9,22 +9,44 @@ from typing import Any, Literal
 from lakehouse.errors import DeclarationError
 
 KeptBy = Literal["lakehouse", "glue", "nobody"]
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class UpkeepPolicy:
+    """What a table is kept by; the values here are those of a table that declares nothing.
+
+    `keep_snapshots_for` and `keep_at_least` say which snapshots time travel can rely on.
+    `orphans_after` is the age from which a file that no metadata names is removed.
+    `refused_for` is how long the branch of a refused write stays. `metadata_files` is how many
+    old metadata.json files are kept. Files that are rewritten are sorted by the columns of
+    `sort_by`, or where `z_order` by all of them at once; without any they are joined as they
+    are (bin-pack). `kept_by` says who does the work: on AWS, Glue's table optimizers may
+    compact, expire and remove orphans, and then the lakehouse does not.
+    """
+
+    keep_snapshots_for: timedelta = timedelta(days=30)
+    keep_at_least: int = 5
+    orphans_after: timedelta = timedelta(days=7)
+    refused_for: timedelta = timedelta(days=7)
+    metadata_files: int = 100
+    sort_by: tuple[str, ...] = ()
+    z_order: bool = False
+    kept_by: KeptBy = "lakehouse"
+
+
+DEFAULTS = UpkeepPolicy()
+"""What a table is kept by where neither it nor its layer says otherwise."""
 
 
 @dataclass(frozen=True)
 class Upkeep:
-    """The upkeep policy of a layer or of a table.
+    """What a table or a layer declares of its upkeep; the parts are those of `UpkeepPolicy`.
 
-    A part that is left out (None) is taken from the layer's policy, and there from `DEFAULTS`.
+    A part that is left out (None) is taken from the layer's declaration, and there from
+    `DEFAULTS`.
 
-    `keep_snapshots_for` and `keep_at_least` say which snapshots time travel can rely on.
-    `orphans_after` is the age from which a file that no metadata names is removed; never less
-    than a day, since a running write has such files. `refused_for` is how long the branch of a
-    refused write stays. `metadata_files` is how many old metadata.json files are kept.
-    `sort_by` sorts files that are rewritten, by these columns in turn or, where `z_order`, by
-    all at once; left out, files are joined as they are (bin-pack).
-    `kept_by` says who does the work: on AWS, Glue's table optimizers may, and then the
-    lakehouse does not.
+    :raises DeclarationError: when a part would remove what is still needed.
     """
 
     keep_snapshots_for: timedelta | None = None
@@ -37,34 +59,54 @@ class Upkeep:
     kept_by: KeptBy | None = None
 
     def __post_init__(self) -> None:
-        if self.orphans_after is not None and self.orphans_after < timedelta(days=1):
-            raise DeclarationError(
-                f"Upkeep(orphans_after={self.orphans_after}) would remove files of writes that"
-                " are still running; expected a day or more."
-            )
+        if isinstance(self.sort_by, str):
+            object.__setattr__(self, "sort_by", (self.sort_by,))
+        elif self.sort_by is not None:
+            object.__setattr__(self, "sort_by", tuple(self.sort_by))
+        if self.keep_snapshots_for is not None and self.keep_snapshots_for < timedelta(0):
+            raise _refusal("keep_snapshots_for", self.keep_snapshots_for, "no age at all", "0")
         if self.keep_at_least is not None and self.keep_at_least < 1:
-            raise DeclarationError(
-                f"Upkeep(keep_at_least={self.keep_at_least}) would keep no snapshot; expected 1"
-                " or more."
+            raise _refusal("keep_at_least", self.keep_at_least, "no snapshot kept", "1")
+        if self.metadata_files is not None and self.metadata_files < 1:
+            raise _refusal("metadata_files", self.metadata_files, "no file kept", "1")
+        if self.orphans_after is not None and self.orphans_after < _DAY:
+            raise _refusal(
+                "orphans_after",
+                self.orphans_after,
+                "the removal of files of writes that are still running",
+                "a day",
+            )
+        if self.refused_for is not None and self.refused_for < _DAY:
+            raise _refusal(
+                "refused_for", self.refused_for, "no time to look at what was refused", "a day"
             )
 
     def over(self, wider: "Upkeep") -> "Upkeep":
-        """Return this policy with what it leaves out taken from a wider one."""
-        inherited: dict[str, Any] = {}
-        for part in fields(self):
-            if getattr(self, part.name) is None:
-                inherited[part.name] = getattr(wider, part.name)
-        return replace(self, **inherited)
+        """Return this declaration with what it leaves out taken from a wider one."""
+        return replace(wider, **_declared(self))
+
+    @property
+    def policy(self) -> UpkeepPolicy:
+        """The policy, with what nobody declares taken from `DEFAULTS`."""
+        return replace(DEFAULTS, **_declared(self))
 
 
-DEFAULTS = Upkeep(
-    keep_snapshots_for=timedelta(days=30),
-    keep_at_least=5,
-    orphans_after=timedelta(days=7),
-    refused_for=timedelta(days=7),
-    metadata_files=100,
-    sort_by=(),
-    z_order=False,
-    kept_by="lakehouse",
-)
-"""What a table is kept by where neither it nor its layer says otherwise."""
+def in_days(time: timedelta) -> str:
+    """Return a time in words, as messages say it: `7 days`, `1 day`, `1.5 days`."""
+    days = f"{time / _DAY:.3g}"
+    return f"{days} day" if days == "1" else f"{days} days"
+
+
+def _declared(upkeep: Upkeep) -> dict[str, Any]:
+    declared = {}
+    for part in fields(upkeep):
+        value = getattr(upkeep, part.name)
+        if value is not None:
+            declared[part.name] = value
+    return declared
+
+
+def _refusal(part: str, value: object, meaning: str, least: str) -> DeclarationError:
+    return DeclarationError(
+        f"Upkeep({part}={value}) would mean {meaning}; expected {least} or more."
+    )

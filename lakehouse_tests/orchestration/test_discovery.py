@@ -66,6 +66,33 @@ def test_each_table_is_found_once_wherever_it_is_imported(package: Write) -> Non
     assert len(declared_assets(modules)) == 2
 
 
+def test_a_table_and_its_quarantine_inherit_the_upkeep_of_their_layer(
+    tmp_path: Path, package: Write
+) -> None:
+    package({"a": table("other").replace("silver.other", "gold.other")})
+    layer = tmp_path / "some_assets" / "silver"
+    layer.mkdir()
+    (layer / "__init__.py").write_text(
+        "from lakehouse.tables.upkeep import Upkeep\n"
+        "UPKEEP = Upkeep(metadata_files=9, keep_at_least=9)\n"
+    )
+    (layer / "b.py").write_text(
+        "from lakehouse.iceberg.rules.rows import castable\n"
+        "from lakehouse.tables.table import Column, IcebergTable, Merge, Upkeep\n"
+        "TABLE = IcebergTable('silver.b', '', [Column('id', 'int')], Merge(on='id'),\n"
+        "    rules=[castable('id', 'int')], upkeep=Upkeep(keep_at_least=2))\n"
+    )
+    kept = {}
+    for name, declared in declared_tables(modules_of("some_assets")).items():
+        policy = declared.upkeep_policy
+        kept[name] = (policy.metadata_files, policy.keep_at_least)
+    assert kept == {
+        "gold.other": (100, 5),
+        "silver.b": (9, 2),
+        "silver.b_quarantine": (9, 2),
+    }
+
+
 def test_two_files_that_declare_one_table_are_both_named(package: Write) -> None:
     modules = modules_of(package({"a": table("a"), "mine": table("a")}))
     with pytest.raises(
@@ -127,10 +154,6 @@ def test_a_file_that_cannot_be_imported_is_named(package: Write) -> None:
             "from lakehouse.iceberg.read.inputs import incremental, standing",
             "lakehouse.iceberg.read.inputs.standing is existing_rows now.",
         ),
-        (
-            "from lakehouse.tables.table import Column, Upkeep",
-            "Upkeep is gone, since nothing read it: leave it out.",
-        ),
     ],
 )
 def test_a_file_with_an_import_that_has_moved_is_told_where_to(
@@ -160,11 +183,12 @@ def test_a_file_with_an_argument_that_has_another_name_is_told_it(
 
 
 def test_a_file_with_an_argument_that_is_gone_is_told_to_leave_it_out(package: Write) -> None:
-    module = "from lakehouse.tables.table import IcebergTable\nIcebergTable(upkeep=None)"
+    module = "from lakehouse.tables.table import Upkeep\nUpkeep(compact=True)"
     with pytest.raises(DeclarationError) as raised:
         modules_of(package({"a": module}))
     assert raised.value.next_step == (
-        "IcebergTable(upkeep=…) is gone, since nothing read it: leave it out."
+        "Upkeep(compact=…) is gone: leave it out, or declare kept_by='nobody' of a table that is"
+        " to be left alone."
     )
 
 

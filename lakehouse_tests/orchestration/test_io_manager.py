@@ -2,15 +2,18 @@
 undeclared ones, partitions.
 """
 
-from datetime import date, datetime
+from dataclasses import replace
+from datetime import date, datetime, timedelta
 
 import dagster as dg
 import pandas as pd
 import pytest
 from pyspark.sql import DataFrame
 
+from lakehouse.iceberg.evolve.planning import plan_now
 from lakehouse.iceberg.rules.rows import between
-from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions
+from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from lakehouse.tables.table import Column, IcebergTable, Overwrite, OverwritePartitions, Upkeep
 
 KEY = dg.AssetKey(["silver", "numbers"])
 DAYS = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-01-04")
@@ -20,6 +23,14 @@ BY_DAY = IcebergTable(
     [Column("day", "date"), Column("v", "bigint")],
     partitioning=["day"],
     write=OverwritePartitions(by="day"),
+    rules=[between("v", 0, 100, on_failure="block")],
+)
+
+WHOLE = IcebergTable(
+    "silver.whole",
+    "Numbers, all of them each time.",
+    [Column("v", "bigint")],
+    write=Overwrite(),
     rules=[between("v", 0, 100, on_failure="block")],
 )
 
@@ -277,3 +288,24 @@ def test_what_is_no_frame_is_refused(build):
         "silver.numbers was given a list; expected a frame of Spark or pandas"
         in result.messages[0]
     )
+
+
+def test_a_table_is_written_by_the_upkeep_of_its_layer_which_its_file_does_not_know(
+    build, embedded_engine
+):
+    kept = Upkeep(metadata_files=9, refused_for=timedelta(days=3))
+    as_found = replace(WHOLE, upkeep=WHOLE.upkeep.over(kept))
+
+    @iceberg_asset(WHOLE)
+    def numbers():
+        return embedded_engine.sql("SELECT -1L AS v")
+
+    result = build(numbers, declared={WHOLE.name: as_found})
+
+    assert not result.success
+    metadata = embedded_engine.catalog.load(WHOLE.name).metadata
+    assert metadata.properties["write.metadata.previous-versions-max"] == "9"
+    (refused,) = (ref for name, ref in metadata.refs.items() if name.startswith("refused_"))
+    assert refused.max_ref_age_ms == timedelta(days=3).total_seconds() * 1000
+    assert " for 3 days. " in result.messages[0]
+    assert plan_now(embedded_engine, as_found).is_empty

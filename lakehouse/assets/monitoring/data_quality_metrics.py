@@ -35,12 +35,10 @@ TABLE = IcebergTable(
         Column("run_id", "string", "The Dagster run that measured it.", required=True),
     ],
     write=Append(once_by=("run_id",)),
-    # A small file and a manifest come with each run; old metadata files would too.
+    # A small file and a manifest come with each run.
     properties={
         **NO_RETRIES,
         "commit.manifest-merge.enabled": "true",
-        "write.metadata.delete-after-commit.enabled": "true",
-        "write.metadata.previous-versions-max": "20",
     },
     owner="data-platform",
 )

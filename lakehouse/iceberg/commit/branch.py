@@ -13,7 +13,6 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, History, read_history
 from lakehouse.tables.quoting import identifier, literal
 
-REFUSED_DAYS = 7
 _FOREIGN = timedelta(days=1)
 _AUDIT = re.compile(r"^audit_([0-9a-f]{12})[0-9a-f]{20}$")
 
@@ -48,14 +47,18 @@ def create_branch(engine: Engine, table: str, branch: str) -> None:
     retry_on_refs(lambda: engine.sql(statement), done=lambda: _has(engine, table, branch))
 
 
-def keep_refused(engine: Engine, table: str, write_id: str, snapshot_id: int) -> str:
-    """Keep a candidate for seven days, for people to look at; `expire_snapshots` drops it after
+def keep_refused(
+    engine: Engine, table: str, write_id: str, snapshot_id: int, kept_for: timedelta
+) -> str:
+    """Keep a candidate for some time, for people to look at; `expire_snapshots` drops it after
     that.
+
+    :param kept_for: a day or more; what is more than whole days is left off.
     """
     branch = refused_branch(write_id)
     statement = (
         f"ALTER TABLE {engine.catalog.sql_name(table)} CREATE BRANCH {identifier(branch)} "
-        f"AS OF VERSION {snapshot_id} RETAIN {REFUSED_DAYS} DAYS"
+        f"AS OF VERSION {snapshot_id} RETAIN {kept_for.days} DAYS"
     )
     retry_on_refs(lambda: engine.sql(statement), done=lambda: _has(engine, table, branch))
     return branch

@@ -1,6 +1,7 @@
 """A refused candidate published all the same, by a person who says why."""
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.commit import branch
@@ -10,6 +11,7 @@ from lakehouse.iceberg.metadata.commit_properties import PREFIX, CommitPropertie
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
 from lakehouse.tables.table import IcebergTable
+from lakehouse.tables.upkeep import in_days
 
 OVERRIDDEN_BY, OVERRIDDEN_FOR = f"{PREFIX}overridden-by", f"{PREFIX}overridden-for"
 """Keys of the snapshot's summary that say who published it against its rules, and why."""
@@ -40,7 +42,8 @@ def publish_refused(
     """
     with table_lock(engine, table.name):
         history = read_history(engine, table.name)
-        name, candidate = _prepared(history, run_id)
+        kept_for = table.upkeep_policy.refused_for
+        name, candidate = _prepared(history, run_id, kept_for)
         main = history.main
         if (
             main is not None
@@ -72,7 +75,7 @@ def publish_refused(
         )
 
 
-def _prepared(history: History, run_id: str) -> tuple[str, Snapshot]:
+def _prepared(history: History, run_id: str, kept_for: timedelta) -> tuple[str, Snapshot]:
     """Return the newest candidate of a run that is kept, and its branch."""
     kept: dict[str, Snapshot] = {}
     for name, snapshot_id in history.refs.items():
@@ -90,8 +93,8 @@ def _prepared(history: History, run_id: str) -> tuple[str, Snapshot]:
             f"{history.table} keeps no refused candidate of run {run_id!r}; it keeps those"
             f" {known}.",
             next_step=(
-                f"They are kept for seven days; `lakehouse retry {history.table}` makes a new"
-                " one."
+                f"They are kept for {in_days(kept_for)}; `lakehouse retry {history.table}` makes a"
+                " new one."
             ),
         )
     name = max(of_run, key=lambda name: of_run[name].committed_at)

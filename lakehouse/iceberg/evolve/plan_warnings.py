@@ -4,6 +4,7 @@ refuse it.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 
 from lakehouse.iceberg.evolve.matched_columns import renamed_columns
 from lakehouse.iceberg.evolve.partition_count import PartitionCount, count_partitions
@@ -11,7 +12,12 @@ from lakehouse.iceberg.metadata.table_size import TableSize
 from lakehouse.iceberg.metadata.table_state import TableState
 from lakehouse.tables.partitioning import PartitionField
 from lakehouse.tables.table import IcebergTable
+from lakehouse.tables.upkeep import in_days
 
+SNAPSHOT_DAYS = (7, 30)
+"""Fewer days leave too little time to notice a mistake and to go back; with more, each change
+keeps the bytes of what it replaced for longer than anybody looks.
+"""
 MANY_PARTITION_FIELDS = 3
 MANY_TINY = ((100, 32 * 1024), (1000, 1024 * 1024))
 """So many partitions, of less than so many bytes on average: then most of a read is the opening
@@ -24,6 +30,7 @@ _COARSER = {"hours": "days", "days": "months", "months": "years"}
 def warnings(table: IcebergTable, state: TableState | None) -> Iterator[str]:
     """Yield one sentence for each; `state` is None where there is no table yet."""
     yield from _partition_warnings(table)
+    yield from _upkeep_warnings(table)
     if state is not None:
         yield from _count_warnings(table, state)
         yield from _case_warnings(table, state)
@@ -48,6 +55,23 @@ def _partition_warnings(table: IcebergTable) -> Iterator[str]:
             f"{table.name} is partitioned by {len(table.partition_fields)} fields, which makes"
             f" many tiny partitions; {MANY_PARTITION_FIELDS} are many already."
         )
+
+
+def _upkeep_warnings(table: IcebergTable) -> Iterator[str]:
+    policy = table.upkeep_policy
+    kept, (least, most) = policy.keep_snapshots_for, SNAPSHOT_DAYS
+    if kept < timedelta(days=least):
+        yield (
+            f"{table.name} keeps snapshots for {in_days(kept)}, after which nothing of before"
+            f" can be read or restored; expected {least} to {most} days."
+        )
+    elif kept > timedelta(days=most):
+        yield (
+            f"{table.name} keeps snapshots for {in_days(kept)}, and for as long the files that"
+            f" were replaced since; expected {least} to {most} days."
+        )
+    if policy.z_order and not policy.sort_by:
+        yield f"{table.name} declares z_order, and no columns for it; expected sort_by too."
 
 
 def _count_warnings(table: IcebergTable, state: TableState) -> Iterator[str]:

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from lakehouse.tables.bounds import Level, Number
 from lakehouse.tables.rule import Rule
+from lakehouse.tables.upkeep import DEFAULTS
 
 
 @dataclass(frozen=True)
@@ -145,11 +147,12 @@ class Published(Outcome):
 
 @dataclass(frozen=True)
 class Refused(Outcome):
-    """A blocking rule failed: `main` is as it was, and the candidate is kept on `branch` for
-    seven days.
+    """A blocking rule failed: `main` is as it was, and the candidate is kept on `branch` for a
+    time.
     """
 
     branch: str = ""
+    kept_for: timedelta = DEFAULTS.refused_for
     candidate_snapshot_id: int | None = None
 
     @property

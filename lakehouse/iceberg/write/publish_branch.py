@@ -64,8 +64,11 @@ def refuse(
     history = attempt.history()
     main = history.main
     candidate_id = history.refs[attempt.branch] if staged else None
+    kept_for = attempt.table.upkeep_policy.refused_for
     kept = (
-        branch.keep_refused(attempt.engine, attempt.table.name, attempt.write_id, candidate_id)
+        branch.keep_refused(
+            attempt.engine, attempt.table.name, attempt.write_id, candidate_id, kept_for
+        )
         if candidate_id
         else ""
     )
@@ -79,6 +82,7 @@ def refuse(
         quarantined=quarantined,
         attempts=tries,
         branch=kept,
+        kept_for=kept_for,
         candidate_snapshot_id=candidate_id,
     )
 

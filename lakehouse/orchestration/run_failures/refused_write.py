@@ -12,6 +12,7 @@ import dagster as dg
 from lakehouse.iceberg.metadata.write_result import Refused, RuleResult
 from lakehouse.orchestration.asset_checks import Evaluated
 from lakehouse.orchestration.metadata_keys import RefusalMetadata
+from lakehouse.tables.upkeep import in_days
 
 
 def refusal(
@@ -55,7 +56,8 @@ def _kept(outcome: Refused) -> str:
     # written.
     if not outcome.branch:
         return "nothing was written that could be looked at"
-    return f"the refused rows are kept on its branch {outcome.branch} for seven days"
+    kept_for = in_days(outcome.kept_for)
+    return f"the refused rows are kept on its branch {outcome.branch} for {kept_for}"
 
 
 def _publish_all_the_same(outcome: Refused, run_id: str) -> str:

@@ -14,7 +14,7 @@ def said(branch: str) -> str:
 
 def test_it_names_the_branch_and_the_commands_with_the_run() -> None:
     text = said("refused_1")
-    assert "the refused rows are kept on its branch refused_1 for seven days." in text
+    assert "the refused rows are kept on its branch refused_1 for 7 days." in text
     assert text.endswith(
         "run `lakehouse retry silver.t`; "
         "or publish them all the same with `lakehouse publish silver.t --run 0123abcd --why …`."
