@@ -10,11 +10,12 @@ from datetime import UTC, datetime, timedelta
 from lakehouse.iceberg.commit.lock import WriteLog
 from lakehouse.iceberg.commit.retry import retry_on_refs
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import MAIN, History, read_history
+from lakehouse.iceberg.metadata.history import MAIN, History, moment, read_history
 from lakehouse.tables.quoting import identifier, literal
 
-_FOREIGN = timedelta(days=1)
-_AUDIT = re.compile(r"^audit_([0-9a-f]{12})[0-9a-f]{20}$")
+AUDIT_KEPT_FOR = timedelta(days=1)
+"""How old the branch of a write of another host is when its writer counts as dead."""
+_OF_WRITE = re.compile(r"^(?:audit|refused)_([0-9a-f]{12})[0-9a-f]{20}$")
 
 
 def new_write_id() -> str:
@@ -32,6 +33,21 @@ def audit_branch(write_id: str) -> str:
 def refused_branch(write_id: str) -> str:
     """Name the branch that a refused candidate is kept on."""
     return f"refused_{write_id}"
+
+
+def begun_at(branch: str) -> datetime | None:
+    """Return when the write began that an audit or refused branch is of; None for other
+    branches.
+
+    The commit that a branch points at tells nothing: that of main may be a year old.
+    """
+    match = _OF_WRITE.match(branch)
+    return moment(int(match[1], 16)) if match else None
+
+
+def is_audit(branch: str) -> bool:
+    """Whether a branch stages a write."""
+    return branch.startswith("audit_")
 
 
 def is_refused(branch: str) -> bool:
@@ -95,19 +111,19 @@ def drop_dead_branches(engine: Engine, table: str, log: WriteLog) -> None:
     """
     history = read_history(engine, table)
     dead = {audit_branch(write_id) for write_id in log.dead()} & set(history.refs)
-    for branch in dead | _left_by_others(history, datetime.now(UTC) - _FOREIGN):
+    for branch in dead | _left_by_others(history, datetime.now(UTC) - AUDIT_KEPT_FOR):
         drop_branch(engine, table, branch)
 
 
 def _left_by_others(history: History, before: datetime) -> set[str]:
     # A live writer elsewhere that loses its branch to this tries again from the start; nothing
     # is lost.
-    begun = {branch: _AUDIT.match(branch) for branch in history.refs}
-    return {
-        branch
-        for branch, match in begun.items()
-        if match and int(match[1], 16) < before.timestamp() * 1000
-    }
+    left = set()
+    for branch in filter(is_audit, history.refs):
+        begun = begun_at(branch)
+        if begun and begun < before:
+            left.add(branch)
+    return left
 
 
 def _has(engine: Engine, table: str, branch: str) -> bool:

@@ -6,14 +6,16 @@ from typing import Literal
 
 StepName = Literal[
     "compact",
+    "drop_branches",
     "expire_snapshots",
     "rewrite_manifests",
     "remove_orphans",
     "remove_lost_metadata",
-    "drop_branches",
     "compute_statistics",
 ]
-"""The steps, in the order in which they are safe."""
+"""The steps, in the order in which they are safe: branches go first, since they keep snapshots
+from expiry.
+"""
 StepOutcome = Literal["done", "skipped", "partial", "failed"]
 
 
