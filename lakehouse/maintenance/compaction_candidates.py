@@ -1,0 +1,177 @@
+"""Which partitions of a table gain by being compacted, what that would bring and cost, and what
+speaks against it now; pure.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import ceil
+
+from lakehouse.iceberg.metadata.table_health import PartitionHealth, TableHealth
+from lakehouse.maintenance.past_upkeep import Correction, PastUpkeep
+from lakehouse.maintenance.table_reads import TableReads
+from lakehouse.maintenance.upkeep_plan import Estimate, Gain
+
+LEAST_FILES = 5
+"""Small files, or delete files, that are worth a rewrite of a partition that is still written
+to: Iceberg's own number (`min-input-files` of rewrite_data_files). With fewer, each new file
+would have the partition written again.
+"""
+LEAST_FILES_AT_REST = 2
+"""The same of a partition that is not written to any more: it is written again once."""
+AT_REST_AFTER = timedelta(days=1)
+DELETED_SHARE = 0.1
+"""Share of deleted rows that is worth a rewrite, however few delete files say so."""
+HOT_FOR = timedelta(hours=1)
+"""A partition whose newest file is younger waits: more files may come, and its writer may lose
+a race.
+"""
+TOO_MANY_TO_WAIT = 4 * LEAST_FILES
+"""With so many files to go it does not wait, since what is written to all day would for ever."""
+MOST_TIMES_IN_VAIN = 2
+PAID_BACK_IN_DAYS = 30
+"""Reads have to save in so many days what the rewrite reads and writes."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """What is wrong with a partition, and what a rewrite would come to."""
+
+    reasons: tuple[str, ...]
+    files: int
+    """Files that would go."""
+    gain: Gain
+    estimate: Estimate
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A partition that gains by being compacted."""
+
+    table: str
+    partition: PartitionHealth
+    need: Need
+    gain: Gain
+    cost_bytes: int
+    is_in_vain: bool = False
+    """Whether the same files were rewritten before, and stayed."""
+    hot_until: datetime | None = None
+
+    @property
+    def is_paid_back(self) -> bool:
+        """Whether reads save what it costs soon enough."""
+        return self.gain.saved_bytes_a_day * PAID_BACK_IN_DAYS >= self.cost_bytes
+
+    @property
+    def value(self) -> float:
+        """What reads save a day for each byte that it costs."""
+        return self.gain.saved_bytes_a_day / max(self.cost_bytes, 1)
+
+
+def candidates(
+    health: TableHealth,
+    reads: TableReads,
+    past: PastUpkeep,
+    now: datetime,
+    *,
+    asked_by_name: bool = False,
+) -> Iterator[Candidate]:
+    """Yield the partitions of a table that gain by being compacted, those that have to wait
+    too.
+
+    :param asked_by_name: a person asked for this table: two files are enough then.
+    """
+    correction = past.correction(health.table, "compact")
+    for partition in health.partitions:
+        at_rest = asked_by_name or _age(partition, now) >= AT_REST_AFTER
+        need = need_of(partition, health, LEAST_FILES_AT_REST if at_rest else LEAST_FILES)
+        if need is None:
+            continue
+        reads_a_day = reads.of(health.table, partition.key)
+        yield Candidate(
+            health.table,
+            partition,
+            need,
+            gain=_corrected_gain(need, correction, reads_a_day),
+            cost_bytes=round(need.estimate.cost_bytes * correction.of_cost),
+            is_in_vain=past.times_in_vain(health.table, partition) >= MOST_TIMES_IN_VAIN,
+            hot_until=_hot_until(partition, need, now),
+        )
+
+
+def need_of(partition: PartitionHealth, health: TableHealth, least: int) -> Need | None:
+    """Return what is wrong with a partition; None of a healthy one.
+
+    :param least: files from which on a rewrite is worth it.
+    """
+    reasons = []
+    fewer = _fewer_small_files(partition, health.target_bytes)
+    is_small = partition.small_files >= least and fewer >= least - 1
+    if is_small:
+        reasons.append(f"{partition.small_files} small files")
+    live_deletes = partition.delete_files - partition.dangling_delete_files
+    deleted_share = partition.deleted_rows / partition.rows if partition.rows else 0.0
+    has_deletes = live_deletes > 0 and (live_deletes >= least or deleted_share >= DELETED_SHARE)
+    if has_deletes:
+        reasons.append(f"{live_deletes} delete files, of {deleted_share:.0%} of the rows")
+    dangling = partition.dangling_delete_files
+    if dangling and (least <= LEAST_FILES_AT_REST or dangling >= least):
+        reasons.append(f"{dangling} delete files that delete nothing")
+    is_old = partition.data_files > 0 and partition.key.spec_id != health.default_spec_id
+    if is_old:
+        reasons.append(f"{partition.data_files} files of an old partition spec")
+    if not reasons:
+        return None
+    deletes = live_deletes if has_deletes or is_old else 0
+    fewer_files = (fewer if is_small else 0) + deletes + dangling
+    gain = Gain(
+        fewer_files=fewer_files,
+        skipped_files=partition.data_files if is_old else 0,
+        deleted_bytes=round(deleted_share * partition.data_bytes) if deletes else 0,
+    )
+    return Need(
+        reasons=tuple(reasons),
+        files=(partition.small_files if is_small else 0) + deletes + dangling,
+        gain=gain,
+        estimate=Estimate(fewer_files, _cost(partition, all_files=bool(deletes) or is_old)),
+    )
+
+
+def _fewer_small_files(partition: PartitionHealth, target_bytes: int) -> int:
+    """Return how many files there are less when the small ones are joined; 0 for a lone one."""
+    if partition.small_files < LEAST_FILES_AT_REST:
+        return 0
+    joined = max(1, ceil(partition.small_bytes / target_bytes))
+    return max(0, partition.small_files - joined)
+
+
+def _cost(partition: PartitionHealth, *, all_files: bool) -> int:
+    """Return the bytes that are read and written. Metadata does not tell which files have
+    deletes, so that all count; what earlier runs came to corrects it.
+    """
+    if all_files:
+        return 2 * partition.data_bytes + partition.delete_bytes
+    return 2 * partition.small_bytes if partition.small_files > 1 else 0
+
+
+def _corrected_gain(need: Need, correction: Correction, reads_a_day: float) -> Gain:
+    return Gain(
+        fewer_files=round(need.gain.fewer_files * correction.of_gain),
+        skipped_files=need.gain.skipped_files,
+        deleted_bytes=need.gain.deleted_bytes,
+        reads_a_day=reads_a_day,
+    )
+
+
+def _age(partition: PartitionHealth, now: datetime) -> timedelta:
+    if partition.newest_file_at is None:
+        # The snapshot that added the file has expired.
+        return timedelta.max
+    return now - partition.newest_file_at
+
+
+def _hot_until(partition: PartitionHealth, need: Need, now: datetime) -> datetime | None:
+    if _age(partition, now) >= HOT_FOR or need.files >= TOO_MANY_TO_WAIT:
+        return None
+    assert partition.newest_file_at is not None
+    return partition.newest_file_at + HOT_FOR

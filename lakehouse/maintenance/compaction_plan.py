@@ -1,0 +1,206 @@
+"""Which partitions of all tables are compacted today, of those that gain: the most valuable
+first, as far as the day's bytes go; pure.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from lakehouse.iceberg.metadata.table_health import TableHealth
+from lakehouse.maintenance.compaction_candidates import PAID_BACK_IN_DAYS, Candidate
+from lakehouse.maintenance.upkeep_plan import Condition, Estimate, Gain, PlannedStep
+from lakehouse.tables.upkeep import UpkeepPolicy
+
+
+@dataclass
+class DailyBytes:
+    """The bytes that upkeep may read and write on one day, and what is left of them; shared by
+    all tables.
+
+    What is larger than a whole day's bytes is done on a day of its own, or it never would.
+    """
+
+    bytes_a_day: int
+    spent_bytes: int = 0
+
+    @property
+    def left_bytes(self) -> int:
+        """What is left of the day."""
+        return max(0, self.bytes_a_day - self.spent_bytes)
+
+    def take(self, cost_bytes: int) -> bool:
+        """Take bytes off what is left; return whether there are so many."""
+        is_a_day_of_its_own = cost_bytes > self.bytes_a_day and not self.spent_bytes
+        if cost_bytes > self.left_bytes and not is_a_day_of_its_own:
+            return False
+        self.spent_bytes += cost_bytes
+        return True
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen of the candidates of all tables, and what waits."""
+
+    chosen: tuple[Candidate, ...]
+    over_budget: tuple[Candidate, ...] = ()
+    hot: tuple[Candidate, ...] = ()
+    unpaid: tuple[Candidate, ...] = ()
+    in_vain: tuple[Candidate, ...] = ()
+
+
+def choose(
+    candidates: Iterable[Candidate], budget: DailyBytes, *, asked_by_name: bool = False
+) -> Choice:
+    """Choose what is compacted now; the budget goes down by it.
+
+    :param asked_by_name: a person asked for these tables: nothing but vain repetition holds
+        them back.
+    """
+    chosen, over_budget, hot, unpaid, in_vain = [], [], [], [], []
+    for candidate in sorted(candidates, key=_most_valuable_first):
+        if candidate.is_in_vain:
+            in_vain.append(candidate)
+        elif asked_by_name:
+            chosen.append(candidate)
+        elif candidate.hot_until:
+            hot.append(candidate)
+        elif not candidate.is_paid_back:
+            unpaid.append(candidate)
+        elif budget.take(candidate.cost_bytes):
+            chosen.append(candidate)
+        else:
+            over_budget.append(candidate)
+    return Choice(*map(tuple, (chosen, over_budget, hot, unpaid, in_vain)))
+
+
+def _most_valuable_first(candidate: Candidate) -> tuple[float, str, str]:
+    return -candidate.value, candidate.table, str(candidate.partition.key)
+
+
+def planned_compaction(
+    health: TableHealth, choice: Choice, policy: UpkeepPolicy, now: datetime, bytes_a_day: int
+) -> PlannedStep:
+    """Return the compaction of one table: due where any of its partitions was chosen."""
+    chosen = _of(choice.chosen, health.table)
+    conditions = list(_conditions(health, choice, chosen, bytes_a_day))
+    unmet = [condition.text for condition in conditions if not condition.is_met]
+    fewer_files = sum(candidate.gain.fewer_files for candidate in chosen)
+    return PlannedStep(
+        table=health.table,
+        step="compact",
+        is_due=bool(chosen),
+        reason=_reason(chosen) if chosen else unmet[0],
+        conditions=tuple(conditions),
+        partitions=tuple(candidate.partition.key for candidate in chosen),
+        gain=Gain(
+            fewer_files=fewer_files,
+            skipped_files=sum(candidate.gain.skipped_files for candidate in chosen),
+            deleted_bytes=sum(candidate.gain.deleted_bytes for candidate in chosen),
+            reads_a_day=_mean_reads(chosen),
+        ),
+        cost_bytes=sum(candidate.cost_bytes for candidate in chosen),
+        uncorrected=Estimate(
+            sum(candidate.need.estimate.fewer_files for candidate in chosen),
+            sum(candidate.need.estimate.cost_bytes for candidate in chosen),
+        ),
+        not_before=None if chosen else _not_before(health, choice, now),
+        parameters=_parameters(health, policy),
+    )
+
+
+def value_of(table: str, choice: Choice) -> float:
+    """Return the greatest value among the chosen partitions of a table; 0 without any."""
+    return max((candidate.value for candidate in _of(choice.chosen, table)), default=0.0)
+
+
+def _of(candidates: Iterable[Candidate], table: str) -> list[Candidate]:
+    return [candidate for candidate in candidates if candidate.table == table]
+
+
+def _conditions(
+    health: TableHealth, choice: Choice, chosen: Sequence[Candidate], bytes_a_day: int
+) -> Iterable[Condition]:
+    waiting = [
+        (choice.hot, "written to within the last hour"),
+        (
+            choice.unpaid,
+            f"read too seldom for a rewrite to pay for itself in {PAID_BACK_IN_DAYS} days",
+        ),
+        (choice.over_budget, f"more than is left of today's {size_text(bytes_a_day)}"),
+        (choice.in_vain, "rewritten before without effect, and the files are the same"),
+    ]
+    if chosen:
+        yield Condition(f"{_partitions(len(chosen))} gain by it (1 or more)", True)
+    for candidates, why in waiting:
+        held = _of(candidates, health.table)
+        if held:
+            yield Condition(f"{_partitions(len(held))} {_needs(held)}: {why}", False)
+    is_well = not any(_of(candidates, health.table) for candidates, _ in waiting)
+    if is_well and not chosen:
+        yield Condition("no partition gains by it (1 or more)", False)
+
+
+def _reason(chosen: Sequence[Candidate]) -> str:
+    return f"{_partitions(len(chosen))} {_needs(chosen)}"
+
+
+def _needs(candidates: Sequence[Candidate]) -> str:
+    """Return what is wrong with partitions: of one as it is, of many the sums of files."""
+    if len(candidates) == 1:
+        return f"with {' and '.join(candidates[0].need.reasons)}"
+    files = sum(candidate.need.files for candidate in candidates)
+    old = sum(candidate.gain.skipped_files for candidate in candidates)
+    parts = [f"{files} small or delete files"] if files else []
+    if old:
+        parts.append(f"{old} files of an old partition spec")
+    return f"with {' and '.join(parts)}"
+
+
+def _partitions(count: int) -> str:
+    return "1 partition" if count == 1 else f"{count} partitions"
+
+
+def _mean_reads(chosen: Sequence[Candidate]) -> float:
+    """Return the reads a day that give, with the files of all, the opens that all of them
+    save.
+    """
+    files = sum(
+        candidate.gain.fewer_files + candidate.gain.skipped_files for candidate in chosen
+    )
+    opens = sum(candidate.gain.saved_opens_a_day for candidate in chosen)
+    return opens / files if files else 0.0
+
+
+def _not_before(health: TableHealth, choice: Choice, now: datetime) -> datetime | None:
+    moments = [
+        candidate.hot_until
+        for candidate in _of(choice.hot, health.table)
+        if candidate.hot_until
+    ]
+    if _of(choice.over_budget, health.table):
+        moments.append(next_day(now))
+    return min(moments, default=None)
+
+
+def next_day(now: datetime) -> datetime:
+    """Return when the next day begins, in UTC."""
+    midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return midnight + timedelta(days=1)
+
+
+def _parameters(health: TableHealth, policy: UpkeepPolicy) -> dict[str, str]:
+    parameters = {"target_bytes": str(health.target_bytes)}
+    if policy.sort_by:
+        parameters["sort_by"] = ",".join(policy.sort_by)
+        parameters["z_order"] = str(policy.z_order).lower()
+    return parameters
+
+
+def size_text(size_bytes: int) -> str:
+    """Return a size as people write it: `3 kB`, `1.5 MB`, `100 GB`."""
+    size = float(size_bytes)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} TB"

@@ -1,0 +1,133 @@
+"""What earlier upkeep says of the next: whether anything changed since, what was tried in vain,
+what failed, and how far estimates were off; pure.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+
+from lakehouse.iceberg.metadata.table_health import PartitionHealth
+from lakehouse.iceberg.upkeep.step_result import StepName
+from lakehouse.maintenance.upkeep_record import (
+    CompactedPartition,
+    UpkeepRecord,
+    partition_text,
+)
+
+CORRECTED_BY = 5
+"""So many of the newest runs correct an estimate: fewer follow chance, more follow a table that
+has changed too late.
+"""
+LEAST_FACTOR, MOST_FACTOR = 0.25, 4.0
+"""Bounds of a correction, so that one odd run neither stops upkeep nor sets it loose."""
+FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=15), timedelta(days=1)
+"""How long a step that failed waits; twice as long after each further failure."""
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What estimates of a step are multiplied by."""
+
+    of_gain: float = 1.0
+    of_cost: float = 1.0
+
+
+@dataclass(frozen=True)
+class PastUpkeep:
+    """The records of earlier upkeep of all tables."""
+
+    records: tuple[UpkeepRecord, ...] = ()
+
+    @cached_property
+    def _by_step(self) -> dict[tuple[str, StepName], list[UpkeepRecord]]:
+        by_step = defaultdict(list)
+        for record in sorted(self.records, key=lambda record: record.ended_at):
+            by_step[record.table, record.step].append(record)
+        return dict(by_step)
+
+    def of(self, table: str, step: StepName) -> list[UpkeepRecord]:
+        """Return the records of a step of a table, oldest first."""
+        return self._by_step.get((table, step), [])
+
+    def last_done(self, table: str, step: StepName) -> UpkeepRecord | None:
+        """Return the newest record of a step that did something; None where there is none."""
+        done = [record for record in self.of(table, step) if record.is_done]
+        return done[-1] if done else None
+
+    def pause_until(self, table: str, step: StepName) -> datetime | None:
+        """Return until when a step that failed, or that the table was not free for, waits; None
+        where its last run did something.
+        """
+        in_vain = 0
+        records = self.of(table, step)
+        for record in reversed(records):
+            if record.is_done:
+                break
+            in_vain += 1
+        if not in_vain:
+            return None
+        pause = FIRST_PAUSE * (1 << min(in_vain - 1, 10))
+        return records[-1].ended_at + min(pause, LONGEST_PAUSE)
+
+    def times_in_vain(self, table: str, partition: PartitionHealth) -> int:
+        """Return how often the very files that a partition has now were compacted already: each
+        time they were left as they were.
+        """
+        name = partition_text(partition.key)
+        return sum(
+            before.files_digest == partition.files_digest and before.partition == name
+            for record in self.of(table, "compact")
+            if record.is_done
+            for before in record.partitions
+        )
+
+    def compactions_since(
+        self, table: str, since: datetime
+    ) -> dict[str, list[CompactedPartition]]:
+        """Return what each partition of a table was each time it was compacted since a moment,
+        oldest first.
+        """
+        compacted = defaultdict(list)
+        for record in self.of(table, "compact"):
+            if record.is_done and record.ended_at >= since:
+                for before in record.partitions:
+                    compacted[before.partition].append(before)
+        return dict(compacted)
+
+    def spent_bytes(self, now: datetime) -> int:
+        """Return the bytes that upkeep has read and written on this day, in UTC, whoever asked
+        for it.
+        """
+        today = now.astimezone(UTC).date()
+        return sum(
+            record.cost_bytes
+            for record in self.records
+            if record.ended_at.astimezone(UTC).date() == today
+        )
+
+    def correction(self, table: str, step: StepName) -> Correction:
+        """Return what estimates of a step of a table are multiplied by: what its last runs came
+        to, over what was expected before it was corrected.
+        """
+        done = [record for record in self.of(table, step) if record.is_done][-CORRECTED_BY:]
+        return Correction(
+            of_gain=_ratio(
+                (record.fewer_files, record.uncorrected.fewer_files) for record in done
+            ),
+            of_cost=_ratio(
+                (record.cost_bytes, record.uncorrected.cost_bytes) for record in done
+            ),
+        )
+
+
+def _ratio(pairs: Iterable[tuple[int, int]]) -> float:
+    came_to = expected = 0
+    for realised, estimated in pairs:
+        if estimated > 0:
+            came_to += realised
+            expected += estimated
+    if not expected:
+        return 1.0
+    return min(max(came_to / expected, LEAST_FACTOR), MOST_FACTOR)

@@ -1,0 +1,128 @@
+"""What upkeep does now: health, policies, reads and earlier upkeep to a plan with reasons; pure,
+so that the same plan is printed, carried out and tested.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from lakehouse.iceberg.metadata.table_health import TableHealth
+from lakehouse.iceberg.upkeep.step_result import StepName
+from lakehouse.maintenance.compaction_candidates import Candidate, candidates
+from lakehouse.maintenance.compaction_plan import (
+    Choice,
+    DailyBytes,
+    choose,
+    planned_compaction,
+    value_of,
+)
+from lakehouse.maintenance.housekeeping_plan import Look, planned_housekeeping
+from lakehouse.maintenance.past_upkeep import PastUpkeep
+from lakehouse.maintenance.table_reads import TableReads
+from lakehouse.maintenance.upkeep_plan import Condition, PlannedStep, UpkeepPlan
+from lakehouse.maintenance.writer_proposals import proposals
+from lakehouse.tables.upkeep import DEFAULTS, UpkeepPolicy
+
+BYTES_A_DAY = 100_000_000_000
+"""What upkeep reads and writes a day, of all tables together, unless it is set: an hour or so of
+a small machine.
+"""
+OF_GLUE: tuple[StepName, ...] = ("compact", "expire_snapshots", "remove_orphans")
+"""What Glue's table optimizers do."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known beside the health of tables.
+
+    `policies` are by table; one without has the default's.
+    """
+
+    policies: Mapping[str, UpkeepPolicy] = field(default_factory=dict)
+    reads: TableReads = field(default_factory=TableReads)
+    past: PastUpkeep = field(default_factory=PastUpkeep)
+    bytes_a_day: int = BYTES_A_DAY
+
+    def policy(self, table: str) -> UpkeepPolicy:
+        """Return what a table is kept by."""
+        return self.policies.get(table, DEFAULTS)
+
+
+def plan_upkeep(
+    healths: Sequence[TableHealth],
+    known: Known,
+    now: datetime,
+    *,
+    asked_by_name: bool = False,
+) -> UpkeepPlan:
+    """Plan the upkeep of tables: those whose compaction is worth most come first.
+
+    :param asked_by_name: a person asked for these very tables. Heat, reads, budget, rhythm and
+        the pause after a failure do not hold back what their health calls for then.
+    """
+    budget = DailyBytes(known.bytes_a_day, known.past.spent_bytes(now))
+    gaining: list[Candidate] = []
+    for health in healths:
+        if _hold(health, "compact", known, now, asked_by_name) is None:
+            gaining += candidates(
+                health, known.reads, known.past, now, asked_by_name=asked_by_name
+            )
+    choice = choose(gaining, budget, asked_by_name=asked_by_name)
+    steps: list[PlannedStep] = []
+    proposed: list[str] = []
+    in_order = sorted(healths, key=lambda health: health.table)
+    in_order.sort(key=lambda health: value_of(health.table, choice), reverse=True)
+    for health in in_order:
+        for step in _steps(health, known, now, choice, budget, asked_by_name):
+            hold = _hold(health, step.step, known, now, asked_by_name)
+            steps.append(hold or step)
+        proposed += proposals(health, known.past, now)
+    return UpkeepPlan(now, tuple(steps), tuple(proposed))
+
+
+def _steps(
+    health: TableHealth,
+    known: Known,
+    now: datetime,
+    choice: Choice,
+    budget: DailyBytes,
+    asked_by_name: bool,
+) -> Iterator[PlannedStep]:
+    policy = known.policy(health.table)
+    compaction = planned_compaction(health, choice, policy, now, known.bytes_a_day)
+    yield compaction
+    look = Look(
+        health=health,
+        policy=policy,
+        past=known.past,
+        now=now,
+        reads_a_day=known.reads.of_table(health.table),
+        asked_by_name=asked_by_name,
+        compacts=compaction.is_due,
+    )
+    yield from planned_housekeeping(look, budget)
+
+
+def _hold(
+    health: TableHealth, step: StepName, known: Known, now: datetime, asked_by_name: bool
+) -> PlannedStep | None:
+    """Return the step as one that is not due, where it is not looked at at all; else None."""
+    kept_by = known.policy(health.table).kept_by
+    if kept_by == "nobody":
+        return _held(health, step, "its declaration leaves it alone (kept_by='nobody')")
+    if kept_by == "glue" and step in OF_GLUE:
+        return _held(health, step, "Glue's table optimizers do it (kept_by='glue')")
+    if health.snapshot_id is None:
+        return _held(health, step, "the table has no snapshot")
+    until = known.past.pause_until(health.table, step)
+    if until and now < until and not asked_by_name:
+        return _held(health, step, "it was tried in vain, and waits before it is again", until)
+    return None
+
+
+def _held(
+    health: TableHealth, step: StepName, why: str, until: datetime | None = None
+) -> PlannedStep:
+    return PlannedStep(
+        health.table, step, False, why, (Condition(why, False),), not_before=until
+    )

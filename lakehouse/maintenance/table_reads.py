@@ -1,0 +1,81 @@
+"""How often tables are read, told by what runs recorded of their inputs; read without Spark."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.table_health import PartitionKey
+
+READ_SHARE = "read_share"
+"""Metric of a table that a run read: the share of its files that were read, 0 to 1."""
+COUNTED_DAYS = 14
+"""Reads of so many days are counted: two of each weekday."""
+UNRECORDED_READS_A_DAY = 0.1
+"""Reads of each table that nothing records, such as those of people and other engines."""
+
+
+@dataclass(frozen=True)
+class TableReads:
+    """Reads a day, as the whole table or the whole partition being read so often."""
+
+    by_table: Mapping[str, float] = field(default_factory=dict)
+    by_partition: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """By table and a partition's value as text, reads of that partition alone."""
+
+    def of_table(self, table: str) -> float:
+        """Return how often any part of a table is read a day."""
+        of_partitions = (
+            reads for (name, _), reads in self.by_partition.items() if name == table
+        )
+        return UNRECORDED_READS_A_DAY + self.by_table.get(table, 0.0) + sum(of_partitions)
+
+    def of(self, table: str, partition: PartitionKey) -> float:
+        """Return how often the files of a partition are read a day.
+
+        A run of a partition counts for that whose only value, or one of them, it names; what
+        reads no partition in particular counts for all.
+        """
+        reads = UNRECORDED_READS_A_DAY + self.by_table.get(table, 0.0)
+        values = {str(value) for _, value in partition.values}
+        return reads + sum(self.by_partition.get((table, value), 0.0) for value in values)
+
+
+def count_reads(rows: Iterable[Mapping[str, Any]], days: float) -> TableReads:
+    """Return the reads a day from rows of the metrics; other metrics are passed over.
+
+    A run of one partition is one read of that partition; of a range of them, `first..last`, the
+    rows do not tell which there are, so that it counts for all by the share of files.
+    """
+    by_table: dict[str, float] = defaultdict(float)
+    by_partition: dict[tuple[str, str], float] = defaultdict(float)
+    for row in rows:
+        if row["metric"] != READ_SHARE:
+            continue
+        partition = row["partition"]
+        if partition is None or ".." in partition:
+            by_table[row["table_name"]] += row["value"] / days
+        else:
+            by_partition[row["table_name"], partition] += 1 / days
+    return TableReads(dict(by_table), dict(by_partition))
+
+
+def recent_reads(catalog: Catalog, metrics_table: str, now: datetime) -> TableReads:
+    """Return how often tables were read lately; nothing where no metrics are kept.
+
+    :param metrics_table: has the columns of `monitoring.data_quality_metrics`.
+    """
+    if not catalog.has(metrics_table):
+        return TableReads()
+    from pyiceberg.expressions import And, EqualTo, GreaterThanOrEqual
+
+    since = now - timedelta(days=COUNTED_DAYS)
+    # The stubs that mypy derives from pydantic's fields hide the constructors that PyIceberg
+    # has.
+    of_reads = EqualTo("metric", READ_SHARE)  # type: ignore[call-arg,arg-type]
+    recent = GreaterThanOrEqual("measured_at", since.isoformat())  # type: ignore[call-arg,arg-type]
+    fields = ("table_name", "metric", "value", "partition")
+    scan = catalog.load(metrics_table).scan(And(of_reads, recent), selected_fields=fields)
+    return count_reads(scan.to_arrow().to_pylist(), COUNTED_DAYS)

@@ -1,0 +1,36 @@
+"""What a writer should change where its files are joined again and again: the cause before the
+cure; pure.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+from lakehouse.iceberg.metadata.table_health import TableHealth
+from lakehouse.maintenance.compaction_plan import size_text
+from lakehouse.maintenance.past_upkeep import PastUpkeep
+from lakehouse.maintenance.upkeep_record import CompactedPartition
+
+MANY_COMPACTIONS = 3
+SHORT_ORDER = timedelta(days=3)
+"""A partition that was compacted so often in so short a time is worth another writer."""
+
+
+def proposals(health: TableHealth, past: PastUpkeep, now: datetime) -> Iterator[str]:
+    """Yield a sentence for each partition that is compacted too often, with its figures."""
+    for partition, times in past.compactions_since(health.table, now - SHORT_ORDER).items():
+        if len(times) >= MANY_COMPACTIONS:
+            yield _proposal(health, partition.partition(": ")[2], times)
+
+
+def _proposal(health: TableHealth, partition: str, times: Sequence[CompactedPartition]) -> str:
+    files = sum(before.small_files for before in times)
+    size = sum(before.small_bytes for before in times)
+    mean = size_text(size // files) if files else "no bytes"
+    return (
+        f"{health.table}: {partition} was compacted {len(times)} times within"
+        f" {SHORT_ORDER.days} days, of {files} small files with {mean} on average, where"
+        f" {size_text(health.target_bytes)} is aimed at. Let its writer make fewer: commit less"
+        " often with more rows; gather the rows of a partition in one task"
+        " (properties={'write.distribution-mode': 'hash'}); or, where so few rows are all"
+        " there are, partition by less, or lower target_file_mb."
+    )
