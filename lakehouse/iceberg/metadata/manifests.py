@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 Content = Literal["data", "position deletes", "equality deletes"]
-_CONTENTS: tuple[Content, ...] = ("data", "position deletes", "equality deletes")
+CONTENTS: tuple[Content, ...] = ("data", "position deletes", "equality deletes")
+"""In the order of the numbers that manifests hold."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -64,7 +65,7 @@ def read_files(table: "Table", snapshot_id: int | None = None) -> Iterator[Table
             partition = {name: values.get(field_id) for field_id, name in names.items()}
             file = entry.data_file
             yield TableFile(
-                content=_CONTENTS[int(file.content)],
+                content=CONTENTS[int(file.content)],
                 path=file.file_path,
                 format=str(file.file_format.value).lower(),
                 spec_id=spec.spec_id,

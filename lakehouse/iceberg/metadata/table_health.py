@@ -36,12 +36,20 @@ class PartitionHealth:
     delete_files: int = 0
     delete_bytes: int = 0
     deleted_rows: int = 0
+    """Rows of its data files that its delete files take off; dangling ones take off none."""
     dangling_delete_files: int = 0
     """Delete files that delete from no file that there is."""
     newest_file_at: datetime | None = None
     """When the newest file was committed; None where its snapshot has expired."""
     files_digest: str = ""
-    """A digest of the paths: the same set of files has the same."""
+    """A digest of the paths of data and delete files: the same set of files has the same."""
+
+    @property
+    def fewer_files(self) -> int:
+        """How many data files joining the small ones would spare, were they all to fit into
+        one; a lone small file spares none.
+        """
+        return max(self.small_files - 1, 0)
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,7 @@ class RefHealth:
     is_branch: bool
     snapshot_id: int
     committed_at: datetime
+    """When its snapshot was committed."""
 
 
 @dataclass(frozen=True)
@@ -88,12 +97,17 @@ class TableHealth:
     manifest_bytes: int = 0
     metadata_json_bytes: int = 0
     """Size of the current metadata.json."""
-    metadata_bytes: int = 0
-    """Size of all metadata files that the current metadata refers to."""
+    read_metadata_bytes: int = 0
+    """Size of what is read to plan a scan: metadata.json and the current manifests."""
+    metadata_bytes: int | None = None
+    """Size of all files in the metadata folder, those of old snapshots too; None where the
+    folder was not listed.
+    """
     logged_metadata_files: int = 0
+    """How many metadata.json files there are, the current one and those that its log names."""
     lost_metadata_files: tuple[str, ...] | None = None
-    """metadata.json files in the table's folder that no log names; None where the folder was
-    not listed.
+    """metadata.json files in that folder that no log names; None where it was not listed. That
+    of a commit under way is among them.
     """
     refs: tuple[RefHealth, ...] = ()
     """Branches and tags but main."""
@@ -111,22 +125,44 @@ class TableHealth:
         return sum(partition.data_bytes for partition in self.partitions)
 
     @property
+    def rows(self) -> int:
+        """Rows in data files, those that delete files take off too."""
+        return sum(partition.rows for partition in self.partitions)
+
+    @property
+    def small_files(self) -> int:
+        """How many data files are small."""
+        return sum(partition.small_files for partition in self.partitions)
+
+    @property
     def small_file_share(self) -> float:
         """Share of the data files that are small; 0 without files."""
-        small = sum(partition.small_files for partition in self.partitions)
-        return small / self.data_files if self.data_files else 0.0
+        return self.small_files / self.data_files if self.data_files else 0.0
+
+    @property
+    def fewer_files(self) -> int:
+        """How many data files joining the small ones of each partition would spare."""
+        return sum(partition.fewer_files for partition in self.partitions)
 
     @property
     def delete_files(self) -> int:
-        """How many delete files there are."""
+        """How many delete files there are; each deletion vector is one."""
         return sum(partition.delete_files for partition in self.partitions)
+
+    @property
+    def dangling_delete_files(self) -> int:
+        """How many of them delete from no file that there is."""
+        return sum(partition.dangling_delete_files for partition in self.partitions)
+
+    @property
+    def deleted_rows(self) -> int:
+        """Rows in data files that delete files take off."""
+        return sum(partition.deleted_rows for partition in self.partitions)
 
     @property
     def deleted_row_share(self) -> float:
         """Share of the rows in data files that delete files take off; 0 without rows."""
-        rows = sum(partition.rows for partition in self.partitions)
-        deleted = sum(partition.deleted_rows for partition in self.partitions)
-        return deleted / rows if rows else 0.0
+        return self.deleted_rows / self.rows if self.rows else 0.0
 
     @property
     def files_of_old_specs(self) -> int:

@@ -1,0 +1,185 @@
+"""The health of a table, measured from its metadata: one look at each current manifest, no JVM,
+no scan of data.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.metadata.dangling_deletes import dangling_deletes
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import MAIN, History, history_of
+from lakehouse.iceberg.metadata.live_files import LiveFile, read_live_files
+from lakehouse.iceberg.metadata.manifests import read_manifests
+from lakehouse.iceberg.metadata.metadata_folder import (
+    list_metadata_folder,
+    lost_metadata_files,
+)
+from lakehouse.iceberg.metadata.table_health import (
+    SMALL_SHARE,
+    PartitionHealth,
+    PartitionKey,
+    RefHealth,
+    SnapshotPin,
+    TableHealth,
+)
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+_ICEBERGS_TARGET = 512 * 2**20
+"""Target of a table that names none: Iceberg's default of write.target-file-size-bytes."""
+_SIZES = {"min": 0.0, "p10": 0.1, "median": 0.5, "p90": 0.9, "max": 1.0}
+
+
+def read_table_health(
+    engine: Engine,
+    table: str,
+    *,
+    pins: Sequence[SnapshotPin] = (),
+    lists_folder: bool = True,
+    now: datetime | None = None,
+) -> TableHealth:
+    """Measure the health of a table as readers see it.
+
+    :param pins: what pins old snapshots; other tables know that, and this one does not.
+    :param lists_folder: whether the metadata folder is listed, for its size and for what no log
+        names; in a bucket that is a request for each 1,000 files.
+    :raises TableNotFound: when the catalog has no such table.
+    """
+    loaded = engine.catalog.load(table)
+    return measure_health(table, loaded, pins=pins, lists_folder=lists_folder, now=now)
+
+
+def measure_health(
+    name: str,
+    table: "Table",
+    *,
+    snapshot_id: int | None = None,
+    pins: Sequence[SnapshotPin] = (),
+    lists_folder: bool = True,
+    now: datetime | None = None,
+) -> TableHealth:
+    """Measure the health of a table that PyIceberg has loaded.
+
+    :param snapshot_id: whose files are looked at; those that readers see where left out.
+    """
+    history = history_of(name, table)
+    manifests = read_manifests(table, snapshot_id)
+    files = list(read_live_files(table, manifests))
+    target_bytes = _target_bytes(table)
+    sizes = list_metadata_folder(table) if lists_folder else None
+    metadata_json_bytes = len(table.io.new_input(table.metadata_location))
+    manifest_bytes = sum(manifest.manifest_length for manifest in manifests)
+    if snapshot_id is None:
+        snapshot_id = history.refs.get(MAIN)
+    return TableHealth(
+        table=name,
+        measured_at=now or datetime.now(UTC),
+        metadata_location=table.metadata_location,
+        snapshot_id=snapshot_id,
+        format_version=table.metadata.format_version,
+        default_spec_id=table.spec().spec_id,
+        target_bytes=target_bytes,
+        partitions=_partitions(files, history, SMALL_SHARE * target_bytes),
+        file_sizes=_size_spread(files),
+        snapshot_times=tuple(
+            sorted(snapshot.committed_at for snapshot in history.snapshots.values())
+        ),
+        manifests=len(manifests),
+        manifest_bytes=manifest_bytes,
+        metadata_json_bytes=metadata_json_bytes,
+        read_metadata_bytes=metadata_json_bytes + manifest_bytes,
+        metadata_bytes=None if sizes is None else sum(sizes.values()),
+        logged_metadata_files=len(table.metadata.metadata_log) + 1,
+        lost_metadata_files=None if sizes is None else lost_metadata_files(table, sizes),
+        refs=_refs(table, history),
+        pins=tuple(sorted(pins, key=lambda pin: pin.committed_at)),
+    )
+
+
+def _target_bytes(table: "Table") -> int:
+    declared = table.properties.get("write.target-file-size-bytes")
+    return int(declared) if declared else _ICEBERGS_TARGET
+
+
+def _partitions(
+    files: Sequence[LiveFile], history: History, small_below: float
+) -> tuple[PartitionHealth, ...]:
+    dangling = set(dangling_deletes(files))
+    by_key: dict[PartitionKey, list[LiveFile]] = {}
+    for file in files:
+        by_key.setdefault(file.partition, []).append(file)
+    partitions = []
+    for key, of_partition in by_key.items():
+        partitions.append(_partition(key, of_partition, dangling, history, small_below))
+    return tuple(sorted(partitions, key=lambda one: (one.key.spec_id, repr(one.key.values))))
+
+
+def _partition(
+    key: PartitionKey,
+    files: Sequence[LiveFile],
+    dangling: set[LiveFile],
+    history: History,
+    small_below: float,
+) -> PartitionHealth:
+    data = [file for file in files if file.content == "data"]
+    small = [file for file in data if file.size_bytes < small_below]
+    deletes = [file for file in files if file.content != "data"]
+    needed = [file for file in deletes if file not in dangling]
+    return PartitionHealth(
+        key=key,
+        rows=_rows(data),
+        data_files=len(data),
+        data_bytes=_bytes(data),
+        small_files=len(small),
+        small_bytes=_bytes(small),
+        delete_files=len(deletes),
+        delete_bytes=_bytes(deletes),
+        deleted_rows=_rows(needed),
+        dangling_delete_files=len(deletes) - len(needed),
+        newest_file_at=_newest_at(files, history),
+        files_digest=_digest(file.path for file in files),
+    )
+
+
+def _rows(files: Iterable[LiveFile]) -> int:
+    return sum(file.rows for file in files)
+
+
+def _bytes(files: Iterable[LiveFile]) -> int:
+    return sum(file.size_bytes for file in files)
+
+
+def _newest_at(files: Iterable[LiveFile], history: History) -> datetime | None:
+    times = []
+    for snapshot_id in {file.snapshot_id for file in files}:
+        snapshot = history.snapshots.get(snapshot_id) if snapshot_id is not None else None
+        if snapshot is not None:
+            times.append(snapshot.committed_at)
+    # Snapshots expire oldest first: where one is kept, the newest is.
+    return max(times, default=None)
+
+
+def _digest(paths: Iterable[str]) -> str:
+    text = "\n".join(sorted(paths))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _size_spread(files: Iterable[LiveFile]) -> Mapping[str, int]:
+    sizes = sorted(file.size_bytes for file in files if file.content == "data")
+    if not sizes:
+        return {}
+    return {name: sizes[round(share * (len(sizes) - 1))] for name, share in _SIZES.items()}
+
+
+def _refs(table: "Table", history: History) -> tuple[RefHealth, ...]:
+    refs = []
+    for name, ref in table.metadata.refs.items():
+        snapshot = history.snapshots.get(ref.snapshot_id)
+        if name == MAIN or snapshot is None:
+            continue
+        is_branch = ref.snapshot_ref_type.value == "branch"
+        refs.append(RefHealth(name, is_branch, ref.snapshot_id, snapshot.committed_at))
+    return tuple(sorted(refs, key=lambda ref: ref.name))
