@@ -5,7 +5,6 @@ speaks against it now; pure.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from math import ceil
 
 from lakehouse.iceberg.metadata.table_health import PartitionHealth, TableHealth
 from lakehouse.maintenance.past_upkeep import Correction, PastUpkeep
@@ -105,7 +104,7 @@ def need_of(partition: PartitionHealth, health: TableHealth, least: int) -> Need
     :param least: files from which on a rewrite is worth it.
     """
     reasons = []
-    fewer = _fewer_small_files(partition, health.target_bytes)
+    fewer = partition.fewer_files(health.target_bytes)
     is_small = partition.small_files >= least and fewer >= least - 1
     if is_small:
         reasons.append(f"{partition.small_files} small files")
@@ -135,14 +134,6 @@ def need_of(partition: PartitionHealth, health: TableHealth, least: int) -> Need
         gain=gain,
         estimate=Estimate(fewer_files, _cost(partition, all_files=bool(deletes) or is_old)),
     )
-
-
-def _fewer_small_files(partition: PartitionHealth, target_bytes: int) -> int:
-    """Return how many files there are less when the small ones are joined; 0 for a lone one."""
-    if partition.small_files < LEAST_FILES_AT_REST:
-        return 0
-    joined = max(1, ceil(partition.small_bytes / target_bytes))
-    return max(0, partition.small_files - joined)
 
 
 def _cost(partition: PartitionHealth, *, all_files: bool) -> int:

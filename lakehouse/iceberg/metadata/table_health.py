@@ -5,6 +5,7 @@ no JVM, no scan of data.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from math import ceil
 from typing import Any
 
 SMALL_SHARE = 0.75
@@ -44,12 +45,12 @@ class PartitionHealth:
     files_digest: str = ""
     """A digest of the paths of data and delete files: the same set of files has the same."""
 
-    @property
-    def fewer_files(self) -> int:
-        """How many data files joining the small ones would spare, were they all to fit into
-        one; a lone small file spares none.
+    def fewer_files(self, target_bytes: int) -> int:
+        """Return how many data files there are less when the small ones are joined to files of
+        this size; 0 for a lone one.
         """
-        return max(self.small_files - 1, 0)
+        joined = max(1, ceil(self.small_bytes / target_bytes))
+        return max(0, self.small_files - joined)
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ class TableHealth:
     @property
     def fewer_files(self) -> int:
         """How many data files joining the small ones of each partition would spare."""
-        return sum(partition.fewer_files for partition in self.partitions)
+        return sum(partition.fewer_files(self.target_bytes) for partition in self.partitions)
 
     @property
     def delete_files(self) -> int:
