@@ -23,11 +23,12 @@ StepOutcome = Literal["done", "skipped", "partial", "failed"]
 class StepResult:
     """What one step did to one table, as it was verified afterwards.
 
-    `reason` says why it was skipped, is partial or failed; nothing where it is done.
+    `reason` says why it was skipped, is partial or failed; where it is done, what held it back,
+    if anything did.
     `figures` are what it changed, by name: `files_before`, `files_after`, `rewritten_bytes`,
-    `added_bytes`, `removed_files`, `removed_bytes`, `expired_snapshots`, `manifests_before`,
-    `manifests_after`, `seconds`.
-    `remaining` are paths that were to be deleted and are still there.
+    `rewritten_files`, `added_bytes`, `removed_files`, `removed_bytes`, `expired_snapshots`,
+    `dropped_branches`, `manifests_before`, `manifests_after`, `seconds`.
+    `remaining` are paths or branches that were to be deleted and are still there.
     """
 
     table: str

@@ -1,0 +1,57 @@
+"""Branches that nobody needs any more: of writers that died, and of refused writes that people
+had time to look at.
+"""
+
+from datetime import datetime
+
+from lakehouse.iceberg.commit.branch import (
+    begun_at,
+    drop_branch,
+    drop_dead_branches,
+    is_refused,
+)
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import History, read_history
+from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
+from lakehouse.iceberg.upkeep.readers_view import view_of
+from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
+
+_STEP: StepName = "drop_branches"
+
+
+def drop_stale_branches(engine: Engine, table: str, *, refused_before: datetime) -> StepResult:
+    """Drop the branches of dead writers, and those of writes that were refused before a moment;
+    those that people made stay.
+    """
+    return run_step(table, _STEP, lambda: _drop(engine, table, refused_before))
+
+
+def _drop(engine: Engine, table: str, refused_before: datetime) -> StepResult:
+    with free_lock(engine, table) as log:
+        before, history = view_of(engine, table)
+        drop_dead_branches(engine, table, log)
+        refused = _refused(history, refused_before)
+        for branch in refused:
+            drop_branch(engine, table, branch)
+        after = read_history(engine, table)
+        dropped = history.refs.keys() - after.refs.keys()
+        if not dropped:
+            return skipped(table, _STEP, "no branch is of a dead writer or past its time")
+        changes = before.changes(view_of(engine, table)[0])
+        figures = {"dropped_branches": len(dropped)}
+        if changes:
+            return StepResult(table, _STEP, "failed", "; ".join(changes), figures)
+        remaining = tuple(branch for branch in refused if branch in after.refs)
+        if remaining:
+            reason = f"{len(remaining)} branches are still there"
+            return StepResult(table, _STEP, "partial", reason, figures, remaining)
+        return StepResult(table, _STEP, "done", "", figures)
+
+
+def _refused(history: History, before: datetime) -> list[str]:
+    branches = []
+    for branch in filter(is_refused, history.refs):
+        begun = begun_at(branch)
+        if begun and begun < before:
+            branches.append(branch)
+    return branches

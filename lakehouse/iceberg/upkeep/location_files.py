@@ -1,0 +1,45 @@
+"""The files that lie in a table's folder or prefix, whoever put them there; no JVM."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+
+@dataclass(frozen=True)
+class LocationFile:
+    """A file as a listing tells of it."""
+
+    path: str
+    size_bytes: int
+    modified_at: datetime
+
+
+def list_location(table: "Table", folder: str = "") -> dict[str, LocationFile]:
+    """Return the files in a table's location, or in a folder of it, by `path_key`; those that
+    Iceberg takes for hidden, as Hadoop's checksums beside files, are left out.
+    """
+    from pyarrow.fs import FileSelector, FileType
+    from pyiceberg.io.pyarrow import PyArrowFileIO
+
+    location = f"{table.location().rstrip('/')}/{folder}"
+    scheme, netloc, path = PyArrowFileIO.parse_location(location)
+    io = table.io if isinstance(table.io, PyArrowFileIO) else PyArrowFileIO(table.io.properties)
+    selector = FileSelector(path.rstrip("/"), recursive=True, allow_not_found=True)
+    listed = {}
+    for info in io.fs_by_scheme(scheme, netloc).get_file_info(selector):
+        if info.type == FileType.File and not info.base_name.startswith("."):
+            modified_at = datetime.fromtimestamp((info.mtime_ns or 0) / 1e9, tz=UTC)
+            listed[info.path] = LocationFile(f"{scheme}://{info.path}", info.size, modified_at)
+    return listed
+
+
+def path_key(path: str) -> str:
+    """Return a path by which names of one file agree: `file:/a`, `file:///a` and `/a`, or the
+    bucket and key of `s3://`, `s3a://` and `s3n://`.
+    """
+    from pyiceberg.io.pyarrow import PyArrowFileIO
+
+    return PyArrowFileIO.parse_location(path)[2]

@@ -1,0 +1,107 @@
+"""A partition as the predicate of its rows, which leaves the files of other partitions out.
+
+The `where` of Iceberg's procedures is a predicate of rows: it knows columns and Iceberg's own
+functions, no partition fields and no spec. Iceberg projects it onto each spec. Spans of time
+and equality leave files out under every spec that is made from the same column, a bucket and a
+truncation only under a spec with the same one. So a file of another spec is met too where its
+rows may lie in the partition.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from lakehouse.iceberg.metadata.table_health import PartitionKey
+from lakehouse.tables.partitioning import PartitionField
+from lakehouse.tables.quoting import dotted, identifier, literal
+
+if TYPE_CHECKING:
+    from pyiceberg.partitioning import PartitionField as IcebergPartitionField
+    from pyiceberg.table import Table
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def partitions_predicate(catalog: str, table: "Table", keys: Iterable[PartitionKey]) -> str:
+    """Return the predicate of the rows of some partitions, in Spark SQL; empty where those are
+    all rows.
+
+    :param catalog: its name in Spark, which has Iceberg's functions.
+    """
+    predicates = [partition_predicate(catalog, table, key) for key in keys]
+    if not all(predicates):
+        return ""
+    # Each once, in order: two specs may name the same rows.
+    return " OR ".join(dict.fromkeys(f"({predicate})" for predicate in predicates))
+
+
+def partition_predicate(catalog: str, table: "Table", key: PartitionKey) -> str:
+    """Return the predicate of the rows of one partition; empty where its spec has no field."""
+    spec = table.specs()[key.spec_id]
+    transforms = {field.name: field for field in spec.fields}
+    terms = []
+    for name, value in key.values:
+        field = transforms[name]
+        column = table.schema().find_column_name(field.source_id)
+        # The column of an old spec may have been dropped.
+        term = PartitionField.of_metadata(str(field.transform), column) if column else None
+        if term is not None and not _misleads(table, field):
+            column_type = str(table.schema().find_field(field.source_id).field_type)
+            terms.append(_term_predicate(catalog, term, column_type, value))
+    return " AND ".join(terms)
+
+
+def _misleads(table: "Table", field: "IcebergPartitionField") -> bool:
+    """Whether Iceberg takes a field's value for one of its column: it does where another spec
+    has the column itself, and fails, or finds nothing (`Identity.project` in 1.12).
+    """
+    if not str(field.transform).startswith(("bucket", "truncate")):
+        return False
+    others = (other for spec in table.specs().values() for other in spec.fields)
+    return any(
+        str(other.transform) == "identity" and other.source_id == field.source_id
+        for other in others
+    )
+
+
+def _term_predicate(catalog: str, field: PartitionField, column_type: str, value: Any) -> str:
+    column = dotted(field.column)
+    if value is None:
+        return f"{column} IS NULL"
+    if field.transform in ("bucket", "truncate"):
+        function = identifier(catalog, "system", field.transform)
+        return f"{function}({field.width}, {column}) = {literal(value)}"
+    if field.transform == "identity":
+        return f"{column} = {_typed(value, column_type)}"
+    low, high = (_typed(bound, column_type) for bound in _span(field, value))
+    return f"{column} >= {low} AND {column} < {high}"
+
+
+def _span(field: PartitionField, value: Any) -> tuple[datetime, datetime]:
+    """Return the first moment of a partition by time, and the first after it."""
+    if field.transform == "hours":
+        begin = _EPOCH + timedelta(hours=value)
+        return begin, begin + timedelta(hours=1)
+    if field.transform == "days":
+        days = (value - _EPOCH.date()).days if isinstance(value, date) else value
+        begin = _EPOCH + timedelta(days=days)
+        return begin, begin + timedelta(days=1)
+    months = value * 12 if field.transform == "years" else value
+    length = 12 if field.transform == "years" else 1
+    return _month(months), _month(months + length)
+
+
+def _month(months: int) -> datetime:
+    year, month = divmod(months, 12)
+    return datetime(1970 + year, month + 1, 1, tzinfo=UTC)
+
+
+def _typed(value: Any, column_type: str) -> str:
+    """Write a value in the type of its column, so that Spark casts the value and not the
+    column.
+    """
+    if column_type == "date" and isinstance(value, datetime):
+        value = value.date()
+    if column_type == "timestamp":
+        return f"TIMESTAMP_NTZ {literal(value.replace(tzinfo=None).isoformat(sep=' '))}"
+    return literal(value)

@@ -1,0 +1,89 @@
+"""Lost metadata: metadata.json files of commits that lost a race, which no log names.
+
+A commit to the embedded catalog writes its file before it asks whether it may, and leaves it
+there where it may not: 17 of 34 after 16 contended commits. Spark's removal of orphans takes
+them too, with the age of orphans; these are small, sure to be lost, and go after a day.
+"""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.upkeep.location_files import LocationFile, list_location, path_key
+from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
+from lakehouse.iceberg.upkeep.named_files import bytes_of
+from lakehouse.iceberg.upkeep.remove_orphans import YOUNGEST, tables_in_location
+from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+_STEP: StepName = "remove_lost_metadata"
+_SUFFIXES = (".metadata.json", ".metadata.json.gz")
+
+
+def remove_lost_metadata(engine: Engine, table: str, *, older_than: datetime) -> StepResult:
+    """Remove the metadata.json files that no log names, older than a moment (a day at least)
+    and than the current one; no JVM.
+    """
+    moment = min(older_than, datetime.now(UTC) - YOUNGEST)
+    return run_step(table, _STEP, lambda: _remove(engine, table, moment))
+
+
+def _remove(engine: Engine, table: str, older_than: datetime) -> StepResult:
+    with free_lock(engine, table):
+        loaded = engine.catalog.load(table)
+        shared_with = tables_in_location(engine, table)
+        if shared_with:
+            reason = f"its location {loaded.location()} is shared with {', '.join(shared_with)}"
+            return skipped(table, _STEP, reason)
+        lost = find_lost_metadata(loaded, older_than)
+        if not lost:
+            return skipped(table, _STEP, "each old metadata file is named by a log")
+        for file in lost.values():
+            loaded.io.delete(file.path)
+        listed = list_location(loaded, "metadata")
+        remaining = tuple(file.path for key, file in lost.items() if key in listed)
+        removed = [file for key, file in lost.items() if key not in listed]
+        figures = {"removed_files": len(removed), "removed_bytes": bytes_of(removed)}
+        if path_key(loaded.metadata_location) not in listed:
+            reason = f"the current metadata file {loaded.metadata_location} is not there"
+            return StepResult(table, _STEP, "failed", reason, figures)
+        if remaining:
+            reason = f"{len(remaining)} files could not be deleted"
+            return StepResult(table, _STEP, "partial", reason, figures, remaining)
+        return StepResult(table, _STEP, "done", "", figures)
+
+
+def find_lost_metadata(table: "Table", older_than: datetime) -> dict[str, LocationFile]:
+    """Return the metadata.json files of a table that no log names, by `path_key`, of those that
+    are older than a moment and than the current one.
+    """
+    listed = list_location(table, "metadata")
+    current = listed.get(path_key(table.metadata_location))
+    if current is None:
+        return {}
+    named = logged_metadata_files(table)
+    lost = {}
+    for key, file in listed.items():
+        is_metadata = key.endswith(_SUFFIXES) and key not in named
+        if is_metadata and file.modified_at < min(older_than, current.modified_at):
+            lost[key] = file
+    return lost
+
+
+def logged_metadata_files(table: "Table") -> set[str]:
+    """Return the metadata.json files that the current one names, itself included, and those
+    that the oldest of these names in turn, by `path_key`.
+    """
+    from pyiceberg.serializers import FromInputFile
+
+    named = {path_key(table.metadata_location)}
+    log = table.metadata.metadata_log
+    while log:
+        named.update(path_key(entry.metadata_file) for entry in log)
+        oldest = table.io.new_input(log[0].metadata_file)
+        if not oldest.exists():
+            break
+        log = FromInputFile.table_metadata(oldest).metadata_log
+    return named

@@ -1,0 +1,133 @@
+"""Orphans: files in a table's location that no metadata names, left behind by writes that were
+killed and commits that were lost.
+
+A running write has such files too, so the youngest that are removed are a day old; the
+procedure refuses less. What it would remove is asked first, and refused where that is so much
+that the location is rather somebody else's too.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.upkeep.location_files import LocationFile, list_location, path_key
+from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
+from lakehouse.iceberg.upkeep.named_files import bytes_of, missing, named_files
+from lakehouse.iceberg.upkeep.readers_view import ReadersView
+from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
+from lakehouse.tables.quoting import identifier, literal
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+_STEP: StepName = "remove_orphans"
+YOUNGEST = timedelta(days=1)
+MOST_SHARE = 0.5
+"""Share of the files in a location above which they are not taken for orphans."""
+_LOCATIONS = ("write.data.path", "write.metadata.path", "write.object-storage.path")
+
+
+def remove_orphans(
+    engine: Engine, table: str, *, older_than: datetime, most_share: float = MOST_SHARE
+) -> StepResult:
+    """Remove the files in a table's location that no metadata names and that are older than a
+    moment, a day at least.
+
+    :param most_share: of the files in the location; where more than that would go, nothing
+        does.
+    :returns: `skipped` where there are none, or the location is another table's too; `failed`
+        where there are too many; `partial` with the paths where files could not be deleted.
+    """
+    moment = min(older_than, datetime.now(UTC) - YOUNGEST)
+    return run_step(table, _STEP, lambda: _remove(engine, table, moment, most_share))
+
+
+def _remove(engine: Engine, table: str, older_than: datetime, most_share: float) -> StepResult:
+    with free_lock(engine, table):
+        loaded = engine.catalog.load(table)
+        shared_with = tables_in_location(engine, table)
+        if shared_with:
+            reason = f"its location {loaded.location()} is shared with {', '.join(shared_with)}"
+            return skipped(table, _STEP, reason)
+        orphans = _call_procedure(engine, table, older_than, dry_run=True)
+        listed = list_location(loaded)
+        if not orphans:
+            reason = f"no file older than {older_than:%Y-%m-%d %H:%M} is without a name"
+            return skipped(table, _STEP, reason)
+        if len(orphans) > most_share * len(listed):
+            return StepResult(table, _STEP, "failed", _too_many(loaded, orphans, len(listed)))
+        _call_procedure(engine, table, older_than, dry_run=False)
+        return _verified(engine, table, loaded, orphans, listed)
+
+
+def tables_in_location(engine: Engine, table: str) -> list[str]:
+    """Return the other tables whose files lie in a table's location, or whose location it lies
+    in.
+    """
+    own = _folder(engine.catalog.load(table).location())
+    others = []
+    for name in engine.catalog.tables():
+        if name == table:
+            continue
+        folders = [_folder(location) for location in _locations(engine.catalog.load(name))]
+        if any(folder.startswith(own) or own.startswith(folder) for folder in folders):
+            others.append(name)
+    return others
+
+
+def _locations(table: "Table") -> Iterator[str]:
+    yield table.location()
+    for name in _LOCATIONS:
+        if name in table.properties:
+            yield table.properties[name]
+
+
+def _folder(location: str) -> str:
+    return f"{path_key(location).rstrip('/')}/"
+
+
+def _call_procedure(
+    engine: Engine, table: str, older_than: datetime, *, dry_run: bool
+) -> list[str]:
+    catalog = engine.catalog.name
+    # Listed through the table's own FileIO; Hadoop knows no file system for `s3`.
+    rows = engine.sql(
+        f"CALL {identifier(catalog)}.system.remove_orphan_files(table =>"
+        f" {literal(f'{catalog}.{table}')}, older_than => {literal(older_than)}, dry_run =>"
+        f" {literal(dry_run)}, prefix_listing => true)"
+    )
+    return [row["orphan_file_location"] for row in rows.collect()]
+
+
+def _too_many(table: "Table", orphans: list[str], files: int) -> str:
+    return (
+        f"{len(orphans)} of {files} files in {table.location()} would be removed, such as"
+        f" {orphans[0]}; look whose they are, and remove them by hand or allow a larger share"
+    )
+
+
+def _verified(
+    engine: Engine,
+    table: str,
+    before: "Table",
+    orphans: list[str],
+    listed_before: Mapping[str, LocationFile],
+) -> StepResult:
+    now = engine.catalog.load(table)
+    named = named_files(now)
+    listed = list_location(now)
+    remaining = [path for path in orphans if path_key(path) in listed]
+    removed = {path_key(path) for path in orphans} - listed.keys()
+    sizes = [listed_before[key] for key in removed if key in listed_before]
+    figures = {"removed_files": len(removed), "removed_bytes": bytes_of(sizes)}
+    changes = ReadersView.of(before).changes(ReadersView.of(now))
+    lost = missing(now, named, listed)
+    if lost:
+        changes.append(f"{len(lost)} files that are named are not there, such as {lost[0]}")
+    if changes:
+        return StepResult(table, _STEP, "failed", "; ".join(changes), figures)
+    if remaining:
+        reason = f"{len(remaining)} files could not be deleted"
+        return StepResult(table, _STEP, "partial", reason, figures, tuple(remaining))
+    return StepResult(table, _STEP, "done", "", figures)

@@ -1,0 +1,51 @@
+"""What still needs old snapshots of a table, each with its owner; no JVM."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import MAIN, History, history_of, read_history
+from lakehouse.iceberg.metadata.table_health import SnapshotPin
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+_OF_WRITES = ("audit_", "refused_")
+
+
+def find_pins(engine: Engine, table: str, readers: Iterable[str]) -> tuple[SnapshotPin, ...]:
+    """Return the tags, the branches of people and the watermarks of the tables that read this
+    one, oldest first.
+
+    A watermark is what a reader last read. It reads on from there, so it needs all that came
+    after it too. A tag or branch needs its own snapshot.
+
+    :param readers: names of the tables that are declared to read this one; those that are not
+        there yet, or never read it, need nothing.
+    """
+    loaded = engine.catalog.load(table)
+    history = history_of(table, loaded)
+    pins = [*_refs(loaded, history), *_watermarks(engine, history, readers)]
+    return tuple(sorted(pins, key=lambda pin: (pin.committed_at, pin.owner)))
+
+
+def _refs(table: "Table", history: History) -> Iterator[SnapshotPin]:
+    for name, ref in table.metadata.refs.items():
+        if name == MAIN or name.startswith(_OF_WRITES):
+            continue
+        head = history.snapshots[ref.snapshot_id]
+        owner = f"{ref.snapshot_ref_type} {name}"
+        yield SnapshotPin(owner, head.snapshot_id, head.committed_at)
+
+
+def _watermarks(
+    engine: Engine, history: History, readers: Iterable[str]
+) -> Iterator[SnapshotPin]:
+    for reader in readers:
+        if not engine.catalog.has(reader):
+            continue
+        watermark = read_history(engine, reader).watermark(history.table)
+        # Of one that has expired, nothing is left to keep.
+        if watermark is not None and watermark in history.snapshots:
+            at = history.snapshots[watermark].committed_at
+            yield SnapshotPin(f"watermark of {reader}", watermark, at, needs_later=True)

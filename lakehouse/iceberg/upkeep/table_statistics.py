@@ -1,0 +1,76 @@
+"""Statistics of a table: how many distinct values each column has, which planners of joins read;
+those of older snapshots go.
+"""
+
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import History, history_of
+from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
+from lakehouse.iceberg.upkeep.readers_view import ReadersView
+from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
+from lakehouse.tables.quoting import identifier, literal
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+_STEP: StepName = "compute_statistics"
+
+
+def compute_statistics(engine: Engine, table: str) -> StepResult:
+    """Compute the statistics of a table's columns, which reads all of it, and remove those of
+    older snapshots; nothing where no row changed since the last time.
+    """
+    return run_step(table, _STEP, lambda: _compute(engine, table))
+
+
+def _compute(engine: Engine, table: str) -> StepResult:
+    with free_lock(engine, table):
+        loaded = engine.catalog.load(table)
+        history = history_of(table, loaded)
+        if history.main is None or _is_up_to_date(loaded, history):
+            return skipped(table, _STEP, "no row changed since they were computed")
+        catalog = engine.catalog.name
+        name = literal(f"{catalog}.{table}")
+        statement = f"CALL {identifier(catalog)}.system.compute_table_stats(table => {name})"
+        engine.sql(statement).collect()
+        now = engine.catalog.load(table)
+        old = _remove_older(now, history.main.snapshot_id)
+        changes = ReadersView.of(loaded).changes(ReadersView.of(engine.catalog.load(table)))
+        remaining = tuple(path for path in old if now.io.new_input(path).exists())
+        figures = {"removed_files": len(old) - len(remaining)}
+        if changes:
+            return StepResult(table, _STEP, "failed", "; ".join(changes), figures)
+        if remaining:
+            reason = f"{len(remaining)} files could not be deleted"
+            return StepResult(table, _STEP, "partial", reason, figures, remaining)
+        return StepResult(table, _STEP, "done", "", figures)
+
+
+def _is_up_to_date(table: "Table", history: History) -> bool:
+    """Whether statistics are of a snapshot since which rows were but moved to other files."""
+    with_statistics = {file.snapshot_id for file in table.metadata.statistics}
+    for snapshot in history.line:
+        if snapshot.snapshot_id in with_statistics:
+            return True
+        changes_rows = snapshot.operation != "replace" and (
+            snapshot.operation != "append" or snapshot.count("added-records") > 0
+        )
+        if changes_rows:
+            return False
+    return False
+
+
+def _remove_older(table: "Table", current_id: int) -> list[str]:
+    """Remove the statistics of other snapshots from the metadata, then their files, and return
+    the paths of these.
+    """
+    old = [file for file in table.metadata.statistics if file.snapshot_id != current_id]
+    if not old:
+        return []
+    with table.update_statistics() as update:
+        for file in old:
+            update.remove_statistics(file.snapshot_id)
+    for file in old:
+        table.io.delete(file.statistics_path)
+    return [file.statistics_path for file in old]

@@ -1,0 +1,159 @@
+"""Orphans and lost metadata: what no metadata names goes once it is old, and nothing else."""
+
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.upkeep.location_files import list_location
+from lakehouse.iceberg.upkeep.remove_lost_metadata import remove_lost_metadata
+from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
+from lakehouse_tests.iceberg.upkeep.tables import (
+    NAME,
+    create,
+    local_path,
+    make_older,
+    put_orphan,
+    rows,
+    stored,
+    undeletable,
+)
+
+
+def filled(engine: Engine) -> str:
+    """Make a table of four small files."""
+    sick = create(engine, "id bigint")
+    engine.sql(f"INSERT INTO {sick} SELECT /*+ REPARTITION(4) */ id FROM range(8)")
+    return sick
+
+
+def week_ago() -> datetime:
+    """Return the moment a week ago."""
+    return datetime.now(UTC) - timedelta(days=7)
+
+
+def test_old_files_without_a_name_go_and_young_ones_stay(embedded_engine: Engine) -> None:
+    filled(embedded_engine)
+    named = stored(embedded_engine)
+    for file in named:
+        make_older(file, days=30)
+    put_orphan(embedded_engine, "data/killed.parquet", days_old=8)
+    put_orphan(embedded_engine, "metadata/lost-m0.avro", days_old=8)
+    young = put_orphan(embedded_engine, "data/young.parquet", days_old=2)
+
+    result = remove_orphans(embedded_engine, NAME, older_than=week_ago())
+
+    assert (result.outcome, result.reason) == ("done", "")
+    assert stored(embedded_engine) == named | {young}
+    assert result.figures["removed_files"] == 2
+    assert result.figures["removed_bytes"] == 2 * len(b"left behind")
+    assert len(rows(embedded_engine)) == 8
+    again = remove_orphans(embedded_engine, NAME, older_than=week_ago())
+    assert again.outcome == "skipped"
+
+
+def test_none_is_removed_that_a_running_write_may_have_made(embedded_engine: Engine) -> None:
+    filled(embedded_engine)
+    young = put_orphan(embedded_engine, "data/young.parquet", days_old=0.5)
+
+    result = remove_orphans(embedded_engine, NAME, older_than=datetime.now(UTC))
+
+    assert result.outcome == "skipped"
+    assert young.exists()
+
+
+def test_so_many_are_rather_of_somebody_else(embedded_engine: Engine) -> None:
+    filled(embedded_engine)
+    there = len(stored(embedded_engine))
+    orphans = [
+        put_orphan(embedded_engine, f"data/{number}.parquet", days_old=8)
+        for number in range(there + 1)
+    ]
+
+    result = remove_orphans(embedded_engine, NAME, older_than=week_ago())
+
+    assert result.outcome == "failed"
+    assert f"{len(orphans)} of {there + len(orphans)} files in" in result.reason
+    assert all(orphan.exists() for orphan in orphans)
+    allowed = remove_orphans(embedded_engine, NAME, older_than=week_ago(), most_share=0.9)
+    assert allowed.figures["removed_files"] == len(orphans)
+
+
+def test_a_location_of_two_tables_is_left_alone(embedded_engine: Engine) -> None:
+    filled(embedded_engine)
+    location = embedded_engine.catalog.load(NAME).location()
+    other = f"{embedded_engine.catalog.name}.silver.inside"
+    embedded_engine.sql(
+        f"CREATE TABLE {other} (id bigint) USING iceberg LOCATION '{location}/inside'"
+    )
+    orphan = put_orphan(embedded_engine, "data/killed.parquet", days_old=8)
+
+    for name in (NAME, "silver.inside"):
+        result = remove_orphans(embedded_engine, name, older_than=week_ago())
+        assert result.outcome == "skipped"
+        assert "is shared with silver." in result.reason
+    assert orphan.exists()
+
+
+def test_a_file_that_could_not_be_deleted_is_named(embedded_engine: Engine) -> None:
+    filled(embedded_engine)
+    orphan = put_orphan(embedded_engine, "data/killed.parquet", days_old=8)
+
+    with undeletable(orphan):
+        result = remove_orphans(embedded_engine, NAME, older_than=week_ago())
+
+    assert (result.outcome, result.reason) == ("partial", "1 files could not be deleted")
+    assert [local_path(path) for path in result.remaining] == [orphan]
+
+
+def test_they_are_found_and_removed_on_s3(glue_engine: Engine) -> None:
+    from moto.backends import get_backend
+
+    filled(glue_engine)
+    table = glue_engine.catalog.load(NAME)
+    orphan = f"{table.location()}/data/killed.parquet"
+    for path in (orphan, f"{table.location()}/data/young.parquet"):
+        with table.io.new_output(path).create() as file:
+            file.write(b"left behind")
+    (backend,) = (regions["aws"] for regions in get_backend("s3").values())
+    key = backend.buckets["lake"].keys[orphan.removeprefix("s3://lake/")]
+    key.last_modified = datetime.now() - timedelta(days=8)
+
+    result = remove_orphans(glue_engine, NAME, older_than=week_ago())
+
+    assert (result.outcome, result.figures["removed_files"]) == ("done", 1)
+    names = {Path(path).name for path in list_location(table)}
+    assert "young.parquet" in names
+    assert "killed.parquet" not in names
+    assert len(rows(glue_engine)) == 8
+
+
+@pytest.fixture
+def with_lost_metadata(embedded_engine: Engine) -> dict[str, Path]:
+    """A table with metadata files that no log names: an old one, a young one, and one that is
+    newer than the current.
+    """
+    filled(embedded_engine)
+    current = local_path(embedded_engine.catalog.load(NAME).metadata_location)
+    make_older(current, days=3)
+    lost = {}
+    for name, days in (("old", 4), ("newer", 2), ("young", 0)):
+        lost[name] = current.with_name(f"00001-{name}.metadata.json")
+        shutil.copy(current, lost[name])
+        make_older(lost[name], days)
+    return lost
+
+
+def test_lost_metadata_goes_after_a_day(
+    embedded_engine: Engine, with_lost_metadata: dict[str, Path]
+) -> None:
+    before = stored(embedded_engine)
+
+    result = remove_lost_metadata(embedded_engine, NAME, older_than=datetime.now(UTC))
+
+    assert (result.outcome, result.figures["removed_files"]) == ("done", 1)
+    assert before - stored(embedded_engine) == {with_lost_metadata["old"]}
+    again = remove_lost_metadata(embedded_engine, NAME, older_than=datetime.now(UTC))
+    assert again.outcome == "skipped"
