@@ -8,9 +8,8 @@ from typing import Any
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.table_health import PartitionKey
+from lakehouse.iceberg.read.scanned_files import READ_SHARE
 
-READ_SHARE = "read_share"
-"""Metric of a table that a run read: the share of its files that were read, 0 to 1."""
 COUNTED_DAYS = 14
 """Reads of so many days are counted: two of each weekday."""
 UNRECORDED_READS_A_DAY = 0.1

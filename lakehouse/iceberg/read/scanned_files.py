@@ -17,6 +17,9 @@ from lakehouse.iceberg.read.inputs import Input
 if TYPE_CHECKING:
     from pyiceberg.table import Table
 
+READ_SHARE = "read_share"
+"""Metric of a table that a run read: the share of its files that were read, above 0 to 1."""
+
 
 def with_scanned(
     engine: Engine, inputs: Mapping[str, Input], pins: Mapping[str, Pin], run: Run

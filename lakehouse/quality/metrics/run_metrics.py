@@ -6,6 +6,7 @@ from datetime import UTC, datetime, tzinfo
 import dagster as dg
 
 from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.read.scanned_files import READ_SHARE
 from lakehouse.iceberg.rules.column_profile import NULL_FRACTION
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.metadata_keys import (
@@ -74,6 +75,19 @@ def of_write(
         if value is not None:
             of_rows = written.profiled_rows if name.startswith(NULL_FRACTION) else None
             yield Metric(table, name, float(value), at, written.snapshot_id, partition, of_rows)
+    yield from _reads(written, at, partition)
+
+
+def _reads(written: WriteMetadata, at: datetime, partition: str | None) -> Iterator[Metric]:
+    """Yield how much of each table the write read, as a metric of the table that was read;
+    nothing of those where metadata did not tell.
+    """
+    for pin in written.inputs.values():
+        files, all_files = pin.get("scanned_files"), pin.get("scanned_total_files")
+        if files and all_files:
+            share = files / all_files
+            snapshot_id = int(pin["snapshot_id"])
+            yield Metric(pin["table"], READ_SHARE, share, at, snapshot_id, partition)
 
 
 def of_check(evaluation: dg.AssetCheckEvaluation, at: datetime) -> Iterator[Metric]:

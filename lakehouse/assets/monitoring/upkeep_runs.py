@@ -1,0 +1,43 @@
+"""`monitoring.upkeep_runs`: what upkeep promised of each step, and what came of it."""
+
+from lakehouse.iceberg.write.append_without_spark import NO_RETRIES
+from lakehouse.orchestration.asset_specs import table_spec
+from lakehouse.tables.table import Append, Column, IcebergTable
+
+TABLE = IcebergTable(
+    name="monitoring.upkeep_runs",
+    comment="What upkeep did to each table, one row for each step; appended once a round.",
+    columns=[
+        Column("table_name", "string", "The table that was kept.", required=True),
+        Column(
+            "step",
+            "string",
+            "What was done: compact, drop_branches, expire_snapshots, rewrite_manifests,"
+            " remove_orphans, remove_lost_metadata, compute_statistics.",
+            required=True,
+        ),
+        Column("outcome", "string", "done, skipped, partial or failed.", required=True),
+        Column("reason", "string", "Why it was skipped, is partial or failed."),
+        Column("ended_at", "timestamp", "When the step had ended.", required=True),
+        Column("promised_fewer_files", "bigint", "Data and delete files less, as planned."),
+        Column("fewer_files", "bigint", "Data and delete files less, as counted."),
+        Column("promised_cost_bytes", "bigint", "Bytes read and written, as planned."),
+        Column("cost_bytes", "bigint", "Bytes read and written, as counted."),
+        Column("seconds", "double", "How long the step took."),
+        Column(
+            "record", "string", "All of it as JSON, which the next plan reads.", required=True
+        ),
+        Column("run_id", "string", "The round that the step was of.", required=True),
+    ],
+    write=Append(once_by=("run_id",)),
+    properties={**NO_RETRIES, "commit.manifest-merge.enabled": "true"},
+    owner="data-platform",
+)
+
+ASSET = table_spec(
+    TABLE,
+    description=(
+        "What upkeep did to each table, what was promised of it and what came of it. The next"
+        " plan corrects its estimates by it, and leaves alone what was rewritten in vain."
+    ),
+)
