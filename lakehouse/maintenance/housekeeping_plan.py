@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
 
-from lakehouse.iceberg.commit.branch import AUDIT_KEPT_FOR, begun_at, is_audit, is_refused
+from lakehouse.iceberg.commit.branch import AUDIT_KEPT_FOR, begun_at, is_refused
 from lakehouse.iceberg.metadata.table_health import RefHealth, SnapshotPin, TableHealth
 from lakehouse.iceberg.upkeep.step_result import StepName
 from lakehouse.maintenance.compaction_plan import DailyBytes, next_day, size_text
@@ -58,9 +58,9 @@ class Look:
             if ref.is_branch and _is_stale(ref, self.policy, self.now)
         ]
 
-    def last_done(self, step: StepName) -> UpkeepRecord | None:
-        """Return the newest record of a step of the table that did something."""
-        return self.past.last_done(self.health.table, step)
+    def last_look(self, step: StepName) -> UpkeepRecord | None:
+        """Return the newest record of a step of the table that saw what there was to do."""
+        return self.past.last_look(self.health.table, step)
 
     def is_unchanged_since(self, record: UpkeepRecord) -> bool:
         """Whether nothing has committed to the table since a round of upkeep."""
@@ -68,7 +68,7 @@ class Look:
 
     def rhythm(self, step: StepName, every: timedelta) -> datetime | None:
         """Return when a step may next run, where it ran lately and nobody asked for it."""
-        last = self.last_done(step)
+        last = self.last_look(step)
         if last is None or self.asked_by_name or self.now >= last.ended_at + every:
             return None
         return last.ended_at + every
@@ -86,9 +86,8 @@ def planned_housekeeping(look: Look, budget: DailyBytes) -> Iterator[PlannedStep
 
 def _is_stale(ref: RefHealth, policy: UpkeepPolicy, now: datetime) -> bool:
     begun = begun_at(ref.name)
-    if is_refused(ref.name):
-        return (begun or ref.committed_at) <= now - policy.refused_for
-    return is_audit(ref.name) and begun is not None and begun <= now - AUDIT_KEPT_FOR
+    kept_for = policy.refused_for if is_refused(ref.name) else AUDIT_KEPT_FOR
+    return begun is not None and begun < now - kept_for
 
 
 def _drop_branches(look: Look) -> PlannedStep:
@@ -105,10 +104,7 @@ def _drop_branches(look: Look) -> PlannedStep:
         "drop_branches",
         [found],
         not_before=_refused_until(look),
-        parameters={
-            "refused_before": (look.now - look.policy.refused_for).isoformat(),
-            "audit_before": (look.now - AUDIT_KEPT_FOR).isoformat(),
-        },
+        parameters={"refused_before": (look.now - look.policy.refused_for).isoformat()},
     )
 
 
@@ -117,10 +113,9 @@ def _refused_until(look: Look) -> datetime | None:
     moments = []
     for ref in look.health.refs:
         begun = begun_at(ref.name)
-        if is_refused(ref.name):
-            moments.append((begun or ref.committed_at) + look.policy.refused_for)
-        elif begun:
-            moments.append(begun + AUDIT_KEPT_FOR)
+        if begun:
+            is_kept = is_refused(ref.name)
+            moments.append(begun + (look.policy.refused_for if is_kept else AUDIT_KEPT_FOR))
     return min((at for at in moments if at > look.now), default=None)
 
 
@@ -131,8 +126,8 @@ def _expire_snapshots(look: Look) -> PlannedStep:
     pins = _pins(look)
     first_needed = min((pin.committed_at for pin in pins if pin.needs_later), default=cutoff)
     older_than = min(cutoff, first_needed)
-    pinned_alone = {pin.committed_at for pin in pins if not pin.needs_later}
-    expirable = [at for at in old if at < older_than and at not in pinned_alone]
+    pinned = _pinned_times(pins, health.snapshot_times, policy.keep_at_least)
+    expirable = [at for at in old if at < older_than and at not in pinned]
     age = in_days(policy.keep_snapshots_for)
     conditions = [
         Condition(
@@ -160,9 +155,36 @@ def _expire_snapshots(look: Look) -> PlannedStep:
 
 
 def _pins(look: Look) -> list[SnapshotPin]:
-    """Return what pins snapshots, but for the branches that go first."""
-    going = {f"branch {ref.name}" for ref in look.stale_branches}
-    return [pin for pin in look.health.pins if pin.owner not in going]
+    """Return what pins snapshots, each once, but for the branches that go first."""
+    stale = look.stale_branches
+    pins = {}
+    for ref in look.health.refs:
+        if ref not in stale:
+            owner = f"{'branch' if ref.is_branch else 'tag'} {ref.name}"
+            pins[owner] = SnapshotPin(owner, ref.snapshot_id, ref.committed_at)
+    going = {f"branch {ref.name}" for ref in stale}
+    for pin in look.health.pins:
+        if pin.owner not in going:
+            pins.setdefault(pin.owner, pin)
+    return list(pins.values())
+
+
+def _pinned_times(
+    pins: Sequence[SnapshotPin], times: Sequence[datetime], keep: int
+) -> set[datetime]:
+    """Return the moments of snapshots that refs keep: a tag its own, a branch the newest few up
+    to its own.
+
+    Which snapshots a branch descends from is not told here: those of other branches may be
+    counted for its own, and expiry that then finds nothing waits for a change.
+    """
+    pinned = set()
+    for pin in pins:
+        if pin.owner.startswith("branch "):
+            pinned.update([at for at in times if at <= pin.committed_at][-keep:])
+        elif not pin.needs_later:
+            pinned.add(pin.committed_at)
+    return pinned
 
 
 def _held_by(pins: Sequence[SnapshotPin], old: Sequence[datetime]) -> Iterator[str]:
@@ -189,7 +211,7 @@ def _rewrite_manifests(look: Look) -> PlannedStep:
     health = look.health
     specs = {partition.key.spec_id for partition in health.partitions}
     needed = max(1, len(specs), ceil(health.manifest_bytes / MANIFEST_BYTES))
-    last = look.last_done("rewrite_manifests")
+    last = look.past.last_done(health.table, "rewrite_manifests")
     if last:
         # What the last rewrite could not join is not tried again and again.
         needed = max(needed, int(last.figures.get("manifests_after", 0)))
@@ -229,7 +251,7 @@ def _listing_conditions(look: Look, step: StepName) -> Iterator[Condition]:
     """Yield what decides whether a table's files are listed: that there may be some to remove,
     and that it was not done lately.
     """
-    last = look.last_done(step)
+    last = look.last_look(step)
     if last is None:
         yield Condition("files that no metadata names were not looked for yet", True)
         return
@@ -253,7 +275,7 @@ def _ripe_at(look: Look) -> datetime:
 
 
 def _next_listing(look: Look, step: StepName) -> datetime | None:
-    last = look.last_done(step)
+    last = look.last_look(step)
     if last is None:
         return None
     rhythm = look.rhythm(step, LISTING_EVERY)
@@ -265,11 +287,18 @@ def _next_listing(look: Look, step: StepName) -> datetime | None:
 
 
 def _remove_lost_metadata(look: Look) -> PlannedStep:
-    lost, last = look.health.lost_metadata_files, look.last_done("remove_lost_metadata")
+    lost, last = look.health.lost_metadata_files, look.last_look("remove_lost_metadata")
+    parameters = {"older_than": (look.now - AUDIT_KEPT_FOR).isoformat()}
     if lost is None:
         conditions = list(_listing_conditions(look, "remove_lost_metadata"))
         not_before = _next_listing(look, "remove_lost_metadata")
-        return _step(look, "remove_lost_metadata", conditions, not_before=not_before)
+        return _step(
+            look,
+            "remove_lost_metadata",
+            conditions,
+            not_before=not_before,
+            parameters=parameters,
+        )
     count = _count(len(lost), "metadata.json file", "metadata.json files")
     conditions = [Condition(f"{count} that no log names (1 or more)", bool(lost))]
     # Those that were left were younger than a day: a commit that goes on may still name them.
@@ -278,13 +307,18 @@ def _remove_lost_metadata(look: Look) -> PlannedStep:
         conditions.append(Condition("they were looked at within the last day", False))
     elif lost and last and look.asked_by_name and look.is_unchanged_since(last):
         conditions.append(Condition("nothing changed since they were looked at", False))
-    not_before = rhythm if lost else None
-    return _step(look, "remove_lost_metadata", conditions, not_before=not_before)
+    return _step(
+        look,
+        "remove_lost_metadata",
+        conditions,
+        not_before=rhythm if lost else None,
+        parameters=parameters,
+    )
 
 
 def _compute_statistics(look: Look, budget: DailyBytes) -> PlannedStep:
     health = look.health
-    rows, last = live_rows(health), look.last_done("compute_statistics")
+    rows, last = live_rows(health), look.last_look("compute_statistics")
     changed = 1.0 if last is None else abs(rows - last.rows) / max(last.rows, 1)
     conditions = [
         Condition(

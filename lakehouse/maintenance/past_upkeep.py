@@ -56,14 +56,21 @@ class PastUpkeep:
         done = [record for record in self.of(table, step) if record.is_done]
         return done[-1] if done else None
 
+    def last_look(self, table: str, step: StepName) -> UpkeepRecord | None:
+        """Return the newest record of a step that saw what there was to do; None where there is
+        none.
+        """
+        looks = [record for record in self.of(table, step) if record.has_looked]
+        return looks[-1] if looks else None
+
     def pause_until(self, table: str, step: StepName) -> datetime | None:
-        """Return until when a step that failed, or that the table was not free for, waits; None
-        where its last run did something.
+        """Return until when a step that failed, or that a writer came before, waits; None where
+        its last run got to look.
         """
         in_vain = 0
         records = self.of(table, step)
         for record in reversed(records):
-            if record.is_done:
+            if record.has_looked:
                 break
             in_vain += 1
         if not in_vain:
@@ -79,7 +86,7 @@ class PastUpkeep:
         return sum(
             before.files_digest == partition.files_digest and before.partition == name
             for record in self.of(table, "compact")
-            if record.is_done
+            if record.has_looked
             for before in record.partitions
         )
 

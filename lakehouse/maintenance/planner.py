@@ -4,7 +4,7 @@ so that the same plan is printed, carried out and tested.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from lakehouse.iceberg.metadata.table_health import TableHealth
 from lakehouse.iceberg.upkeep.step_result import StepName
@@ -29,6 +29,8 @@ a small machine.
 """
 OF_GLUE: tuple[StepName, ...] = ("compact", "expire_snapshots", "remove_orphans")
 """What Glue's table optimizers do."""
+SAME_LOOK_EVERY = timedelta(days=1)
+"""A step that found nothing to do finds something in the same table when time has passed."""
 
 
 @dataclass(frozen=True)
@@ -114,9 +116,13 @@ def _hold(
         return _held(health, step, "Glue's table optimizers do it (kept_by='glue')")
     if health.snapshot_id is None:
         return _held(health, step, "the table has no snapshot")
-    until = known.past.pause_until(health.table, step)
-    if until and now < until and not asked_by_name:
-        return _held(health, step, "it was tried in vain, and waits before it is again", until)
+    last = known.past.last_look(health.table, step)
+    if last and last.found_nothing_in(health) and now < last.ended_at + SAME_LOOK_EVERY:
+        why = f"nothing changed since it found nothing to do: {last.reason}"
+        return _held(health, step, why, last.ended_at + SAME_LOOK_EVERY)
+    pause = known.past.pause_until(health.table, step)
+    if pause and now < pause and not asked_by_name:
+        return _held(health, step, "it was tried in vain, and waits before it is again", pause)
     return None
 
 

@@ -46,6 +46,21 @@ class UpkeepRecord:
     figures: Mapping[str, float] = field(default_factory=dict)
     partitions: tuple[CompactedPartition, ...] = ()
     rows: int = 0
+    lost_race: bool = False
+
+    @property
+    def has_looked(self) -> bool:
+        """Whether the step saw what there was to do, were it nothing: it neither failed nor
+        came after a writer.
+        """
+        return self.is_done or (self.outcome == "skipped" and not self.lost_race)
+
+    def found_nothing_in(self, health: TableHealth) -> bool:
+        """Whether the step looked at the very table that was measured, and found nothing to
+        do.
+        """
+        is_same = self.metadata_location == health.metadata_location
+        return is_same and self.has_looked and not self.is_done
 
     @property
     def is_done(self) -> bool:
@@ -124,12 +139,13 @@ def record_of(
         figures=dict(result.figures),
         partitions=tuple(compacted),
         rows=live_rows(health),
+        lost_race=result.lost_race,
     )
 
 
 def live_rows(health: TableHealth) -> int:
     """Return how many rows a table has."""
-    return sum(partition.rows - partition.deleted_rows for partition in health.partitions)
+    return health.rows - health.deleted_rows
 
 
 def partition_text(key: PartitionKey) -> str:

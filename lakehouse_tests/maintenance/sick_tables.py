@@ -7,9 +7,11 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from lakehouse.iceberg.commit.branch import begun_at, refused_branch
 from lakehouse.iceberg.metadata.table_health import (
     PartitionHealth,
     PartitionKey,
+    RefHealth,
     TableHealth,
 )
 from lakehouse.iceberg.upkeep.step_result import StepOutcome, StepResult
@@ -110,13 +112,28 @@ def joined(health: TableHealth, step: PlannedStep, location: str) -> TableHealth
         health = replace(health, manifests=1)
     elif step.step == "drop_branches":
         before = datetime.fromisoformat(step.parameters["refused_before"])
-        stale = {f"branch {ref.name}" for ref in health.refs if ref.committed_at <= before}
+        stale = {f"branch {ref.name}" for ref in health.refs if begun(ref) < before}
         refs = tuple(ref for ref in health.refs if f"branch {ref.name}" not in stale)
         pins = tuple(pin for pin in health.pins if pin.owner not in stale)
         health = replace(health, refs=refs, pins=pins)
     elif step.step == "remove_lost_metadata":
         health = replace(health, lost_metadata_files=())
     return replace(health, metadata_location=location)
+
+
+def begun(ref: RefHealth) -> datetime:
+    """When the write of a branch began; long from now where it is of none."""
+    return begun_at(ref.name) or datetime.max.replace(tzinfo=UTC)
+
+
+def refused(days: float) -> str:
+    """The name of a branch that was refused some days ago."""
+    return refused_branch(write_id(days))
+
+
+def write_id(days: float) -> str:
+    """The id of a write that began some days ago."""
+    return f"{int((NOW - timedelta(days=days)).timestamp() * 1000):012x}{'0' * 20}"
 
 
 def _whole(before: PartitionHealth, spec_id: int) -> PartitionHealth:

@@ -21,8 +21,10 @@ from lakehouse_tests.maintenance.sick_tables import (
     compacted,
     partition,
     past,
+    refused,
     step_of,
     table,
+    write_id,
 )
 
 pytestmark = pytest.mark.unit
@@ -108,6 +110,12 @@ def test_a_tag_keeps_its_snapshot_alone() -> None:
     assert "1 older snapshot stays, for the tag month_end needs" in step.conditions[1].text
 
 
+def test_a_branch_keeps_the_newest_few_up_to_its_own() -> None:
+    health = with_snapshots(*OLD, refs=(branch("mine", 40),))
+    assert planned(health, "expire_snapshots", keep_at_least=1).gain.fewer_snapshots == 3
+    assert planned(health, "expire_snapshots", keep_at_least=2).gain.fewer_snapshots == 2
+
+
 def test_snapshots_expire_once_a_day_unless_a_person_asks() -> None:
     health = with_snapshots(*OLD)
     lately = record("expire_snapshots", health, 0.5, at="other.json")
@@ -122,15 +130,17 @@ def branch(name: str, days: float) -> RefHealth:
 
 
 def audit(days: float) -> str:
-    return audit_branch(f"{int(days_ago(days).timestamp() * 1000):012x}{'0' * 20}")
+    return audit_branch(write_id(days))
 
 
 def test_refused_branches_go_when_they_were_kept_for_long_enough() -> None:
-    refs = (branch("refused_a", 8), branch("refused_b", 6), branch("mine", 99))
+    refs = (branch(refused(8), 8), branch(refused(6), 6), branch("mine", 99))
     health = table(refs=refs)
     step = planned(health, "drop_branches")
     assert step.is_due
-    assert step.reason.startswith("1 stale branch: refused_a (refused ones of more than 7 days")
+    assert step.reason.startswith(
+        f"1 stale branch: {refused(8)} (refused ones of more than 7 days"
+    )
     assert step.parameters["refused_before"] == days_ago(7).isoformat()
     kept = planned(health, "drop_branches", refused_for=timedelta(days=9))
     assert (kept.is_due, kept.not_before) == (False, NOW + timedelta(days=1))
@@ -143,9 +153,9 @@ def test_the_branch_of_a_running_write_stays_however_old_what_it_points_at_is() 
 
 
 def test_what_a_stale_branch_pins_expires_in_the_same_round() -> None:
-    refused = branch("refused_a", 45)
-    pin = SnapshotPin("branch refused_a", 1, days_ago(45), needs_later=True)
-    health = with_snapshots(*OLD, refs=(refused,), pins=(pin,))
+    stale = branch(refused(45), 45)
+    pin = SnapshotPin(f"branch {refused(45)}", 1, days_ago(45), needs_later=True)
+    health = with_snapshots(*OLD, refs=(stale,), pins=(pin,))
     plan = plan_upkeep([health], Known(), NOW)
     assert step_of(plan, "expire_snapshots").gain.fewer_snapshots == 4
     order = [step.step for step in plan.due]
@@ -184,6 +194,14 @@ def test_orphans_are_looked_for_at_first_then_where_the_table_changed_and_seldom
     assert (step.is_due, step.not_before) == (False, NOW + timedelta(days=4))
     assert planned(health, "remove_orphans", lately, by_name=True).is_due
     assert planned(health, "remove_orphans", record("remove_orphans", health, 7, at="o")).is_due
+
+
+def test_files_that_were_listed_in_vain_were_listed_all_the_same() -> None:
+    health = table("silver.t", partition(small=1))
+    found_none = replace(record("remove_orphans", health, 2, at="o"), outcome="skipped")
+    assert not planned(health, "remove_orphans", found_none).is_due
+    lost = replace(found_none, lost_race=True)
+    assert planned(health, "remove_orphans", lost).is_due
 
 
 def test_where_nothing_changed_files_are_listed_once_more_when_all_are_old_enough() -> None:
@@ -242,7 +260,7 @@ def test_statistics_are_of_tables_that_are_read_and_have_changed() -> None:
 
 
 def test_the_next_look_is_when_something_may_be_due_though_nothing_changes() -> None:
-    health = with_snapshots(20, 10, 5, 4, 3, 2, 1, refs=(branch("refused_a", 6.5),))
+    health = with_snapshots(20, 10, 5, 4, 3, 2, 1, refs=(branch(refused(6.5), 6.5),))
     plan = plan_upkeep([health], Known(), NOW)
     assert plan.next_look("silver.t") == NOW + timedelta(days=0.5)
     assert plan.next_look("silver.other") is None

@@ -28,6 +28,7 @@ from lakehouse_tests.maintenance.sick_tables import (
     day,
     partition,
     past,
+    refused,
     step_of,
     table,
 )
@@ -69,9 +70,10 @@ def partitions(draw: Any, number: int = 0) -> PartitionHealth:
 def tables(draw: Any, name: str = "silver.t") -> TableHealth:
     """A table in any state."""
     ages = sorted(draw(st.lists(st.integers(1, 100_000), max_size=30)), reverse=True)
-    times = tuple(NOW - timedelta(minutes=age) for age in ages)
+    # Half a minute, and half a day: nothing comes of age while a test looks again.
+    times = tuple(NOW - timedelta(minutes=age + 0.5) for age in ages)
     refs = tuple(
-        RefHealth(f"refused_{number}", True, number, NOW - timedelta(days=number))
+        RefHealth(refused(number + 0.5), True, number, NOW - timedelta(days=number))
         for number in draw(st.sets(st.integers(min_value=1, max_value=20), max_size=4))
     )
     pins = [
@@ -312,6 +314,35 @@ def test_what_failed_waits_twice_as_long_each_time_but_for_a_person() -> None:
         assert compaction(health, past=in_vain, by_name=True).is_due
     recovered = past(failed, compacted(health, ended_at=NOW + timedelta(minutes=1)))
     assert compaction(health, past=recovered).is_due
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_what_found_nothing_to_do_is_not_tried_again_before_something_changes(
+    by_name: bool,
+) -> None:
+    health = table("silver.t", partition(small=12))
+    found_nothing = replace(
+        compacted(health, outcome="skipped", ended_at=NOW),
+        metadata_location=health.metadata_location,
+        reason="no files gain by it",
+    )
+    step = compaction(health, past=past(found_nothing), by_name=by_name)
+    assert (step.is_due, step.not_before) == (False, NOW + timedelta(days=1))
+    assert step.reason == "nothing changed since it found nothing to do: no files gain by it"
+    changed = replace(health, metadata_location="later.json")
+    assert compaction(changed, past=past(found_nothing), by_name=by_name).is_due
+
+
+def test_what_a_writer_came_before_is_tried_again_soon_and_at_once_by_a_person() -> None:
+    health = table("silver.t", partition(small=12))
+    lost = replace(
+        compacted(health, outcome="skipped", ended_at=NOW),
+        metadata_location=health.metadata_location,
+        lost_race=True,
+    )
+    step = compaction(health, past=past(lost))
+    assert (step.is_due, step.not_before) == (False, NOW + timedelta(minutes=15))
+    assert compaction(health, past=past(lost), by_name=True).is_due
 
 
 def test_estimates_are_corrected_by_what_earlier_runs_came_to_within_bounds() -> None:

@@ -45,7 +45,7 @@ def run_step(table: str, step: StepName, work: Callable[[], StepResult]) -> Step
     try:
         result = work()
     except RaceLost as lost:
-        return skipped(table, step, str(lost))
+        return replace(skipped(table, step, str(lost)), lost_race=True)
     return replace(result, figures={**result.figures, "seconds": monotonic() - begun})
 
 

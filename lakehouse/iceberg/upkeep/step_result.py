@@ -37,3 +37,7 @@ class StepResult:
     reason: str = ""
     figures: Mapping[str, float] = field(default_factory=dict)
     remaining: tuple[str, ...] = ()
+    lost_race: bool = False
+    """Whether it was skipped since a writer came first; else it looked, and found nothing to
+    do.
+    """
