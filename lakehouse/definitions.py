@@ -9,7 +9,10 @@ import dagster as dg
 
 from lakehouse.ingestion.feed_sensors import FeedAutomation
 from lakehouse.maintenance.old_runs import old_runs_definitions
+from lakehouse.maintenance.upkeep_job import Upkeeper
+from lakehouse.maintenance.upkeep_round import Upkept
 from lakehouse.monitoring.alerts_sensor import alerts_definitions
+from lakehouse.orchestration.asset_inputs import incremental_readers
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.discovery import (
     declared_assets,
@@ -29,6 +32,8 @@ from lakehouse.tables.feed import Feed
 MODULES = modules_of("lakehouse.assets")
 TABLES = declared_tables(MODULES)
 FEEDS = declared_by_name(MODULES, Feed)
+ASSETS = declared_assets(MODULES)
+UPKEPT = Upkept(TABLES, TABLES["monitoring.upkeep_runs"], incremental_readers(ASSETS))
 
 
 def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg.Definitions:
@@ -36,9 +41,8 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
     this is loaded.
     """
     engine = engine_resource(read_settings)
-    assets = declared_assets(MODULES)
     computed = dg.Definitions(
-        assets=[*assets, *default_checks(assets, TABLES)],
+        assets=[*ASSETS, *default_checks(ASSETS, TABLES)],
         resources={
             "settings": dg.ResourceDefinition(
                 lambda _: read_settings(), description="What the environment says."
@@ -66,8 +70,9 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
     metrics = RunMetrics(TABLES["monitoring.data_quality_metrics"], zones, read_settings)
     measured = metrics.definitions(sorted(map(table_name, graph.executable_asset_keys)))
     daily = daily_check_definitions(read_settings)
+    upkeep = Upkeeper(UPKEPT, read_settings).definitions()
     return dg.Definitions.merge(
-        computed, *fed, measured, daily, old_runs_definitions(), watched
+        computed, *fed, measured, daily, upkeep, old_runs_definitions(), watched
     )
 
 

@@ -103,6 +103,10 @@ class TableBusy(LakehouseError):
     """The table's lock was held longer than the caller would wait."""
 
 
+class UpkeepFailed(LakehouseError):
+    """A step of upkeep failed, and the table is as it was."""
+
+
 class FileRejected(LakehouseError):
     """A delivered file is not what its feed declares; none of the texts holds a value of a
     row.

@@ -22,6 +22,7 @@ from lakehouse.cli.files import files
 from lakehouse.cli.generate import generate
 from lakehouse.cli.history import history
 from lakehouse.cli.ingest import ingest
+from lakehouse.cli.maintain import maintain
 from lakehouse.cli.mute import mute
 from lakehouse.cli.output.printing import complain
 from lakehouse.cli.plan import plan
@@ -68,7 +69,22 @@ def lakehouse() -> None:
 lakehouse.params.append(verbose_option())
 _COMMANDS = (
     *(demo, generate, ingest, backfill, retry, publish, reject),
-    *(check, alerts, mute, sql, status, files, history, diff, plan, apply, dev, doctor, setup),
+    *(
+        check,
+        maintain,
+        alerts,
+        mute,
+        sql,
+        status,
+        files,
+        history,
+        diff,
+        plan,
+        apply,
+        dev,
+        doctor,
+        setup,
+    ),
 )
 for _command in _COMMANDS:
     lakehouse.add_command(_command)

@@ -2,12 +2,15 @@
 from it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from lakehouse.iceberg.read.inputs import Input
+import dagster as dg
+
+from lakehouse.iceberg.read.inputs import SINCE, Input
+from lakehouse.orchestration.asset_keys import table_name
 
 READS = "lakehouse/reads"
 _TYPED: Mapping[str, Callable[[Any], Any]] = {
@@ -27,6 +30,24 @@ def inputs_of(metadata: Mapping[str, Any]) -> dict[str, Input]:
     found = metadata.get(READS, {})
     values = getattr(found, "value", found)
     return {name: _input(said) for name, said in values.items()}
+
+
+def incremental_readers(
+    assets: Iterable[dg.AssetsDefinition | dg.AssetSpec],
+) -> dict[str, set[str]]:
+    """Return, by table, those that read on in it from where they were."""
+    readers: dict[str, set[str]] = {}
+    specs = [
+        spec
+        for asset in assets
+        if isinstance(asset, dg.AssetsDefinition)
+        for spec in asset.specs
+    ]
+    for spec in specs:
+        for read in inputs_of(spec.metadata).values():
+            if read.mode in SINCE:
+                readers.setdefault(read.table, set()).add(table_name(spec.key))
+    return readers
 
 
 def _plain(given: Input) -> dict[str, Any]:

@@ -79,6 +79,32 @@ def materialize(
     )
 
 
+def run_job(
+    definitions: dg.Definitions,
+    instance: dg.DagsterInstance,
+    name: str,
+    run_config: Mapping[str, Any],
+    on_event: OnEvent | None = None,
+) -> RunResult:
+    """Run a job in this process, and return what became of it.
+
+    :param on_event: told of each event of the run as it happens.
+    :raises KeyboardInterrupt: when the run was interrupted, which Dagster has recorded as its
+        failure.
+    """
+    fail_dead_runs(instance)
+    job = _with_logger(definitions, on_event).resolve_job_def(name)
+    ran = job.execute_in_process(
+        run_config={**run_config, "loggers": {"events": {}}},
+        instance=instance,
+        tags=Process.current().tags,
+        raise_on_error=False,
+    )
+    if is_interrupted(ran):
+        raise KeyboardInterrupt
+    return read_result(ran, {})
+
+
 def _tell(definitions: dg.Definitions, instance: dg.DagsterInstance, run_id: str) -> None:
     after: AfterRun | None = (definitions.resources or {}).get(AFTER_RUN)
     if after is not None:

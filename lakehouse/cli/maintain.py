@@ -1,0 +1,156 @@
+"""`lakehouse maintain`: upkeep of tables, and what is due of it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakehouse.cli.call_context import State, command, not_created_yet
+from lakehouse.cli.output.cell_values import Column
+from lakehouse.cli.output.printing import conclude, count, size, table
+from lakehouse.cli.output.records import print_records, table_or_json
+
+if TYPE_CHECKING:
+    from lakehouse.iceberg.upkeep.step_result import StepResult
+    from lakehouse.maintenance.upkeep_plan import PlannedStep, UpkeepPlan
+    from lakehouse.maintenance.upkeep_runs import MaintainResult
+
+_COLUMNS = (
+    Column("table"),
+    Column("step"),
+    Column("due"),
+    Column("reason"),
+    Column("gain"),
+    Column("cost"),
+)
+
+
+@command("maintain")
+@click.argument("names", metavar="[TABLE]...", nargs=-1)
+@click.option("--dry-run", is_flag=True, help="Show what is due and why, and do nothing.")
+@table_or_json
+def maintain(state: State, names: tuple[str, ...], dry_run: bool, form: str) -> None:
+    """Keep tables healthy: compact, expire snapshots, remove what nothing names.
+
+    Each step where the table's health calls for it. Of all tables where none is named, and then
+    within the bytes of a day, what is read most first; of tables that are named, all that they
+    need now. A writer is never waited for, and never waits for long.
+    """
+    from lakehouse.definitions import UPKEPT, definitions
+    from lakehouse.maintenance.upkeep_round import plan_round
+    from lakehouse.maintenance.upkeep_runs import maintain as run
+
+    tables = _tables(state, names)
+    with state.progress(f"Reading the metadata of {count(len(tables), 'table')}"):
+        plan = plan_round(state.engine, UPKEPT, tables, asked_by_name=bool(names)).plan
+    for proposal in plan.proposals:
+        click.echo(proposal, err=True)
+    if dry_run:
+        _print_plan(plan, form, with_all=bool(names))
+        return
+    if not plan.due:
+        if form == "json":
+            print_records(())
+        click.echo(f"No upkeep is due of {count(len(tables), 'table')}.", err=form == "json")
+        return
+    due = sorted({step.table for step in plan.due})
+    with state.progress(f"Keeping {count(len(due), 'table')}"):
+        result = run(definitions, state.settings, due, asked_by_name=bool(names))
+    _print_result(result, form)
+
+
+def _tables(state: State, names: Sequence[str]) -> list[str]:
+    """Return the tables that are named, or all declared ones that there are."""
+    if not names:
+        there = set(state.engine.catalog.tables())
+        return [name for name in state.declared if name in there]
+    tables = [state.declared_table(name).name for name in dict.fromkeys(names)]
+    for name in tables:
+        if not state.engine.catalog.has(name):
+            raise not_created_yet(name)
+    return tables
+
+
+def _print_plan(plan: "UpkeepPlan", form: str, *, with_all: bool) -> None:
+    if form == "json":
+        print_records(map(_plan_record, plan.steps))
+        return
+    shown = plan.steps if with_all else plan.due
+    waiting = len(plan.steps) - len(plan.due)
+    footer = f"{count(len(plan.due), 'step')} due, {waiting} not"
+    if not with_all:
+        footer += "; name a table to see why"
+    click.echo(table(_COLUMNS, [_cells(step) for step in shown], footer=footer))
+
+
+def _cells(step: "PlannedStep") -> list[Any]:
+    due = "now" if step.is_due else "no"
+    if step.not_before:
+        due = f"{step.not_before:%Y-%m-%d %H:%M}"
+    gain = ", ".join(_gain(step))
+    cost = size(step.cost_bytes) if step.cost_bytes else ""
+    return [step.table, step.step, due, step.reason, gain, cost]
+
+
+def _gain(step: "PlannedStep") -> Iterator[str]:
+    gain = step.gain
+    counts = {
+        "file less": gain.fewer_files,
+        "snapshot": gain.fewer_snapshots,
+        "manifest less": gain.fewer_manifests,
+    }
+    for noun, number in counts.items():
+        if number:
+            yield f"{number:,} {noun.replace('file', 'files') if number > 1 else noun}"
+    if gain.saved_opens_a_day:
+        yield f"{gain.saved_opens_a_day:,.0f} opened less a day"
+
+
+def _plan_record(step: "PlannedStep") -> dict[str, Any]:
+    return {
+        "table": step.table,
+        "step": step.step,
+        "due": step.is_due,
+        "reason": step.reason,
+        "conditions": [
+            {"condition": condition.text, "met": condition.is_met}
+            for condition in step.conditions
+        ],
+        "partitions": [dict(key.values) for key in step.partitions],
+        "fewer_files": step.gain.fewer_files,
+        "fewer_snapshots": step.gain.fewer_snapshots,
+        "fewer_manifests": step.gain.fewer_manifests,
+        "reads_a_day": step.gain.reads_a_day,
+        "cost_bytes": step.cost_bytes,
+        "not_before": step.not_before,
+    }
+
+
+def _print_result(result: "MaintainResult", form: str) -> None:
+    if form == "json":
+        print_records(map(_result_record, result.steps))
+    lines = [] if form == "json" else [_line(step) for step in result.steps]
+    bad = [step for step in result.steps if step.outcome in ("failed", "partial")]
+    complaints = [_line(step) for step in bad]
+    for step in bad:
+        complaints += [f"{step.table}: still there: {path}" for path in step.remaining]
+    if not bad and not result.success:
+        complaints += result.messages
+    conclude(lines, complaints, success=result.success and not bad)
+
+
+def _line(step: "StepResult") -> str:
+    from lakehouse.maintenance.upkeep_events import result_text
+
+    return f"{step.table}: {result_text(step)}"
+
+
+def _result_record(step: "StepResult") -> Mapping[str, Any]:
+    return {
+        "table": step.table,
+        "step": step.step,
+        "outcome": step.outcome,
+        "reason": step.reason or None,
+        "figures": dict(step.figures),
+        "remaining": list(step.remaining),
+    }

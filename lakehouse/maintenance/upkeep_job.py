@@ -1,0 +1,194 @@
+"""Upkeep in Dagster: the job that does what is due, the sensor that asks for it when a table's
+health calls for it, and the schedule that looks at all tables once a night.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import dagster as dg
+from pydantic import Field
+
+from lakehouse.errors import UpkeepFailed
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.upkeep.step_result import StepResult
+from lakehouse.maintenance.upkeep_events import observation_of
+from lakehouse.maintenance.upkeep_plan import PlannedStep, UpkeepPlan
+from lakehouse.maintenance.upkeep_round import Upkept, carry_out, plan_round
+from lakehouse.runtime.deployment import open_engine
+from lakehouse.settings import Settings
+
+JOB = "maintain_tables"
+SENSOR = "upkeep_when_due"
+_SECONDS = 300
+_WORKING = [
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+]
+
+
+class UpkeepConfig(dg.Config):
+    """What a run of upkeep looks at."""
+
+    tables: list[str] = Field(default_factory=list)
+    """Names of tables; all that are there where it is empty."""
+    asked_by_name: bool = False
+    """Whether a person asks for these tables, so that heat, reads and the budget of the day
+    hold nothing back.
+    """
+
+
+@dataclass(frozen=True)
+class Upkeeper:
+    """What runs upkeep: the tables, and where the deployment is read from."""
+
+    upkept: Upkept
+    read_settings: Callable[[], Settings]
+
+    def definitions(self) -> dg.Definitions:
+        """Return the job, the sensor and the schedule; both of these are on by themselves."""
+        job = self._job()
+        return dg.Definitions(
+            jobs=[job], sensors=[self._sensor(job)], schedules=[self._schedule(job)]
+        )
+
+    def tables(self, engine: Engine) -> list[str]:
+        """Return the declared tables that are there."""
+        return [name for name in engine.catalog.tables() if name in self.upkept.declared]
+
+    def _job(self) -> dg.JobDefinition:
+        @dg.op(
+            name=JOB,
+            description="Measures tables, plans their upkeep, and does what is due.",
+            out=dg.Out(dg.Nothing),
+            required_resource_keys={"engine"},
+        )
+        def maintain(context: dg.OpExecutionContext, config: UpkeepConfig) -> None:
+            self._run(context, context.resources.engine, config)
+
+        @dg.job(
+            name=JOB,
+            description=(
+                "Upkeep of tables: compaction, expiry of snapshots, manifests, orphans, stale"
+                " branches, statistics; each where the table's health calls for it."
+            ),
+        )
+        def maintain_tables() -> None:
+            maintain()
+
+        return maintain_tables
+
+    def _run(
+        self, context: dg.OpExecutionContext, engine: Engine, config: UpkeepConfig
+    ) -> None:
+        tables = config.tables or self.tables(engine)
+        planned = plan_round(engine, self.upkept, tables, asked_by_name=config.asked_by_name)
+        for proposal in planned.plan.proposals:
+            context.log.warning(proposal)
+        if not planned.plan.due:
+            context.log.info("No upkeep is due of %s tables: nothing was done.", len(tables))
+            return
+
+        def tell(step: PlannedStep, result: StepResult) -> None:
+            context.log_event(observation_of(step, result))
+
+        records = carry_out(engine, self.upkept, planned, context.run_id, tell)
+        failed = [record for record in records if record.outcome == "failed"]
+        if failed:
+            raise UpkeepFailed(
+                "; ".join(f"{one.table}: {one.step} failed: {one.reason}" for one in failed),
+                next_step="The other steps are done; it is tried again by itself.",
+            )
+
+    def _sensor(self, job: dg.JobDefinition) -> dg.SensorDefinition:
+        @dg.sensor(
+            name=SENSOR,
+            job=job,
+            minimum_interval_seconds=_SECONDS,
+            default_status=dg.DefaultSensorStatus.RUNNING,
+            description=(
+                "Looks at the metadata of tables that changed since its last look, and asks for"
+                " upkeep where it is due; starts no Spark."
+            ),
+        )
+        def upkeep_when_due(
+            context: dg.SensorEvaluationContext,
+        ) -> dg.RunRequest | dg.SkipReason:
+            if context.instance.get_runs(dg.RunsFilter(job_name=JOB, statuses=_WORKING)):
+                return dg.SkipReason("Upkeep is running.")
+            return self._ask(context)
+
+        return upkeep_when_due
+
+    def _ask(self, context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        engine = open_engine(self.read_settings())
+        now = datetime.now(UTC)
+        locations = {
+            name: engine.catalog.load(name).metadata_location for name in self.tables(engine)
+        }
+        seen = _Seen.of(context.cursor)
+        if not any(seen.is_news(name, at, now) for name, at in locations.items()):
+            return dg.SkipReason(
+                "No table changed since the last look, and nothing is waited for."
+            )
+        plan = plan_round(engine, self.upkept, list(locations), asked_by_name=False).plan
+        context.update_cursor(_Seen.after(plan, locations).to_text())
+        if not plan.due:
+            return dg.SkipReason(f"No upkeep is due of {len(locations)} tables.")
+        tables = sorted({step.table for step in plan.due})
+        return dg.RunRequest(run_config=run_config(tables))
+
+    def _schedule(self, job: dg.JobDefinition) -> dg.ScheduleDefinition:
+        return dg.ScheduleDefinition(
+            job=job,
+            name="upkeep_nightly",
+            cron_schedule="37 2 * * *",
+            default_status=dg.DefaultScheduleStatus.RUNNING,
+            description="Looks at all tables once a night, also while the sensor is off.",
+        )
+
+
+def run_config(tables: Sequence[str], *, asked_by_name: bool = False) -> dict[str, Any]:
+    """Return the configuration of a run that looks at some tables."""
+    config = {"tables": list(tables), "asked_by_name": asked_by_name}
+    return {"ops": {JOB: {"config": config}}}
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the sensor saw at its last look: where each table's metadata was, and until when
+    nothing of it can become due.
+    """
+
+    locations: Mapping[str, str]
+    until: Mapping[str, str]
+
+    @classmethod
+    def of(cls, cursor: str | None) -> "_Seen":
+        stored = json.loads(cursor) if cursor else {}
+        return cls(stored.get("locations", {}), stored.get("until", {}))
+
+    @classmethod
+    def after(cls, plan: UpkeepPlan, locations: Mapping[str, str]) -> "_Seen":
+        """Return what is seen once a plan is made; what is due is looked at again."""
+        due = {step.table for step in plan.due}
+        until = {}
+        for name in locations:
+            next_look = plan.next_look(name)
+            if next_look:
+                until[name] = next_look.isoformat()
+        seen = {name: at for name, at in locations.items() if name not in due}
+        return cls(seen, until)
+
+    def is_news(self, table: str, location: str, now: datetime) -> bool:
+        """Whether a table changed, or a time came that was waited for."""
+        until = self.until.get(table)
+        is_time = until is not None and datetime.fromisoformat(until) <= now
+        return is_time or self.locations.get(table) != location
+
+    def to_text(self) -> str:
+        return json.dumps({"locations": dict(self.locations), "until": dict(self.until)})

@@ -1,0 +1,191 @@
+"""One round of upkeep: measure tables, plan, do what is due step by step, and keep what came of
+it. Without Dagster, which calls it, as the command line does for a plan.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import groupby
+
+from lakehouse.iceberg.commit.branch import AUDIT_KEPT_FOR
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.health_measurement import read_table_health
+from lakehouse.iceberg.metadata.spark_errors import one_line
+from lakehouse.iceberg.metadata.table_health import TableHealth
+from lakehouse.iceberg.upkeep.compact import compact
+from lakehouse.iceberg.upkeep.drop_stale_branches import drop_stale_branches
+from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
+from lakehouse.iceberg.upkeep.remove_lost_metadata import remove_lost_metadata
+from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
+from lakehouse.iceberg.upkeep.rewrite_manifests import rewrite_manifests
+from lakehouse.iceberg.upkeep.snapshot_pins import find_pins
+from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
+from lakehouse.iceberg.upkeep.table_statistics import compute_statistics
+from lakehouse.maintenance.planner import BYTES_A_DAY, Known, plan_upkeep
+from lakehouse.maintenance.table_reads import recent_reads
+from lakehouse.maintenance.upkeep_log import past_upkeep, record_upkeep
+from lakehouse.maintenance.upkeep_plan import PlannedStep, UpkeepPlan
+from lakehouse.maintenance.upkeep_record import UpkeepRecord, record_of
+from lakehouse.tables.table import IcebergTable
+
+OnStep = Callable[[PlannedStep, StepResult], object]
+
+
+@dataclass(frozen=True)
+class Upkept:
+    """The tables that are kept, and what is known of them beside their metadata."""
+
+    declared: Mapping[str, IcebergTable]
+    log: IcebergTable
+    """Where what came of each step is kept."""
+    readers: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """By table, those that read on in it from where they were: their watermarks pin."""
+    metrics_table: str = "monitoring.data_quality_metrics"
+    """Where runs record what they read."""
+    bytes_a_day: int = BYTES_A_DAY
+
+
+@dataclass(frozen=True)
+class Round:
+    """What was measured, and what is planned of it."""
+
+    healths: Mapping[str, TableHealth]
+    plan: UpkeepPlan
+
+
+def plan_round(
+    engine: Engine,
+    upkept: Upkept,
+    tables: Sequence[str],
+    *,
+    asked_by_name: bool,
+    now: datetime | None = None,
+) -> Round:
+    """Measure tables and plan their upkeep; starts no JVM.
+
+    :param tables: names of tables that are there.
+    """
+    now = now or datetime.now(UTC)
+    healths = {}
+    for name in tables:
+        pins = find_pins(engine, name, upkept.readers.get(name, ()))
+        healths[name] = read_table_health(engine, name, pins=pins, now=now)
+    known = Known(
+        policies={name: table.upkeep_policy for name, table in upkept.declared.items()},
+        reads=recent_reads(engine.catalog, upkept.metrics_table, now),
+        past=past_upkeep(engine.catalog, upkept.log.name, now),
+        bytes_a_day=upkept.bytes_a_day,
+    )
+    plan = plan_upkeep(list(healths.values()), known, now, asked_by_name=asked_by_name)
+    return Round(healths, plan)
+
+
+def carry_out(
+    engine: Engine,
+    upkept: Upkept,
+    planned: Round,
+    run_id: str,
+    on_step: OnStep = lambda *_: None,
+) -> list[UpkeepRecord]:
+    """Do what is due, table by table in the order of the plan; keep and return what came of it.
+
+    A step that fails ends the upkeep of its table and of no other.
+
+    :param on_step: told of each step as it ends.
+    """
+    records = []
+    for table, steps in groupby(planned.plan.due, key=lambda step: step.table):
+        ended = []
+        for step in steps:
+            result = do_step(engine, step, planned.healths[table])
+            ended.append((step, result, datetime.now(UTC)))
+            on_step(step, result)
+            if result.outcome == "failed":
+                break
+        location = engine.catalog.load(table).metadata_location
+        for step, result, ended_at in ended:
+            records.append(
+                record_of(
+                    step,
+                    result,
+                    planned.healths[table],
+                    ended_at=ended_at,
+                    metadata_location=location,
+                    run_id=run_id,
+                )
+            )
+    record_upkeep(engine, upkept.log, records, run_id)
+    return records
+
+
+def do_step(engine: Engine, step: PlannedStep, health: TableHealth) -> StepResult:
+    """Do one step; an error is what came of it, and stops no other table.
+
+    :param health: what the step was planned by.
+    """
+    try:
+        return _STEPS[step.step](engine, step, health)
+    except Exception as error:
+        return StepResult(step.table, step.step, "failed", one_line(error))
+
+
+def _compact(engine: Engine, step: PlannedStep, _: TableHealth) -> StepResult:
+    sort_by = step.parameters.get("sort_by")
+    return compact(
+        engine,
+        step.table,
+        step.partitions,
+        target_bytes=int(step.parameters["target_bytes"]),
+        sort_by=sort_by.split(",") if sort_by else (),
+        z_order=step.parameters.get("z_order") == "true",
+    )
+
+
+def _drop_branches(engine: Engine, step: PlannedStep, _: TableHealth) -> StepResult:
+    return drop_stale_branches(
+        engine, step.table, refused_before=_moment(step, "refused_before")
+    )
+
+
+def _expire(engine: Engine, step: PlannedStep, health: TableHealth) -> StepResult:
+    return expire_snapshots(
+        engine,
+        step.table,
+        older_than=_moment(step, "older_than"),
+        keep=int(step.parameters["keep"]),
+        pins=health.pins,
+    )
+
+
+def _rewrite_manifests(engine: Engine, step: PlannedStep, _: TableHealth) -> StepResult:
+    return rewrite_manifests(engine, step.table)
+
+
+def _remove_orphans(engine: Engine, step: PlannedStep, _: TableHealth) -> StepResult:
+    return remove_orphans(engine, step.table, older_than=_moment(step, "older_than"))
+
+
+def _remove_lost_metadata(engine: Engine, step: PlannedStep, _: TableHealth) -> StepResult:
+    # A commit that goes on has written its metadata.json, and not named it yet.
+    return remove_lost_metadata(
+        engine, step.table, older_than=datetime.now(UTC) - AUDIT_KEPT_FOR
+    )
+
+
+def _compute_statistics(engine: Engine, step: PlannedStep, _: TableHealth) -> StepResult:
+    return compute_statistics(engine, step.table)
+
+
+_STEPS: Mapping[StepName, Callable[[Engine, PlannedStep, TableHealth], StepResult]] = {
+    "compact": _compact,
+    "drop_branches": _drop_branches,
+    "expire_snapshots": _expire,
+    "rewrite_manifests": _rewrite_manifests,
+    "remove_orphans": _remove_orphans,
+    "remove_lost_metadata": _remove_lost_metadata,
+    "compute_statistics": _compute_statistics,
+}
+
+
+def _moment(step: PlannedStep, name: str) -> datetime:
+    return datetime.fromisoformat(step.parameters[name])

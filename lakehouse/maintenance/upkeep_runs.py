@@ -1,0 +1,62 @@
+"""Upkeep in this process, as a run that Dagster's UI shows."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import dagster as dg
+
+from lakehouse.iceberg.upkeep.step_result import StepResult
+from lakehouse.maintenance.upkeep_events import step_result_of
+from lakehouse.maintenance.upkeep_job import JOB, run_config
+from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.metadata_keys import plain_values
+from lakehouse.orchestration.runs import Project, run_job
+from lakehouse.settings import Settings
+
+
+@dataclass(frozen=True)
+class MaintainResult:
+    """What became of a run of upkeep: its steps in order, and what failed beside them."""
+
+    steps: Sequence[StepResult]
+    success: bool
+    messages: Sequence[str]
+
+
+def maintain(
+    project: Project,
+    settings: Settings,
+    tables: Sequence[str],
+    *,
+    asked_by_name: bool,
+    on_step: Callable[[StepResult], object] = lambda _: None,
+) -> MaintainResult:
+    """Look at some tables and do what is due.
+
+    :param on_step: told of each step as it ends.
+    """
+    steps: list[StepResult] = []
+
+    def tell(event: dg.DagsterEvent) -> None:
+        step = _step_of(event)
+        if step is not None:
+            steps.append(step)
+            on_step(step)
+
+    with open_instance(settings) as instance:
+        result = run_job(
+            project(lambda: settings),
+            instance,
+            JOB,
+            run_config(tables, asked_by_name=asked_by_name),
+            tell,
+        )
+    return MaintainResult(steps, result.success, result.messages)
+
+
+def _step_of(event: dg.DagsterEvent) -> StepResult | None:
+    if event.event_type_value != dg.DagsterEventType.ASSET_OBSERVATION.value:
+        return None
+    observation = event.asset_observation_data.asset_observation
+    return step_result_of(table_name(observation.asset_key), plain_values(observation.metadata))
