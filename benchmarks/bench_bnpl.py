@@ -1,8 +1,9 @@
 """What rules, staging and orchestration cost the transactions, against a plain script that does
 the same work.
 
-Run as `python -m benchmarks.bench_bnpl [MILLIONS]`: files to gold through Dagster with all
-rules, a late file of 1,000 rows against all days computed anew, and the bytes that are stored.
+Run as `python -m benchmarks.bench_bnpl [--rounds N] [--millions N]`: files to gold through
+Dagster with all rules, a late file of 1,000 rows against all days computed anew, and the bytes
+that are stored.
 """
 
 import sys
@@ -16,7 +17,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from benchmarks.harness import Figure, Measured, Way, compare, report
+from benchmarks.harness import Figure, Measured, Way, compare, conditions, options, report
 from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
 from lakehouse.assets.gold.bnpl_daily_summary import TABLE as SUMMARY
@@ -326,24 +327,28 @@ def _data_bytes(engine: Engine, table: str) -> int:
     return main.count("total-files-size") if main else 0
 
 
-def main(millions: float = 5.0, rounds: float = 2) -> None:
+def main(rounds: int, millions: float) -> None:
     """Measure all parts, and fail where a promise is broken."""
+    began = conditions()
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
         generated = generate(
             folder / "files", FIRST, DAYS, int(millions * 1_000_000 / DAYS), seed=1
         )
         homes = Homes(folder, generated.files)
-        measured, (kept, long, *_) = measure_load(homes, int(rounds))
+        measured, (kept, long, *_) = measure_load(homes, rounds)
         parts = {f"{millions:g} million transactions, from files to gold": measured}
         late = Late(generated.files[DAYS // 20])
         short = Homes(folder / "short", generated.files[: DAYS // 10]).fresh()
         through_dagster(short)
         parts["A late file and the length of history"] = measure_history(short, long, late)
-        parts["What comes late"] = measure_late(kept, late, int(rounds))
+        parts["What comes late"] = measure_late(kept, late, rounds)
         figures = {"Bytes": sizes(kept, generated.files)}
-    sys.exit(0 if report("bnpl", parts, figures) else 1)
+    sys.exit(0 if report("bnpl", began, parts, figures) else 1)
 
 
 if __name__ == "__main__":
-    main(*map(float, sys.argv[1:]))
+    parser = options(__doc__, rounds=2)
+    parser.add_argument("--millions", type=float, default=5.0)
+    arguments = parser.parse_args()
+    main(arguments.rounds, arguments.millions)
