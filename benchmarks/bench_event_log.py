@@ -67,7 +67,7 @@ def main(rounds: int) -> None:
         for file in generated.files:
             (inbox / file.name).hardlink_to(file)
         assert ingest(definitions, TABLES, settings, FEED).success
-        late = Late(generated.files[DAYS // 2])
+        late = Late.of_one_day(generated.files[DAYS // 2])
         ways = [
             TimedWay("Dagster's own", lambda: timed_on_dagsters_own(late, settings)),
             TimedWay(
