@@ -1,11 +1,13 @@
 """What rules, staging and orchestration cost the transactions, against a plain script that does
 the same work.
 
-Run as `python -m benchmarks.bench_bnpl [--rounds N] [--millions N]`: files to gold through
-Dagster with all rules, late files of 1,000 rows against all days computed anew, and the bytes
-that are stored.
+Run as `python -m benchmarks.bench_bnpl [--rounds N] [--millions N]`: files to gold on each
+choice of Java's compilers, the same through Dagster with all rules, late files of 1,000 rows
+against all days computed anew, and the bytes that are stored.
 """
 
+import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -21,13 +23,16 @@ from pyspark.sql import DataFrame
 from benchmarks.harness import (
     Figure,
     Measured,
+    TimedWay,
     Way,
     compare,
+    compare_times,
     conditions,
     options,
     report,
     show,
 )
+from benchmarks.process_times import Times, times_of
 from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
 from lakehouse.assets.gold.bnpl_daily_summary import TABLE as SUMMARY
@@ -41,6 +46,7 @@ from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.feed_runs import ingest
 from lakehouse.orchestration.backfill import backfill
 from lakehouse.runtime.deployment import open_engine
+from lakehouse.runtime.jvm_compilers import FIRST_COMPILER
 from lakehouse.sample_data.bnpl.generate import generate
 from lakehouse.settings import Settings
 from lakehouse.tables.table import IcebergTable, Merge
@@ -219,6 +225,30 @@ def checksum(engine: Engine, table: str) -> tuple:
     row = engine.sql(CHECKSUM.format(table=_name(engine, table))).first()
     assert row is not None
     return tuple(row)
+
+
+def measure_compilers(homes: Homes, title: str, rounds: int) -> dict[str, list[Measured]]:
+    """Compare a cold load on Java's first compiler alone with one on both, which is what a
+    command on much data has: `runtime.jvm_compilers`.
+    """
+
+    def load(java_options: Sequence[str]) -> Times:
+        settings = homes.fresh()
+        env = os.environ | {
+            "LAKEHOUSE_HOME": str(settings.home),
+            "LAKEHOUSE_SPARK_MEMORY": MEMORY,
+            "JAVA_TOOL_OPTIONS": " ".join(java_options),
+        }
+        program = str(Path(sys.executable).with_name("lakehouse"))
+        took = times_of([program, "ingest", FEED.name], env)
+        shutil.rmtree(settings.home)
+        return took
+
+    ways = [
+        TimedWay("Java's first compiler alone", lambda: load(FIRST_COMPILER)),
+        TimedWay("both compilers, as on much data", lambda: load(()), wall_at_most=1.0),
+    ]
+    return compare_times(title, ways, rounds=rounds, warm_ups=0)
 
 
 def measure_load(
@@ -437,8 +467,10 @@ def main(rounds: int, millions: float) -> None:
         generated = generate(folder / "files", FIRST, DAYS, rows_a_day, seed=1)
         show(f"{len(generated.files)} files of {rows_a_day} rows are generated")
         homes = Homes(folder, generated.files)
+        # As long as this process has no Spark beside them.
+        parts = measure_compilers(homes, f"{title}, cold", rounds)
         measured, (script, *_), (kept, long, *_) = measure_load(homes, rounds)
-        parts = {title: measured}
+        parts[title] = measured
         figures = [compare_bytes(script, kept)]
         sample = generated.files[DAYS // 20]
         one_day, several_days = Late.of_one_day(sample), Late.of_several_days(sample)
