@@ -80,13 +80,11 @@ def _report(instance: dg.DagsterInstance, run_id: str, message: str) -> None:
         instance.add_run_tags(run_id, {HINDERED: "true"})
 
 
-def unrecorded(
-    instance: dg.DagsterInstance, limit: int, now: datetime | None = None
-) -> list[str]:
+def unrecorded(instance: dg.DagsterInstance, limit: int) -> list[str]:
     """Return the runs that ended in the last two days without their metrics recorded, oldest
     first, at most `limit`.
     """
-    since = (now or datetime.now(UTC)) - LOOK_BACK
+    since = datetime.now(UTC) - LOOK_BACK
     filters = dg.RunsFilter(statuses=_ENDED, updated_after=since)
     newest_first: Iterable[dg.DagsterRun] = instance.get_runs(filters)
     run_ids = [run.run_id for run in newest_first if RECORDED not in run.tags]
