@@ -64,10 +64,10 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
         for table in Downstream(graph, feed.table).tables
     }
     metrics = RunMetrics(TABLES["monitoring.data_quality_metrics"], zones, read_settings)
-    measured = metrics.definitions(sorted(map(table_name, graph.executable_asset_keys)))
+    recorded = metrics.definitions(sorted(map(table_name, graph.executable_asset_keys)))
     daily = daily_check_definitions(read_settings)
     return dg.Definitions.merge(
-        computed, *fed, measured, daily, old_runs_definitions(), watched
+        computed, *fed, recorded, daily, old_runs_definitions(), watched
     )
 
 

@@ -18,8 +18,8 @@ from lakehouse.orchestration.blocked_tables import (
     STALE,
     asked_for,
     digest_of_run,
-    is_held,
     mains,
+    refused_run,
     was_refused,
     was_stopped,
 )
@@ -237,7 +237,7 @@ class _BlockedTables:
             return None
         states = {name: self.states.get(name) for name in self.downstream.read_now(table)}
         read = self.files if table == self.feed.table else states
-        run_id = is_held(self.instance, self.declared[table], partitions, read)
+        run_id = refused_run(self.instance, self.declared[table], partitions, read)
         if run_id:
             self.refused_by[table] = run_id
         return run_id

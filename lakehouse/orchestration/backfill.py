@@ -1,4 +1,4 @@
-"""Partitions of a table computed anew by hand, in one run, with what follows from them."""
+"""Partitions of a table recomputed in full by hand, in one run, with what follows from them."""
 
 import re
 from datetime import date
@@ -41,9 +41,9 @@ def _check(definitions: dg.Definitions, table: str, first: str, last: str) -> No
     node = graph.get(key) if graph.has(key) else None
     if node is None or node.partitions_def is None:
         partitioned = sorted(
-            ".".join(found.path)
-            for found in graph.get_all_asset_keys()
-            if graph.get(found).partitions_def
+            ".".join(key.path)
+            for key in graph.get_all_asset_keys()
+            if graph.get(key).partitions_def
         )
         raise UsageError(
             f"{table} has no partitions; those that have are {', '.join(partitioned)}."

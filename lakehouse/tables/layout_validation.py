@@ -93,10 +93,10 @@ def _check_partition_names(table: TableDeclaration) -> None:
             f" ({', '.join(table.partitioning)}); Spark makes a table with one transform of a"
             " column at most."
         )
-    taken = {name.lower() for name in table.column_names}
+    column_names = {name.lower() for name in table.column_names}
     for field in table.partition_fields:
         for name in _names_in_iceberg(field):
-            if name.lower() in taken:
+            if name.lower() in column_names:
                 raise DeclarationError(
                     f"{table.name}: the partition field {field} is called {name} in Iceberg, as"
                     " is a column.",

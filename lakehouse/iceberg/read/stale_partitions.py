@@ -40,7 +40,7 @@ def followed(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, str]
     }
 
 
-def left_to_none(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, str]:
+def partition_only_sources(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, str]:
     """Return the tables whose rows of no partition are read by no run, each with the column
     that tells.
 
