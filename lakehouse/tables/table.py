@@ -4,20 +4,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lakehouse.tables.cast_validation import check_casts
+from lakehouse.tables.column import Column
 from lakehouse.tables.column_validation import check_columns, check_known
-from lakehouse.tables.declaration import (
-    SOURCE_KEY,
+from lakehouse.tables.declaration import SOURCE_KEY, TableDeclaration
+from lakehouse.tables.layout_validation import check_layout
+from lakehouse.tables.rule_validation import check_rules
+from lakehouse.tables.write_modes import (
     Append,
-    Column,
     Merge,
     Overwrite,
     OverwritePartitions,
-    TableDeclaration,
     Versions,
     WriteMode,
 )
-from lakehouse.tables.layout_validation import check_layout
-from lakehouse.tables.rule_validation import check_rules
 
 __all__ = [
     "SOURCE_KEY",
