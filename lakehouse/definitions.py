@@ -11,6 +11,7 @@ from lakehouse.ingestion.feed_sensors import FeedAutomation
 from lakehouse.maintenance.old_runs import old_runs_definitions
 from lakehouse.monitoring.alerts_sensor import alerts_definitions
 from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.discovery import (
     declared_assets,
     declared_by_name,
@@ -52,7 +53,7 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
             name="one_process_for_each_session",
         ),
     )
-    graph = computed.resolve_asset_graph()
+    graph = asset_graph(computed)
     fed = [
         FeedAutomation(feed, TABLES, read_settings).definitions(graph)
         for feed in FEEDS.values()

@@ -50,15 +50,14 @@ def status(state: State, form: str) -> None:
 def _checks(state: State) -> "Mapping[str, Checks]":
     from lakehouse.cli.table_status import last_checks
     from lakehouse.definitions import defs
+    from lakehouse.orchestration.dagster_internals import asset_graph
     from lakehouse.orchestration.instance import open_instance
 
     # Reading creates nothing: before the first run there is no instance, and no check was made.
     if not state.settings.dagster_home.exists():
         return {}
     with open_instance(state.settings) as instance:
-        return last_checks(
-            instance, defs.resolve_asset_graph().asset_check_keys, state.declared
-        )
+        return last_checks(instance, asset_graph(defs).asset_check_keys, state.declared)
 
 
 def _open_incidents(state: State) -> "dict[str, list[str]]":

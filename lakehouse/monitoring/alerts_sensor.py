@@ -22,6 +22,7 @@ from lakehouse.monitoring.monitor import run_detectors
 from lakehouse.monitoring.routes import read_routes
 from lakehouse.monitoring.silences import silence_texts
 from lakehouse.monitoring.sinks import open_sinks
+from lakehouse.orchestration.dagster_internals import graph_of_repository
 from lakehouse.settings import Settings
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
@@ -52,7 +53,7 @@ def alerts_definitions(
         assert repository is not None
         monitor_context = MonitorContext(
             context.instance,
-            repository.asset_graph,
+            graph_of_repository(repository),
             declared,
             feeds,
             settings,

@@ -7,6 +7,7 @@ import dagster as dg
 
 from lakehouse.errors import UsageError
 from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.run_result import RunResult
 from lakehouse.orchestration.runs import Project, materialize
@@ -23,7 +24,7 @@ def backfill(
     """
     here = project(lambda: settings)
     _check(here, table, first, last)
-    tables = Downstream(here.resolve_asset_graph(), table).with_alike([table])
+    tables = Downstream(asset_graph(here), table).with_alike([table])
     selection = dg.AssetSelection.assets(*map(asset_key, tables))
     with open_instance(settings) as instance:
         return materialize(
@@ -36,7 +37,7 @@ def backfill(
 
 
 def _check(definitions: dg.Definitions, table: str, first: str, last: str) -> None:
-    graph = definitions.resolve_asset_graph()
+    graph = asset_graph(definitions)
     key = asset_key(table)
     node = graph.get(key) if graph.has(key) else None
     if node is None or node.partitions_def is None:

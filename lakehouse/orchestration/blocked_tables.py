@@ -13,6 +13,7 @@ import dagster as dg
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.orchestration.dagster_internals import add_run_tags
 from lakehouse.tables.table import IcebergTable
 
 BLOCKED = "lakehouse/held."
@@ -81,12 +82,14 @@ def note_refused(
     read: Mapping[str, object],
 ) -> None:
     """Note that a run refused a table, and what it was computed from."""
-    instance.add_run_tags(run_id, {blocked_tag(table.name): digest_of(table, partitions, read)})
+    add_run_tags(
+        instance, run_id, {blocked_tag(table.name): digest_of(table, partitions, read)}
+    )
 
 
 def note_check_failed(instance: dg.DagsterInstance, run_id: str, table: str) -> None:
     """Note that a check stopped a run, which looks further than one table."""
-    instance.add_run_tags(run_id, {CHECK_FAILED: table})
+    add_run_tags(instance, run_id, {CHECK_FAILED: table})
 
 
 def refused_run(
@@ -120,7 +123,8 @@ def was_refused(tags: Mapping[str, str]) -> bool:
 
 
 def _newest(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> dg.DagsterRun | None:
-    return next(iter(instance.get_runs(dg.RunsFilter(tags=tags), limit=1)), None)
+    records = instance.get_run_records(dg.RunsFilter(tags=tags), limit=1)
+    return records[0].dagster_run if records else None
 
 
 def _digest(text: str) -> str:

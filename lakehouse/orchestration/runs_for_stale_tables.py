@@ -15,6 +15,7 @@ from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.read.stale_tables import is_stale
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import asset_key, table_name
+from lakehouse.orchestration.dagster_internals import selected_assets
 from lakehouse.orchestration.partitions import all_partitions_of, keys_holding
 from lakehouse.tables.table import IcebergTable
 
@@ -237,7 +238,8 @@ class Downstream:
 
     def _after(self, table: str) -> tuple[str, ...]:
         graph = self._graph
-        reached = dg.AssetSelection.assets(asset_key(table)).downstream().resolve(graph)
+        after = dg.AssetSelection.assets(asset_key(table)).downstream()
+        reached = selected_assets(after, graph)
         ordered = [
             key
             for key in graph.toposorted_asset_keys

@@ -21,6 +21,7 @@ from lakehouse.monitoring.detectors.monitor_context import MonitorContext, descr
 from lakehouse.monitoring.incidents import Firing, Observed, moment_text
 from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key, table_name
 from lakehouse.orchestration.blocked_tables import STALE
+from lakehouse.orchestration.dagster_internals import events_of_run
 from lakehouse.orchestration.metadata_keys import RefusalMetadata, WriteMetadata
 from lakehouse.orchestration.partitions import range_of
 
@@ -67,11 +68,8 @@ def detect_failed_runs(context: MonitorContext) -> Observed:
 
 def _firings_of(context: MonitorContext, run: dg.DagsterRun) -> Iterator[Firing]:
     of_type = {_TYPE.STEP_FAILURE, _TYPE.RUN_FAILURE}
-    records = context.instance.get_records_for_run(run.run_id, of_type=of_type).records
-    logged = [
-        (record.event_log_entry, record.event_log_entry.get_dagster_event())
-        for record in records
-    ]
+    entries = events_of_run(context.instance, run.run_id, of_type)
+    logged = [(entry, entry.get_dagster_event()) for entry in entries]
     steps = [
         (entry, event.step_failure_data) for entry, event in logged if event.is_step_failure
     ]
@@ -135,10 +133,8 @@ def _blocked(
 
 def _broken_checks(context: MonitorContext, run: dg.DagsterRun, table: str) -> list[Any]:
     """Return the checks of a table that its run broke, errors first."""
-    records = context.instance.get_records_for_run(
-        run.run_id, of_type=_TYPE.ASSET_CHECK_EVALUATION
-    ).records
-    events = [record.event_log_entry.get_dagster_event() for record in records]
+    entries = events_of_run(context.instance, run.run_id, _TYPE.ASSET_CHECK_EVALUATION)
+    events = [entry.get_dagster_event() for entry in entries]
     checks = [event.asset_check_evaluation_data for event in events]
     broken = [
         check for check in checks if not check.passed and table_name(check.asset_key) == table

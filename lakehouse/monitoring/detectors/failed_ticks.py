@@ -14,6 +14,7 @@ import dagster as dg
 from lakehouse.monitoring.detectors.failure_reasons import reason_of
 from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.monitoring.incidents import Firing, Observed
+from lakehouse.orchestration.dagster_internals import automation_states, last_ticks
 from lakehouse.orchestration.run_failures.error_chain import causes
 
 _MOST_TICKS = 5
@@ -25,16 +26,14 @@ _UNREACHED = ("DagsterUserCodeUnreachableError", "Could not reach user code serv
 def detect_failed_ticks(context: MonitorContext) -> Observed:
     """Return the sensors and schedules that fail now."""
     facts: list[Firing] = []
-    for state in context.instance.all_instigator_state():
+    for state in automation_states(context.instance):
         if state.instigator_name in context.automations and state.is_running:
             facts += _failing(context, state)
     return Observed(tuple(facts), frozenset({"automation"}))
 
 
 def _failing(context: MonitorContext, state: Any) -> Iterator[Firing]:
-    ticks = context.instance.get_ticks(
-        state.instigator_origin_id, state.selector_id, limit=_MOST_TICKS
-    )
+    ticks = last_ticks(context.instance, state, _MOST_TICKS)
     last = next((tick for tick in ticks if _has_ended(tick)), None)
     if last is None or last.status.value != _FAILURE:
         return

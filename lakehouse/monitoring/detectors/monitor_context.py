@@ -16,6 +16,7 @@ from lakehouse.monitoring.alert_state import AlertState
 from lakehouse.monitoring.incidents import Firing, Kind
 from lakehouse.orchestration.alert import Severity
 from lakehouse.orchestration.asset_keys import asset_key, table_name
+from lakehouse.orchestration.dagster_internals import selected_assets
 from lakehouse.orchestration.partitions import range_of
 from lakehouse.settings import Settings
 from lakehouse.tables.escaping import shell_word
@@ -65,7 +66,9 @@ class MonitorContext:
         """The feed that a table is computed from, first or last."""
         if not self.graph.has(asset_key(table)):
             return None
-        reached = dg.AssetSelection.assets(asset_key(table)).upstream().resolve(self.graph)
+        reached = selected_assets(
+            dg.AssetSelection.assets(asset_key(table)).upstream(), self.graph
+        )
         return next((feed for feed in self.feeds if asset_key(feed.table) in reached), None)
 
     def reject_commands(self, table: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -86,11 +89,8 @@ class MonitorContext:
         """The tables that are computed from one, nearest first."""
         if not self.graph.has(asset_key(table)):
             return []
-        reached = (
-            dg.AssetSelection.assets(asset_key(table))
-            .downstream(include_self=False)
-            .resolve(self.graph)
-        )
+        after = dg.AssetSelection.assets(asset_key(table)).downstream(include_self=False)
+        reached = selected_assets(after, self.graph)
         return [table_name(key) for key in self.graph.toposorted_asset_keys if key in reached]
 
     def describe_ownership(self, table: str) -> list[str]:
