@@ -57,9 +57,10 @@ test-spark: setup ## Run the tests on one Spark session for each worker: minutes
 test-e2e: setup ## Run the tests of whole commands and processes, each with a JVM of its own
 	@$(PYTEST) -m "e2e and not soak" $(SIDE_BY_SIDE) $(ARGS)
 
+# Of a part of the tests the page would tell a part, so that ARGS leave it as it is.
 .PHONY: costs
-costs: setup ## Run all tests, and list the slowest by the processor's time, and those that start a JVM
-	@$(PYTEST) -p lakehouse_tests.costs $(SIDE_BY_SIDE) $(ARGS)
+costs: setup ## Run all tests, and write to docs/testing.md the slowest by the processor's time, and those that start a JVM
+	@$(PYTEST) -p lakehouse_tests.costs $(if $(ARGS),,--costs-page docs/testing.md) $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: soak
 soak: setup ## Run the longest tests: writers that contend for hours of commits, a month of transactions in any order
