@@ -13,6 +13,8 @@ INSTALLED := $(VENV)/.installed
 # Test files run side by side, each worker with a JVM of its own; WORKERS=0 runs them one after the other, as --pdb needs.
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest
+# Each measures one thing, and says which in its first line; the results are in benchmarks/results.
+BENCHMARKS ?= write rules bnpl feeds graph start event_log
 # In the order in which they were collected: by itself xdist puts files with few tests, which take longest, last.
 SIDE_BY_SIDE := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
@@ -55,22 +57,22 @@ test-spark: setup ## Run the tests on one Spark session for each worker: minutes
 test-e2e: setup ## Run the tests of whole commands and processes, each with a JVM of its own
 	@$(PYTEST) -m "e2e and not soak" $(SIDE_BY_SIDE) $(ARGS)
 
+# Of a part of the tests the page would tell a part, so that ARGS leave it as it is.
 .PHONY: costs
-costs: setup ## Run all tests, and list the slowest by the processor's time, and those that start a JVM
-	@$(PYTEST) -p lakehouse_tests.costs $(SIDE_BY_SIDE) $(ARGS)
+costs: setup ## Run all tests, and write to docs/testing.md the slowest by the processor's time, and those that start a JVM
+	@$(PYTEST) -p lakehouse_tests.costs $(if $(ARGS),,--costs-page docs/testing.md) $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: soak
 soak: setup ## Run the longest tests: writers that contend for hours of commits, a month of transactions in any order
 	@$(PYTEST) -m soak $(ARGS)
 
 .PHONY: bench
-bench: setup ## Measure one write, rules, the whole transactions pipeline, how soon a file that lands is rows, what a warm Spark saves, and a start
-	@$(BIN)/python -m benchmarks.bench_write
-	@$(BIN)/python -m benchmarks.bench_rules
-	@$(BIN)/python -m benchmarks.bench_bnpl
-	@$(BIN)/python -m benchmarks.bench_feeds
-	@$(BIN)/python -m benchmarks.bench_graph
-	@$(BIN)/python -m benchmarks.bench_start
+bench: setup ## Measure all of BENCHMARKS, or BENCHMARKS="write rules"; ARGS="--rounds 1" makes it short
+	@broken=; for name in $(BENCHMARKS); do \
+		echo "== bench_$$name" >&2; \
+		$(BIN)/python -m benchmarks.bench_$$name $(ARGS) || broken+=" bench_$$name"; \
+	done; \
+	[ -z "$$broken" ] || { echo "These failed or broke a promise:$$broken" >&2; exit 1; }
 
 .PHONY: lint
 lint: setup ## Check style, format, types and the dependency rule

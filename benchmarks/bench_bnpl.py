@@ -1,22 +1,38 @@
 """What rules, staging and orchestration cost the transactions, against a plain script that does
 the same work.
 
-Run as `python -m benchmarks.bench_bnpl [MILLIONS]`: files to gold through Dagster with all
-rules, a late file of 1,000 rows against all days computed anew, and the bytes that are stored.
+Run as `python -m benchmarks.bench_bnpl [--rounds N] [--millions N]`: files to gold on each
+choice of Java's compilers, the same through Dagster with all rules, late files of 1,000 rows
+against all days computed anew, and the bytes that are stored.
 """
 
+import os
+import shutil
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from benchmarks.harness import Figure, Measured, Way, compare, report
+from benchmarks.harness import (
+    Figure,
+    Measured,
+    TimedWay,
+    Way,
+    compare,
+    compare_times,
+    conditions,
+    options,
+    report,
+    show,
+)
+from benchmarks.process_times import Times, times_of
 from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
 from lakehouse.assets.gold.bnpl_daily_summary import TABLE as SUMMARY
@@ -30,13 +46,26 @@ from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.feed_runs import ingest
 from lakehouse.orchestration.backfill import backfill
 from lakehouse.runtime.deployment import open_engine
+from lakehouse.runtime.jvm_compilers import FIRST_COMPILER
 from lakehouse.sample_data.bnpl.generate import generate
 from lakehouse.settings import Settings
-from lakehouse.tables.table import Merge
+from lakehouse.tables.table import IcebergTable, Merge
 
 FIRST = date(2026, 1, 1)
 DAYS = 100
 LATE_ROWS = 1000
+MEMORY = "8g"
+BOTH_LOAD = (RAW, CLEAN, SUMMARY, PROFILES)
+FILE_PROPERTIES = (
+    "write.format.default",
+    "write.target-file-size-bytes",
+    "write.parquet.compression-codec",
+    "write.parquet.compression-level",
+)
+"""Of a table: what decides how many bytes the same rows take, and much of the time to write
+them.
+"""
+CODEC = "ZSTD"
 CHECKSUM = (
     "SELECT count(1), sum(transactions), sum(approved), sum(gross_amount),"
     " sum(distinct_customers) FROM {table}"
@@ -54,7 +83,7 @@ class Homes:
 
     def __init__(self, folder: Path, files: Iterable[Path]) -> None:
         self.folder, self.files, self._number = folder, tuple(files), count()
-        self.settings = replace(Settings.from_env(), spark_memory="8g")
+        self.settings = replace(Settings.from_env(), spark_memory=MEMORY)
 
     def fresh(self) -> Settings:
         """Return a home with all files in its inbox."""
@@ -89,11 +118,18 @@ def plain(settings: Settings) -> Any:
     raw = frames[0]
     for frame in frames[1:]:
         raw = raw.unionByName(frame, allowMissingColumns=True)
-    raw.withColumn(
-        "_event_date", raw["transaction_date"].substr(1, 10).try_cast("date")
-    ).writeTo(_name(engine, RAW.name)).using("iceberg").partitionedBy("_event_date").option(
-        "distribution-mode", "none"
-    ).option("fanout-enabled", "true").create()
+    event_date = raw["transaction_date"].substr(1, 10).try_cast("date")
+    writer = (
+        raw.withColumn("_event_date", event_date)
+        .writeTo(_name(engine, RAW.name))
+        .using("iceberg")
+        .partitionedBy("_event_date")
+        .option("distribution-mode", "none")
+        .option("fanout-enabled", "true")
+    )
+    for name, value in file_properties(RAW).items():
+        writer = writer.tableProperty(name, value)
+    writer.create()
     engine.sql(_clean(engine))
     engine.sql(_summary(engine))
     engine.sql(_profiles(engine))
@@ -113,13 +149,23 @@ def _read(spark: Any, header: list[str], paths: list[str]) -> DataFrame:
     )
 
 
+def file_properties(table: IcebergTable) -> dict[str, str]:
+    """Return the properties of a declared table by which its files are written."""
+    return {name: table.table_properties[name] for name in FILE_PROPERTIES}
+
+
+def _properties(table: IcebergTable) -> str:
+    pairs = [f"'{name}' = '{value}'" for name, value in file_properties(table).items()]
+    return f"TBLPROPERTIES ({', '.join(pairs)})"
+
+
 def _name(engine: Engine, table: str) -> str:
     return engine.catalog.sql_name(table)
 
 
 def _clean(engine: Engine) -> str:
     return f"""
-        CREATE TABLE {_name(engine, CLEAN.name)} USING iceberg PARTITIONED BY (days(transaction_date)) AS
+        CREATE TABLE {_name(engine, CLEAN.name)} USING iceberg PARTITIONED BY (days(transaction_date)) {_properties(CLEAN)} AS
         SELECT transaction_id, customer_id, merchant_id, merchant_category, amount, currency, installments,
                payment_method, status, transaction_date, created_at, customer_email, region, _source_file
         FROM (
@@ -140,7 +186,7 @@ def _clean(engine: Engine) -> str:
 
 def _summary(engine: Engine) -> str:
     return f"""
-        CREATE TABLE {_name(engine, SUMMARY.name)} USING iceberg PARTITIONED BY (days(transaction_date)) AS
+        CREATE TABLE {_name(engine, SUMMARY.name)} USING iceberg PARTITIONED BY (days(transaction_date)) {_properties(SUMMARY)} AS
         SELECT transaction_date, currency, count(1) AS transactions, count_if(status = 'APPROVED') AS approved,
                count_if(status = 'DECLINED') AS declined, sum(amount) AS gross_amount,
                sum(if(status = 'APPROVED', amount, 0)) AS approved_amount, avg(amount) AS average_amount,
@@ -151,7 +197,7 @@ def _summary(engine: Engine) -> str:
 
 def _profiles(engine: Engine) -> str:
     return f"""
-        CREATE TABLE {_name(engine, PROFILES.name)} USING iceberg AS
+        CREATE TABLE {_name(engine, PROFILES.name)} USING iceberg {_properties(PROFILES)} AS
         WITH methods AS (
             SELECT customer_id, max_by(payment_method, n) AS preferred_payment_method FROM (
                 SELECT customer_id, payment_method, count(1) AS n FROM {_name(engine, CLEAN.name)}
@@ -181,59 +227,135 @@ def checksum(engine: Engine, table: str) -> tuple:
     return tuple(row)
 
 
-def measure_load(homes: Homes, rounds: int) -> tuple[list[Measured], list[Settings]]:
-    """Compare the loads, and return the homes through Dagster, two or more; all are made before
-    time is taken.
+def measure_compilers(homes: Homes, title: str, rounds: int) -> dict[str, list[Measured]]:
+    """Compare a cold load on Java's first compiler alone with one on both, which is what a
+    command on much data has: `runtime.jvm_compilers`.
     """
-    ready = {name: [homes.fresh() for _ in range(rounds + 1)] for name in ("plain", "dagster")}
-    loaded = list(ready["dagster"])
+
+    def load(java_options: Sequence[str]) -> Times:
+        settings = homes.fresh()
+        env = os.environ | {
+            "LAKEHOUSE_HOME": str(settings.home),
+            "LAKEHOUSE_SPARK_MEMORY": MEMORY,
+            "JAVA_TOOL_OPTIONS": " ".join(java_options),
+        }
+        program = str(Path(sys.executable).with_name("lakehouse"))
+        took = times_of([program, "ingest", FEED.name], env)
+        shutil.rmtree(settings.home)
+        return took
+
+    ways = [
+        TimedWay("Java's first compiler alone", lambda: load(FIRST_COMPILER)),
+        TimedWay("both compilers, as on much data", lambda: load(()), wall_at_most=1.0),
+    ]
+    return compare_times(title, ways, rounds=rounds, warm_ups=0)
+
+
+def measure_load(
+    homes: Homes, rounds: int
+) -> tuple[list[Measured], list[Settings], list[Settings]]:
+    """Compare the loads, and return the homes of the script and those through Dagster, two or
+    more each; all are made before time is taken.
+    """
+    of_script = [homes.fresh() for _ in range(rounds + 1)]
+    of_dagster = [homes.fresh() for _ in range(rounds + 1)]
+    next_of_script, next_of_dagster = iter(of_script), iter(of_dagster)
     measured = compare(
         [
-            Way("a plain PySpark script", lambda: plain(ready["plain"].pop())),
+            Way("a plain PySpark script", lambda: plain(next(next_of_script))),
             Way(
                 "through Dagster, with all rules",
-                lambda: through_dagster(ready["dagster"].pop()),
+                lambda: through_dagster(next(next_of_dagster)),
                 1.5,
             ),
         ],
         rounds=rounds,
         warm_ups=1,
     )
-    return measured, loaded
+    return measured, of_script, of_dagster
+
+
+def compare_bytes(script: Settings, dagster: Settings) -> Figure:
+    """Return the bytes of a load's tables against those of the script.
+
+    :raises AssertionError: when their files are not written in the same way.
+    """
+    stored = {}
+    for settings in (script, dagster):
+        engine = open_engine(settings)
+        stored[settings.home] = 0
+        for table in BOTH_LOAD:
+            check_files(engine, table)
+            stored[settings.home] += _data_bytes(engine, table.name)
+    ratio = stored[dagster.home] / stored[script.home]
+    return Figure("bytes in bronze, silver and gold, of the plain script's", ratio)
+
+
+def check_files(engine: Engine, table: IcebergTable) -> None:
+    """Fail where a table's files are not written as its declaration says.
+
+    A Parquet file names its codec; the level is in the table's properties alone.
+    """
+    loaded = engine.catalog.load(table.name)
+    for name, value in file_properties(table).items():
+        assert loaded.properties.get(name) == value, (table.name, name, loaded.properties)
+    files = [task.file.file_path for task in loaded.scan().plan_files()]
+    assert files, f"{table.name} has no files"
+    for file in files:
+        metadata = pq.ParquetFile(file.removeprefix("file://")).metadata
+        codec = metadata.row_group(0).column(0).compression
+        assert codec == CODEC, f"{file} is written with {codec} instead of {CODEC}"
 
 
 class Late:
-    """Delivers a file of new transactions of a day long past, as often as it is asked to."""
+    """Delivers a file of new transactions of days long past, as often as it is asked to."""
 
-    def __init__(self, sample: Path) -> None:
-        """Take the lines of a day's file as patterns; their day is that of its name."""
-        self._header, *lines = sample.read_text(encoding="utf-8").splitlines()
+    def __init__(self, header: str, lines: Sequence[str]) -> None:
+        """Take the lines of a file as patterns."""
+        self._header, self._lines = header, lines
+
+    @classmethod
+    def of_one_day(cls, sample: Path) -> "Late":
+        """Take rows of the day that a generated file is named for, which is the easiest
+        case.
+        """
+        header, *lines = sample.read_text(encoding="utf-8").splitlines()
         day = sample.name.removeprefix("bnpl_").removesuffix(".csv")
-        self._lines = [line for line in lines if f",{day}," in line][:LATE_ROWS]
-        self._numbers = count(1)
+        return cls(header, [line for line in lines if f",{day}," in line][:LATE_ROWS])
+
+    @classmethod
+    def of_several_days(cls, sample: Path) -> "Late":
+        """Take the first rows of a generated file as they are: most of its day, some of the
+        days before, and a few that rules refuse.
+        """
+        header, *lines = sample.read_text(encoding="utf-8").splitlines()
+        return cls(header, lines[:LATE_ROWS])
 
     def deliver(self, settings: Settings) -> bool:
         """Ingest a file whose transactions no file had before."""
-        rows = [
-            ",".join([str(10**17 + next(self._numbers)), *line.split(",")[1:]])
-            for line in self._lines
-        ]
-        file = settings.home / FEED.inbox / f"late{next(self._numbers)}.csv"
+        rows = []
+        for line in self._lines:
+            _, other_columns = line.split(",", 1)
+            rows.append(f"{next(_NEW_IDS)},{other_columns}")
+        file = settings.home / FEED.inbox / f"late{next(_NEW_IDS)}.csv"
         file.write_text("\n".join([self._header, *rows]), encoding="utf-8")
         return ingest(definitions, TABLES, settings, FEED).success
 
 
-def measure_late(settings: Settings, late: Late, rounds: int) -> list[Measured]:
-    """Compare all days computed anew with a late file, which other homes have warmed up: this
+_NEW_IDS = count(10**17)
+"""Above those of generated transactions."""
+
+
+def measure_late(
+    settings: Settings, one_day: Late, several_days: Late, rounds: int
+) -> list[Measured]:
+    """Compare all days computed anew with late files, which other homes have warmed up: this
     one has had none.
     """
 
     def anew() -> bool:
-        everything = [
-            CLEAN.name,
-            FIRST.isoformat(),
-            (FIRST + timedelta(days=DAYS - 1)).isoformat(),
-        ]
+        last = FIRST + timedelta(days=DAYS - 1)
+        everything = [CLEAN.name, FIRST.isoformat(), last.isoformat()]
         return backfill(definitions, settings, *everything).success
 
     assert anew()
@@ -241,7 +363,16 @@ def measure_late(settings: Settings, late: Late, rounds: int) -> list[Measured]:
         [
             Way("all days computed anew", anew),
             Way(
-                f"a late file of {LATE_ROWS} rows", lambda: late.deliver(settings), 0.1, times=5
+                f"a late file of {LATE_ROWS} rows, all of one day (the easiest case)",
+                lambda: one_day.deliver(settings),
+                0.1,
+                times=5,
+            ),
+            Way(
+                f"a late file of {LATE_ROWS} rows of several days, as generated",
+                lambda: several_days.deliver(settings),
+                0.15,
+                times=5,
             ),
         ],
         rounds=rounds,
@@ -326,24 +457,34 @@ def _data_bytes(engine: Engine, table: str) -> int:
     return main.count("total-files-size") if main else 0
 
 
-def main(millions: float = 5.0, rounds: float = 2) -> None:
+def main(rounds: int, millions: float) -> None:
     """Measure all parts, and fail where a promise is broken."""
+    began = conditions()
+    title = f"{millions:g} million transactions, from files to gold"
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
-        generated = generate(
-            folder / "files", FIRST, DAYS, int(millions * 1_000_000 / DAYS), seed=1
-        )
+        rows_a_day = int(millions * 1_000_000 / DAYS)
+        generated = generate(folder / "files", FIRST, DAYS, rows_a_day, seed=1)
+        show(f"{len(generated.files)} files of {rows_a_day} rows are generated")
         homes = Homes(folder, generated.files)
-        measured, (kept, long, *_) = measure_load(homes, int(rounds))
-        parts = {f"{millions:g} million transactions, from files to gold": measured}
-        late = Late(generated.files[DAYS // 20])
+        # As long as this process has no Spark beside them.
+        parts = measure_compilers(homes, f"{title}, cold", rounds)
+        measured, (script, *_), (kept, long, *_) = measure_load(homes, rounds)
+        parts[title] = measured
+        figures = [compare_bytes(script, kept)]
+        sample = generated.files[DAYS // 20]
+        one_day, several_days = Late.of_one_day(sample), Late.of_several_days(sample)
         short = Homes(folder / "short", generated.files[: DAYS // 10]).fresh()
         through_dagster(short)
-        parts["A late file and the length of history"] = measure_history(short, long, late)
-        parts["What comes late"] = measure_late(kept, late, int(rounds))
-        figures = {"Bytes": sizes(kept, generated.files)}
-    sys.exit(0 if report("bnpl", parts, figures) else 1)
+        history = "A late file of one day (the easiest case) and the length of history"
+        parts[history] = measure_history(short, long, one_day)
+        parts["What comes late"] = measure_late(kept, one_day, several_days, rounds)
+        figures += sizes(kept, generated.files)
+    sys.exit(0 if report("bnpl", began, parts, {"Bytes": figures}) else 1)
 
 
 if __name__ == "__main__":
-    main(*map(float, sys.argv[1:]))
+    parser = options(__doc__, rounds=2)
+    parser.add_argument("--millions", type=float, default=5.0)
+    arguments = parser.parse_args()
+    main(arguments.rounds, arguments.millions)

@@ -1,8 +1,8 @@
 """How soon a file that lands is a table's rows, and what many small files cost.
 
-Run as `python -m benchmarks.bench_feeds [DROPS]`: from the drop into the inbox of a warm and
-idle `lakehouse dev`, a folder or a bucket of an emulated S3, to the run that is asked for, and
-to rows that can be queried; then 200 small files in one run against a run for each.
+Run as `python -m benchmarks.bench_feeds [--rounds DROPS]`: from the drop into the inbox of a
+warm and idle `lakehouse dev`, a folder or a bucket of an emulated S3, to the run that is asked
+for, and to rows that can be queried; then 200 small files in one run against a run for each.
 """
 
 import contextlib
@@ -22,7 +22,15 @@ import boto3
 import dagster as dg
 import requests
 
-from benchmarks.harness import Figure, Measured, Way, report
+from benchmarks.harness import (
+    Figure,
+    Measured,
+    conditions,
+    measured_against,
+    options,
+    report,
+    show,
+)
 from lakehouse.assets.bronze.raw_fruits import FEED
 from lakehouse.assets.silver.fruits import TABLE as FRUITS
 from lakehouse.definitions import TABLES, definitions
@@ -151,18 +159,16 @@ def measure_drops(settings: Settings, drops: int) -> list[Measured]:
             time.sleep(3 + _RANDOM.random() * 5)
             detected.append(seen)
             queryable.append(seen + rest)
+            show(
+                f"drop {number} of {drops + 1}: asked for after {seen:.2f} s, rows {rest:.2f} s later"
+            )
     # The first one warms up.
     rows = {
         "from the drop to the run that is asked for": detected[1:],
         "from the drop to its rows": queryable[1:],
     }
     return [
-        Measured(
-            Way(name, lambda: None),
-            took,
-            [seconds / first for seconds, first in zip(took, detected[1:], strict=True)],
-        )
-        for name, took in rows.items()
+        measured_against(detected[1:], name, None, seconds) for name, seconds in rows.items()
     ]
 
 
@@ -185,7 +191,9 @@ def measure_many(settings: Settings) -> Figure:
     for _ in range(3):
         seconds(1)
     one_by_one = [seconds(1) for _ in range(ONE_BY_ONE)]
+    show(f"{ONE_BY_ONE} files with a run for each: {sum(one_by_one):.2f} s")
     at_once = seconds(FILES)
+    show(f"{FILES} files in one run: {at_once:.2f} s")
     each = sum(one_by_one) / ONE_BY_ONE
     return Figure(
         f"time for a file, {FILES} in one run, of that with a run for each",
@@ -194,8 +202,9 @@ def measure_many(settings: Settings) -> Figure:
     )
 
 
-def main(drops: int = 20) -> None:
+def main(drops: int) -> None:
     """Measure all, and fail where a promise is broken."""
+    began = conditions()
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         settings = Settings.from_env()
         landed = {
@@ -206,8 +215,8 @@ def main(drops: int = 20) -> None:
         with bucket(replace(settings, home=Path(name) / "bucket")) as on_s3:
             landed["A file lands in a bucket"] = measure_drops(on_s3, drops)
         many = measure_many(replace(settings, home=Path(name) / "many"))
-    sys.exit(0 if report("feeds", landed, {"Many small files": [many]}) else 1)
+    sys.exit(0 if report("feeds", began, landed, {"Many small files": [many]}) else 1)
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(options(__doc__, rounds=20).parse_args().rounds)

@@ -1,7 +1,7 @@
 """What a warm Spark server saves a run of several tables, against a Spark session for each
 step.
 
-Run as `python -m benchmarks.bench_graph [ROUNDS]`: a file of transactions lands, and one run
+Run as `python -m benchmarks.bench_graph [--rounds N]`: a file of transactions lands, and one run
 computes the whole graph from bronze to gold. Either way is a process of its own, timed from its
 start to its end: one goes to a Spark Connect server as `lakehouse dev` keeps one, the other is
 Dagster's multiprocess executor, whose every step opens Spark.
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from benchmarks.harness import Way, compare, report
+from benchmarks.harness import Way, compare, conditions, options, report
 from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
 from lakehouse.assets.gold.bnpl_daily_summary import TABLE as SUMMARY
 from lakehouse.assets.gold.customer_profiles import TABLE as PROFILES
@@ -100,8 +100,9 @@ def step_job() -> dg.JobDefinition:
     ).resolve_job_def(job.name)
 
 
-def main(rounds: int = 3) -> None:
+def main(rounds: int) -> None:
     """Compare both, and fail where the promise is broken."""
+    began = conditions()
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         days = LOADED_DAYS + rounds + 1
         files = generate(Path(name) / "files", FIRST, days, ROWS_A_DAY, seed=1).files
@@ -118,7 +119,7 @@ def main(rounds: int = 3) -> None:
             child.terminate()
             child.wait()
     title = f"A day of {ROWS_A_DAY} transactions, from bronze to gold in one run"
-    sys.exit(0 if report("graph", {title: measured}) else 1)
+    sys.exit(0 if report("graph", began, {title: measured}) else 1)
 
 
 WAYS = {"steps": in_steps, "server": on_the_server}
@@ -129,4 +130,4 @@ if __name__ == "__main__":
         from benchmarks import bench_graph
 
         sys.exit(0 if bench_graph.WAYS[sys.argv[1]](sys.argv[2]) else 1)
-    main(*map(int, sys.argv[1:]))
+    main(options(__doc__, rounds=3).parse_args().rounds)

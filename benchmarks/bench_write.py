@@ -1,8 +1,8 @@
 """What it costs to stage and audit a write of 2 million rows, against a bare append of the same
 frame.
 
-Run as `python -m benchmarks.bench_write`; the second part writes onto a table of 10 million
-rows.
+Run as `python -m benchmarks.bench_write [--rounds N]`; the second part writes onto a table of
+10 million rows.
 """
 
 import sys
@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame
 
-from benchmarks.harness import Measured, Way, compare, report
+from benchmarks.harness import Measured, Way, compare, conditions, options, report
 from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Published
@@ -162,15 +162,16 @@ def standing_rows(engine: Engine) -> Callable[[IcebergTable], None]:
     return fill
 
 
-def main(rounds: int = 5) -> None:
+def main(rounds: int) -> None:
     """Measure both parts, and fail where a promise is broken."""
+    began = conditions()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         engine = open_engine(replace(Settings.from_env(), home=Path(folder), spark_memory="6g"))
         write(engine, replace(ORDERS, name=SOURCE), lambda: orders(engine, 0, ROWS))
         parts = {"2 million rows onto an empty table": measure(engine, None, rounds)}
         parts["2 million rows onto 10 million"] = measure(engine, standing_rows(engine), rounds)
-    sys.exit(0 if report("write", parts) else 1)
+    sys.exit(0 if report("write", began, parts) else 1)
 
 
 if __name__ == "__main__":
-    main()
+    main(options(__doc__, rounds=5).parse_args().rounds)

@@ -5,10 +5,12 @@ A machine's speed drifts, and so absolute times say little; the ratio of two run
 other holds. Ways whose results differ are not compared: the run fails.
 """
 
+import argparse
 import os
 import platform
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +18,9 @@ from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
+
+from benchmarks.process_times import Times
 
 RESULTS = Path(__file__).with_name("results")
 _PACKAGES = ("pyspark", "pyiceberg", "dagster")
@@ -39,12 +43,29 @@ class Way:
 
 
 @dataclass(frozen=True)
+class TimedWay:
+    """One way that says itself what it took, such as the processor's time of other processes.
+
+    `cpu_at_most` and `wall_at_most` are the ratios to the first way that it must not exceed.
+    """
+
+    name: str
+    run: Callable[[], Times]
+    cpu_at_most: float | None = None
+    wall_at_most: float | None = None
+
+
+_AnyWay = TypeVar("_AnyWay", Way, TimedWay)
+
+
+@dataclass(frozen=True)
 class Measured:
     """What came of one way: its times, and in each round its time over that of the first
     way.
     """
 
-    way: Way
+    name: str
+    at_most: float | None
     seconds: Sequence[float]
     ratios: Sequence[float]
 
@@ -56,7 +77,7 @@ class Measured:
     @property
     def holds(self) -> bool:
         """Whether the promise is kept."""
-        return self.way.at_most is None or self.ratio <= self.way.at_most
+        return self.at_most is None or self.ratio <= self.at_most
 
 
 @dataclass(frozen=True)
@@ -75,25 +96,79 @@ class Figure:
         return self.at_most is None or self.ratio <= self.at_most
 
 
+def options(description: str | None, *, rounds: int) -> argparse.ArgumentParser:
+    """Return the command line of a benchmark; `--rounds` is what all of them take."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=rounds, help=f"by default {rounds}")
+    return parser
+
+
+def conditions() -> str:
+    """Return the day, the commit and the load of the machine, to be asked when a benchmark
+    begins.
+    """
+    load = f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+    return f"{date.today():%Y-%m-%d} at {_commit()}; the load was {load} when it began"
+
+
 def compare(ways: Sequence[Way], *, rounds: int = 7, warm_ups: int = 2) -> list[Measured]:
     """Run each way once in each round, the order turned around in every other one.
 
     :raises AssertionError: when two ways gave different results.
     """
-    for _ in range(warm_ups):
-        _round(ways)
-    times = [
-        _round(ways if number % 2 == 0 else list(reversed(ways))) for number in range(rounds)
-    ]
+    times = []
+    for number in range(-warm_ups, rounds):
+        took = _round(_in_turn(ways, number), _round_name(number, rounds))
+        if number >= 0:
+            times.append(took)
+    first = [took[ways[0].name] for took in times]
+    measured = []
+    for way in ways:
+        seconds = [took[way.name] for took in times]
+        measured.append(measured_against(first, way.name, way.at_most, seconds))
+    return measured
+
+
+def compare_times(
+    title: str, ways: Sequence[TimedWay], *, rounds: int, warm_ups: int = 1
+) -> dict[str, list[Measured]]:
+    """Run each way once in each round, the order turned around in every other one; return a
+    part of the processor's time, and one of the time until it ends.
+    """
+    cpu: dict[str, list[float]] = {way.name: [] for way in ways}
+    wall: dict[str, list[float]] = {way.name: [] for way in ways}
+    for number in range(-warm_ups, rounds):
+        for way in _in_turn(ways, number):
+            took = way.run()
+            show(f"{title}, {_round_name(number, rounds)}: {way.name}, {took}")
+            if number >= 0:
+                cpu[way.name].append(took.cpu)
+                wall[way.name].append(took.wall)
     first = ways[0].name
-    return [
-        Measured(
-            way,
-            [took[way.name] for took in times],
-            [took[way.name] / took[first] for took in times],
-        )
-        for way in ways
-    ]
+    cpu_measured, wall_measured = [], []
+    for way in ways:
+        name = way.name
+        cpu_measured.append(measured_against(cpu[first], name, way.cpu_at_most, cpu[name]))
+        wall_measured.append(measured_against(wall[first], name, way.wall_at_most, wall[name]))
+    return {
+        f"{title}: time of the processor": cpu_measured,
+        f"{title}: until it ends": wall_measured,
+    }
+
+
+def measured_against(
+    first: Sequence[float], name: str, at_most: float | None, seconds: Sequence[float]
+) -> Measured:
+    """Return what came of a way, given the seconds of the first way in the same rounds."""
+    ratios = [own / of_first for of_first, own in zip(first, seconds, strict=True)]
+    return Measured(name, at_most, seconds, ratios)
+
+
+def show(progress: str) -> None:
+    """Print what was done: a benchmark takes minutes to hours."""
+    print(f"{time.strftime('%H:%M:%S')} {progress}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def table(title: str, measured: Sequence[Measured]) -> str:
@@ -128,16 +203,18 @@ def figures_table(title: str, figures: Sequence[Figure]) -> str:
 
 def report(
     name: str,
+    began: str,
     parts: Mapping[str, Sequence[Measured]],
     figures: Mapping[str, Sequence[Figure]] = MappingProxyType({}),
 ) -> bool:
-    """Print the tables and save them as `results/<name>.md`; says whether each promise is
-    kept.
+    """Print the tables and save them as `results/<name>.md`; says whether each promise is kept.
+
+    :param began: the `conditions` when it began.
     """
     tables = [table(title, measured) for title, measured in parts.items()]
     text = "\n".join(
         [
-            f"Measured on {_when()}.\n",
+            f"Measured on {began}.\n",
             *tables,
             *(figures_table(title, of_title) for title, of_title in figures.items()),
         ]
@@ -148,7 +225,15 @@ def report(
     return all(result.holds for part in (*parts.values(), *figures.values()) for result in part)
 
 
-def _round(ways: Sequence[Way]) -> dict[str, float]:
+def _in_turn(ways: Sequence[_AnyWay], number: int) -> Sequence[_AnyWay]:
+    return list(reversed(ways)) if number % 2 else ways
+
+
+def _round_name(number: int, rounds: int) -> str:
+    return "warm-up" if number < 0 else f"round {number + 1} of {rounds}"
+
+
+def _round(ways: Sequence[Way], round_name: str) -> dict[str, float]:
     took, results = {}, {}
     for way in ways:
         each = []
@@ -157,6 +242,7 @@ def _round(ways: Sequence[Way]) -> dict[str, float]:
             results[way.name] = way.run()
             each.append(time.perf_counter() - started)
         took[way.name] = statistics.median(each)
+        show(f"{round_name}: {way.name}, {took[way.name]:.2f} s")
     assert len({repr(result) for result in results.values()}) == 1, (
         f"the ways gave different results: {results}"
     )
@@ -170,22 +256,29 @@ def _line(result: Measured) -> str:
         max(result.seconds),
     )
     return (
-        f"| {result.way.name} | {middle:.2f} | {low:.2f} | {high:.2f} | {result.ratio:.2f} |"
+        f"| {result.name} | {middle:.2f} | {low:.2f} | {high:.2f} | {result.ratio:.2f} |"
         f" {_promised(result)} |"
     )
 
 
 def _promised(result: Measured | Figure) -> str:
-    at_most = result.way.at_most if isinstance(result, Measured) else result.at_most
-    return "" if at_most is None else f"{at_most:.2f}{'' if result.holds else ' (broken)'}"
+    if result.at_most is None:
+        return ""
+    return f"{result.at_most:.2f}{'' if result.holds else ' (broken)'}"
 
 
-def _when() -> str:
-    """Return the day, and the commit that is measured; `+` where files were changed since."""
-    describe = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
+def _commit() -> str:
+    """Return the commit that is measured; `+` where files but results were changed since."""
+    commit = _git("rev-parse", "--short", "HEAD")
+    changed = _git("diff", "--name-only", "HEAD", "--", ":/", ":(exclude,top)*/results/*.md")
+    return f"{commit or 'an unknown commit'}{'+' if changed else ''}"
+
+
+def _git(*arguments: str) -> str:
     folder = Path(__file__).parent
-    commit = subprocess.run(describe, cwd=folder, capture_output=True, text=True, check=False)
-    return f"{date.today():%Y-%m-%d} at {commit.stdout.strip() or 'an unknown commit'}"
+    command = ["git", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
 def _machine() -> str:

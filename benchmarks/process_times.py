@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,8 @@ import psutil
 
 _PR_SET_CHILD_SUBREAPER = 36
 """Of `prctl(2)`."""
+_OF_CHILDREN = 4
+"""psutil's times of a process begin with user, system and the same two of ended children."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,9 @@ class Times:
 
     wall: float
     cpu: float
+
+    def __str__(self) -> str:
+        return f"{self.wall:.2f} s, {self.cpu:.2f} s of the processor"
 
 
 def times_of(command: Sequence[str], env: Mapping[str, str]) -> Times:
@@ -47,9 +53,14 @@ def times_of(command: Sequence[str], env: Mapping[str, str]) -> Times:
 
 
 def processor_seconds(pid: int) -> float:
-    """Return what a process that runs has taken of the processor so far."""
-    times = psutil.Process(pid).cpu_times()
-    return float(times.user + times.system)
+    """Return what a process that runs, and all below it, have taken of the processor so far."""
+    process = psutil.Process(pid)
+    seconds = 0.0
+    for member in [process, *process.children(recursive=True)]:
+        # It may have ended meanwhile, and counts with its parent then.
+        with suppress(psutil.NoSuchProcess):
+            seconds += sum(member.cpu_times()[:_OF_CHILDREN])
+    return seconds
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from lakehouse.maintenance.upkeep_round import Upkept
 from lakehouse.monitoring.alerts_sensor import alerts_definitions
 from lakehouse.orchestration.asset_inputs import incremental_readers
 from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.discovery import (
     declared_assets,
     declared_by_name,
@@ -56,7 +57,7 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
             name="one_process_for_each_session",
         ),
     )
-    graph = computed.resolve_asset_graph()
+    graph = asset_graph(computed)
     fed = [
         FeedAutomation(feed, TABLES, read_settings).definitions(graph)
         for feed in FEEDS.values()
@@ -68,11 +69,11 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
         for table in Downstream(graph, feed.table).tables
     }
     metrics = RunMetrics(TABLES["monitoring.data_quality_metrics"], zones, read_settings)
-    measured = metrics.definitions(sorted(map(table_name, graph.executable_asset_keys)))
+    recorded = metrics.definitions(sorted(map(table_name, graph.executable_asset_keys)))
     daily = daily_check_definitions(read_settings)
     upkeep = Upkeeper(UPKEPT, read_settings).definitions()
     return dg.Definitions.merge(
-        computed, *fed, measured, daily, upkeep, old_runs_definitions(), watched
+        computed, *fed, recorded, daily, upkeep, old_runs_definitions(), watched
     )
 
 

@@ -1,21 +1,24 @@
 """Every error that the lakehouse raises on purpose.
 
-    LakehouseError ├── UsageError              the command or the call is wrong
-    (exit code 2) │   └── SettingsError       a setting in the environment is wrong ├──
-    DeclarationError        a table, rule or feed is declared in a way that cannot work ├──
-    SetupError              Java, the jars or the home are missing or damaged ├── CatalogDamaged
-    the catalog is missing beside its tables, or cannot be read ├── TableDamaged            a
-    file that a table needs is missing, or cannot be read ├── TableNotFound           the
-    catalog has no such table ├── SnapshotNotFound        the table has no such snapshot, tag,
-    branch or moment ├── FrameMismatch           a frame does not have the columns that its
-    table declares ├── ComputeFailed           what computes a table raised, or Spark did as it
-    computed it ├── SparkEnded              Spark ended, or ran out of memory, while it worked
-    ├── EvolutionRefused        a declared change would lose data or break readers ├──
-    PendingChanges          a declared change waits for `lakehouse apply` ├── WriteConflict
-    other writers kept winning until the limit was reached ├── CommitUnknown           a commit
-    may or may not have happened, and could not be looked up ├── TableBusy               the
-    table's lock was held longer than the caller would wait └── FileRejected            a
-    delivered file is not what its feed declares
+    LakehouseError
+    ├── UsageError              the command or the call is wrong (exit code 2)
+    │   └── SettingsError       a setting in the environment is wrong
+    ├── DeclarationError        a table, rule or feed is declared in a way that cannot work
+    ├── SetupError              Java, the jars or the home are missing or damaged
+    ├── CatalogDamaged          the catalog is missing beside its tables, or cannot be read
+    ├── TableDamaged            a file that a table needs is missing, or cannot be read
+    ├── TableNotFound           the catalog has no such table
+    ├── SnapshotNotFound        the table has no such snapshot, tag, branch or moment
+    ├── FrameMismatch           a frame does not have the columns that its table declares
+    ├── ComputeFailed           what computes a table raised, or Spark did as it computed it
+    ├── SparkEnded              Spark ended, or ran out of memory, while it worked
+    ├── EvolutionRefused        a declared change would lose data or break readers
+    ├── PendingChanges          a declared change waits for `lakehouse apply`
+    ├── WriteConflict           other writers kept winning until the limit was reached
+    ├── CommitUnknown           a commit may or may not have happened, and could not be looked up
+    ├── TableBusy               the table's lock was held longer than the caller would wait
+    ├── UpkeepFailed            a step of upkeep failed, and the table is as it was
+    └── FileRejected            a delivered file is not what its feed declares
 
 Each one names the thing, what was found, what was expected, and the next step.
 """
@@ -108,8 +111,9 @@ class UpkeepFailed(LakehouseError):
 
 
 class FileRejected(LakehouseError):
-    """A delivered file is not what its feed declares; none of the texts holds a value of a
-    row.
+    """A delivered file is not what its feed declares.
+
+    None of the texts holds a value of a row.
     """
 
     def __init__(self, reason: str, *, found: str, expected: str, next_step: str = "") -> None:

@@ -168,26 +168,26 @@ class Settings:
         return self.home / "dagster"
 
 
-def _of_form(name: str, given: str | None, form: tuple[str, str], default: str) -> str:
+def _of_form(name: str, value: str | None, form: tuple[str, str], default: str) -> str:
     pattern, expected = form
-    if given and not re.fullmatch(pattern, given):
+    if value and not re.fullmatch(pattern, value):
         raise SettingsError(
-            f"{name} is {given!r}; expected {expected}.",
+            f"{name} is {value!r}; expected {expected}.",
             next_step=f"Correct it, or unset it for {default}.",
         )
-    return given or default
+    return value or default
 
 
-def _folder(name: str, given: str, refused: str) -> Path:
-    path = Path(given).expanduser().absolute()
-    found = [
+def _folder(name: str, value: str, refused: str) -> Path:
+    path = Path(value).expanduser().absolute()
+    forbidden = [
         character
         for character in str(path)
         if character in refused or not character.isprintable()
     ]
-    if found:
+    if forbidden:
         raise SettingsError(
-            f"{name} is {str(path)!r}, with {', '.join(map(repr, dict.fromkeys(found)))} in it;"
+            f"{name} is {str(path)!r}, with {', '.join(map(repr, dict.fromkeys(forbidden)))} in it;"
             f" expected a path without control characters and without {' '.join(refused)}.",
             next_step=(
                 "They have a meaning in the addresses of files, so that files would lie"
@@ -197,36 +197,36 @@ def _folder(name: str, given: str, refused: str) -> Path:
     return path
 
 
-def _path(given: str | None) -> Path | None:
-    return Path(given).expanduser().absolute() if given else None
+def _path(value: str | None) -> Path | None:
+    return Path(value).expanduser().absolute() if value else None
 
 
-def _web_address(name: str, given: str | None) -> str | None:
-    if given and not given.startswith(("http://", "https://")):
+def _web_address(name: str, value: str | None) -> str | None:
+    if value and not value.startswith(("http://", "https://")):
         # What was found may be a secret with a typing error.
         raise SettingsError(
             f"{name} does not begin with http:// or https://; expected the address of a web"
             " page.",
             next_step="Write it in full, or unset it.",
         )
-    return given.rstrip("/") if given else None
+    return value.rstrip("/") if value else None
 
 
 def _alert_urls(text: str | None) -> tuple[str, ...]:
-    given = tuple((text or "").split())
-    for number, url in enumerate(given, start=1):
+    urls = tuple((text or "").split())
+    for number, url in enumerate(urls, start=1):
         if "://" not in url and not url.startswith("arn:"):
             raise SettingsError(
-                f"LAKEHOUSE_ALERT_URLS: entry {number} of {len(given)} is neither a URL nor an"
+                f"LAKEHOUSE_ALERT_URLS: entry {number} of {len(urls)} is neither a URL nor an"
                 " ARN; expected such as mailto://…, slack://…, json://127.0.0.1:8080 or"
                 " arn:aws:sns:…, with spaces between them.",
                 next_step="Correct it; docs/operations.md has examples.",
             )
-    return given
+    return urls
 
 
-def _deployment(found: str | None) -> Deployment:
-    deployment = found or "local"
+def _deployment(value: str | None) -> Deployment:
+    deployment = value or "local"
     if deployment not in get_args(Deployment):
         raise SettingsError(
             f"LAKEHOUSE_DEPLOYMENT is {deployment!r}; expected one of"

@@ -4,6 +4,7 @@
 """
 
 import ast
+import subprocess
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -93,22 +94,44 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         _costs[report.nodeid] = (cost[0], cost[1])
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--costs-page", metavar="FILE", help="write the costs of a run that passed here as well"
+    )
+
+
 def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+    terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> None:
+    lines = list(_tables(config.rootpath))
+    terminalreporter.section("costs")
+    for line in lines:
+        terminalreporter.line(line)
+    page = config.getoption("--costs-page")
+    if page and exitstatus == pytest.ExitCode.OK:
+        Path(page).write_text("\n".join([*_heading(), *lines, ""]), encoding="utf-8")
+
+
+def _heading() -> Iterator[str]:
+    """Yield the lines above the tables: what the figures are, and of which code."""
+    git = ["git", "log", "-1", "--format=%h of %cs"]
+    commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    yield "# What the tests cost\n"
+    yield f"Written by `make costs` on {commit}, after a run that passed.\n"
+
+
+def _tables(root: Path) -> Iterator[str]:
+    """Yield the lines of the sums, the slowest tests, and the tests that start JVMs."""
     minutes = sum(seconds for seconds, _ in _costs.values()) / 60
     jvms = Counter({test: count for test, (_, count) in _costs.items() if count})
-    terminalreporter.section("costs")
-    terminalreporter.line(
-        f"{len(_costs)} tests, {minutes:.1f} minutes of the processor, {jvms.total()} JVMs"
-    )
-    terminalreporter.line("\n| seconds of the processor | test |\n|---:|---|")
+    yield f"{len(_costs)} tests, {minutes:.1f} minutes of the processor, {jvms.total()} JVMs"
+    yield "\n| seconds of the processor | test |\n|---:|---|"
     slowest = sorted(_costs.items(), key=lambda test: -test[1][0])[:_SLOWEST]
     for test, (seconds, _) in slowest:
-        terminalreporter.line(f"| {seconds:.1f} | `{test}` |")
-    terminalreporter.line("\n| JVMs | test | why |\n|---:|---|---|")
+        yield f"| {seconds:.1f} | `{test}` |"
+    yield "\n| JVMs | test | why |\n|---:|---|---|"
     for test, count in jvms.most_common():
-        terminalreporter.line(f"| {count} | `{test}` | {_reason(config.rootpath, test)} |")
+        yield f"| {count} | `{test}` | {_reason(root, test)} |"
 
 
 def _reason(root: Path, test: str) -> str:

@@ -11,9 +11,9 @@ from lakehouse.cli.alerts_close import close
 from lakehouse.cli.alerts_show import record_of, show
 from lakehouse.cli.alerts_test import test_sinks
 from lakehouse.cli.call_context import State, verbose_option
-from lakehouse.cli.output.cell_values import Column, utc_seconds
+from lakehouse.cli.output.cell_values import columns_named, utc_seconds
 from lakehouse.cli.output.printing import count, table
-from lakehouse.cli.output.records import print_records
+from lakehouse.cli.output.records import print_records, table_or_json
 
 if TYPE_CHECKING:
     from lakehouse.monitoring.silences import Silence
@@ -44,9 +44,7 @@ class _AlertsGroup(click.Group):
     help=f"How many are listed; {_SHOWN} in a table, or else all.",
 )
 @click.option("--open", "only_open", is_flag=True, help="Only of incidents that are open.")
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+@table_or_json
 @click.pass_context
 def alerts(context: click.Context, last: int | None, only_open: bool, form: str) -> None:
     """List the alerts, the newest last.
@@ -112,7 +110,7 @@ def _table(shown: "Iterable[Alert]", open_now: set[str]) -> str:
         for alert in shown
     ]
     footer = f"{count(len(rows), 'alert')}; {count(len(open_now), 'incident')} open"
-    return table([Column(name) for name in _COLUMNS], rows, footer=footer)
+    return table(columns_named(_COLUMNS), rows, footer=footer)
 
 
 def _silence_lines(silences: "Iterable[Silence]") -> Iterator[str]:

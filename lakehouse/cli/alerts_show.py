@@ -6,19 +6,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.output.cell_values import plain_json
+from lakehouse.cli.output.cell_values import plain_json, utc_seconds
+from lakehouse.cli.output.records import text_or_json
 
 if TYPE_CHECKING:
     from lakehouse.orchestration.alert import Alert
 
-_FORMAT = click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
-
 
 @command("show")
 @click.argument("alert_id", metavar="ID")
-@_FORMAT
+@text_or_json
 def show(state: State, alert_id: str, form: str) -> None:
     """Show one alert as a whole.
 
@@ -34,7 +31,7 @@ def show(state: State, alert_id: str, form: str) -> None:
         return
     click.echo(alert.title)
     click.echo(
-        f"{alert.at:%Y-%m-%d %H:%M:%SZ}, {alert.severity}, {alert.saying};"
+        f"{utc_seconds(alert.at)}, {alert.severity}, {alert.saying};"
         f" {_describe_incident(alert, is_open=is_open)}"
     )
     click.echo(alert.text)
@@ -44,8 +41,7 @@ def show(state: State, alert_id: str, form: str) -> None:
 
 def record_of(alert: "Alert", *, is_open: bool) -> dict[str, Any]:
     """Return an alert as JSON has it."""
-    values = {name: plain_json(value) for name, value in alert.to_json().items()}
-    return {**values, "is_open": is_open}
+    return {**plain_json(alert.to_json()), "is_open": is_open}
 
 
 def _describe_incident(alert: "Alert", *, is_open: bool) -> str:

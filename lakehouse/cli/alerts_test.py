@@ -55,16 +55,15 @@ def _test_alert(state: State) -> "Alert":
     from lakehouse.orchestration.alert import Alert, alert_id
 
     now = datetime.now(UTC)
-    lines = (
-        "Somebody tried whether alerts arrive. Nothing failed.",
-        f"Home: {state.settings.home}",
-    )
     return Alert(
         alert_id("test", now),
-        "test",
-        "test",
-        "warn",
-        now,
-        "Test of the lakehouse's alerts",
-        lines,
+        key="test",
+        saying="test",
+        severity="warn",
+        at=now,
+        title="Test of the lakehouse's alerts",
+        lines=(
+            "Somebody tried whether alerts arrive. Nothing failed.",
+            f"Home: {state.settings.home}",
+        ),
     )

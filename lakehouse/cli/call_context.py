@@ -58,6 +58,11 @@ class State:
 
         return FEEDS
 
+    def start_spark(self) -> None:
+        """Start Spark, or connect to it, and say so."""
+        with self.progress("Starting Spark"):
+            _ = self.engine.spark
+
     def feed(self, name: str) -> "Feed":
         """Return a feed by name.
 
@@ -103,20 +108,18 @@ class State:
         :raises TableNotFound: when it is declared, and no run has made it yet.
         """
         plain = plain_name(name)
+        has_layer = all(plain.partition("."))
         # What no table can be called is not asked for: SQLite takes no half of a character.
-        if all(plain.partition(".")) and plain.isprintable() and self.engine.catalog.has(plain):
+        if has_layer and plain.isprintable() and self.engine.catalog.has(plain):
             return plain
         if plain in self._declared_names():
             raise not_created_yet(plain)
-        if not all(plain.partition(".")):
-            error, else_expected = (
-                f"{name!r} is not the name of a table",
-                "; expected its layer too, such as silver.fruits.",
-            )
-        else:
-            error, else_expected = f"There is no table {plain}", "."
+        error, expected = f"There is no table {plain}", "."
+        if not has_layer:
+            error = f"{name!r} is not the name of a table"
+            expected = "; expected its layer too, such as silver.fruits."
         near = near_name(plain, self.known_tables())
-        hint = f"; did you mean {near}?" if near else else_expected
+        hint = f"; did you mean {near}?" if near else expected
         raise UsageError(f"{error}{hint}", next_step=_LISTED)
 
     def known_tables(self) -> set[str]:

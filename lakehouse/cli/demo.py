@@ -6,21 +6,14 @@ import click
 
 from lakehouse.cli.call_context import State, command
 from lakehouse.cli.ingest import ingest_one, report
-from lakehouse.cli.output.cell_values import Column
+from lakehouse.cli.output.cell_values import columns_named
 from lakehouse.cli.output.printing import table
 
 SUMMARY = "gold.bnpl_daily_summary"
 
 
-_SHOWN = (
-    "transaction_date",
-    "currency",
-    "transactions",
-    "approved",
-    "declined",
-    "gross_amount",
-    "approval_rate",
-)
+_NUMBERS = ("transactions", "approved", "declined", "gross_amount", "approval_rate")
+_SHOWN = ("transaction_date", "currency", *_NUMBERS)
 
 
 _NEXT = """
@@ -69,9 +62,7 @@ def _last_week(state: State) -> str:
         [("transaction_date", "ascending"), ("currency", "ascending")]
     )
     rows = [list(map(_readable, row.values())) for row in week.to_pylist()]
-    columns = [
-        Column(name, is_number=name not in ("transaction_date", "currency")) for name in _SHOWN
-    ]
+    columns = columns_named(_SHOWN, _NUMBERS)
     return f"\n{SUMMARY}, the last seven days:\n{table(columns, rows)}"
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.output.cell_values import Column, column, json_value
-from lakehouse.cli.output.printing import FORMATS, Format, count, render, table
+from lakehouse.cli.output.cell_values import Column, column, columns_named, json_value
+from lakehouse.cli.output.printing import Format, count, render, table
+from lakehouse.cli.output.records import table_csv_or_json
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.metadata.spark_errors import one_line
 
@@ -49,9 +50,7 @@ TABLE_ROWS = 100
     help=f"Rows to print; {TABLE_ROWS} in a table, else all.",
 )
 @click.option("--summary", is_flag=True, help="Only count.")
-@click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True
-)
+@table_csv_or_json
 def diff(
     state: State,
     name: str,
@@ -109,9 +108,9 @@ def _compare(
     from lakehouse.iceberg.diff.row_diff import Counts
 
     if planned.is_empty:
-        return _Result(Counts(), [Column(name) for name in _names(planned)])
-    with state.progress("Starting Spark"):
-        _ = state.engine.spark
+        names = (planned.change_column, *(shared.name for shared in planned.columns))
+        return _Result(Counts(), columns_named(names))
+    state.start_spark()
     with state.progress("Comparing the rows"):
         try:
             if is_key_named:
@@ -184,9 +183,10 @@ def _shown(
 
 def _print(planned: "Diff", result: _Result, form: Format, summary: bool) -> None:
     counts = result.counts
+    by = f" by {', '.join(planned.key)}" if planned.key else ""
     line = (
         f"{planned.table} from {_snapshot(planned.before)} to {_snapshot(planned.after)}"
-        f"{_by(planned)}: {counts.added:,} added, {counts.removed:,} removed,"
+        f"{by}: {counts.added:,} added, {counts.removed:,} removed,"
         f" {counts.changed:,} changed"
     )
     if form == "table":
@@ -198,11 +198,11 @@ def _print(planned: "Diff", result: _Result, form: Format, summary: bool) -> Non
         if result.rows:
             click.echo(table(result.columns, result.rows, footer=footer))
     elif summary:
-        names = ("from", "to", "added", "removed", "changed")
+        numbers = ("added", "removed", "changed")
         ends = [
             str(end) if end is not None else None for end in (planned.before, planned.after)
         ]
-        columns = [Column(name, is_number=name not in ("from", "to")) for name in names]
+        columns = columns_named(("from", "to", *numbers), numbers)
         row = [*ends, counts.added, counts.removed, counts.changed]
         click.echo(render(form, columns, [row]))
     else:
@@ -211,13 +211,5 @@ def _print(planned: "Diff", result: _Result, form: Format, summary: bool) -> Non
         click.echo(render(form, result.columns, result.rows))
 
 
-def _names(planned: "Diff") -> list[str]:
-    return [planned.change_column, *(shared.name for shared in planned.columns)]
-
-
 def _snapshot(snapshot_id: int | None) -> str:
     return "nothing" if snapshot_id is None else str(snapshot_id)
-
-
-def _by(planned: "Diff") -> str:
-    return f" by {', '.join(planned.key)}" if planned.key else ""

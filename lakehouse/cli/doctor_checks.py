@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from lakehouse.cli.output.printing import count
 from lakehouse.errors import LakehouseError, TableDamaged
 from lakehouse.iceberg.metadata.catalog import CATALOG_NAME, Catalog
 from lakehouse.iceberg.metadata.catalog_file import check_catalog_file, require_catalog_file
@@ -31,6 +32,7 @@ PYTHON_VERSIONS = ((3, 11), (3, 14))
 """From the first, up to and without the second."""
 _LATE = timedelta(minutes=5)
 """A last look that is older is none: one is taken every ten seconds."""
+_ELSEWHERE = "not needed: Spark runs elsewhere"
 _NAMES = {LOG: "the log", FILE: FILE_NAME}
 _LOOK = (
     "What breaks is told to nobody: LAKEHOUSE_HEARTBEAT_URL says that somebody looks; start"
@@ -57,25 +59,26 @@ class Finding:
 
 def findings(settings: Settings) -> list[Finding]:
     """Look at everything, in the order in which one thing needs another."""
-    looks: list[tuple[str, Callable[[Settings], Finding]]] = [
-        ("python", _python),
-        ("java", _java),
-        ("jars", _jars),
-        ("classes", _classes),
-        ("spark", _spark),
-        ("deployment", _deployment),
-        ("home", _home),
-        ("catalog", _catalog),
-        ("tables", _table_files),
-        ("disk", _disk),
-        ("alerts", _alerts),
-    ]
-    return [_look(name, look, settings) for name, look in looks]
+    looks: dict[str, Callable[[Settings], str]] = {
+        "python": _python,
+        "java": _java,
+        "jars": _jars,
+        "classes": _classes,
+        "spark": _spark,
+        "deployment": _deployment,
+        "home": _home,
+        "catalog": _catalog,
+        "tables": _table_files,
+        "disk": _disk,
+        "alerts": _alerts,
+    }
+    return [_look(name, look, settings) for name, look in looks.items()]
 
 
-def _look(name: str, look: Callable[[Settings], Finding], settings: Settings) -> Finding:
+def _look(name: str, look: Callable[[Settings], str], settings: Settings) -> Finding:
+    """Return what a look says, or the error that it raises where that will not do."""
     try:
-        return look(settings)
+        return Finding(name, ok=True, found=look(settings))
     except LakehouseError as error:
         return Finding(name, ok=False, found=error.args[0], next_step=error.next_step)
     except Exception as error:
@@ -97,72 +100,67 @@ _BY_HAND = {
 }
 
 
-def _python(_: Settings) -> Finding:
+def _python(_: Settings) -> str:
     version = ".".join(map(str, sys.version_info[:3]))
+    interpreter = f"{version} ({sys.executable})"
     first, end = PYTHON_VERSIONS
-    ok = first <= sys.version_info[:2] < end
-    next_step = "" if ok else "Install Python 3.11, 3.12 or 3.13, and run `make clean setup`."
-    return Finding("python", ok, f"{version} ({sys.executable})", next_step)
+    if not first <= sys.version_info[:2] < end:
+        raise LakehouseError(
+            interpreter,
+            next_step="Install Python 3.11, 3.12 or 3.13, and run `make clean setup`.",
+        )
+    return interpreter
 
 
-def _java(settings: Settings) -> Finding:
+def _java(settings: Settings) -> str:
     if settings.spark_remote:
-        return Finding("java", ok=True, found="not needed: Spark runs elsewhere")
+        return _ELSEWHERE
     chosen = jvm.find(settings)
     aside = f"; passed over: {' '.join(chosen.passed_over)}" if chosen.passed_over else ""
-    return Finding(
-        "java",
-        ok=True,
-        found=f"Java {chosen.version}, from {chosen.source} ({chosen.home}){aside}",
-    )
+    return f"Java {chosen.version}, from {chosen.source} ({chosen.home}){aside}"
 
 
-def _jars(settings: Settings) -> Finding:
+def _jars(settings: Settings) -> str:
     if settings.spark_remote:
-        return Finding("jars", ok=True, found="not needed: Spark runs elsewhere")
+        return _ELSEWHERE
     problems = [
         problem for jar in jars.JARS if (problem := jars.problem(jar, jars.path(settings, jar)))
     ]
     if problems:
-        return Finding("jars", ok=False, found=" ".join(problems), next_step=jars.NEXT_STEP)
-    return Finding(
-        "jars", ok=True, found=f"{len(jars.JARS)}, as pinned ({jars.jar_dir(settings)})"
-    )
+        raise LakehouseError(" ".join(problems), next_step=jars.NEXT_STEP)
+    return f"{len(jars.JARS)}, as pinned ({jars.jar_dir(settings)})"
 
 
-def _classes(settings: Settings) -> Finding:
+def _classes(settings: Settings) -> str:
     if settings.spark_remote:
-        return Finding("classes", ok=True, found="not needed: Spark runs elsewhere")
+        return _ELSEWHERE
     chosen = jvm.find(settings)
     problem = archive_problem(settings, chosen)
     if problem:
-        words = (
+        return (
             f"each start of Spark reads all of them, since there is no archive ({problem});"
             " `lakehouse setup` makes it"
         )
-        return Finding("classes", ok=True, found=words)
-    return Finding("classes", ok=True, found=f"archived ({archive_path(settings, chosen)})")
+    return f"archived ({archive_path(settings, chosen)})"
 
 
-def _spark(settings: Settings) -> Finding:
+def _spark(settings: Settings) -> str:
     if not settings.spark_remote:
-        return Finding(
-            "spark",
-            ok=True,
-            found=f"in process: {settings.spark_master}, {settings.spark_memory}",
-        )
+        return f"in process: {settings.spark_master}, {settings.spark_memory}"
     place, problem = place_of(settings.spark_remote), problem_of(settings.spark_remote)
-    if not problem:
-        return Finding("spark", ok=True, found=f"{place} answers")
-    step = "Start the Spark Connect server, or unset SPARK_REMOTE to run Spark in process."
-    return Finding(
-        "spark", ok=False, found=f"{place} does not answer: {problem}", next_step=step
-    )
+    if problem:
+        raise LakehouseError(
+            f"{place} does not answer: {problem}",
+            next_step=(
+                "Start the Spark Connect server, or unset SPARK_REMOTE to run Spark in process."
+            ),
+        )
+    return f"{place} answers"
 
 
-def _deployment(settings: Settings) -> Finding:
+def _deployment(settings: Settings) -> str:
     if settings.deployment == "local":
-        return Finding("deployment", ok=True, found="local")
+        return "local"
     import boto3
 
     place = (
@@ -170,43 +168,44 @@ def _deployment(settings: Settings) -> Finding:
         f" {settings.endpoint_url or settings.region or 'no region'}"
     )
     if not settings.region:
-        return Finding("deployment", ok=False, found=place, next_step="Set AWS_REGION.")
+        raise LakehouseError(place, next_step="Set AWS_REGION.")
     if boto3.Session().get_credentials() is None:
-        step = "Set AWS_PROFILE, or run where a role is attached."
-        return Finding(
-            "deployment", ok=False, found=f"{place}, no AWS credentials", next_step=step
+        raise LakehouseError(
+            f"{place}, no AWS credentials",
+            next_step="Set AWS_PROFILE, or run where a role is attached.",
         )
-    return Finding("deployment", ok=True, found=place)
+    return place
 
 
-def _home(settings: Settings) -> Finding:
+def _home(settings: Settings) -> str:
     home = settings.home
     nearest = _nearest(home)
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
-        step = "Make it writable, or set LAKEHOUSE_HOME to a folder that is."
-        return Finding("home", ok=False, found=f"{home} cannot be written", next_step=step)
+        raise LakehouseError(
+            f"{home} cannot be written",
+            next_step="Make it writable, or set LAKEHOUSE_HOME to a folder that is.",
+        )
     if not home.exists():
-        return Finding("home", ok=True, found=f"{home}, made by the first run")
-    return (
-        _strays(settings) or _open_to_others(home) or Finding("home", ok=True, found=str(home))
-    )
+        return f"{home}, made by the first run"
+    _require_its_own_tables(settings)
+    _require_closed_to_others(home)
+    return str(home)
 
 
-def _open_to_others(home: Path) -> Finding | None:
-    """Find a home that other users can look into: one that was made before homes were closed,
+def _require_closed_to_others(home: Path) -> None:
+    """Refuse a home that other users can look into: one that was made before homes were closed,
     or by hand.
     """
     mode = home.stat().st_mode & 0o777
-    if not mode & 0o077:
-        return None
-    step = f"Run `chmod -R go-rwx {shlex.quote(str(home))}`."
-    return Finding(
-        "home", ok=False, found=f"{home} is open to other users (mode {mode:o})", next_step=step
-    )
+    if mode & 0o077:
+        raise LakehouseError(
+            f"{home} is open to other users (mode {mode:o})",
+            next_step=f"Run `chmod -R go-rwx {shlex.quote(str(home))}`.",
+        )
 
 
-def _strays(settings: Settings) -> Finding | None:
-    """Find tables that the catalog has in another home's warehouse: metadata holds absolute
+def _require_its_own_tables(settings: Settings) -> None:
+    """Refuse tables that the catalog has in another home's warehouse: metadata holds absolute
     paths.
     """
     strays = {
@@ -215,16 +214,12 @@ def _strays(settings: Settings) -> Finding | None:
         if _is_of_another_home(settings, table, file)
     }
     if not strays:
-        return None
+        return
     table, file = next(iter(strays.items()))
     former = str(file).rpartition("/warehouse/")[0]
-    return Finding(
-        "home",
-        ok=False,
-        found=(
-            f"{settings.home} was moved or copied: {_tables(len(strays))}, such as {table},"
-            f" stand in {former}"
-        ),
+    raise LakehouseError(
+        f"{settings.home} was moved or copied: {count(len(strays), 'table')}, such as {table},"
+        f" stand in {former}",
         next_step=(
             f"Move it back to {former}, or set LAKEHOUSE_HOME to that: tables hold absolute"
             " paths."
@@ -265,15 +260,15 @@ def _metadata_files(catalog_file: Path) -> dict[str, Path]:
     }
 
 
-def _catalog(settings: Settings) -> Finding:
+def _catalog(settings: Settings) -> str:
     file = settings.home / "catalog.db"
     catalog = _opened(settings)
     if catalog is None:
-        return Finding("catalog", ok=True, found="none yet; made by the first run")
+        return "none yet; made by the first run"
     if settings.deployment == "local":
         check_catalog_file(file)
     kind = "Glue" if settings.deployment == "aws" else str(file)
-    return Finding("catalog", ok=True, found=f"{_tables(len(catalog.tables()))} ({kind})")
+    return f"{count(len(catalog.tables()), 'table')} ({kind})"
 
 
 def _opened(settings: Settings) -> Catalog | None:
@@ -290,21 +285,22 @@ def _opened(settings: Settings) -> Catalog | None:
     return replace(described, pyiceberg={**described.pyiceberg, **fewer})
 
 
-def _table_files(settings: Settings) -> Finding:
+def _table_files(settings: Settings) -> str:
     try:
         catalog = _opened(settings)
         names = catalog.tables() if catalog else []
-    except Exception:
+    except Exception as error:
         # The line of the catalog says why.
-        return Finding(
-            "tables", ok=False, found="cannot be told as long as the catalog cannot be read"
+        raise LakehouseError("cannot be told as long as the catalog cannot be read") from error
+    damaged = [damage for name in names if catalog and (damage := _damage(catalog, name))]
+    if damaged:
+        raise LakehouseError(
+            " ".join(damaged),
+            next_step=(
+                "Put the files back from a backup; `lakehouse status` shows the other tables."
+            ),
         )
-    damaged = {name: damage for name in names if catalog and (damage := _damage(catalog, name))}
-    if not damaged:
-        words = f"all files of {_tables(len(names))} are there" if names else "none yet"
-        return Finding("tables", ok=True, found=words)
-    step = "Put the files back from a backup; `lakehouse status` shows the other tables."
-    return Finding("tables", ok=False, found=" ".join(damaged.values()), next_step=step)
+    return f"all files of {count(len(names), 'table')} are there" if names else "none yet"
 
 
 def _damage(catalog: Catalog, table: str) -> str:
@@ -317,18 +313,21 @@ def _damage(catalog: Catalog, table: str) -> str:
     return f"{table} misses {len(missing)} of its files, such as {missing[0]}."
 
 
-def _disk(settings: Settings) -> Finding:
+def _disk(settings: Settings) -> str:
     free_bytes = shutil.disk_usage(_nearest(settings.home)).free
-    ok = free_bytes >= NEEDED_BYTES
-    step = (
-        ""
-        if ok
-        else f"Free some: Spark spills to the disk, and {NEEDED_BYTES / 1e9:.0f} GB are little."
-    )
-    return Finding("disk", ok, f"{free_bytes / 1e9:.1f} GB free", step)
+    free = f"{free_bytes / 1e9:.1f} GB free"
+    if free_bytes < NEEDED_BYTES:
+        raise LakehouseError(
+            free,
+            next_step=(
+                f"Free some: Spark spills to the disk, and {NEEDED_BYTES / 1e9:.0f} GB are"
+                " little."
+            ),
+        )
+    return free
 
 
-def _alerts(settings: Settings) -> Finding:
+def _alerts(settings: Settings) -> str:
     routes = read_routes(settings)
     for url in routes.urls:
         check_url(settings, url)
@@ -342,34 +341,25 @@ def _alerts(settings: Settings) -> Finding:
     words = f"{_looked(dev, at, now)}; told are: {named}"
     since = max(filter(None, (at, dev.started_at if dev else None)), default=None)
     if not (dev or settings.heartbeat_url) or (since and now - since <= _LATE):
-        return Finding("alerts", ok=True, found=words)
-    return Finding("alerts", ok=False, found=words, next_step=_LOOK_AGAIN if since else _LOOK)
+        return words
+    raise LakehouseError(words, next_step=_LOOK_AGAIN if since else _LOOK)
 
 
 def _looked(dev: DevNote | None, at: datetime | None, now: datetime) -> str:
     last = f"last look {_ago(now - at)} ago" if at else "nobody looked yet"
     if dev:
         return f"{last}, by `lakehouse dev` at {dev.url}"
-    return (
-        f"{last}, and nobody looks now; `lakehouse dev` does"
-        if at
-        else f"{last}; `lakehouse dev` does"
-    )
+    nobody_now = ", and nobody looks now" if at else ""
+    return f"{last}{nobody_now}; `lakehouse dev` does"
 
 
 def _ago(span: timedelta) -> str:
     seconds = int(span.total_seconds())
-    return (
-        f"{seconds} s"
-        if seconds < 120
-        else f"{seconds // 60} min"
-        if seconds < 7200
-        else f"{seconds // 3600} h"
-    )
-
-
-def _tables(number: int) -> str:
-    return f"{number} table" if number == 1 else f"{number} tables"
+    if seconds < 120:
+        return f"{seconds} s"
+    if seconds < 7200:
+        return f"{seconds // 60} min"
+    return f"{seconds // 3600} h"
 
 
 def _nearest(path: Path) -> Path:

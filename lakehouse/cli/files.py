@@ -1,13 +1,14 @@
 """`lakehouse files`: the files of a table, without a JVM."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.output.cell_values import Column, as_text, plain_json
+from lakehouse.cli.output.cell_values import as_text, columns_named, plain_json
 from lakehouse.cli.output.printing import count, size, table
-from lakehouse.cli.output.records import print_values, table_or_json
+from lakehouse.cli.output.records import print_records, table_or_json
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.metadata.manifests import TableFile
@@ -30,28 +31,26 @@ def files(state: State, name: str, form: str) -> None:
         table_name = state.existing_table(name)
         content = table_files(state.engine, table_name)
         metadata = metadata_files(state.engine, table_name)
-    records = [*map(_file_record, content), *map(_metadata_record, metadata)]
+    records = [
+        *(
+            _record(file.content, file, dict(file.partition), file.record_count)
+            for file in content
+        ),
+        *(_record(file.kind, file, {}, None) for file in metadata),
+    ]
     if form == "json":
-        print_values(records)
+        print_records(records)
     else:
         click.echo(_files_table(records))
 
 
-def _file_record(file: "TableFile") -> dict[str, Any]:
+def _record(
+    kind: str, file: "TableFile | MetadataFile", partition: Mapping[str, Any], rows: int | None
+) -> dict[str, Any]:
     return {
-        "kind": file.content,
-        "partition": dict(file.partition),
-        "rows": file.record_count,
-        "bytes": file.size_bytes,
-        "path": file.path,
-    }
-
-
-def _metadata_record(file: "MetadataFile") -> dict[str, Any]:
-    return {
-        "kind": file.kind,
-        "partition": {},
-        "rows": None,
+        "kind": kind,
+        "partition": partition,
+        "rows": rows,
         "bytes": file.size_bytes,
         "path": file.path,
     }
@@ -68,6 +67,6 @@ def _files_table(records: list[dict[str, Any]]) -> str:
         rows.append([record["kind"], ", ".join(partition), number, size_text, record["path"]])
         total_bytes += record["bytes"]
     names = ("kind", "partition", "rows", "size", "path")
-    columns = [Column(name, is_number=name in ("rows", "size")) for name in names]
+    columns = columns_named(names, numbers=("rows", "size"))
     footer = f"{count(len(records), 'file')}, {size(total_bytes)} in total"
     return table(columns, rows, footer=footer)

@@ -3,9 +3,8 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,9 +12,6 @@ from lakehouse.cli.call_context import State, command
 from lakehouse.cli.output.printing import count
 from lakehouse.cli.output.progress import is_terminal
 from lakehouse.errors import LakehouseError, UsageError
-
-if TYPE_CHECKING:
-    from lakehouse.sample_data.bnpl.generate import Generated
 
 OnProgress = Callable[[int, int], None]
 
@@ -66,8 +62,12 @@ def generate(
     all are ingested. The same arguments make the same bytes, so that files of the same
     arguments are overwritten; a folder that holds others is refused.
     """
-    with _bar(state) as on_progress:
-        generated = _generate(out, start.date(), days, rows_per_day, seed, gzip, on_progress)
+    from lakehouse.sample_data.bnpl.generate import generate as write_files
+
+    with _bar(state) as on_progress, _explained(out):
+        generated = write_files(
+            out, start.date(), days, rows_per_day, seed, gzip=gzip, progress=on_progress
+        )
     totals = generated.truth.totals
     click.echo(
         f"{count(len(generated.files), 'file')} with {count(totals['bronze'], 'row')} in {out}/"
@@ -80,21 +80,14 @@ def generate(
     )
 
 
-def _generate(
-    out: Path,
-    start: date,
-    days: int,
-    rows_per_day: int,
-    seed: int,
-    gzip: bool,
-    on_progress: OnProgress,
-) -> "Generated":
+@contextmanager
+def _explained(out: Path) -> Iterator[None]:
+    """Say which argument is wrong, or that the folder is."""
     from lakehouse.sample_data.bnpl.arguments import BadArguments
     from lakehouse.sample_data.bnpl.folder import FolderTaken
-    from lakehouse.sample_data.bnpl.generate import generate
 
     try:
-        return generate(out, start, days, rows_per_day, seed, gzip=gzip, progress=on_progress)
+        yield
     except BadArguments as error:
         raise UsageError(f"--{error}") from error
     except FolderTaken as error:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.output.cell_values import Column, plain_json
-from lakehouse.cli.output.printing import FORMATS, Format, render, table
+from lakehouse.cli.output.cell_values import Column, columns_named, plain_json
+from lakehouse.cli.output.printing import Format, render, table
+from lakehouse.cli.output.records import table_csv_or_json
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.evolve.schema_history import SchemaChange
@@ -27,9 +28,7 @@ _RUN_DIGITS = 8
 @click.option(
     "--schema", is_flag=True, help="Show how columns, partitioning and sort order changed."
 )
-@click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True
-)
+@table_csv_or_json
 def history(state: State, name: str, schema: bool, form: Format) -> None:
     """List a table's snapshots, oldest first.
 
@@ -66,8 +65,11 @@ def _published(history: "History") -> "Iterator[tuple[datetime | None, Snapshot]
     A rollback makes an old snapshot current again, and the log of the table has it twice; here
     it is once.
     """
-    listed = {snapshot_id for _, snapshot_id in history.log}
-    for at, snapshot_id in _first_times(history.log):
+    first_times: dict[int, datetime] = {}
+    for at, snapshot_id in history.log:
+        first_times.setdefault(snapshot_id, at)
+    listed = set(first_times)
+    for snapshot_id, at in first_times.items():
         if snapshot_id not in history.snapshots:
             continue
         steps = []
@@ -78,13 +80,6 @@ def _published(history: "History") -> "Iterator[tuple[datetime | None, Snapshot]
         listed |= {step.snapshot_id for step in steps}
         yield from ((None, step) for step in reversed(steps))
         yield at, history.snapshots[snapshot_id]
-
-
-def _first_times(log: "Sequence[tuple[datetime, int]]") -> "list[tuple[datetime, int]]":
-    firsts: dict[int, datetime] = {}
-    for at, snapshot_id in log:
-        firsts.setdefault(snapshot_id, at)
-    return [(at, snapshot_id) for snapshot_id, at in firsts.items()]
 
 
 def _record(
@@ -128,7 +123,7 @@ def _schema_record(change: "SchemaChange") -> dict[str, Any]:
 
 
 def _listed(form: Format, records: Sequence[Mapping[str, Any]]) -> str:
-    columns = [Column(name) for name in (records[0] if records else ())]
+    columns = columns_named(records[0] if records else ())
     return render(form, columns, [list(map(plain_json, record.values())) for record in records])
 
 

@@ -9,7 +9,8 @@ import click
 
 from lakehouse.cli.call_context import State, command, not_created_yet, plain_name
 from lakehouse.cli.output.cell_values import column, json_row
-from lakehouse.cli.output.printing import FORMATS, Format, json_list, render
+from lakehouse.cli.output.printing import Format, json_list, render
+from lakehouse.cli.output.records import table_csv_or_json
 from lakehouse.cli.sql_text.clear_values import ShownColumns
 from lakehouse.cli.sql_text.effects import describe_effect, list_snapshots
 from lakehouse.cli.sql_text.procedures import (
@@ -30,9 +31,7 @@ if TYPE_CHECKING:
 
 @command("sql")
 @click.argument("statements")
-@click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True
-)
+@table_csv_or_json
 @click.option("--write", is_flag=True, help="Let statements change declared tables.")
 def sql(state: State, statements: str, form: Format, write: bool) -> None:
     """Run Spark SQL on the tables.
@@ -52,8 +51,7 @@ def sql(state: State, statements: str, form: Format, write: bool) -> None:
     written = find_written_tables(state, parts)
     if not write:
         written.require_permission()
-    with state.progress("Starting Spark"):
-        state.engine.spark  # noqa: B018
+    state.start_spark()
     locked, shown = sorted({*written.tables, *called_tables(parts)}), ShownColumns()
     with _locked(state, locked), _printing(form, len(parts)) as show:
         for number, statement in enumerate(parts, start=1):

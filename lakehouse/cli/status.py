@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.output.cell_values import Column
+from lakehouse.cli.output.cell_values import columns_named, utc_seconds
 from lakehouse.cli.output.printing import conclude, count, size, table
-from lakehouse.cli.output.records import print_values, table_or_json
+from lakehouse.cli.output.records import print_records, table_or_json
 
 if TYPE_CHECKING:
     from lakehouse.cli.table_status import Checks, TableStatus
@@ -30,11 +30,9 @@ def status(state: State, form: str) -> None:
         tables = table_statuses(state.engine.catalog, state.declared, checks)
     open_now = _open_incidents(state)
     if form == "json":
-        print_values(
-            [
-                _status_record(table_status, open_now.get(table_status.table, []))
-                for table_status in tables
-            ]
+        print_records(
+            _status_record(table_status, open_now.get(table_status.table, []))
+            for table_status in tables
         )
     else:
         click.echo(_status_table(tables))
@@ -50,15 +48,14 @@ def status(state: State, form: str) -> None:
 def _checks(state: State) -> "Mapping[str, Checks]":
     from lakehouse.cli.table_status import last_checks
     from lakehouse.definitions import defs
+    from lakehouse.orchestration.dagster_internals import asset_graph
     from lakehouse.orchestration.instance import open_instance
 
     # Reading creates nothing: before the first run there is no instance, and no check was made.
     if not state.settings.dagster_home.exists():
         return {}
     with open_instance(state.settings) as instance:
-        return last_checks(
-            instance, defs.resolve_asset_graph().asset_check_keys, state.declared
-        )
+        return last_checks(instance, asset_graph(defs).asset_check_keys, state.declared)
 
 
 def _open_incidents(state: State) -> "dict[str, list[str]]":
@@ -95,12 +92,8 @@ def _status_record(status: "TableStatus", open_alerts: "list[str]") -> dict[str,
 def _status_table(tables: "list[TableStatus]") -> str:
     numbers = ("rows", "snapshots", "files")
     names = ("table", "declared", *numbers, "size", "last write", "kind", "checks", "pending")
-    rows = list(map(_status_row, tables))
-    return table(
-        [Column(name, is_number=name in (*numbers, "size")) for name in names],
-        rows,
-        noun="table",
-    )
+    columns = columns_named(names, numbers=(*numbers, "size"))
+    return table(columns, list(map(_status_row, tables)), noun="table")
 
 
 def _status_row(status: "TableStatus") -> list[Any]:
@@ -113,7 +106,7 @@ def _status_row(status: "TableStatus") -> list[Any]:
         status.table,
         "yes" if status.declared else "no",
         *numbers,
-        status.written_at.strftime("%Y-%m-%d %H:%M:%SZ") if status.written_at else never,
+        utc_seconds(status.written_at) if status.written_at else never,
         status.kind or "",
         _describe_state(status),
         "; ".join(status.pending),

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import TableDamaged, TableNotFound
-from lakehouse.iceberg.evolve.planning import Plan, plan
-from lakehouse.iceberg.metadata.history import History, Snapshot, history_of
-from lakehouse.iceberg.metadata.table_state import state_of
+from lakehouse.iceberg.evolve.planning import plan
+from lakehouse.iceberg.metadata.history import Snapshot, history_of
+from lakehouse.iceberg.metadata.table_state import TableState, state_of
 
 if TYPE_CHECKING:
     from dagster import AssetCheckEvaluation, AssetCheckKey, DagsterInstance
@@ -37,8 +37,11 @@ class Checks:
     failed: Sequence[str] = ()
 
     def __str__(self) -> str:
-        results = {"passed": str(self.passed or ""), "warned": _named(self.warned)}
-        results["failed"] = _named(self.failed)
+        results = {
+            "passed": str(self.passed or ""),
+            "warned": _named(self.warned),
+            "failed": _named(self.failed),
+        }
         return ", ".join(f"{text} {word}" for word, text in results.items() if text)
 
 
@@ -120,19 +123,18 @@ def _status(
     catalog: "Catalog", name: str, table: "IcebergTable | None", exists: bool, checks: Checks
 ) -> TableStatus:
     if not exists:
-        return TableStatus(
-            name,
-            declared=True,
-            exists=False,
-            pending=_pending(plan(table, None) if table else None),
-        )
+        return TableStatus(name, declared=True, exists=False, pending=_pending(table, None))
     try:
         known = _known(name, table, catalog.load(name), checks)
     except TableDamaged as error:
         # The others are wanted all the same.
-        is_declared, damage = table is not None, str(error)
         return TableStatus(
-            name, is_declared, exists=True, kind="damaged", checks=checks, damage=damage
+            name,
+            declared=table is not None,
+            exists=True,
+            kind="damaged",
+            checks=checks,
+            damage=str(error),
         )
     return replace(known, quarantined=_quarantined(catalog, table))
 
@@ -150,10 +152,10 @@ def _known(
         snapshots=len(history.snapshots),
         files=main.count("total-data-files") + main.count("total-delete-files") if main else 0,
         size_bytes=main.count("total-files-size") if main else 0,
-        written_at=_current_since(history),
+        written_at=history.log[-1][0] if history.log else None,
         kind=_kind(main) if main else None,
         checks=checks,
-        pending=_pending(plan(table, state_of(name, loaded)) if table else None),
+        pending=_pending(table, state_of(name, loaded)),
     )
 
 
@@ -169,17 +171,14 @@ def _quarantined(catalog: "Catalog", table: "IcebergTable | None") -> int:
     return main.rows if main else 0
 
 
-def _current_since(history: History) -> datetime | None:
-    return history.log[-1][0] if history.log else None
-
-
 def _kind(snapshot: Snapshot) -> str:
     return snapshot.commit.kind if snapshot.commit else snapshot.operation
 
 
-def _pending(changes: Plan | None) -> Sequence[str]:
-    if changes is None:
+def _pending(table: "IcebergTable | None", state: TableState | None) -> Sequence[str]:
+    if table is None:
         return ()
+    changes = plan(table, state)
     return (
         *(step.description for step in changes.steps),
         *(f"refused: {refusal}" for refusal in changes.refusals),

@@ -18,23 +18,10 @@ pasted.
 """
 
 
-def by_option(function: F) -> F:
-    """Add `--by`: who decided it."""
-    text = "Who decided it; you, where it is left out."
-    return click.option(
-        "--by", metavar="NAME", default=getpass.getuser, callback=_check_words, help=text
-    )(function)
-
-
 def why_option(text: str, *, required: bool = True) -> Callable[[F], F]:
     """Add `--why`: why it was decided, in words and not as the `…` that messages have there."""
     presence: dict[str, Any] = {"required": True} if required else {"default": ""}
     return click.option("--why", metavar="TEXT", callback=_check_words, help=text, **presence)
-
-
-def why_kept_option(function: F) -> F:
-    """Add `--why` of a decision about a table, which its snapshots keep."""
-    return why_option("Why; it is kept with the table.")(function)
 
 
 def is_placeholder(text: str) -> bool:
@@ -53,3 +40,15 @@ def _check_words(context: click.Context, option: click.Parameter, text: str) -> 
             " read it."
         ),
     )
+
+
+by_option = click.option(
+    "--by",
+    metavar="NAME",
+    default=getpass.getuser,
+    callback=_check_words,
+    help="Who decided it; you, where it is left out.",
+)
+"""Adds `--by`: who decided it."""
+why_kept_option = why_option("Why; it is kept with the table.")
+"""Adds `--why` of a decision about a table, which its snapshots keep."""

@@ -76,8 +76,8 @@ def find_written_tables(state: State, statements: Sequence[str]) -> Written:
 def _unclear_targets(state: State, statements: Sequence[str]) -> list[int]:
     numbered = enumerate(statements, start=1)
     unclear = {number for number, statement in numbered if ANY_TABLE in targets(statement)}
-    return sorted(unclear | set(through_views(lambda: _tables(state), statements)))
 
+    def tables() -> list[str]:
+        return [*state.engine.catalog.tables(), *state.declared]
 
-def _tables(state: State) -> list[str]:
-    return [*state.engine.catalog.tables(), *state.declared]
+    return sorted(unclear | set(through_views(tables, statements)))

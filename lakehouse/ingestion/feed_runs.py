@@ -21,6 +21,7 @@ from lakehouse.ingestion.ad_hoc_files import (
 from lakehouse.ingestion.collect import list_waiting
 from lakehouse.ingestion.skipped_entries import passed_over_lines
 from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key
+from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.metadata_keys import RejectedReason
@@ -142,7 +143,7 @@ def _ingest(
         waiting = list_waiting(
             feed, select_store(open_store(settings), feed, tags.get(AD_HOC_TAG))
         )
-        downstream = Downstream(here.resolve_asset_graph(), feed.table)
+        downstream = Downstream(asset_graph(here), feed.table)
         stages = downstream.stages(engine, declared, has_arrivals=bool(waiting.files))
 
         def run(stale: PendingRun) -> RunResult:
@@ -197,7 +198,7 @@ def retry(
     its incident is open. It ends with the first run that fails.
     """
     here, engine = project(lambda: settings), open_engine(settings)
-    graph = here.resolve_asset_graph()
+    graph = asset_graph(here)
     with open_instance(settings) as instance:
         fail_dead_runs(instance)
 

@@ -20,6 +20,7 @@ from lakehouse.ingestion.run_requests import (
 )
 from lakehouse.ingestion.skipped_entries import report_passed_over
 from lakehouse.orchestration.asset_keys import FEED_TAG
+from lakehouse.orchestration.dagster_internals import graph_of_repository
 from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.runs_for_stale_tables import Downstream
 from lakehouse.runtime.deployment import open_engine
@@ -132,7 +133,7 @@ class FeedAutomation:
         until = time.monotonic() + seconds
         settings, instance = self.read_settings(), context.instance
         assert context.repository_def is not None
-        graph = context.repository_def.asset_graph
+        graph = graph_of_repository(context.repository_def)
         engine, store = open_engine(settings), open_store(settings)
 
         def decide(waiting: Waiting) -> RunRequests:

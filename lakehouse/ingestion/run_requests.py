@@ -18,11 +18,12 @@ from lakehouse.orchestration.blocked_tables import (
     STALE,
     asked_for,
     digest_of_run,
-    is_held,
     mains,
+    refused_run,
     was_refused,
     was_stopped,
 )
+from lakehouse.orchestration.dagster_internals import selected_assets, selected_checks
 from lakehouse.orchestration.partitions import range_tags
 from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream, PendingRun
 from lakehouse.runtime.backoff import pause_seconds
@@ -118,15 +119,13 @@ class FeedRunRequests:
 
 def describe_unfinished(instance: dg.DagsterInstance, feed: Feed) -> str:
     """Say which run of a feed goes on; nothing where none does."""
-    runs = instance.get_runs(
+    records = instance.get_run_records(
         dg.RunsFilter(tags={FEED_TAG: feed.name}, statuses=UNFINISHED), limit=1
     )
-    if not runs:
+    if not records:
         return ""
-    return (
-        f"Run {runs[0].run_id[:8]} of the feed is {runs[0].status.value.lower()}; one at a"
-        " time."
-    )
+    run = records[0].dagster_run
+    return f"Run {run.run_id[:8]} of the feed is {run.status.value.lower()}; one at a time."
 
 
 def describe_pause(instance: dg.DagsterInstance, feed: Feed, now: datetime) -> str:
@@ -162,8 +161,8 @@ def make_request(
     bounds = stale.partitions
     is_range = bounds is not None and bounds[0] != bounds[1]
     return dg.RunRequest(
-        asset_selection=sorted(selection.resolve(graph)),
-        asset_check_keys=sorted(selection.resolve_checks(graph)),
+        asset_selection=sorted(selected_assets(selection, graph)),
+        asset_check_keys=sorted(selected_checks(selection, graph)),
         partition_key=bounds[0] if bounds and not is_range else None,
         tags={
             FEED_TAG: feed.name,
@@ -237,7 +236,7 @@ class _BlockedTables:
             return None
         states = {name: self.states.get(name) for name in self.downstream.read_now(table)}
         read = self.files if table == self.feed.table else states
-        run_id = is_held(self.instance, self.declared[table], partitions, read)
+        run_id = refused_run(self.instance, self.declared[table], partitions, read)
         if run_id:
             self.refused_by[table] = run_id
         return run_id

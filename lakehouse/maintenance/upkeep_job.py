@@ -53,7 +53,7 @@ class Upkeeper:
         """Return the job, the sensor and the schedule; both of these are on by themselves."""
         job = self._job()
         return dg.Definitions(
-            jobs=[job], sensors=[self._sensor(job)], schedules=[self._schedule(job)]
+            jobs=[job], sensors=[self._sensor()], schedules=[self._schedule(job)]
         )
 
     def tables(self, engine: Engine) -> list[str]:
@@ -104,10 +104,10 @@ class Upkeeper:
                 next_step="The other steps are done; it is tried again by itself.",
             )
 
-    def _sensor(self, job: dg.JobDefinition) -> dg.SensorDefinition:
+    def _sensor(self) -> dg.SensorDefinition:
         @dg.sensor(
             name=SENSOR,
-            job=job,
+            job_name=JOB,
             minimum_interval_seconds=_SECONDS,
             default_status=dg.DefaultSensorStatus.RUNNING,
             description=(
@@ -118,7 +118,8 @@ class Upkeeper:
         def upkeep_when_due(
             context: dg.SensorEvaluationContext,
         ) -> dg.RunRequest | dg.SkipReason:
-            if context.instance.get_runs(dg.RunsFilter(job_name=JOB, statuses=_WORKING)):
+            working = dg.RunsFilter(job_name=JOB, statuses=_WORKING)
+            if context.instance.get_run_records(working, limit=1):
                 return dg.SkipReason("Upkeep is running.")
             return self._ask(context)
 

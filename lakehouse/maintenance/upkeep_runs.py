@@ -9,6 +9,7 @@ from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.maintenance.upkeep_events import step_result_of
 from lakehouse.maintenance.upkeep_job import JOB, run_config
 from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.orchestration.dagster_internals import observation_in
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.metadata_keys import plain_values
 from lakehouse.orchestration.runs import Project, run_job
@@ -56,7 +57,7 @@ def maintain(
 
 
 def _step_of(event: dg.DagsterEvent) -> StepResult | None:
-    if event.event_type_value != dg.DagsterEventType.ASSET_OBSERVATION.value:
+    observation = observation_in(event)
+    if observation is None:
         return None
-    observation = event.asset_observation_data.asset_observation
     return step_result_of(table_name(observation.asset_key), plain_values(observation.metadata))

@@ -2,11 +2,11 @@
 case of it can be tried.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from types import MappingProxyType
 
+from lakehouse.monitoring.alert_state import AlertState
 from lakehouse.monitoring.alert_text import alert_of
 from lakehouse.monitoring.incidents import Firing, Incident, Observed, Resolved
 from lakehouse.orchestration.alert import Alert, Saying
@@ -26,36 +26,21 @@ _NOTIFIED_ONCE = ("rejected",)
 """A file stays rejected until somebody removes it, which nobody has to."""
 
 
-@dataclass(frozen=True)
-class Planned:
-    """Which alerts are sent, in order, and what is open after it."""
-
-    alerts: tuple[Alert, ...]
-    open: Mapping[str, Incident]
-    closed: Mapping[str, datetime] = field(default_factory=dict)
-    """What a person closed, and when it was last seen firing before that."""
-
-
 def plan_alerts(
-    open_now: Mapping[str, Incident],
+    state: AlertState,
     observed: Observed,
     now: datetime,
     repeat_after: timedelta,
-    silence_of: SilenceOf = lambda _table, _now: "",
-    *,
-    is_first: bool = False,
-    closed: Mapping[str, datetime] = MappingProxyType({}),
-) -> Planned:
+    silence_of: SilenceOf,
+) -> "AlertPlan":
     """Decide which alerts are sent: that something fires, once; that it grew, or still fires
     after a while; and that it is resolved.
 
     A warning is repeated only where the same fires anew after that while; an error as long as
-    it lasts. What a person closed opens again only where it fires anew.
-
-    :param is_first: whether nothing was monitored before; of what fired and was resolved in the
-        past nobody is notified then.
+    it lasts. What a person closed opens again only where it fires anew. Where nothing was
+    monitored before, nobody is notified of what fired and was resolved in the past.
     """
-    plan = _Plan(dict(open_now), now, repeat_after, silence_of, dict(closed))
+    plan = AlertPlan(dict(state.open), dict(state.closed), now, repeat_after, silence_of)
     for fact in sorted(observed.facts, key=lambda fact: (fact.at, isinstance(fact, Resolved))):
         if isinstance(fact, Firing):
             plan.firing(fact)
@@ -63,17 +48,20 @@ def plan_alerts(
             plan.resolved(fact)
     plan.close_what_is_gone(observed)
     plan.remind()
-    alerts = [alert for alert in plan.alerts if not is_first or alert.key in plan.open]
-    return Planned(tuple(alerts), plan.open, plan.closed)
+    if state.is_first:
+        plan.alerts = [alert for alert in plan.alerts if alert.key in plan.open]
+    return plan
 
 
 @dataclass
-class _Plan:
+class AlertPlan:
+    """What is open, what a person closed, and which alerts are sent, in order."""
+
     open: dict[str, Incident]
+    closed: dict[str, datetime]
     now: datetime
     repeat_after: timedelta
     silence_of: SilenceOf
-    closed: dict[str, datetime] = field(default_factory=dict)
     alerts: list[Alert] = field(default_factory=list)
 
     def firing(self, fact: Firing) -> None:

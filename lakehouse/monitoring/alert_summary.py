@@ -3,9 +3,10 @@ causes, errors first.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+from lakehouse.monitoring.alert_text import BEFORE_TITLE
 from lakehouse.orchestration.alert import Alert, Saying, alert_id
 
 _GROUPS = 10
@@ -16,7 +17,6 @@ _SAYINGS: Mapping[Saying, str] = {
     "repeated": "still firing",
     "recovered": "resolved",
 }
-_BEFORE = {"recovered": "Resolved: ", "repeated": "Still firing: ", "grew": "More: "}
 _MANY = {
     ("check", "warn"): "checks warn",
     ("check", "error"): "checks failed",
@@ -62,7 +62,7 @@ def _title(alerts: Sequence[Alert]) -> str:
 
 
 def _where(alerts: Sequence[Alert]) -> str:
-    tables = list(dict.fromkeys(alert.table for alert in alerts if alert.table))
+    tables = _distinct(alert.table for alert in alerts)
     return f", in {_listed(tables)}" if tables else ""
 
 
@@ -98,15 +98,15 @@ def _line(group: Sequence[Alert]) -> str:
         if is_in_title or first.saying == "recovered":
             return first.title
         return f"{first.title} ({first.brief})"
-    before = _BEFORE.get(first.saying, "")
+    before = BEFORE_TITLE.get(first.saying, "")
     many = f"{len(group)} {_MANY.get((first.kind, first.severity), 'incidents')}"
     if first.kind in _OF_ONE_TABLE:
-        briefs = list(dict.fromkeys(alert.brief for alert in group if alert.brief))
+        briefs = _distinct(alert.brief for alert in group)
         causes = f", {_listed(briefs)}" if briefs else ""
         return f"{before}{first.table}: {many}{causes}"
     if first.kind in _BY_KIND:
         return f"{before}{many}: {_listed([_table_with_brief(alert) for alert in group])}"
-    tables = list(dict.fromkeys(alert.table or alert.title for alert in group))
+    tables = _distinct(alert.table or alert.title for alert in group)
     return f"{before}{many}: {first.brief} ({_listed(tables)})"
 
 
@@ -114,6 +114,11 @@ def _table_with_brief(alert: Alert) -> str:
     if not alert.brief or alert.saying == "recovered":
         return alert.table
     return f"{alert.table} ({alert.brief})"
+
+
+def _distinct(texts: Iterable[str]) -> list[str]:
+    """Return the texts that say something, each once."""
+    return list(dict.fromkeys(filter(None, texts)))
 
 
 def _listed(names: Sequence[str]) -> str:

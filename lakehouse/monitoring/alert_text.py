@@ -11,7 +11,7 @@ from lakehouse.orchestration.alert import Alert, Saying, alert_id
 _SHOWN_PARTITIONS = 5
 _CLOSED_BY_PEOPLE = ("quarantined", "rejected")
 """What may stay as it is for ever without harm."""
-_BEFORE = {"recovered": "Resolved: ", "repeated": "Still firing: ", "grew": "More: "}
+BEFORE_TITLE = {"recovered": "Resolved: ", "repeated": "Still firing: ", "grew": "More: "}
 
 
 def alert_of(
@@ -33,7 +33,7 @@ def alert_of(
         saying,
         firing.severity,
         now,
-        f"{_BEFORE.get(saying, '')}{firing.title}",
+        f"{BEFORE_TITLE.get(saying, '')}{firing.title}",
         tuple(line for line in lines if line),
         firing.table,
         firing.owner,

@@ -1,7 +1,8 @@
 """The sensor that runs the detectors, dispatches alerts, and leaves a sign that it did."""
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import dagster as dg
@@ -14,14 +15,16 @@ from lakehouse.monitoring.alert_state import (
     write_state,
 )
 from lakehouse.monitoring.detectors.failed_ticks import names_of
-from lakehouse.monitoring.detectors.monitor_context import MonitorContext, WatchedFeed
+from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
 from lakehouse.monitoring.heartbeat import Heartbeat, beat
 from lakehouse.monitoring.monitor import run_detectors
 from lakehouse.monitoring.routes import read_routes
 from lakehouse.monitoring.silences import silence_texts
 from lakehouse.monitoring.sinks import open_sinks
+from lakehouse.orchestration.dagster_internals import graph_of_repository
 from lakehouse.settings import Settings
+from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
 
 NAME = "alerts"
@@ -30,7 +33,7 @@ _PAUSE_SECONDS = 10
 
 def alerts_definitions(
     declared: Mapping[str, IcebergTable],
-    feeds: Sequence[WatchedFeed],
+    feeds: Sequence[Feed],
     read_settings: Callable[[], Settings],
 ) -> dg.Definitions:
     """Make the sensor; it is on by itself, and starts no runs."""
@@ -50,13 +53,14 @@ def alerts_definitions(
         assert repository is not None
         monitor_context = MonitorContext(
             context.instance,
-            repository.asset_graph,
+            graph_of_repository(repository),
             declared,
             feeds,
             settings,
             datetime.now(UTC),
+            names_of(repository) - {NAME},
         )
-        state = detect_and_dispatch(monitor_context, names_of(repository) - {NAME}, context.log)
+        state = detect_and_dispatch(monitor_context, context.log)
         if state is None:
             return dg.SkipReason("Another process monitors.")
         return dg.SkipReason(
@@ -68,20 +72,18 @@ def alerts_definitions(
 
 
 def detect_and_dispatch(
-    monitor_context: MonitorContext, names: Collection[str], logger: logging.Logger
+    monitor_context: MonitorContext, logger: logging.Logger
 ) -> AlertState | None:
     """Run the detectors once, send what is due, and leave a sign of life; None where another
     process does it.
 
     What was observed and what is to be sent of it are kept in one write, before anything is
     sent: killed in between, a later round sends it.
-
-    :param names: the sensors and schedules that there are.
     """
     settings = monitor_context.settings
     try:
         with state_lock(settings, wait_seconds=0):
-            state = _round(monitor_context, names, logger)
+            state = _round(monitor_context, logger)
     except StateBusy:
         return None
     heartbeat = Heartbeat(
@@ -93,12 +95,10 @@ def detect_and_dispatch(
     return state
 
 
-def _round(
-    monitor_context: MonitorContext, names: Collection[str], logger: logging.Logger
-) -> AlertState:
+def _round(monitor_context: MonitorContext, logger: logging.Logger) -> AlertState:
     settings, routes = monitor_context.settings, read_routes(monitor_context.settings)
     state = read_state(settings)
-    observed = run_detectors(monitor_context, state, names)
+    observed = run_detectors(replace(monitor_context, state=state))
     state = enqueue_alerts(
         state, observed, monitor_context.now, routes, silence_texts(settings)
     )

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from threading import Lock
@@ -45,15 +45,7 @@ def enqueue_alerts(
     """Return the state after what was observed: pure, with each message in the queues of those
     it goes to.
     """
-    planned = plan_alerts(
-        state.open,
-        observed,
-        now,
-        routes.repeat_after,
-        silence_of,
-        is_first=state.is_first,
-        closed=state.closed,
-    )
+    planned = plan_alerts(state, observed, now, routes.repeat_after, silence_of)
     names = [FILE, LOG, *map(name_of, routes.urls)]
     queues = keep_known(state.queues, names)
     for name in names:
@@ -82,9 +74,7 @@ class Dispatcher:
     state: AlertState
     keep: Callable[[AlertState], None]
     logger: logging.Logger
-
-    def __post_init__(self) -> None:
-        self._lock = Lock()
+    _lock: Lock = field(default_factory=Lock, init=False)
 
     def run(self, sinks: Mapping[str, Sink], seconds: float = ROUND_SECONDS) -> AlertState:
         """Send what is due, for so long at most; a later round sends the rest."""
@@ -99,19 +89,18 @@ class Dispatcher:
         return self.state
 
     def _send_all(self, sink: Sink, until: float) -> None:
-        tried: dict[str, str] = {}
-        while len(tried) < _TRIED_IN_VAIN and time.monotonic() < until:
-            parcel = next_parcel(self._queue(sink.name), tried, tried.values())
+        refused: set[str] = set()
+        while len(refused) < _TRIED_IN_VAIN and time.monotonic() < until:
+            parcel = next_parcel(self._queue(sink.name), refused)
             if parcel is None:
                 return
-            if self._send(sink, parcel.alert):
-                self._move(sink.name, partial(drop_delivered, alert=parcel.alert))
+            alert = parcel.alert
+            if self._send(sink, alert):
+                self._move(sink.name, partial(drop_delivered, alert=alert))
             else:
-                tried[parcel.alert.alert_id] = parcel.alert.key
-                self._move(
-                    sink.name,
-                    partial(postpone_refused, alert=parcel.alert, now=datetime.now(UTC)),
-                )
+                refused.add(alert.key)
+                now = datetime.now(UTC)
+                self._move(sink.name, partial(postpone_refused, alert=alert, now=now))
 
     def _send(self, sink: Sink, alert: Alert) -> bool:
         try:

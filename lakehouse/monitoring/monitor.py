@@ -1,10 +1,9 @@
 """One round of all detectors; one that fails is an incident too, and stops no other."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from traceback import extract_tb
 
-from lakehouse.monitoring.alert_state import AlertState
 from lakehouse.monitoring.detectors.failed_checks import detect_failed_checks
 from lakehouse.monitoring.detectors.failed_runs import detect_failed_runs
 from lakehouse.monitoring.detectors.failed_ticks import detect_failed_ticks
@@ -17,52 +16,45 @@ from lakehouse.monitoring.detectors.rejected_inbox_files import detect_rejected_
 from lakehouse.monitoring.detectors.reported_incidents import detect_reported
 from lakehouse.monitoring.incidents import Firing, Observed
 
+_DETECTORS: Mapping[str, Callable[[MonitorContext], Observed]] = {
+    "checks": detect_failed_checks,
+    "quarantines": detect_quarantined_rows,
+    "runs": detect_failed_runs,
+    "freshness": detect_overdue,
+    "rejected files": detect_rejected_files,
+    "sensors and schedules": detect_failed_ticks,
+    "reports": detect_reported,
+}
 
-def run_detectors(
-    context: MonitorContext, state: AlertState, names: Collection[str]
-) -> Observed:
-    """Return all that was observed.
 
-    :param names: the sensors and schedules that there are.
-    """
-    open_now = tuple(state.open.values())
-    detectors: Mapping[str, Callable[[], Observed]] = {
-        "checks": lambda: detect_failed_checks(context, state.cursors),
-        "quarantines": lambda: detect_quarantined_rows(context, state.cursors, state.open),
-        "runs": lambda: detect_failed_runs(context, state.cursors),
-        "freshness": lambda: detect_overdue(context),
-        "rejected files": lambda: detect_rejected_files(context, state.cursors, open_now),
-        "sensors and schedules": lambda: detect_failed_ticks(context, names),
-        "reports": lambda: detect_reported(context, state.cursors),
-    }
+def run_detectors(context: MonitorContext) -> Observed:
+    """Return all that was observed."""
     observed = Observed(complete=frozenset({"monitor"}))
-    for what, detect in detectors.items():
-        observed += _run_detector(context, state, what, detect)
+    for what, detect in _DETECTORS.items():
+        observed += _run_detector(context, what, detect)
     news = [fact for fact in observed.facts if isinstance(fact, Firing)]
-    return observed + _run_detector(
-        context,
-        state,
-        "publishes",
-        lambda: Observed(detect_recoveries(context, open_now, news)),
-    )
+    open_now = context.state.open.values()
+
+    def detect_published(context: MonitorContext) -> Observed:
+        return Observed(detect_recoveries(context, open_now, news))
+
+    return observed + _run_detector(context, "publishes", detect_published)
 
 
 def _run_detector(
-    context: MonitorContext, state: AlertState, what: str, detect: Callable[[], Observed]
+    context: MonitorContext, what: str, detect: Callable[[MonitorContext], Observed]
 ) -> Observed:
     try:
-        return detect()
+        return detect(context)
     except Exception as error:
         # Whatever the storage, the catalog or the bucket raise: somebody has to know that
         # nothing is monitored there.
-        return Observed((_detector_failed(context, state, what, error),))
+        return Observed((_detector_failed(context, what, error),))
 
 
-def _detector_failed(
-    context: MonitorContext, state: AlertState, what: str, error: Exception
-) -> Firing:
+def _detector_failed(context: MonitorContext, what: str, error: Exception) -> Firing:
     key = f"monitoring {what}"
-    known = state.open.get(key)
+    known = context.state.open.get(key)
     frame = extract_tb(error.__traceback__)[-1]
     return Firing(
         key,

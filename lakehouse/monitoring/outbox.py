@@ -2,7 +2,7 @@
 was delivered.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -65,20 +65,16 @@ def is_due(queue: Queue, now: datetime) -> bool:
     return bool(queue.parcels) and (queue.retry_at is None or now >= queue.retry_at)
 
 
-def next_parcel(
-    queue: Queue, refused: Iterable[str], passed_over: Iterable[str]
-) -> Parcel | None:
+def next_parcel(queue: Queue, refused: Collection[str]) -> Parcel | None:
     """Return what is to be sent next: the oldest that was not tried in this round.
 
     The messages of an incident stay in order: none of them is sent while an older message
     of it was refused.
 
-    :param refused: ids of the messages that were tried in vain in this round.
-    :param passed_over: keys of the incidents that those are of.
+    :param refused: keys of the incidents of which a message was tried in vain in this round.
     """
-    tried, keys = set(refused), set(passed_over)
     for parcel in queue.parcels:
-        if parcel.alert.alert_id not in tried and parcel.alert.key not in keys:
+        if parcel.alert.key not in refused:
             return parcel
     return None
 

@@ -40,27 +40,13 @@ _Names = Annotated[tuple[str, ...], Field(min_length=1)]
 _Above0 = Annotated[float, Strict(), Field(gt=0)]
 
 
-class _RouteTable(BaseModel, extra="forbid"):
+class Route(BaseModel, extra="forbid", frozen=True):
+    """Where alerts go that match each of its parts; a part that is left out matches all."""
+
     to: Annotated[tuple[_Url, ...], Field(min_length=1)]
-    severity: Annotated[tuple[Severity, ...], Field(min_length=1)] | None = None
-    owner: _Names | None = None
-    table: _Names | None = None
-
-
-class _RoutesFile(BaseModel, extra="forbid"):
-    repeat_after_hours: _Above0 = 24
-    at_once: _Above0 = 10
-    route: list[_RouteTable] = []
-
-
-@dataclass(frozen=True)
-class Route:
-    """Where alerts go that match each of its parts; an empty part matches all."""
-
-    to: tuple[str, ...]
-    severity: tuple[str, ...] = ()
-    owner: tuple[str, ...] = ()
-    table: tuple[str, ...] = ()
+    severity: Annotated[tuple[Severity, ...], Field(min_length=1)] = ()
+    owner: _Names = ()
+    table: _Names = ()
 
     def matches(self, alert: Alert) -> bool:
         """Whether an alert goes there."""
@@ -69,6 +55,12 @@ class Route:
             and (not self.owner or any(fnmatchcase(alert.owner, owner) for owner in self.owner))
             and (not self.table or any(fnmatchcase(alert.table, table) for table in self.table))
         )
+
+
+class _RoutesFile(BaseModel, extra="forbid"):
+    repeat_after_hours: _Above0 = 24
+    at_once: _Above0 = 10
+    route: list[Route] = []
 
 
 @dataclass(frozen=True)
@@ -104,7 +96,7 @@ def read_routes(settings: Settings) -> Routes:
 
     :raises SettingsError: names the file, the part and what was expected.
     """
-    everywhere = (Route(settings.alert_urls),) if settings.alert_urls else ()
+    everywhere = (Route(to=settings.alert_urls),) if settings.alert_urls else ()
     file = settings.alert_routes or settings.home / FILE
     if not file.is_file():
         if settings.alert_routes:
@@ -122,10 +114,7 @@ def read_routes(settings: Settings) -> Routes:
         # Its text may hold a URL with a secret in it.
         raise SettingsError(f"{file}: {_explain(error)}.") from None
     return Routes(
-        (
-            *everywhere,
-            *(Route(**table.model_dump(exclude_none=True)) for table in content.route),
-        ),
+        (*everywhere, *content.route),
         timedelta(hours=content.repeat_after_hours),
         int(content.at_once),
     )
@@ -139,7 +128,7 @@ def _explain(error: ValidationError) -> str:
     where = ""
     if len(inside) > 1:
         number, part, *_ = inside
-        model, where = _RouteTable, f"route {int(number) + 1}"
+        model, where = Route, f"route {int(number) + 1}"
     if problem["type"] == "extra_forbidden":
         return f"{where or 'it'} has {part}; expected some of {', '.join(model.model_fields)}"
     expected = _LIST if where else "a number above 0"

@@ -50,7 +50,7 @@ class LogSink:
     """Python's log."""
 
     logger: logging.Logger
-    lakehouse: str = ""
+    lakehouse: str
     name: str = LOG
 
     def send(self, alert: Alert) -> None:
@@ -68,7 +68,7 @@ class FileSink:
     """
 
     path: Path
-    lakehouse: str = ""
+    lakehouse: str
     name: str = FILE
 
     def send(self, alert: Alert) -> None:
@@ -92,7 +92,7 @@ class AppriseSink:
     """A service that apprise knows by a URL."""
 
     url: str
-    lakehouse: str = ""
+    lakehouse: str
     """Which lakehouse it is of; people may be notified by several."""
 
     @property
@@ -153,9 +153,9 @@ class SnsSink:
     """A topic of SNS; the usual AWS chain says who calls."""
 
     topic: str
-    lakehouse: str = ""
-    region: str | None = None
-    endpoint_url: str | None = None
+    lakehouse: str
+    region: str | None
+    endpoint_url: str | None
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""What an asset reads and how, as metadata: people see it in Dagster, and what is owed is told
+"""What an asset reads and how, as metadata: people see it in Dagster, and what is stale follows
 from it.
 """
 
@@ -22,14 +22,16 @@ _TYPED: Mapping[str, Callable[[Any], Any]] = {
 
 def reads_metadata(inputs: Mapping[str, Input]) -> dict[str, Any]:
     """Return the metadata that says what is read; none where nothing is."""
-    return {READS: {name: _plain(given) for name, given in inputs.items()}} if inputs else {}
+    return (
+        {READS: {name: _plain(declared) for name, declared in inputs.items()}} if inputs else {}
+    )
 
 
 def inputs_of(metadata: Mapping[str, Any]) -> dict[str, Input]:
     """Return what an asset reads, from the metadata of its definition."""
-    found = metadata.get(READS, {})
-    values = getattr(found, "value", found)
-    return {name: _input(said) for name, said in values.items()}
+    stored = metadata.get(READS, {})
+    values = getattr(stored, "value", stored)
+    return {name: _input(fields) for name, fields in values.items()}
 
 
 def incremental_readers(
@@ -50,18 +52,20 @@ def incremental_readers(
     return readers
 
 
-def _plain(given: Input) -> dict[str, Any]:
-    said = {
-        name: value for name, value in asdict(given).items() if value not in (None, False, ())
+def _plain(declared: Input) -> dict[str, Any]:
+    fields = {
+        name: value
+        for name, value in asdict(declared).items()
+        if value not in (None, False, ())
     }
     # Snapshot ids exceed what JSON numbers hold.
     texts: dict[str, Any] = {
-        name: str(said[name]) for name in ("snapshot_id", "timestamp") if name in said
+        name: str(fields[name]) for name in ("snapshot_id", "timestamp") if name in fields
     }
-    lists = {"keys": list(given.keys)} if given.keys else {}
-    return {**said, **texts, **lists}
+    lists = {"keys": list(declared.keys)} if declared.keys else {}
+    return {**fields, **texts, **lists}
 
 
-def _input(said: Mapping[str, Any]) -> Input:
-    typed = {name: read(said[name]) for name, read in _TYPED.items() if name in said}
-    return Input(**{**said, **typed})
+def _input(fields: Mapping[str, Any]) -> Input:
+    typed = {name: read(fields[name]) for name, read in _TYPED.items() if name in fields}
+    return Input(**{**fields, **typed})

@@ -1,4 +1,4 @@
-"""Partitions of a table computed anew by hand, in one run, with what follows from them."""
+"""Partitions of a table recomputed in full by hand, in one run, with what follows from them."""
 
 import re
 from datetime import date
@@ -7,6 +7,7 @@ import dagster as dg
 
 from lakehouse.errors import UsageError
 from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.run_result import RunResult
 from lakehouse.orchestration.runs import Project, materialize
@@ -23,7 +24,7 @@ def backfill(
     """
     here = project(lambda: settings)
     _check(here, table, first, last)
-    tables = Downstream(here.resolve_asset_graph(), table).with_alike([table])
+    tables = Downstream(asset_graph(here), table).with_alike([table])
     selection = dg.AssetSelection.assets(*map(asset_key, tables))
     with open_instance(settings) as instance:
         return materialize(
@@ -36,14 +37,14 @@ def backfill(
 
 
 def _check(definitions: dg.Definitions, table: str, first: str, last: str) -> None:
-    graph = definitions.resolve_asset_graph()
+    graph = asset_graph(definitions)
     key = asset_key(table)
     node = graph.get(key) if graph.has(key) else None
     if node is None or node.partitions_def is None:
         partitioned = sorted(
-            ".".join(found.path)
-            for found in graph.get_all_asset_keys()
-            if graph.get(found).partitions_def
+            ".".join(key.path)
+            for key in graph.get_all_asset_keys()
+            if graph.get(key).partitions_def
         )
         raise UsageError(
             f"{table} has no partitions; those that have are {', '.join(partitioned)}."

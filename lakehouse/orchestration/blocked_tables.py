@@ -1,5 +1,5 @@
-"""Tables that are held back: they would be refused again until what they read, or how they are
-declared, changes.
+"""Blocked tables: they would be refused again until what they read, or how they are declared,
+changes.
 
 A refused run is tagged with what it was computed from; who asks for runs looks for that tag
 first. The tables do not need it: without Dagster's history a table is tried once more, and
@@ -13,9 +13,10 @@ import dagster as dg
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.orchestration.dagster_internals import add_run_tags
 from lakehouse.tables.table import IcebergTable
 
-HELD = "lakehouse/held."
+BLOCKED = "lakehouse/held."
 """Begin of the tag of a run that refused a table, with its name: what the table was computed
 from, as a digest.
 """
@@ -31,12 +32,14 @@ _LONGEST_NAME = 63
 _DIGITS = 32
 
 
-def held_tag(table: str) -> str:
+def blocked_tag(table: str) -> str:
     """Return the key of the tag that a refusal of a table is noted under; Dagster takes 63
     characters after the `/`.
     """
-    room = _LONGEST_NAME - len(HELD.partition("/")[2])
-    return HELD + (table if len(table) <= room else f"{table[: room - 9]}-{_digest(table)[:8]}")
+    room = _LONGEST_NAME - len(BLOCKED.partition("/")[2])
+    return BLOCKED + (
+        table if len(table) <= room else f"{table[: room - 9]}-{_digest(table)[:8]}"
+    )
 
 
 def digest_of(
@@ -64,14 +67,14 @@ def mains(engine: Engine, tables: Sequence[str]) -> dict[str, int | None]:
     """Return the snapshot that readers see of each table; None of one that is not there, or has
     none.
     """
-    found = {
-        name: read_history(engine, name).main if engine.catalog.has(name) else None
-        for name in tables
-    }
-    return {name: main.snapshot_id if main else None for name, main in found.items()}
+    snapshot_ids: dict[str, int | None] = {}
+    for name in tables:
+        main = read_history(engine, name).main if engine.catalog.has(name) else None
+        snapshot_ids[name] = main.snapshot_id if main else None
+    return snapshot_ids
 
 
-def hold(
+def note_refused(
     instance: dg.DagsterInstance,
     run_id: str,
     table: IcebergTable,
@@ -79,15 +82,17 @@ def hold(
     read: Mapping[str, object],
 ) -> None:
     """Note that a run refused a table, and what it was computed from."""
-    instance.add_run_tags(run_id, {held_tag(table.name): digest_of(table, partitions, read)})
+    add_run_tags(
+        instance, run_id, {blocked_tag(table.name): digest_of(table, partitions, read)}
+    )
 
 
 def note_check_failed(instance: dg.DagsterInstance, run_id: str, table: str) -> None:
     """Note that a check stopped a run, which looks further than one table."""
-    instance.add_run_tags(run_id, {CHECK_FAILED: table})
+    add_run_tags(instance, run_id, {CHECK_FAILED: table})
 
 
-def is_held(
+def refused_run(
     instance: dg.DagsterInstance,
     table: IcebergTable,
     partitions: Sequence[str],
@@ -96,8 +101,8 @@ def is_held(
     """Return the run that refused a table on the same input and declaration; None where none
     did.
     """
-    found = _newest(instance, {held_tag(table.name): digest_of(table, partitions, read)})
-    return found.run_id if found else None
+    refused = _newest(instance, {blocked_tag(table.name): digest_of(table, partitions, read)})
+    return refused.run_id if refused else None
 
 
 def asked_for(instance: dg.DagsterInstance, digest: str) -> dg.DagsterRun | None:
@@ -114,11 +119,12 @@ def was_stopped(tags: Mapping[str, str]) -> bool:
 
 def was_refused(tags: Mapping[str, str]) -> bool:
     """Whether a run failed for what the data are, and not for the system."""
-    return was_stopped(tags) or any(name.startswith(HELD) for name in tags)
+    return was_stopped(tags) or any(name.startswith(BLOCKED) for name in tags)
 
 
 def _newest(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> dg.DagsterRun | None:
-    return next(iter(instance.get_runs(dg.RunsFilter(tags=tags), limit=1)), None)
+    records = instance.get_run_records(dg.RunsFilter(tags=tags), limit=1)
+    return records[0].dagster_run if records else None
 
 
 def _digest(text: str) -> str:

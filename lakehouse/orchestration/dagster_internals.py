@@ -6,13 +6,16 @@ whether each of these is still there and does the same, or has become public, ru
 set the version.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 if TYPE_CHECKING:
+    from dagster import EventLogEntry
     from dagster._core.definitions.assets.graph.asset_graph import AssetGraph as AssetGraph
+    from dagster._core.definitions.job_definition import JobDefinition
+    from dagster._core.scheduler.instigation import InstigatorState, InstigatorTick
 
 LOOKED_AT = "1.13.27"
 NO_COMPUTE_LOGS = {
@@ -22,6 +25,81 @@ NO_COMPUTE_LOGS = {
 """Configuration of an instance that leaves the output of steps on the terminal; catching it for
 the UI would start two processes for each step.
 """
+
+
+def asset_graph(definitions: dg.Definitions) -> "AssetGraph":
+    """Return the graph of all assets and checks; what it is asked, mypy looks at."""
+    return definitions.resolve_asset_graph()
+
+
+def graph_of_repository(repository: dg.RepositoryDefinition) -> "AssetGraph":
+    """Return the graph of what a server of user code has loaded."""
+    return repository.asset_graph
+
+
+def selected_assets(selection: dg.AssetSelection, graph: "AssetGraph") -> Set[dg.AssetKey]:
+    """Return the assets that are selected."""
+    return selection.resolve(graph)
+
+
+def selected_checks(selection: dg.AssetSelection, graph: "AssetGraph") -> Set[dg.AssetCheckKey]:
+    """Return the checks that are selected."""
+    return selection.resolve_checks(graph)
+
+
+def job_of_all_assets(definitions: dg.Definitions) -> "JobDefinition":
+    """Return the job that can run any of the assets."""
+    return definitions.resolve_implicit_global_asset_job_def()
+
+
+def job_of_name(definitions: dg.Definitions, name: str) -> "JobDefinition":
+    """Return a job."""
+    return definitions.resolve_job_def(name)
+
+
+def observation_in(event: dg.DagsterEvent) -> dg.AssetObservation | None:
+    """Return what an event says was observed of an asset; None of an event of another type."""
+    if event.event_type is not dg.DagsterEventType.ASSET_OBSERVATION:
+        return None
+    return event.asset_observation_data.asset_observation
+
+
+def events_of_run(
+    instance: dg.DagsterInstance,
+    run_id: str,
+    of_type: dg.DagsterEventType | set[dg.DagsterEventType],
+    limit: int | None = None,
+) -> "list[EventLogEntry]":
+    """Return the events of a run, the oldest first."""
+    records = instance.get_records_for_run(run_id, of_type=of_type, limit=limit).records
+    return [record.event_log_entry for record in records]
+
+
+def add_run_tags(instance: dg.DagsterInstance, run_id: str, tags: Mapping[str, str]) -> None:
+    """Give a run more tags."""
+    instance.add_run_tags(run_id, tags)
+
+
+def show_with_run(instance: dg.DagsterInstance, run: dg.DagsterRun, message: str) -> None:
+    """Add a message to the events of a run."""
+    instance.report_engine_event(message, run)
+
+
+def fail_run(instance: dg.DagsterInstance, run: dg.DagsterRun, message: str) -> None:
+    """Report a run as failed."""
+    instance.report_run_failed(run, message)
+
+
+def automation_states(instance: dg.DagsterInstance) -> "Sequence[InstigatorState]":
+    """Return the states of all sensors and schedules that there ever were."""
+    return instance.all_instigator_state()
+
+
+def last_ticks(
+    instance: dg.DagsterInstance, state: "InstigatorState", limit: int
+) -> "Sequence[InstigatorTick]":
+    """Return the last ticks of a sensor or schedule, the newest first."""
+    return instance.get_ticks(state.instigator_origin_id, state.selector_id, limit=limit)
 
 
 def latest_check_executions(

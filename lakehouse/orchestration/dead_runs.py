@@ -24,14 +24,15 @@ def fail_dead_runs(instance: "DagsterInstance") -> list[DeadRun]:
     """Report as failed the runs of this host whose process is gone, and free what they hold."""
     from dagster import DagsterRunStatus, RunsFilter
 
-    from lakehouse.orchestration.dagster_internals import free_slots
+    from lakehouse.orchestration.dagster_internals import fail_run, free_slots
 
     status = DagsterRunStatus
     working = [status.NOT_STARTED, status.STARTING, status.STARTED, status.CANCELING]
-    runs = instance.get_runs(RunsFilter(statuses=working))
+    records = instance.get_run_records(RunsFilter(statuses=working))
+    runs = [record.dagster_run for record in records]
     dead = [(run, gone) for run in runs if (gone := _gone(instance, run))]
     for run, gone in dead:
-        instance.report_run_failed(run, gone)
+        fail_run(instance, run, gone)
         free_slots(instance, run.run_id)
     return [DeadRun(run.run_id, run.job_name, gone) for run, gone in dead]
 
@@ -57,14 +58,13 @@ def worker_of(instance: "DagsterInstance", run_id: str) -> Process | None:
     """
     from dagster import DagsterEventType
 
-    events = instance.get_records_for_run(
-        run_id, of_type=DagsterEventType.ENGINE_EVENT, limit=20
-    ).records
-    for record in events:
-        event = record.event_log_entry.dagster_event
+    from lakehouse.orchestration.dagster_internals import events_of_run
+
+    for entry in events_of_run(instance, run_id, DagsterEventType.ENGINE_EVENT, limit=20):
+        event = entry.dagster_event
         noted = event.engine_event_data.metadata.get("pid") if event else None
         if noted is not None:
-            return Process.noted(int(str(noted.value)), record.event_log_entry.timestamp)
+            return Process.noted(int(str(noted.value)), entry.timestamp)
     return None
 
 

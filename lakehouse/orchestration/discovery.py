@@ -126,11 +126,11 @@ def declared_tables(modules: Iterable[ModuleType]) -> dict[str, IcebergTable]:
     quarantines = {
         table.quarantine.name: name for name, table in declared.items() if table.quarantine
     }
-    taken = sorted(quarantines.keys() & declared.keys())
-    if taken:
+    twice = sorted(quarantines.keys() & declared.keys())
+    if twice:
         raise DeclarationError(
-            f"{taken[0]} is declared in {_place(modules, declared[taken[0]])}, and is the"
-            f" quarantine of {quarantines[taken[0]]} too; expected one table of a name.",
+            f"{twice[0]} is declared in {_place(modules, declared[twice[0]])}, and is the"
+            f" quarantine of {quarantines[twice[0]]} too; expected one table of a name.",
             next_step=(
                 "Give one of them another name; quarantine_name=… is that of a quarantine."
             ),

@@ -16,7 +16,7 @@ from lakehouse.iceberg.metadata.write_result import Outcome, RuleResult
 from lakehouse.iceberg.read.input_validation import check_appended_once, check_versions
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.rows_outside_partitions import evaluate_by_metadata, has_partition
-from lakehouse.iceberg.read.stale_partitions import left_to_none
+from lakehouse.iceberg.read.stale_partitions import partition_only_sources
 from lakehouse.iceberg.read.versioned_inputs import with_version_reads
 from lakehouse.orchestration.asset_inputs import reads_metadata
 from lakehouse.orchestration.asset_keys import asset_key
@@ -82,14 +82,14 @@ def _in_one_line(table: IcebergTable, compute: Callable[..., Any]) -> Iterator[N
     try:
         yield
     except Exception as error:
-        said = explained(table, compute, error)
-        if said is None:
+        explanation = explained(table, compute, error)
+        if explanation is None:
             raise
         # What Python raised keeps its traceback for who reads the run, where no personal value
         # can stand in it.
         is_hidden = is_of_query(error) or isinstance(error, LakehouseError)
         is_open = not (is_hidden or table.holds_personal_data)
-        raise said from (error if is_open else None)
+        raise explanation from (error if is_open else None)
 
 
 def _implied(
@@ -98,7 +98,7 @@ def _implied(
     """Return the rule that follows from inputs that are read by partitions, and what evaluates
     it without a run.
     """
-    if definition is None or not left_to_none(table, inputs):
+    if definition is None or not partition_only_sources(table, inputs):
         return {}
 
     def look(io: IcebergIOManager, run: Run) -> list[RuleResult]:
@@ -112,7 +112,7 @@ def _upstream(table: IcebergTable, inputs: Mapping[str, Input]) -> list[dg.Asset
     """Return what a table is computed from, each once; what stands of its own is no such
     thing.
     """
-    read = dict.fromkeys(given.table for given in inputs.values())
+    read = dict.fromkeys(declared.table for declared in inputs.values())
     return [asset_key(name) for name in read if name != table.name]
 
 
@@ -127,11 +127,11 @@ def _read(
 def _check_parameters(
     table: IcebergTable, compute: Callable[..., Any], inputs: Mapping[str, Input]
 ) -> None:
-    found = list(inspect.signature(compute).parameters)
-    if set(found) != set(inputs):
+    parameters = list(inspect.signature(compute).parameters)
+    if set(parameters) != set(inputs):
         raise DeclarationError(
             f"{table.name}: the function {compute.__name__} takes"
-            f" {', '.join(found) or 'nothing'}; expected the inputs,"
+            f" {', '.join(parameters) or 'nothing'}; expected the inputs,"
             f" {', '.join(inputs) or 'none'}.",
             next_step="Name its parameters as the keys of inputs=….",
         )
@@ -143,8 +143,8 @@ def _check_existing_rows(table: IcebergTable, inputs: Mapping[str, Input]) -> No
     """
     foreign = sorted(
         name
-        for name, given in inputs.items()
-        if given.mode == "existing_rows" and given.table != table.name
+        for name, declared in inputs.items()
+        if declared.mode == "existing_rows" and declared.table != table.name
     )
     if foreign:
         raise DeclarationError(
@@ -154,11 +154,12 @@ def _check_existing_rows(table: IcebergTable, inputs: Mapping[str, Input]) -> No
         )
     added = sorted(
         name
-        for name, given in inputs.items()
-        if given.mode == "incremental" and given.by and not given.outside
+        for name, declared in inputs.items()
+        if declared.mode == "incremental" and declared.by and not declared.outside
     )
     has_existing_rows = any(
-        given.mode == "existing_rows" and not given.outside for given in inputs.values()
+        declared.mode == "existing_rows" and not declared.outside
+        for declared in inputs.values()
     )
     if added and not has_existing_rows and table.overwritten_by:
         raise DeclarationError(

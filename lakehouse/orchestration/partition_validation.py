@@ -40,7 +40,7 @@ def check_partitions(
 
 
 def check_columns(
-    target: IcebergTable | None, owner: str, name: str, given: Input, source: IcebergTable
+    target: IcebergTable | None, owner: str, name: str, declared: Input, source: IcebergTable
 ) -> None:
     """Check the columns that an input names: that the table it reads has them, and that they
     can tell partitions.
@@ -50,8 +50,8 @@ def check_columns(
     :raises DeclarationError: names the table, the input, what was found and what was expected.
     """
     for part, column in [
-        *(("of", key) for key in given.keys),
-        *([("by", given.by)] if given.by else []),
+        *(("of", key) for key in declared.keys),
+        *([("by", declared.by)] if declared.by else []),
     ]:
         if column not in source.column_names:
             raise DeclarationError(
@@ -59,9 +59,9 @@ def check_columns(
                 f" column; expected one of {', '.join(source.column_names)}.",
                 next_step="Correct the name.",
             )
-    if given.by:
-        _check_is_telling(owner, name, given.by, source)
-        _check_is_alike(target, name, given, source)
+    if declared.by:
+        _check_is_telling(owner, name, declared.by, source)
+        _check_is_alike(target, name, declared, source)
 
 
 def _check_both(table: IcebergTable, definition: dg.PartitionsDefinition | None) -> None:
@@ -88,20 +88,21 @@ def _check_both(table: IcebergTable, definition: dg.PartitionsDefinition | None)
 
 def _check_telling(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
     own = {
-        name: given
-        for name, given in inputs.items()
-        if given.table == table.name and given.mode == "existing_rows"
+        name: declared
+        for name, declared in inputs.items()
+        if declared.table == table.name and declared.mode == "existing_rows"
     }
-    for name, given in own.items():
-        if given.by != table.overwritten_by:
+    for name, declared in own.items():
+        if declared.by != table.overwritten_by:
             raise DeclarationError(
-                f"{table.name}: input {name} reads existing_rows with by={given.by!r}; expected"
+                f"{table.name}: input {name} reads existing_rows with by={declared.by!r}; expected"
                 f" {table.overwritten_by!r}, the column that the table is overwritten by.",
                 next_step="Correct the name.",
             )
-    others = [given for name, given in inputs.items() if name not in own]
+    others = [declared for name, declared in inputs.items() if name not in own]
     if others and not any(
-        given.by and not given.outside and given.mode != "changed_keys" for given in others
+        declared.by and not declared.outside and declared.mode != "changed_keys"
+        for declared in others
     ):
         raise DeclarationError(
             f"{table.name} is computed by partitions, and none of its inputs"
@@ -130,18 +131,20 @@ def _tells(field: PartitionField) -> bool:
 
 
 def _check_is_alike(
-    target: IcebergTable | None, name: str, given: Input, source: IcebergTable
+    target: IcebergTable | None, name: str, declared: Input, source: IcebergTable
 ) -> None:
     own = target.overwritten_by if target else None
-    if target is None or own is None or given.by is None:
+    if target is None or own is None or declared.by is None:
         return
-    found, expected = source.column(given.by).type, target.column(own).type
-    if found != expected and not any({found, expected} <= alike for alike in _ALIKE):
+    source_type, target_type = source.column(declared.by).type, target.column(own).type
+    if source_type != target_type and not any(
+        {source_type, target_type} <= alike for alike in _ALIKE
+    ):
         raise DeclarationError(
-            f"{target.name}: input {name} has by={given.by!r}, which is {found} in"
-            f" {source.name}, and the table is overwritten by {own}, which is {expected};"
+            f"{target.name}: input {name} has by={declared.by!r}, which is {source_type} in"
+            f" {source.name}, and the table is overwritten by {own}, which is {target_type};"
             " expected columns of one type.",
             next_step=(
-                f"Let {source.name} have a column of type {expected} that tells the partition."
+                f"Let {source.name} have a column of type {target_type} that tells the partition."
             ),
         )

@@ -135,7 +135,7 @@ def keys_holding(
     """Return the keys of the partitions that hold some values of a table's column.
 
     The newest stands for those that are in none, such as NULL or a day before the first, where
-    no other is found.
+    no other holds them.
 
     :param keys: all keys of the definition, in order.
     :param column_type: that of the column; the moments of a day of UTC may lie in several
@@ -147,12 +147,12 @@ def keys_holding(
     texts = {
         str(value) for value in values if value is not None and not isinstance(value, date)
     }
-    found = texts & set(keys)
+    holding = texts & set(keys)
     if isinstance(definition, dg.TimeWindowPartitionsDefinition):
         days = [value for value in values if isinstance(value, date)]
         look = _keys_of_moments if column_type == "timestamp" else _keys_of_days
-        found |= look(definition, keys, days) & set(keys)
-    return found or ({keys[-1]} if values else set())
+        holding |= look(definition, keys, days) & set(keys)
+    return holding or ({keys[-1]} if values else set())
 
 
 def _keys_of_moments(
@@ -162,15 +162,15 @@ def _keys_of_moments(
     lie in.
     """
     first = definition.time_window_for_partition_key(keys[0]).start
-    found: set[str] = set()
+    windows: set[str] = set()
     for value in values:
         # Bounds of moments are moments.
         begin, end = cast(tuple[datetime, datetime], span_of(value, first))
         window = dg.TimeWindow(begin, end)
-        found |= {*definition.get_partition_keys_in_time_window(window)}
+        windows |= {*definition.get_partition_keys_in_time_window(window)}
         if begin >= first:
-            found.add(definition.get_partition_key_for_timestamp(begin.timestamp()))
-    return found
+            windows.add(definition.get_partition_key_for_timestamp(begin.timestamp()))
+    return windows
 
 
 def _keys_of_days(

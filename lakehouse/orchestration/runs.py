@@ -8,6 +8,13 @@ import dagster as dg
 
 from lakehouse.errors import UsageError
 from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.orchestration.dagster_internals import (
+    asset_graph,
+    job_of_all_assets,
+    job_of_name,
+    selected_assets,
+    selected_checks,
+)
 from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.partitions import range_tags
 from lakehouse.orchestration.run_result import RunResult, is_interrupted, read_result
@@ -45,15 +52,15 @@ def materialize(
     """
     fail_dead_runs(instance)
     partition = _one_if_one(partition)
-    graph = definitions.resolve_asset_graph()
-    keys = selection.resolve(graph) & graph.executable_asset_keys
-    checks = selection.resolve_checks(graph)
+    graph = asset_graph(definitions)
+    keys = selected_assets(selection, graph) & graph.executable_asset_keys
+    checks = selected_checks(selection, graph)
     if not keys and not checks:
         raise UsageError(
             f"{selection} selects nothing to run.",
             next_step="`lakehouse status` lists the tables.",
         )
-    job = _with_logger(definitions, on_event).resolve_implicit_global_asset_job_def()
+    job = job_of_all_assets(_with_logger(definitions, on_event))
     ran = job.get_subset(asset_selection=keys, asset_check_selection=checks).execute_in_process(
         run_config={"loggers": {"events": {}}},
         # Once more, since it is what the list of runs shows; but it would leave out the checks
@@ -93,7 +100,7 @@ def run_job(
         failure.
     """
     fail_dead_runs(instance)
-    job = _with_logger(definitions, on_event).resolve_job_def(name)
+    job = job_of_name(_with_logger(definitions, on_event), name)
     ran = job.execute_in_process(
         run_config={**run_config, "loggers": {"events": {}}},
         instance=instance,

@@ -15,6 +15,7 @@ from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.read.stale_tables import is_stale
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import asset_key, table_name
+from lakehouse.orchestration.dagster_internals import selected_assets
 from lakehouse.orchestration.partitions import all_partitions_of, keys_holding
 from lakehouse.tables.table import IcebergTable
 
@@ -176,14 +177,17 @@ class Downstream:
         What follows from other partitions too is left to a later run, after these.
         """
         kinds = {self._partitions_def(table) for table in tables}
-        reached = {found for table in tables for found in self._after(table)}
+        reached = {after for table in tables for after in self._after(table)}
         others = (
             self._after(table)
             for table in self._partitioned
             if self._partitions_def(table) not in kinds
         )
         # What the tables themselves are computed from was done before.
-        later = {found for after in others if not set(after) & set(tables) for found in after}
+        later: set[str] = set()
+        for after in others:
+            if not set(after) & set(tables):
+                later.update(after)
         return tuple(table for table in self.tables if table in reached - later)
 
     def sources(self, table: str) -> list[str]:
@@ -195,8 +199,8 @@ class Downstream:
         past one.
         """
         inputs = inputs_of(self._graph.get(asset_key(table)).metadata).values()
-        past = {given.table for given in inputs if given.mode == "as_of"}
-        now = {given.table for given in inputs if given.mode != "as_of"}
+        past = {declared.table for declared in inputs if declared.mode == "as_of"}
+        now = {declared.table for declared in inputs if declared.mode != "as_of"}
         return [source for source in self.sources(table) if source in now or source not in past]
 
     def _whole(self, tables: Iterable[str]) -> list[PendingRun]:
@@ -209,8 +213,8 @@ class Downstream:
 
         Only checks that stand alone: those of a write were passed before it was published.
         """
-        graph, given = self._graph, set(tables)
-        read = {source for table in given for source in self.sources(table)} - given
+        graph, computed = self._graph, set(tables)
+        read = {source for table in computed for source in self.sources(table)} - computed
         checks = (
             check
             for source in sorted(read)
@@ -234,7 +238,8 @@ class Downstream:
 
     def _after(self, table: str) -> tuple[str, ...]:
         graph = self._graph
-        reached = dg.AssetSelection.assets(asset_key(table)).downstream().resolve(graph)
+        after = dg.AssetSelection.assets(asset_key(table)).downstream()
+        reached = selected_assets(after, graph)
         ordered = [
             key
             for key in graph.toposorted_asset_keys
@@ -252,7 +257,7 @@ class Downstream:
     @cached_property
     def _following(self) -> set[str]:
         """The partitioned tables, and what is computed from them."""
-        return {found for table in self._partitioned for found in self._after(table)}
+        return {after for table in self._partitioned for after in self._after(table)}
 
 
 def _type_of(table: IcebergTable) -> str:
@@ -268,11 +273,11 @@ def neighbouring(
         again with others.
     :param order: the positions of the keys among all.
     """
-    found: list[list[str]] = []
+    ranges: list[list[str]] = []
     for key in sorted(owing, key=order.__getitem__):
-        last = found[-1][-1] if found else None
+        last = ranges[-1][-1] if ranges else None
         if last is not None and order[key] == order[last] + 1 and owing[key] == owing[last]:
-            found[-1].append(key)
+            ranges[-1].append(key)
         else:
-            found.append([key])
-    return found
+            ranges.append([key])
+    return ranges

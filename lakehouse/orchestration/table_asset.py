@@ -27,7 +27,7 @@ from lakehouse.orchestration.asset_checks import (
 )
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.asset_specs import table_spec
-from lakehouse.orchestration.blocked_tables import hold
+from lakehouse.orchestration.blocked_tables import note_refused
 from lakehouse.orchestration.io_manager import IcebergIOManager, run_partitions
 from lakehouse.orchestration.metadata_keys import WriteMetadata
 from lakehouse.orchestration.run_failures.personal_data import values_withheld
@@ -93,12 +93,10 @@ def table_asset(
         run = _run(context, table, keys, partitions_def)
         if not context.selected_asset_keys:
             with values_withheld(table):
-                found, evaluated = io.evaluate(table, run)
-                found = [
-                    *found,
-                    *(result for look in implied.values() for result in look(io, run)),
-                ]
-            yield from _selected(context, table, found, evaluated, implied)
+                results, evaluated = io.evaluate(table, run)
+                for look in implied.values():
+                    results.extend(look(io, run))
+            yield from _selected(context, table, results, evaluated, implied)
         else:
             with values_withheld(table):
                 written = materialize(context, run)
@@ -153,10 +151,10 @@ def _events(
     if outcome.quarantined and table.quarantine:
         context.log_event(_quarantine_event(io, table.quarantine, outcome.quarantined))
     if isinstance(outcome, Refused):
-        hold(context.instance, context.run.run_id, table, keys, written.read)
+        note_refused(context.instance, context.run.run_id, table, keys, written.read)
         yield from checks
-        told = {**refused_rows(table, outcome).to_metadata(), **written.metadata}
-        raise refusal(outcome, context.run.run_id, told, evaluated)
+        metadata = {**refused_rows(table, outcome).to_metadata(), **written.metadata}
+        raise refusal(outcome, context.run.run_id, metadata, evaluated)
     yield dg.MaterializeResult(
         asset_key=asset_key(table.name),
         metadata={
@@ -179,30 +177,29 @@ def _sample(io: IcebergIOManager, table: IcebergTable, outcome: Outcome) -> dict
 
 
 def _quarantine_event(
-    io: IcebergIOManager, quarantine: IcebergTable, found: Quarantined
+    io: IcebergIOManager, quarantine: IcebergTable, quarantined: Quarantined
 ) -> dg.AssetMaterialization:
     return dg.AssetMaterialization(
         asset_key(quarantine.name),
-        description=f"{found.rows} rows of this run were refused.",
-        metadata=quarantined_metadata(io.engine.catalog, quarantine, found),
-        tags={"dagster/data_version": str(found.snapshot_id)},
+        description=f"{quarantined.rows} rows of this run were refused.",
+        metadata=quarantined_metadata(io.engine.catalog, quarantine, quarantined),
+        tags={"dagster/data_version": str(quarantined.snapshot_id)},
     )
 
 
 def _selected(
     context: dg.AssetExecutionContext,
     table: IcebergTable,
-    found: Sequence[RuleResult],
+    results: Sequence[RuleResult],
     evaluated: Evaluated,
     implied: Collection[Rule],
 ) -> list[dg.AssetCheckResult]:
     names = {key.name for key in context.selected_asset_check_keys}
-    results = [
-        result
-        for result in results_of(table, found, tuple(implied))
+    return [
+        check_result(table, result, evaluated)
+        for result in results_of(table, results, tuple(implied))
         if result.rule.name in names
     ]
-    return [check_result(table, result, evaluated) for result in results]
 
 
 def _partitions(

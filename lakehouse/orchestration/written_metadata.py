@@ -59,7 +59,7 @@ def written_metadata(
     )
     return {
         **written.to_metadata(),
-        **outcome.measured,
+        **outcome.profile,
         **refused_rows(table, outcome).to_metadata(),
     }
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import dagster as dg
 
 from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.orchestration.dagster_internals import graph_of_repository
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 
@@ -36,7 +37,7 @@ def daily_check_definitions(read_settings: Callable[[], Settings]) -> dg.Definit
         context: dg.ScheduleEvaluationContext,
     ) -> dg.RunRequest | dg.SkipReason:
         there = set(open_engine(read_settings()).catalog.tables())
-        known = context.repository_def.asset_graph.asset_check_keys
+        known = graph_of_repository(context.repository_def).asset_check_keys
         keys = [key for key in sorted(known) if table_name(key.asset_key) in there]
         if not keys:
             return dg.SkipReason("There is no table yet.")

@@ -11,7 +11,7 @@ from lakehouse.iceberg.metadata.frame_joins import FEW, having
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import pin_since, read, read_main
-from lakehouse.iceberg.read.version_keys import key_terms, newest_sql
+from lakehouse.iceberg.read.version_keys import declared_versions, key_terms, newest_sql
 from lakehouse.iceberg.rules.failing_row_samples import sample_of
 from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS
 from lakehouse.tables.quoting import identifier
@@ -109,9 +109,10 @@ def _removed_rows(
 
 def _with_newest(target: IcebergTable, rows: "DataFrame") -> "DataFrame":
     """Return delivered rows with what tells a newer version in the target's type."""
+    from pyspark.sql.functions import expr
+
     newest = newest_sql(target, "__newest", dict(rows.dtypes)["__newest"])
-    others = [name for name in rows.columns if name != "__newest"]
-    return rows.selectExpr(*others, f"{newest} AS __newest")
+    return rows.withColumn("__newest", expr(newest))
 
 
 def _count(outcomes: "DataFrame") -> Counter[str]:
@@ -133,8 +134,7 @@ def _arrived_since(
 
 def _row_keys(target: IcebergTable, delivered: "DataFrame") -> "DataFrame":
     """Return of delivered rows what they are looked for by."""
-    assert target.versions is not None
-    newest = identifier(target.versions.newest[0])
+    newest = identifier(declared_versions(target).newest[0])
     return delivered.selectExpr(
         *SOURCE_COLUMNS, *key_terms(target, delivered), f"{newest} AS __newest", _IS
     )
@@ -160,9 +160,9 @@ def _with_outcome(
     from pyspark.sql.functions import expr
 
     assert target.quarantine is not None
-    assert target.versions is not None
-    keys = [*map(identifier, target.versions.of)]
-    newest_column = identifier(target.versions.newest[0])
+    versions = declared_versions(target)
+    keys = list(map(identifier, versions.of))
+    newest_column = identifier(versions.newest[0])
     existing = (
         read_main(engine, target.name)
         .where(within)
@@ -174,7 +174,7 @@ def _with_outcome(
     if 0 < rest < FEW:
         # The rows that an outer join keeps cannot be sent to all processes; like this, those
         # beside them are few too.
-        existing = having(existing, rows.selectExpr(*keys), list(target.versions.of), rest)
+        existing = having(existing, rows.selectExpr(*keys), list(versions.of), rest)
     same_key = " AND ".join(f"s.{name} = v.{name}" for name in keys)
     # Cast here, of the few rows that get so far: reading moments takes longer than all else.
     newest = newest_sql(target, "__newest", dict(rows.dtypes)["__newest"])

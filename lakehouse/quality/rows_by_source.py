@@ -3,7 +3,7 @@ keep these.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,17 +34,9 @@ class Read:
     where: str | None = None
 
 
-def count_places(
-    engine: Engine, target: IcebergTable, read_rows: Mapping[str, Read]
-) -> dict[str, int]:
-    """Count the rows that were read of some sources by where they are, each one of `PLACES`.
-
-    :param read_rows: what was read, by source.
-    """
-    frames = (
-        _row_keys(target, read(engine, source.pin, source.where))
-        for source in read_rows.values()
-    )
+def count_places(engine: Engine, target: IcebergTable, reads: Iterable[Read]) -> dict[str, int]:
+    """Count the rows that were read of some sources by where they are, each one of `PLACES`."""
+    frames = (_row_keys(target, read(engine, source.pin, source.where)) for source in reads)
     placed = _with_place(engine, target, together(frames, allow_missing=True))
     rows = placed.groupBy("place").count().collect()
     counts = Counter({row["place"]: row["count"] for row in rows})
@@ -76,9 +68,8 @@ def _key_alias(name: str) -> str:
 
 def _cast(target: IcebergTable, name: str, delivered_type: str) -> str:
     quoted = identifier(name)
-    if delivered_type == target.column(name).type:
-        return quoted
-    return target.cast_sql(name, quoted)
+    is_cast = delivered_type != target.column(name).type
+    return target.cast_sql(name, quoted) if is_cast else quoted
 
 
 def _with_place(engine: Engine, target: IcebergTable, rows: "DataFrame") -> "DataFrame":

@@ -103,10 +103,15 @@ def source_check(target: IcebergTable, inputs: Mapping[str, Input]) -> dg.AssetC
     def evaluate(
         engine: Engine, history: History | None, snapshot: Snapshot | None
     ) -> dg.AssetCheckResult:
-        read_rows = _read_rows(engine, history, snapshot, inputs) if history else {}
-        if not read_rows:
+        reads = []
+        if history is not None:
+            for table_input in inputs.values():
+                source_rows = _read(engine, history, snapshot, table_input)
+                if source_rows is not None:
+                    reads.append(source_rows)
+        if not reads:
             return _places_result(dict.fromkeys(PLACES, 0))
-        return _places_result(count_places(engine, target, read_rows))
+        return _places_result(count_places(engine, target, reads))
 
     return rows_check(
         target,
@@ -114,17 +119,6 @@ def source_check(target: IcebergTable, inputs: Mapping[str, Input]) -> dg.AssetC
         " superseded, or is counted as left out by the function.",
         evaluate,
     )
-
-
-def _read_rows(
-    engine: Engine, history: History, snapshot: Snapshot | None, inputs: Mapping[str, Input]
-) -> dict[str, Read]:
-    read_rows = {}
-    for source, table_input in inputs.items():
-        source_rows = _read(engine, history, snapshot, table_input)
-        if source_rows:
-            read_rows[source] = source_rows
-    return read_rows
 
 
 def _read(

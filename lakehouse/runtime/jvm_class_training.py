@@ -14,6 +14,7 @@ from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.rows import castable, not_null
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.runtime.pyspark_internals import java_property
 from lakehouse.runtime.spark import close_jvm, open_session
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge
@@ -40,8 +41,7 @@ def train(settings: Settings, java_options: list[str]) -> str:
     """
     session = open_session(settings, Catalog.of(settings), java_options=java_options)
     write_small_tables(settings)
-    assert session._jvm is not None
-    class_path: str = session._jvm.java.lang.System.getProperty("java.class.path")
+    class_path = java_property(session, "java.class.path")
     close_jvm()
     return class_path
 

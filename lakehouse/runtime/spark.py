@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from subprocess import STDOUT
 from threading import RLock, current_thread, main_thread
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO
 
 from lakehouse.errors import SetupError
 from lakehouse.iceberg.metadata.catalog import Catalog
@@ -21,6 +20,13 @@ from lakehouse.iceberg.metadata.spark_errors import one_line
 from lakehouse.runtime import jars, jvm
 from lakehouse.runtime.jvm_class_archive import archive_options
 from lakehouse.runtime.jvm_compilers import compiler_options
+from lakehouse.runtime.pyspark_internals import (
+    LOGS_WITH_VALUES,
+    end_jvm,
+    has_context,
+    launch_jvm,
+    set_connect_retries,
+)
 from lakehouse.runtime.spark_address import require_connect, require_master
 from lakehouse.runtime.temporary_folders import prepare_temporary_folder, temporary_folder
 from lakehouse.settings import Settings
@@ -41,7 +47,6 @@ _CLOSED = {
     # secret, of its own.
     "spark.authenticate": "true",
 }
-_LOGS_WITH_VALUES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _opening = RLock()
 _sessions: dict[tuple[str, str], "SparkSession"] = {}
 
@@ -118,7 +123,7 @@ def _keep_values_out_of_logs() -> None:
         return
     from pyspark.logger import PySparkLogger
 
-    for name in _LOGS_WITH_VALUES:
+    for name in LOGS_WITH_VALUES:
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
@@ -137,16 +142,8 @@ def close_jvm() -> None:
     """End the JVM of this process, and wait until it is gone: what it does at its end is
     done.
     """
-    from pyspark import SparkContext
-
-    if SparkContext._active_spark_context:
-        SparkContext._active_spark_context.stop()
-    gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
     _sessions.clear()
-    if gateway is not None:
-        gateway.shutdown()
-        gateway.proc.stdin.close()
-        gateway.proc.wait()
+    end_jvm()
 
 
 def register(session: "SparkSession", catalog: Catalog) -> None:
@@ -226,11 +223,7 @@ def _impatient(session: "SparkSession") -> "SparkSession":
     """Let a client give up on a server that is gone after a quarter of a minute; by itself it
     does after ten.
     """
-    from pyspark.sql.connect.client.retries import DefaultPolicy
-
-    # Only a session of Connect has a client, and the class of both is one to mypy.
-    client = cast(Any, session).client
-    client.set_retry_policies([DefaultPolicy(max_retries=_CONNECT_RETRIES)])
+    set_connect_retries(session, _CONNECT_RETRIES)
     return session
 
 
@@ -253,9 +246,8 @@ def _start_jvm(
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkRuntimeError
-    from pyspark.java_gateway import launch_gateway
 
-    if SparkContext._active_spark_context:
+    if has_context():
         return
     require_master(settings.spark_master)
     jars.require(settings)
@@ -267,9 +259,7 @@ def _start_jvm(
     started_at = log_size(settings)
     try:
         with open_log(settings) as output:
-            streams = {"stdout": output, "stderr": STDOUT}
-            # PySpark gives it no types.
-            gateway = launch_gateway(conf, streams)  # type: ignore[no-untyped-call]
+            gateway = launch_jvm(conf, output)
     except PySparkRuntimeError as error:
         raise SetupError(
             f"The JVM of Spark did not start: {last_words(settings, started_at)}",

@@ -7,6 +7,7 @@ import socket
 from urllib.parse import urlsplit
 
 from lakehouse.errors import SetupError
+from lakehouse.runtime.pyspark_internals import connect_channel
 
 CONNECT_PORT = 15002
 _SECONDS = 3.0
@@ -79,9 +80,8 @@ def _refusal(host: str, port: int) -> str:
 
 def _handshake_problem(remote: str) -> str:
     import grpc
-    from pyspark.sql.connect.client.core import DefaultChannelBuilder
 
-    channel = DefaultChannelBuilder(remote).toChannel()
+    channel = connect_channel(remote)
     try:
         grpc.channel_ready_future(channel).result(timeout=HANDSHAKE_SECONDS)
     except grpc.FutureTimeoutError:

@@ -1,9 +1,9 @@
 """Where delivered files stand: objects under keys, in a folder now and in a bucket by the same
 calls.
 
-    inbox/<feed>/…              what waits to be ingested archive/<feed>/<date>/…     what
-    bronze has rejected/<feed>/…           what is not what its feed declares, each with a
-    `.reason.json` beside it
+    inbox/<feed>/…              what waits to be ingested
+    archive/<feed>/<date>/…     what bronze has
+    rejected/<feed>/…           what is not what its feed declares, each with a `.reason.json`
 
 Keys are relative to the home, or to the bucket, and have `/` between their parts.
 """

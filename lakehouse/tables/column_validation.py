@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 
 from lakehouse.errors import DeclarationError
-from lakehouse.tables.declaration import TableDeclaration, Versions
+from lakehouse.tables.declaration import TableDeclaration
+from lakehouse.tables.write_modes import Versions
 
 _NAME = re.compile(r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$")
 

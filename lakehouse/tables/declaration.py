@@ -9,13 +9,20 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Literal
 
-from lakehouse.errors import DeclarationError
 from lakehouse.tables import types
 from lakehouse.tables.casts import Cast
+from lakehouse.tables.column import Column
 from lakehouse.tables.partitioning import PartitionField, SortField
 from lakehouse.tables.rule import Rule
-from lakehouse.tables.type_promotion import leaf_paths
 from lakehouse.tables.upkeep import Upkeep, UpkeepPolicy
+from lakehouse.tables.write_modes import (
+    Append,
+    Merge,
+    Overwrite,
+    OverwritePartitions,
+    Versions,
+    WriteMode,
+)
 
 DIGEST_OF_ROWS = "rows:"
 """Begin of a `declaration_hash` of what decides rows. One without it is of the whole
@@ -23,119 +30,6 @@ declaration: earlier versions made it, and nothing can be told from it now.
 """
 SOURCE_KEY = ("_source_file", "_source_sha256")
 """The columns that say which delivery a row came with."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column: its name, its type as Spark writes it, and what it means.
-
-    `required` is for what the machine fills, since Iceberg refuses a NULL there before any rule
-    can speak. `personal` marks what identifies a person directly. `renamed_from` lists the names
-    that it had, newest last. Of a `profiled` one each write tells the fraction of nulls and how
-    many distinct values it brought.
-    """
-
-    name: str
-    type: str
-    doc: str = ""
-    personal: bool = False
-    required: bool = False
-    renamed_from: Sequence[str] = ()
-    profiled: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "renamed_from", _names(self.renamed_from))
-        try:
-            object.__setattr__(self, "type", str(types.parse(self.type)))
-        except DeclarationError as error:
-            raise DeclarationError(f"Column {self.name}: {error}") from None
-
-
-@dataclass(frozen=True)
-class Append:
-    """Rows are added. Rows whose `once_by` values the table already has are left out, so that a
-    re-run adds nothing.
-
-    `once_by=None` stands for the columns of a delivery (`_source_file`, `_source_sha256`) where
-    the table has them; `once_by=()` says that each run adds its rows, and is for what is
-    computed from no other table.
-    """
-
-    once_by: Sequence[str] | None = None
-
-
-@dataclass(frozen=True)
-class Overwrite:
-    """The whole table is replaced by the frame."""
-
-
-@dataclass(frozen=True)
-class OverwritePartitions:
-    """The run's partitions of `by` are replaced by the frame, also by no rows; the others stay
-    as they are.
-
-    `by` is the column that the run's partitions are values of, and is a partition column of the
-    table.
-    """
-
-    by: str
-
-
-@dataclass(frozen=True)
-class Merge:
-    """Rows are inserted or updated by their key `on`; `stamp` is set on each row that changes,
-    and is not compared.
-
-    `prune_by` are columns in which rows of one key agree for ever: files that have none of the
-    merged rows' values there are not looked into.
-    """
-
-    on: Sequence[str]
-    stamp: str | None = None
-    prune_by: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "on", (self.on,) if isinstance(self.on, str) else tuple(self.on)
-        )
-        object.__setattr__(
-            self,
-            "prune_by",
-            (self.prune_by,) if isinstance(self.prune_by, str) else tuple(self.prune_by),
-        )
-        if not self.on:
-            raise DeclarationError("Merge(on=…) names no column; expected the key of a row.")
-
-
-WriteMode = Append | Overwrite | OverwritePartitions | Merge
-
-
-@dataclass(frozen=True)
-class Versions:
-    """Rows that agree in `of` are versions of one thing, of which the table holds the newest
-    that its rules accept.
-
-    `newest` orders them, greatest last; by its first column alone a refused version counts as
-    corrected by another, which takes it out of the quarantine. A refused version in which that
-    column cannot be read counts as corrected by any. A merged table keeps the newest whatever
-    comes later; what overwrites partitions asks `newest_accepted`.
-    """
-
-    of: Sequence[str]
-    newest: Sequence[str]
-    may_leave_out: bool = field(default=False, repr=False)
-    """The function leaves rows out on purpose: `every_row_is_accounted_for` counts them, and
-    does not fail for them.
-    """
-
-    def __post_init__(self) -> None:
-        for name in ("of", "newest"):
-            columns = _names(getattr(self, name))
-            object.__setattr__(self, name, columns)
-            if not columns:
-                raise DeclarationError(
-                    f"Versions({name}=…) names no column; expected at least one."
-                )
 
 
 @dataclass(frozen=True)
@@ -349,53 +243,6 @@ class TableDeclaration:
     def upkeep_policy(self) -> UpkeepPolicy:
         """What the table is kept by; of its layer's part, what `declared_tables` put into it."""
         return self.upkeep.policy
-
-    @cached_property
-    def table_properties(self) -> dict[str, str]:
-        """The Iceberg table properties that follow from the declaration, `properties` having
-        the last word.
-        """
-        properties = {
-            "format-version": str(self.format_version),
-            "write.format.default": self.file_format,
-            "write.target-file-size-bytes": str(self.target_file_mb * 1024 * 1024),
-            "write.delete.mode": self.row_level,
-            "write.update.mode": self.row_level,
-            "write.merge.mode": self.row_level,
-            "write.summary.partition-limit": "100",
-            # Left out, Spark writes by fanout whatever has no sort order.
-            "write.spark.fanout.enabled": str(self.fanout).lower(),
-            "write.metadata.delete-after-commit.enabled": "true",
-            "write.metadata.previous-versions-max": str(self.upkeep_policy.metadata_files),
-        }
-        if self.file_format != "avro":
-            properties[f"write.{self.file_format}.compression-codec"] = "zstd"
-        if (
-            self.file_format == "parquet"
-            and "write.parquet.compression-codec" not in self.properties
-        ):
-            # Of five million transactions, 4 % fewer bytes in bronze than at level 3, the
-            # default, and 0.4 % more in silver; in less time.
-            properties["write.parquet.compression-level"] = "1"
-        for column in self.bloom_filters:
-            properties[f"write.parquet.bloom-filter-enabled.column.{column}"] = "true"
-        for column in sorted(self.personal_columns):
-            properties |= dict.fromkeys(self.metrics_properties(column), "none")
-        if self.owner:
-            properties["lakehouse.owner"] = self.owner
-        return properties | dict(self.properties)
-
-    def metrics_properties(self, column: str) -> list[str]:
-        """Return the properties that say which metrics Iceberg keeps of a column: one for each
-        of its leaves.
-        """
-        paths = leaf_paths(types.parse(self.column(column).type), column)
-        return [f"write.metadata.metrics.column.{path}" for path in paths]
-
-
-def _names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names of which a single one may be given as text."""
-    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _of_write(mode: WriteMode) -> tuple[object, ...]:

@@ -6,6 +6,7 @@ from lakehouse.errors import DeclarationError
 from lakehouse.tables import types
 from lakehouse.tables.declaration import TableDeclaration
 from lakehouse.tables.partitioning import PartitionField
+from lakehouse.tables.table_properties import table_properties
 
 _RESERVED_COLUMNS = frozenset(
     {
@@ -93,10 +94,10 @@ def _check_partition_names(table: TableDeclaration) -> None:
             f" ({', '.join(table.partitioning)}); Spark makes a table with one transform of a"
             " column at most."
         )
-    taken = {name.lower() for name in table.column_names}
+    column_names = {name.lower() for name in table.column_names}
     for field in table.partition_fields:
         for name in _names_in_iceberg(field):
-            if name.lower() in taken:
+            if name.lower() in column_names:
                 raise DeclarationError(
                     f"{table.name}: the partition field {field} is called {name} in Iceberg, as"
                     " is a column.",
@@ -132,7 +133,7 @@ def _check_properties(table: TableDeclaration) -> None:
             " by position fail.",
             next_step="Leave it out: columns are added by declaring them.",
         )
-    version = table.table_properties["format-version"]
+    version = table_properties(table)["format-version"]
     if version not in ("1", "2", "3"):
         raise DeclarationError(
             f"{table.name}: the format version is {version}; expected 2, or 3."

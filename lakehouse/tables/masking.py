@@ -147,7 +147,7 @@ def _shared(table: IcebergTable, rows: Iterable[Row]) -> set[tuple[str, str]]:
         for name, value in row.items():
             if name not in table.masked_columns:
                 persons[name, str(value)].add(person)
-    return {found for found, of in persons.items() if len(of) >= PERSONS}
+    return {value for value, sharing in persons.items() if len(sharing) >= PERSONS}
 
 
 def _person(table: IcebergTable, row: Row) -> str | None:

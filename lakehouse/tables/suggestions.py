@@ -27,9 +27,9 @@ def meant_name(name: str, known: Iterable[str]) -> str:
     there are.
     """
     names = sorted(known)
-    near = near_name(name, names)
-    if near:
-        return f"did you mean {near}?"
+    similar = near_name(name, names)
+    if similar:
+        return f"did you mean {similar}?"
     if not names:
         return "there is none yet."
     more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""

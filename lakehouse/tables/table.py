@@ -4,21 +4,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lakehouse.tables.cast_validation import check_casts
+from lakehouse.tables.column import Column
 from lakehouse.tables.column_validation import check_columns, check_known
-from lakehouse.tables.declaration import (
-    SOURCE_KEY,
-    Append,
-    Column,
-    Merge,
-    Overwrite,
-    OverwritePartitions,
-    TableDeclaration,
-    Versions,
-    WriteMode,
-)
+from lakehouse.tables.declaration import SOURCE_KEY, TableDeclaration
 from lakehouse.tables.layout_validation import check_layout
 from lakehouse.tables.rule_validation import check_rules
 from lakehouse.tables.upkeep import Upkeep
+from lakehouse.tables.write_modes import (
+    Append,
+    Merge,
+    Overwrite,
+    OverwritePartitions,
+    Versions,
+    WriteMode,
+)
 
 __all__ = [
     "SOURCE_KEY",

@@ -140,8 +140,8 @@ class _Tokens:
     def _take(self) -> str:
         if self._next is None:
             raise self._error()
-        taken, self._next = self._next, next(self._stream, None)
-        return taken
+        token, self._next = self._next, next(self._stream, None)
+        return token
 
     def _expect(self, mark: str) -> None:
         if self._take() != mark:

@@ -23,7 +23,7 @@ def look(home: Path, settings: Settings | None = None) -> list[Alert]:
         context = MonitorContext(
             instance, graph, TABLES, tuple(FEEDS.values()), settings, datetime.now(UTC)
         )
-        detect_and_dispatch(context, (), logging.getLogger("lakehouse.alerts"))
+        detect_and_dispatch(context, logging.getLogger("lakehouse.alerts"))
     return read_alerts(settings)[before:]
 
 

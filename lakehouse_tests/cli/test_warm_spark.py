@@ -162,7 +162,7 @@ def test_each_spark_that_answers_is_warmed_up_and_no_warm_up_outlives_its_end(
     assert warm.children.ended(warm_spark._WARM_UP) is None
     monkeypatch.setattr(warm_spark, "_WARM_UP_COMMAND", ["sleep", "60"])
     warm._warm_up()
-    child = warm.children._running[warm_spark._WARM_UP]
+    child, _ = warm.children._running[warm_spark._WARM_UP]
     warm.children.__exit__(None, None, None)
     assert child.returncode == -signal.SIGINT
 

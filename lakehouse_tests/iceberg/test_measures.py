@@ -59,7 +59,7 @@ def merge(engine: Engine, table: IcebergTable) -> Outcome:
 def test_of_overwritten_partitions_the_rows_that_stand_in_them(embedded_engine: Engine) -> None:
     done = overwrite_partitions(embedded_engine, measuring(DAYS, "v", "d"))
 
-    assert done.measured == {
+    assert done.profile == {
         "measured_rows": 3,
         "null_fraction.v": 1 / 3,
         "distinct_count.v": 2,
@@ -72,7 +72,7 @@ def test_of_a_merge_the_rows_that_were_accepted(embedded_engine: Engine) -> None
     """The id `two` is refused by its cast, and is neither NULL nor a value."""
     done = merge(embedded_engine, measuring(PEOPLE, "id", "changed_at"))
 
-    assert done.measured == {
+    assert done.profile == {
         "measured_rows": 3,
         "null_fraction.id": 1 / 3,
         "distinct_count.id": 1,
@@ -90,7 +90,7 @@ def test_of_an_append_the_rows_that_are_new(embedded_engine: Engine) -> None:
         rows_of(embedded_engine, "id bigint, v int", [(3, None), (4, 4)]),
     )
 
-    assert done.measured == {"measured_rows": 2, "null_fraction.v": 0.5, "distinct_count.v": 1}
+    assert done.profile == {"measured_rows": 2, "null_fraction.v": 0.5, "distinct_count.v": 1}
 
 
 def test_of_a_table_that_is_replaced_all_rows_without_a_rule_too(
@@ -102,11 +102,11 @@ def test_of_a_table_that_is_replaced_all_rows_without_a_rule_too(
         rows_of(embedded_engine, "v int", [(1,), (None,)]),
     )
 
-    assert done.measured == {"measured_rows": 2, "null_fraction.v": 0.5, "distinct_count.v": 1}
+    assert done.profile == {"measured_rows": 2, "null_fraction.v": 0.5, "distinct_count.v": 1}
 
 
 def test_nothing_where_nothing_is_declared_so(embedded_engine: Engine) -> None:
-    assert overwrite_partitions(embedded_engine, DAYS).measured == {}
+    assert overwrite_partitions(embedded_engine, DAYS).profile == {}
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_measuring_starts_no_job_more(
     for name, measured in (("silver.plain", ()), ("silver.measured", ("id",))):
         declared = replace(measuring(table, *measured), name=name)
         with count_jobs() as counted:
-            assert bool(run(embedded_engine, declared).measured) is bool(measured)
+            assert bool(run(embedded_engine, declared).profile) is bool(measured)
         counts.append(counted.jobs)
 
     assert counts[0] == counts[1]

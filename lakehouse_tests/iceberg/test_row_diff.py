@@ -13,7 +13,6 @@ from lakehouse.iceberg.diff.row_diff import (
     Counts,
     apply_diff,
     count_changes,
-    diff,
     order_changes,
 )
 from lakehouse.iceberg.metadata.engine import Engine
@@ -357,7 +356,8 @@ def test_a_table_with_a_column_called_change(embedded_engine):
     embedded_engine.sql(f"CREATE NAMESPACE {embedded_engine.catalog.name}.t")
     run(embedded_engine, "CREATE TABLE SOLD (change string, `a.b` map<string, int>)")
     run(embedded_engine, "INSERT INTO SOLD VALUES ('x', map('k', 1))")
-    frame = diff(embedded_engine, T, key=["change"])
+    planned = plan_diff(embedded_engine, T, key=["change"])
+    frame = apply_diff(embedded_engine, planned)
     assert frame.columns == ["_change", "change", "a.b"]
     assert [tuple(row) for row in frame.collect()] == [("added", "x", {"k": 1})]
 

@@ -27,7 +27,7 @@ from lakehouse.iceberg.read.inputs import latest
 from lakehouse.ingestion import feed_sensors
 from lakehouse.ingestion.collect import Waiting, list_waiting
 from lakehouse.ingestion.run_requests import FeedRunRequests
-from lakehouse.orchestration.blocked_tables import CHECK_FAILED, held_tag
+from lakehouse.orchestration.blocked_tables import CHECK_FAILED, blocked_tag
 from lakehouse.orchestration.discovery import declared_tables
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.incident_reports import read_reports
@@ -195,7 +195,7 @@ def test_a_success_ends_the_pauses(ask, put, instance) -> None:
     assert ask() == [("bronze.raw_fruits", "silver.fruits")]
 
 
-@pytest.mark.parametrize("tag", [CHECK_FAILED, held_tag("silver.fruits")])
+@pytest.mark.parametrize("tag", [CHECK_FAILED, blocked_tag("silver.fruits")])
 def test_a_refusal_is_no_failure_of_the_system(ask, put, instance, tag: str) -> None:
     put("a.csv")
     create_run_for_test(instance, status=dg.DagsterRunStatus.FAILURE, tags=FEED | {tag: "any"})
@@ -261,7 +261,7 @@ def test_a_file_that_is_written_to_is_named(settings, instance) -> None:
 
 def test_a_long_name_fits_into_a_tag() -> None:
     names = [f"silver.{'x' * 80}{end}" for end in "ab"]
-    tags = [held_tag(name) for name in names]
+    tags = [blocked_tag(name) for name in names]
     assert all(len(tag.partition("/")[2]) <= 63 for tag in tags)
     assert tags[0] != tags[1]
 

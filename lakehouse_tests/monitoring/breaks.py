@@ -1,10 +1,12 @@
 """Things that break and mend, as the tests of this folder make them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from lakehouse.monitoring.incidents import Firing, Resolved
+from lakehouse.monitoring.alert_plan import AlertPlan, SilenceOf, plan_alerts
+from lakehouse.monitoring.alert_state import AlertState
+from lakehouse.monitoring.incidents import Firing, Incident, Kind, Observed, Resolved
 from lakehouse.orchestration.alert import Alert
 
 BEGIN = datetime(2026, 3, 1, 8, tzinfo=UTC)
@@ -34,6 +36,21 @@ def resolved(
     minutes: float, key: str = "check silver.fruits a", affected_partitions: Iterable[str] = ()
 ) -> Resolved:
     return Resolved(key, at(minutes), "It passed.", frozenset(affected_partitions))
+
+
+def plan(
+    open_now: Mapping[str, Incident],
+    minutes: float,
+    *facts: Firing | Resolved,
+    complete: frozenset[Kind] = frozenset(),
+    silence_of: SilenceOf = lambda _table, _now: "",
+    is_first: bool = False,
+) -> AlertPlan:
+    """Plan the alerts of what was observed by then; where it is not the first look, another
+    one was before.
+    """
+    state = AlertState(open=open_now, cursors={} if is_first else {"looked_at": "before"})
+    return plan_alerts(state, Observed(facts, complete), at(minutes), DAY, silence_of)
 
 
 def told(alerts: Iterable[Alert]) -> list[tuple[str, str]]:

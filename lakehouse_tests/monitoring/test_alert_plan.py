@@ -5,16 +5,10 @@ from datetime import timedelta
 import hypothesis.strategies as st
 from hypothesis import given
 
-from lakehouse.monitoring.alert_plan import Planned, plan_alerts
-from lakehouse.monitoring.incidents import Incident, Observed, Resolved
-from lakehouse_tests.monitoring.breaks import DAY, at, firing, resolved, told
+from lakehouse.monitoring.incidents import Incident, Resolved
+from lakehouse_tests.monitoring.breaks import DAY, at, firing, plan, resolved, told
 
 A, B = "check silver.fruits a", "check silver.fruits b"
-
-
-def plan(open_now: dict[str, Incident], minutes: float, *facts, **how) -> Planned:
-    complete = how.pop("complete", frozenset())
-    return plan_alerts(open_now, Observed(facts, complete), at(minutes), DAY, **how)
 
 
 def test_a_break_is_told_once_and_not_again_where_it_is_tried_again():
@@ -22,7 +16,7 @@ def test_a_break_is_told_once_and_not_again_where_it_is_tried_again():
     again = plan(first.open, 2, firing(2), firing(2.5))
 
     assert told(first.alerts) == [("opened", A)]
-    assert again.alerts == ()
+    assert again.alerts == []
     assert again.open[A].times == 3
 
 
@@ -40,7 +34,7 @@ def test_what_mends_is_told_once():
     assert told(over.alerts) == [("recovered", A)]
     assert over.alerts[0].title == f"Resolved: {A}"
     assert over.open == {}
-    assert after.alerts == ()
+    assert after.alerts == []
 
 
 def test_a_break_is_not_over_for_what_was_well_before_it():
@@ -64,9 +58,9 @@ def test_an_error_is_told_again_after_a_while_and_a_warning_only_where_it_breaks
     warning = plan({}, 0, firing(0, severity="warn"))
     day = DAY / timedelta(minutes=1)
 
-    assert plan(error.open, day - 1).alerts == ()
+    assert plan(error.open, day - 1).alerts == []
     assert told(plan(error.open, day).alerts) == [("repeated", A)]
-    assert plan(warning.open, day).alerts == ()
+    assert plan(warning.open, day).alerts == []
     assert told(plan(warning.open, day + 1, firing(day, severity="warn")).alerts) == [
         ("repeated", A)
     ]
@@ -88,7 +82,7 @@ def test_partitions_mend_one_by_one():
     some = plan(first.open, 4, resolved(3, affected_partitions=["1", "3"]))
     over = plan(some.open, 6, resolved(5, affected_partitions=["2"]))
 
-    assert some.alerts == ()
+    assert some.alerts == []
     assert some.open[A].affected_partitions == {"2"}
     assert told(over.alerts) == [("recovered", A)]
 
@@ -113,7 +107,7 @@ def test_what_is_no_longer_among_all_that_is_broken_is_over():
     over = plan(first.open, 2, complete=frozenset({"overdue"}))
 
     assert told(first.alerts) == [("opened", "overdue silver.fruits")]
-    assert same.alerts == blind.alerts == ()
+    assert same.alerts == blind.alerts == []
     assert told(over.alerts) == [("recovered", "overdue silver.fruits")]
 
 
@@ -126,7 +120,7 @@ def test_what_breaks_while_it_is_muted_is_marked_so_and_told_once_the_mute_is_ov
     after = plan(first.open, 10, silence_of=muted)
 
     assert [alert.muted for alert in first.alerts] == ["until noon by somebody"]
-    assert still.alerts == ()
+    assert still.alerts == []
     assert [(alert.saying, alert.muted) for alert in after.alerts] == [("opened", "")]
     assert after.alerts[0].alert_id != first.alerts[0].alert_id
 
@@ -151,8 +145,8 @@ def test_what_broke_and_is_over_while_it_is_muted_is_told_to_nobody():
 def test_what_may_heal_is_told_where_it_fails_again_or_lasts():
     heals = plan({}, 1, firing(1, heals=True))
 
-    assert heals.alerts == ()
-    assert plan(heals.open, 2, resolved(2)).alerts == ()
+    assert heals.alerts == []
+    assert plan(heals.open, 2, resolved(2)).alerts == []
     assert told(plan(heals.open, 2, firing(2, heals=True)).alerts) == [("opened", A)]
     assert told(plan(heals.open, 4).alerts) == [("opened", A)]
 

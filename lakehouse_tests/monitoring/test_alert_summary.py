@@ -4,11 +4,9 @@ alone are good news.
 
 from dataclasses import replace
 
-from lakehouse.monitoring.alert_plan import plan_alerts
 from lakehouse.monitoring.alert_summary import summarize
-from lakehouse.monitoring.incidents import Observed
 from lakehouse.orchestration.alert import Alert
-from lakehouse_tests.monitoring.breaks import DAY, at, firing
+from lakehouse_tests.monitoring.breaks import at, firing, plan
 
 
 def alerts(number: int, **parts) -> list[Alert]:
@@ -20,7 +18,7 @@ def alerts(number: int, **parts) -> list[Alert]:
         firing(0, key=key, **{name: _nth(part, n) for name, part in parts.items()})
         for key, n in keyed
     )
-    return list(plan_alerts({}, Observed(facts), at(0), DAY).alerts)
+    return plan({}, 0, *facts).alerts
 
 
 def _nth(part, number: int):

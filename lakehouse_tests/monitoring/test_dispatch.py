@@ -55,7 +55,7 @@ def deliver(settings: Settings, routes: Routes) -> AlertState:
 def test_a_message_reaches_log_file_and_webhook(
     settings: Settings, receiver: Receiver, caplog
 ) -> None:
-    routes = Routes((Route((receiver.url,)),))
+    routes = Routes((Route(to=(receiver.url,)),))
     seen(settings, routes, 1, firing(1, lines=("1 of 3 rows break it.",)))
     with caplog.at_level(logging.INFO):
         state = deliver(settings, routes)
@@ -76,7 +76,7 @@ def test_a_message_reaches_log_file_and_webhook(
 def test_a_receiver_that_was_down_gets_all_of_it_once_and_in_order(
     settings: Settings, receiver: Receiver
 ) -> None:
-    routes = Routes((Route((receiver.url,)),))
+    routes = Routes((Route(to=(receiver.url,)),))
     receiver.is_down = True
     seen(settings, routes, 1, firing(1), firing(1.5, key=B))
     deliver(settings, routes)
@@ -97,7 +97,7 @@ def test_a_receiver_that_was_down_gets_all_of_it_once_and_in_order(
 
 def test_a_sink_that_is_down_holds_up_no_other(settings: Settings, receiver: Receiver) -> None:
     # Nothing listens on port 1.
-    routes = Routes((Route(("json://127.0.0.1:1/", receiver.url)),))
+    routes = Routes((Route(to=("json://127.0.0.1:1/", receiver.url)),))
     seen(settings, routes, 1, firing(1))
 
     state = deliver(settings, routes)
@@ -108,7 +108,11 @@ def test_a_sink_that_is_down_holds_up_no_other(settings: Settings, receiver: Rec
 
 def test_a_route_takes_what_it_is_for(settings: Settings, receiver: Receiver) -> None:
     routes = Routes(
-        (Route((receiver.url,), severity=("error",), owner=("data-*",), table=("silver.*",)),)
+        (
+            Route(
+                to=(receiver.url,), severity=("error",), owner=("data-*",), table=("silver.*",)
+            ),
+        )
     )
     seen(
         settings,
@@ -128,7 +132,7 @@ def test_a_route_takes_what_it_is_for(settings: Settings, receiver: Receiver) ->
 def test_five_hundred_failures_are_one_message_and_each_stands_in_the_file(
     settings: Settings, receiver: Receiver
 ) -> None:
-    routes = Routes((Route((receiver.url,)),))
+    routes = Routes((Route(to=(receiver.url,)),))
     seen(
         settings,
         routes,
@@ -191,7 +195,7 @@ def test_killed_between_any_two_steps_nothing_is_lost_and_what_is_doubled_has_th
     """
     happened = [firing(1), firing(2, key=B), resolved(3), firing(4), resolved(5, key=B)]
     url = "json://127.0.0.1:1/"
-    routes = Routes((Route((url,)),))
+    routes = Routes((Route(to=(url,)),))
     recorder = Recorder(Steps(0), name_of(url))
     with TemporaryDirectory() as folder:
         settings = Settings(home=Path(folder))

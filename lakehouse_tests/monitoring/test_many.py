@@ -46,7 +46,6 @@ def test_five_hundred_checks_that_fail_are_one_message(
             now = datetime.now(UTC)
             detect_and_dispatch(
                 MonitorContext(instance, graph, {}, (), settings, now),
-                (),
                 logging.getLogger("lakehouse.alerts"),
             )
 

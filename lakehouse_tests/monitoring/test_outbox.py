@@ -5,8 +5,6 @@ was taken.
 from dataclasses import replace
 from datetime import timedelta
 
-from lakehouse.monitoring.alert_plan import plan_alerts
-from lakehouse.monitoring.incidents import Observed
 from lakehouse.monitoring.outbox import (
     WINDOW,
     Queue,
@@ -18,7 +16,7 @@ from lakehouse.monitoring.outbox import (
     postpone_refused,
 )
 from lakehouse.orchestration.alert import Alert
-from lakehouse_tests.monitoring.breaks import DAY, at, firing
+from lakehouse_tests.monitoring.breaks import at, firing, plan
 
 AT_ONCE = 10
 _WINDOW_MINUTES = WINDOW / timedelta(minutes=1)
@@ -28,7 +26,7 @@ def alerts(number: int, first: int = 0, minutes: float = 0) -> list[Alert]:
     facts = tuple(
         firing(minutes, key=f"check silver.t{n} a") for n in range(first, first + number)
     )
-    return list(plan_alerts({}, Observed(facts), at(minutes), DAY).alerts)
+    return plan({}, minutes, *facts).alerts
 
 
 def sayings(queue: Queue) -> list[str]:
@@ -93,11 +91,9 @@ def test_what_is_said_of_one_thing_stays_in_order_and_a_message_that_is_refused_
     over = replace(opened, alert_id="over", saying="recovered")
     queue = enqueue(Queue(), [opened, over, other], at(0), AT_ONCE)
 
-    assert next_parcel(queue, [], []).alert == opened
-    assert next_parcel(queue, [opened.alert_id], [opened.key]).alert == other
-    assert (
-        next_parcel(queue, [opened.alert_id, other.alert_id], [opened.key, other.key]) is None
-    )
+    assert next_parcel(queue, []).alert == opened
+    assert next_parcel(queue, [opened.key]).alert == other
+    assert next_parcel(queue, [opened.key, other.key]) is None
 
 
 def test_what_waits_for_a_sink_that_was_taken_away_is_dropped():

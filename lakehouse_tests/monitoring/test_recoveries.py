@@ -83,7 +83,7 @@ def test_days_that_somebody_asked_for_and_that_failed_are_over_once_they_are_pub
         tags=tags,
     )
     context.instance.report_run_failed(run, "The process of this run (pid 7) is gone.")
-    (firing,) = detect_failed_runs(context, {}).facts
+    (firing,) = detect_failed_runs(context).facts
     assert firing.commands[0] == f"lakehouse backfill {TABLE} --from {DAYS[0]} --to {DAYS[1]}"
     publish(context, DAYS[1])
     left = after(Incident.of(firing), context)

@@ -182,5 +182,5 @@ def run(people: People, settings: Settings, compute: Callable[[], Any]) -> tuple
         declared_now = {people.table.name: people.table}
         graph = definitions.resolve_asset_graph()
         context = MonitorContext(instance, graph, declared_now, (), settings, datetime.now(UTC))
-        detect_and_dispatch(context, (), logging.getLogger("lakehouse.alerts"))
+        detect_and_dispatch(context, logging.getLogger("lakehouse.alerts"))
     return done.success, (done.messages, [check.description for check in done.checks])

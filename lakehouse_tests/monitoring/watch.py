@@ -141,9 +141,9 @@ class Watch:
         """Look once, and return what was told of it."""
         graph, now = self.definitions.resolve_asset_graph(), datetime.now(UTC) + later
         monitor_context = MonitorContext(
-            self.instance, graph, {TABLE.name: self.table}, (FEED,), self.settings, now
+            self.instance, graph, {TABLE.name: self.table}, (FEED,), self.settings, now, names
         )
-        detect_and_dispatch(monitor_context, names, logging.getLogger("lakehouse.alerts"))
+        detect_and_dispatch(monitor_context, logging.getLogger("lakehouse.alerts"))
         told = read_alerts(self.settings)
         news, self.known = told[self.known :], len(told)
         return news

@@ -9,22 +9,51 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._core.test_utils import create_run_for_test
 
 import lakehouse
 from lakehouse.orchestration import dagster_internals
 from lakehouse.orchestration.dagster_internals import (
     LOOKED_AT,
     NO_COMPUTE_LOGS,
+    add_run_tags,
+    asset_graph,
     check_executions,
     check_summaries,
+    events_of_run,
+    fail_run,
     free_slots,
+    graph_of_repository,
     is_of_one_host,
+    job_of_all_assets,
     latest_check_executions,
+    selected_assets,
+    selected_checks,
+    show_with_run,
 )
 
 pytestmark = pytest.mark.unit
 
 _HOME = Path(lakehouse.__file__).parent
+_NOT_PUBLIC = {
+    "add_run_tags",
+    "all_instigator_state",
+    "asset_graph",
+    "event_log_storage",
+    "get_records_for_run",
+    "get_repository_def",
+    "get_runs",
+    "get_ticks",
+    "report_engine_event",
+    "report_run_failed",
+    "resolve_asset_graph",
+    "resolve_checks",
+    "resolve_implicit_global_asset_job_def",
+    "schedule_storage",
+    "run_storage",
+    "step_context",
+}
+"""Attributes that Dagster does not mark as public, by names that nothing of ours has."""
 KEY = dg.AssetCheckKey(dg.AssetKey("fruit"), "ripe")
 
 
@@ -58,6 +87,39 @@ def test_what_checks_did_is_read_from_the_storage(tmp_path: Path) -> None:
         free_slots(instance, latest.run_id)
 
 
+def test_a_run_is_selected_and_what_it_did_is_read(tmp_path: Path) -> None:
+    definitions = dg.Definitions([fruit])
+    graph, every = asset_graph(definitions), dg.AssetSelection.all()
+    assert graph_of_repository(definitions.get_repository_def()).toposorted_asset_keys == [
+        dg.AssetKey("fruit")
+    ]
+    assert selected_assets(every, graph) == {dg.AssetKey("fruit")}
+    assert selected_checks(every | dg.AssetSelection.all_asset_checks(), graph) == {KEY}
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        run_id = job_of_all_assets(definitions).execute_in_process(instance=instance).run_id
+        evaluation = dg.DagsterEventType.ASSET_CHECK_EVALUATION
+        (entry,) = events_of_run(instance, run_id, evaluation)
+        assert entry.get_dagster_event().asset_check_evaluation_data.passed
+        add_run_tags(instance, run_id, {"seen": "by somebody"})
+        run = instance.get_run_by_id(run_id)
+        assert run is not None
+        assert run.tags["seen"] == "by somebody"
+        show_with_run(instance, run, "It was looked at.")
+        shown = events_of_run(instance, run_id, dg.DagsterEventType.ENGINE_EVENT)
+        assert "It was looked at." in [entry.message for entry in shown]
+
+
+def test_a_run_is_reported_as_failed(tmp_path: Path) -> None:
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        run = create_run_for_test(instance, status=dg.DagsterRunStatus.STARTED)
+        fail_run(instance, run, "Its process is gone.")
+        failed = instance.get_run_by_id(run.run_id)
+        assert failed is not None
+        assert failed.is_failure
+        (entry,) = events_of_run(instance, run.run_id, dg.DagsterEventType.RUN_FAILURE)
+        assert entry.get_dagster_event().message == "Its process is gone."
+
+
 def test_the_manager_that_keeps_no_logs_is_there() -> None:
     assert getattr(import_module(NO_COMPUTE_LOGS["module"]), NO_COMPUTE_LOGS["class"])
 
@@ -67,10 +129,7 @@ def private_uses(tree: ast.AST) -> list[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dagster._"):
             uses.append(node.module or "")
-        if isinstance(node, ast.Attribute) and node.attr in (
-            "event_log_storage",
-            "step_context",
-        ):
+        if isinstance(node, ast.Attribute) and node.attr in _NOT_PUBLIC:
             uses.append(node.attr)
         if isinstance(node, ast.Constant) and str(node.value).startswith("dagster._"):
             uses.append(str(node.value))

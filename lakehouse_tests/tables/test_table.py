@@ -16,6 +16,7 @@ from lakehouse.tables.table import (
     OverwritePartitions,
     Versions,
 )
+from lakehouse.tables.table_properties import table_properties
 from lakehouse_tests.iceberg.evolving import columns, declared
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
@@ -199,8 +200,8 @@ def test_properties_have_the_last_word() -> None:
         target_file_mb=64,
         properties={"write.target-file-size-bytes": "1", "format-version": "3"},
     )
-    assert table.table_properties["write.target-file-size-bytes"] == "1"
-    assert table.table_properties["format-version"] == "3"
+    assert table_properties(table)["write.target-file-size-bytes"] == "1"
+    assert table_properties(table)["format-version"] == "3"
 
 
 def test_a_quarantine_follows_the_renames_and_drops_of_its_table() -> None:

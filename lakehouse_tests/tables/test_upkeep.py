@@ -12,6 +12,7 @@ from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.evolve.planning import plan
 from lakehouse.iceberg.rules.rows import castable
 from lakehouse.tables.table import Column
+from lakehouse.tables.table_properties import table_properties
 from lakehouse.tables.upkeep import DEFAULTS, Upkeep, in_days
 from lakehouse_tests.iceberg.evolving import declared, state_like
 
@@ -73,12 +74,12 @@ def test_files_are_sorted_by_columns_that_there_are() -> None:
 
 
 def test_old_metadata_is_pruned_by_the_tables_own_properties() -> None:
-    properties = declared(upkeep=Upkeep(metadata_files=20)).table_properties
+    properties = table_properties(declared(upkeep=Upkeep(metadata_files=20)))
     assert properties["write.metadata.delete-after-commit.enabled"] == "true"
     assert properties["write.metadata.previous-versions-max"] == "20"
-    assert declared().table_properties["write.metadata.previous-versions-max"] == "100"
+    assert table_properties(declared())["write.metadata.previous-versions-max"] == "100"
     kept = declared(properties={"write.metadata.delete-after-commit.enabled": "false"})
-    assert kept.table_properties["write.metadata.delete-after-commit.enabled"] == "false"
+    assert table_properties(kept)["write.metadata.delete-after-commit.enabled"] == "false"
 
 
 def test_another_upkeep_is_a_property_that_the_next_write_sets_and_no_other_declaration() -> (

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Self
 
 GRACE_SECONDS = 15.0
@@ -19,8 +18,7 @@ class Children:
     """
 
     def __init__(self) -> None:
-        self._running: dict[str, subprocess.Popen[bytes]] = {}
-        self._grace_seconds: dict[str, float] = {}
+        self._running: dict[str, tuple[subprocess.Popen[bytes], float]] = {}
 
     def __enter__(self) -> Self:
         """Begin to watch over what is started."""
@@ -31,12 +29,7 @@ class Children:
         )
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End all of them."""
         for name in reversed(list(self._running)):
             self.end(name)
@@ -56,20 +49,22 @@ class Children:
 
         :param grace_seconds: how long it may take to end when it is asked to.
         """
-        self._running[name], self._grace_seconds[name] = child, grace_seconds
+        self._running[name] = child, grace_seconds
         assert self._watchdog.stdin is not None
         self._watchdog.stdin.write(f"{child.pid}\n".encode())
         self._watchdog.stdin.flush()
 
     def ended(self, name: str) -> int | None:
         """Return the exit code of one that ended; None where it runs, or there is none."""
-        child = self._running.get(name)
-        return child.poll() if child else None
+        if name not in self._running:
+            return None
+        child, _ = self._running[name]
+        return child.poll()
 
     def end(self, name: str) -> None:
         """End one of them, where it is there, with what is left of its group, and forget it."""
-        if child := self._running.pop(name, None):
-            _end(child, self._grace_seconds.pop(name))
+        if name in self._running:
+            _end(*self._running.pop(name))
 
 
 def _end(child: "subprocess.Popen[bytes]", grace_seconds: float) -> None:

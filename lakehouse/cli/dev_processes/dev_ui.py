@@ -6,7 +6,6 @@ import json
 import os
 import socket
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -148,7 +147,7 @@ def _ask(settings: Settings, address: Address) -> _Answer:
             info = json.loads(answer.read())["data"]["instance"]["info"]
     except TimeoutError:
         return _Answer.NONE
-    except (OSError, ValueError, KeyError, TypeError, urllib.error.URLError):
+    except (OSError, ValueError, KeyError, TypeError):
         return _Answer.ANOTHER
     return _Answer.OURS if _is_of(settings, info) else _Answer.ANOTHER
 

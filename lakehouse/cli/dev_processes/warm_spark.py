@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from lakehouse.cli.dev_processes.child_processes import Children
@@ -46,11 +46,11 @@ class WarmSpark:
     settings: Settings
     children: Children
     say: Callable[[str], None]
-    _server: SparkServer | None = field(default=None, init=False)
-    _answers_since: float | None = field(default=None, init=False)
-    _started_at: float = field(default=0.0, init=False)
-    _retry_at: float | None = field(default=None, init=False)
-    _failures: int = field(default=0, init=False)
+    _server: SparkServer | None = None
+    _answers_since: float | None = None
+    _started_at: float = 0.0
+    _retry_at: float | None = None
+    _failures: int = 0
 
     def start(self, progress: Progress) -> None:
         """Start the first one, and wait until it answers.

@@ -7,7 +7,7 @@ are text in JSON.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -26,6 +26,14 @@ class Column:
 
     name: str
     is_number: bool = False
+
+
+def columns_named(names: Iterable[str], numbers: Container[str] = ()) -> list[Column]:
+    """Describe columns by their names.
+
+    :param numbers: the names of those that hold numbers.
+    """
+    return [Column(name, name in numbers) for name in names]
 
 
 def column(name: str, kind: "DataType") -> Column:
@@ -47,7 +55,7 @@ def json_value(value: Any, kind: "DataType") -> Any:
     if isinstance(kind, MapType):
         members = {}
         for key, item in value.items():
-            members[json_text(key, kind.keyType)] = json_value(item, kind.valueType)
+            members[as_text(json_value(key, kind.keyType))] = json_value(item, kind.valueType)
         return members
     if isinstance(kind, StructType):
         return dict(zip(kind.fieldNames(), json_row(value, kind), strict=True))
@@ -97,13 +105,6 @@ def iso_text(moment: datetime) -> str:
     return moment.isoformat(
         timespec="microseconds" if rest else "milliseconds" if thousandths else "seconds"
     )
-
-
-def json_text(value: Any, kind: "DataType") -> str:
-    """Return what a value of a Spark row is as text: its JSON, without the quotes around a
-    text.
-    """
-    return as_text(json_value(value, kind))
 
 
 def as_text(value: Any) -> str:

@@ -4,7 +4,7 @@ failed in one line.
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any, Literal, get_args
 
@@ -24,12 +24,11 @@ _CSV_END = "\r\n"
 
 def render(form: Format, columns: Sequence[Column], rows: Rows) -> str:
     """Write rows in a format, without a line end at the end."""
-    writers: dict[Format, Callable[[Sequence[Column], Rows], str]] = {
-        "table": table,
-        "csv": csv_text,
-        "json": json_array,
-    }
-    return writers[form](columns, rows)
+    if form == "table":
+        return table(columns, rows)
+    if form == "csv":
+        return csv_text(columns, rows)
+    return json_array(columns, rows)
 
 
 def table(

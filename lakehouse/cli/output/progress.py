@@ -26,9 +26,13 @@ class Progress:
     def __init__(self) -> None:
         self._printed: set[str] = set()
 
-    def __call__(self, what: str) -> AbstractContextManager[None]:
+    def __call__(self, what: str) -> AbstractContextManager[object]:
         """Show what goes on until the block ends."""
-        return _spinner(what) if is_terminal(sys.stderr) else self._line(what)
+        if not is_terminal(sys.stderr):
+            return self._line(what)
+        from rich.console import Console
+
+        return Console(stderr=True).status(what)
 
     @contextmanager
     def _line(self, what: str) -> Iterator[None]:
@@ -44,11 +48,3 @@ class Progress:
         if what not in self._printed:
             self._printed.add(what)
             print(f"{what} …", file=sys.stderr, flush=True)  # noqa: T201
-
-
-@contextmanager
-def _spinner(what: str) -> Iterator[None]:
-    from rich.console import Console
-
-    with Console(stderr=True).status(what):
-        yield

@@ -2,25 +2,31 @@
 names that stay.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lakehouse.cli.output.cell_values import Column, as_text, plain_json
-from lakehouse.cli.output.printing import json_array, json_list
+from lakehouse.cli.output.cell_values import as_text, plain_json
+from lakehouse.cli.output.printing import FORMATS, json_list
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.evolve.planning import Plan
     from lakehouse.ingestion.feed_runs import IngestResult
     from lakehouse.orchestration.run_result import AssetResult, CheckResult
 
-text_or_json = click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
-table_or_json = click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _format_option(*forms: str) -> Callable[[F], F]:
+    return click.option(
+        "--format", "form", type=click.Choice(forms), default=forms[0], show_default=True
+    )
+
+
+text_or_json = _format_option("text", "json")
+table_or_json = _format_option("table", "json")
+table_csv_or_json = _format_option(*FORMATS)
 
 
 def print_records(records: Iterable[Mapping[str, Any]]) -> None:
@@ -70,19 +76,15 @@ def ingest_record(result: "IngestResult") -> dict[str, Any]:
             {"file": file.file, "reason": file.reason, "kept_as": file.kept_as}
             for file in result.rejected
         ],
-        "tables": _tables(result),
+        "tables": [_table_record(asset) for asset in result.assets],
         "quarantined_rows": dict(result.quarantined),
         "runs": [run.run_id for run in result.runs],
         "messages": list(result.messages),
     }
 
 
-def _tables(result: "IngestResult") -> Sequence[Mapping[str, Any]]:
-    """Return what each run did to each table, in order."""
-    return [_table(asset) for asset in result.assets]
-
-
-def _table(asset: "AssetResult") -> Mapping[str, Any]:
+def _table_record(asset: "AssetResult") -> dict[str, Any]:
+    """Return what a run did to a table."""
     write = asset.write
     return {
         "table": asset.table,
@@ -98,11 +100,3 @@ def _table(asset: "AssetResult") -> Mapping[str, Any]:
 def _id_text(snapshot_id: int | None) -> str | None:
     """Return a snapshot id as text, since it exceeds what JSON's numbers hold."""
     return None if snapshot_id is None else str(snapshot_id)
-
-
-def print_values(records: Sequence[Mapping[str, Any]]) -> None:
-    """Print records of Python values as one JSON array; their columns are those of the
-    first.
-    """
-    columns = [Column(name) for name in (records[0] if records else ())]
-    click.echo(json_array(columns, [list(map(plain_json, row.values())) for row in records]))

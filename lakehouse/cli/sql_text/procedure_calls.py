@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lakehouse.cli.sql_text.table_names import Name, read_name, read_text
-from lakehouse.cli.sql_text.tokens import Token
+from lakehouse.cli.sql_text.tokens import Token, keywords
 
 _READING = frozenset({"ancestors_of", "create_changelog_view"})
 _TABLE_IS_SECOND = frozenset({"snapshot"})
@@ -33,7 +33,7 @@ def read_call(tokens: Sequence[Token]) -> Call:
     at = 1 if procedure in _TABLE_IS_SECOND else 0
     argument = named.get("table") or next(iter(positional[at : at + 1]), ())
     text = argument[0].plain_text if len(argument) == 1 else None
-    is_dry_run = [token.keyword for token in named.get("dry_run", ())] == ["TRUE"]
+    is_dry_run = keywords(named.get("dry_run", ())) == ["TRUE"]
     return Call(
         procedure,
         read_text(text) if text else (),

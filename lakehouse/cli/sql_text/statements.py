@@ -12,7 +12,7 @@ from itertools import chain, pairwise
 
 from lakehouse.cli.sql_text.procedure_calls import Call, read_call
 from lakehouse.cli.sql_text.table_names import ANY_TABLE, Name, patterns, read_name
-from lakehouse.cli.sql_text.tokens import UNCLEAR_COMMENT, Token, tokenize
+from lakehouse.cli.sql_text.tokens import UNCLEAR_COMMENT, Token, keywords, tokenize
 
 _NAMESPACE_WORDS = frozenset({"NAMESPACE", "DATABASE", "SCHEMA"})
 _CREATED_KINDS = frozenset({"TABLE", "VIEW", "FUNCTION", *_NAMESPACE_WORDS})
@@ -69,8 +69,7 @@ def verb(statement: str) -> str:
     """Return the word that says what a statement does, in capitals: `INSERT` also after a
     `WITH`.
     """
-    body = _body(tokenize(statement))
-    return body[0].keyword if body else ""
+    return _first_word(_body(tokenize(statement)))
 
 
 def call_of(statement: str) -> Call | None:
@@ -81,7 +80,7 @@ def call_of(statement: str) -> Call | None:
     inner = _executed(body)
     if inner is not None:
         return call_of(inner)
-    return read_call(body[1:]) if body and body[0].keyword == "CALL" else None
+    return read_call(body[1:]) if _first_word(body) == "CALL" else None
 
 
 def changed_rows_of(statement: str) -> list[str]:
@@ -92,8 +91,7 @@ def changed_rows_of(statement: str) -> list[str]:
     inner = _executed(body)
     if inner is not None:
         return changed_rows_of(inner)
-    is_changing = bool(body) and body[0].keyword in ("DELETE", "UPDATE", "MERGE")
-    return targets(statement) if is_changing else []
+    return targets(statement) if _first_word(body) in ("DELETE", "UPDATE", "MERGE") else []
 
 
 def declared_targets(statement: str, declared: Iterable[str]) -> list[str]:
@@ -116,8 +114,7 @@ def _targets(tokens: Sequence[Token]) -> list[str]:
     if _is_unclear(tokens):
         return [ANY_TABLE]
     body = _body(tokens)
-    head = body[0].keyword if body else ""
-    words = [token.keyword for token in body]
+    head, words = _first_word(body), keywords(body)
     if head == "EXPLAIN":
         # Spark runs it to know its plan.
         return _targets(body[words.index("EXECUTE") :]) if "EXECUTE" in words else []
@@ -130,7 +127,7 @@ def _targets(tokens: Sequence[Token]) -> list[str]:
 
 def _is_unclear(tokens: Sequence[Token]) -> bool:
     """Whether it may be read in two ways, or runs code of which nothing is known."""
-    words = [token.keyword for token in tokens]
+    words = keywords(tokens)
     has_script = not _SCRIPTS.isdisjoint(words)
     if any(token.is_mark(UNCLEAR_COMMENT) for token in tokens):
         return True
@@ -148,7 +145,7 @@ def _executed(body: Sequence[Token]) -> str | None:
     """Return the text that `EXECUTE IMMEDIATE '…'` runs; None of anything else, and of an
     expression.
     """
-    if [token.keyword for token in body[:2]] != ["EXECUTE", "IMMEDIATE"] or len(body) < 3:
+    if keywords(body[:2]) != ["EXECUTE", "IMMEDIATE"] or len(body) < 3:
         return None
     is_whole = len(body) == 3 or body[3].keyword in ("INTO", "USING")
     return body[2].plain_text if is_whole else None
@@ -176,7 +173,7 @@ def _inserted(body: Sequence[Token]) -> Iterator[Name]:
     for at, token in enumerate(body[:-1]):
         if token.keyword == "INSERT" and body[at + 1].keyword in ("INTO", "OVERWRITE"):
             rest = body[at + 2 :]
-            is_folder = "DIRECTORY" in [word.keyword for word in rest[:2]]
+            is_folder = "DIRECTORY" in keywords(rest[:2])
             yield _UNNAMED if is_folder else read_name(rest)
 
 
@@ -200,7 +197,7 @@ def _changed(head: str, body: Sequence[Token]) -> Iterator[Name]:
 
 
 def _altered(body: Sequence[Token]) -> Iterator[Name]:
-    words = [token.keyword for token in body]
+    words = keywords(body)
     kind = words[1] if len(words) > 1 else ""
     if kind in ("TABLE", "VIEW"):
         yield read_name(body[2:])
@@ -215,7 +212,7 @@ def _altered(body: Sequence[Token]) -> Iterator[Name]:
 
 
 def _dropped(body: Sequence[Token]) -> Iterator[Name]:
-    words = [token.keyword for token in body[1:3]]
+    words = keywords(body[1:3])
     kind = next((word for word in words if word not in _TEMPORARY), "")
     if kind in ("TABLE", "VIEW"):
         yield read_name(body[2:])
@@ -226,7 +223,7 @@ def _dropped(body: Sequence[Token]) -> Iterator[Name]:
 
 
 def _created(body: Sequence[Token]) -> Iterator[Name]:
-    words = [token.keyword for token in body]
+    words = keywords(body)
     is_temporary = not _TEMPORARY.isdisjoint(words[1:5])
     kind = next((word for word in words[1:6] if word in _CREATED_KINDS), "")
     if kind == "TABLE" or (kind == "VIEW" and not is_temporary):
@@ -242,11 +239,15 @@ def _elsewhere(words: Sequence[str]) -> Iterator[Name]:
 
 
 def _commented(body: Sequence[Token]) -> Iterator[Name]:
-    words = [token.keyword for token in body]
+    words = keywords(body)
     if words[1:3] == ["ON", "TABLE"]:
         yield read_name(body[3:])
     elif words[1:3] == ["ON", "COLUMN"]:
         yield read_name(body[3:])[:-1]
+
+
+def _first_word(body: Sequence[Token]) -> str:
+    return body[0].keyword if body else ""
 
 
 def _tables_of(namespace: Name) -> Name:
@@ -254,5 +255,5 @@ def _tables_of(namespace: Name) -> Name:
 
 
 def _after(word: str, tokens: Sequence[Token]) -> Sequence[Token]:
-    words = [token.keyword for token in tokens]
+    words = keywords(tokens)
     return tokens[words.index(word) + 1 :] if word in words else ()

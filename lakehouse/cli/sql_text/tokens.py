@@ -3,7 +3,7 @@ out.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,7 +20,7 @@ _TOKEN = re.compile(
     | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
     | (?P<text>'(?:[^'\\]|\\.|'')*(?:'|\Z) | "(?:[^"\\]|\\.|"")*(?:"|\Z))
     | (?P<quoted>`(?:[^`]|``)*`)
-    | (?P<dollar>\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)
+    | (?P<dollar>\$(?P<tag>\w*)\$(?P<content>.*?)\$(?P=tag)\$)
     | (?P<word>\w+)
     | (?P<mark>=>|.)
     """,
@@ -68,6 +68,11 @@ class Token:
         return self.text if is_plain else None
 
 
+def keywords(tokens: Iterable[Token]) -> list[str]:
+    """Return the words of some tokens in capitals; nothing for each that is quoted, or none."""
+    return [token.keyword for token in tokens]
+
+
 def tokenize(text: str) -> list[Token]:
     """Cut a text of SQL into tokens, as Spark's lexer would."""
     return list(_tokens(text))
@@ -97,9 +102,7 @@ def _token(match: re.Match[str]) -> tuple[Kind, str] | None:
     if match["raw"]:
         return "text", match[0][2:-1]
     if match["dollar"]:
-        return "text", match[0].removeprefix(f"${match['tag']}$").removesuffix(
-            f"${match['tag']}$"
-        )
+        return "text", match["content"]
     return ("text", match[0][1:-1]) if match["text"] else None
 
 

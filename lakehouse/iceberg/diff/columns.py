@@ -53,8 +53,8 @@ def shared_columns(
     )
 
 
-def _free_name(name: str, taken: Iterable[str]) -> str:
-    lowered = {other.lower() for other in taken}
+def _free_name(name: str, others: Iterable[str]) -> str:
+    lowered = {other.lower() for other in others}
     while name.lower() in lowered:
         name += "_dropped"
     return name
@@ -70,10 +70,13 @@ def _shared_column(
     )
 
 
-def _read_sql(field: "NestedField | None", merged: "IcebergType") -> str:
+def _read_sql(
+    field: "NestedField | None", merged: "IcebergType", prefix: str = "", depth: int = 0
+) -> str:
+    """Return SQL that reads a column, or a field of the struct that the prefix names."""
     if field is None:
         return f"CAST(NULL AS {column_type(merged)})"
-    return _conform(identifier(field.name), field.field_type, merged, 0)
+    return _conform(f"{prefix}{identifier(field.name)}", field.field_type, merged, depth)
 
 
 def _merge(left: "IcebergType", right: "IcebergType") -> "IcebergType":
@@ -122,10 +125,11 @@ def _conform(sql: str, present: "IcebergType", merged: "IcebergType", depth: int
         element = _conform(inner, present.element_type, merged.element_type, depth + 1)
         return f"transform({sql}, {inner} -> {element})"
     if isinstance(present, MapType) and isinstance(merged, MapType):
-        key = _conform(f"k{depth}", present.key_type, merged.key_type, depth + 1)
+        inner_key = f"k{depth}"
+        key = _conform(inner_key, present.key_type, merged.key_type, depth + 1)
         value = _conform(inner, present.value_type, merged.value_type, depth + 1)
-        values = f"transform_values({sql}, (k{depth}, {inner}) -> {value})"
-        return f"transform_keys({values}, (k{depth}, {inner}) -> {key})"
+        values = f"transform_values({sql}, ({inner_key}, {inner}) -> {value})"
+        return f"transform_keys({values}, ({inner_key}, {inner}) -> {key})"
     return f"CAST({sql} AS {column_type(merged)})"
 
 
@@ -133,11 +137,7 @@ def _conform_struct(sql: str, present: "StructType", merged: "StructType", depth
     present_fields = {field.field_id: field for field in present.fields}
     parts = []
     for field in merged.fields:
-        have = present_fields.get(field.field_id)
-        if have is None:
-            value = f"CAST(NULL AS {column_type(field.field_type)})"
-        else:
-            inner = f"{sql}.{identifier(have.name)}"
-            value = _conform(inner, have.field_type, field.field_type, depth)
+        present_field = present_fields.get(field.field_id)
+        value = _read_sql(present_field, field.field_type, f"{sql}.", depth)
         parts.append(f"{literal(field.name)}, {value}")
     return f"CASE WHEN {sql} IS NOT NULL THEN named_struct({', '.join(parts)}) END"

@@ -13,7 +13,7 @@ from lakehouse.iceberg.diff.files import (
     touched_files,
 )
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import MAIN, History, history_of
+from lakehouse.iceberg.metadata.history import MAIN, History, Snapshot, history_of
 from lakehouse.iceberg.metadata.snapshot_refs import published_before, resolve_snapshot_ref
 from lakehouse.iceberg.metadata.table_state import schema_at
 from lakehouse.tables.table import IcebergTable, Merge
@@ -49,6 +49,20 @@ class Diff:
     where_after: str | None = None
 
     @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        return [column.name for column in self.columns]
+
+    def terms(self, snapshot_id: int | None) -> list[str]:
+        """Return the SQL that reads each column in one of the two snapshots."""
+        if snapshot_id is None:
+            # Of a table that had no snapshot yet there is no schema to read it by.
+            return [f"CAST(NULL AS {column.type})" for column in self.columns]
+        if snapshot_id == self.after:
+            return [column.after for column in self.columns]
+        return [column.before for column in self.columns]
+
+    @property
     def is_empty(self) -> bool:
         """Whether the metadata tells already that no row differs."""
         return not self.touched.all
@@ -58,8 +72,8 @@ class Diff:
         """Name of the column that says what became of a row: `change`, or `_change` where the
         table has that one.
         """
-        names = {column.name.lower() for column in self.columns}
-        return "_change" if "change" in names else "change"
+        lowered = [name.lower() for name in self.names]
+        return "_change" if "change" in lowered else "change"
 
 
 def plan_diff(
@@ -89,9 +103,9 @@ def plan_diff(
     earlier = schema_at(loaded, after if before is None else before)
     later = schema_at(loaded, after)
     columns = shared_columns(loaded.schema(), earlier, later)
-    changed_by = _changed_by(history, before, after)
+    commits = _commits_between(history, before, after)
     touched = Touched()
-    if changed_by is None or any(changed_by.values()):
+    if commits is None or any(map(_may_change_rows, commits)):
         touched = touched_files(loaded, before, after)
     return Diff(
         table=table,
@@ -101,8 +115,8 @@ def plan_diff(
         columns=columns,
         touched=touched,
         # An incremental read knows the current names only.
-        is_append=changed_by is not None
-        and set(changed_by) <= {"append"}
+        is_append=commits is not None
+        and all(commit.operation == "append" for commit in commits)
         and later == loaded.schema(),
         where_before=_where(loaded, earlier, touched),
         where_after=_where(loaded, later, touched),
@@ -120,25 +134,22 @@ def declared_key(table: IcebergTable) -> tuple[str, ...]:
     return next((rule.columns for rule in table.rules if rule.identifies_rows), ())
 
 
-def _changed_by(
+def _commits_between(
     history: History, before: int | None, after: int | None
-) -> dict[str, bool] | None:
-    """Return the operations of the commits between, and whether they can have changed a row.
-
-    Compactions cannot. None where the later snapshot does not descend from the earlier.
+) -> list[Snapshot] | None:
+    """Return the commits between two snapshots but for compactions, which change no row; None
+    where the later does not descend from the earlier.
     """
     if before == after:
-        return {}
+        return []
     between = None if before is None or after is None else history.between(before, after)
     if between is None:
         return None
-    changed_by: dict[str, bool] = {}
-    for snapshot in between:
-        operation = snapshot.operation
-        if operation != "replace":
-            has_rows = operation != "append" or snapshot.count("added-records") > 0
-            changed_by[operation] = changed_by.get(operation, False) or has_rows
-    return changed_by
+    return [snapshot for snapshot in between if snapshot.operation != "replace"]
+
+
+def _may_change_rows(commit: Snapshot) -> bool:
+    return commit.operation != "append" or commit.count("added-records") > 0
 
 
 def _check_key(

@@ -2,16 +2,17 @@
 partitions of these.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from lakehouse.iceberg.metadata.manifests import partition_values, read_manifests
-from lakehouse.iceberg.metadata.value_ranges import Span, joined, within
-from lakehouse.tables.quoting import among, identifier, literals
+from lakehouse.iceberg.metadata.value_ranges import Bound, Span, joined, within
+from lakehouse.tables.quoting import among, identifier
 
 if TYPE_CHECKING:
+    import numpy as np
     from pyiceberg.manifest import DataFile, ManifestFile
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
@@ -22,9 +23,13 @@ lesser evil.
 """
 _FILE_PATH_ID = 2147483546
 """The reserved field of a position delete file that holds the path of the data file."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-Moments = tuple[datetime, datetime]
+_UNITS: Mapping[str, Literal["Y", "M", "D", "h"]] = {
+    "year": "Y",
+    "month": "M",
+    "day": "D",
+    "hour": "h",
+}
+"""NumPy's units of Iceberg's transforms by time."""
 
 
 @dataclass(frozen=True)
@@ -91,11 +96,11 @@ def file_predicate(touched: Touched) -> str | None:
     paths = touched.data_files
     if paths is None or len(paths) > MOST_VALUES:
         return None
-    return f"{identifier('_file')} IN {literals(sorted(paths))}" if paths else "false"
+    return among("_file", paths)
 
 
 def partition_predicate(
-    table: "Table", schema: "Schema", files: Iterable[TouchedFile]
+    table: "Table", schema: "Schema", files: Collection[TouchedFile]
 ) -> str | None:
     """Return a predicate that all rows in some files meet, made of their partitions; None where
     these do not tell.
@@ -104,16 +109,22 @@ def partition_predicate(
 
     :param schema: that of the snapshot that is read: a column may have had another name then.
     """
-    files = list(files)
-    shared = set.intersection(*(set(file.values) for file in files)) if files else set()
-    fields = {field.field_id: field for spec in table.specs().values() for field in spec.fields}
+    fields = {}
+    for spec in table.specs().values():
+        for spec_field in spec.fields:
+            fields[spec_field.field_id] = spec_field
+    types = {column.field_id: str(column.field_type) for column in table.schema().fields}
     tests = []
-    for field_id in sorted(shared):
+    for field_id in sorted(fields):
         field = fields[field_id]
+        is_shared = files and all(field_id in file.values for file in files)
+        # Not of what lies inside a column, or is gone.
+        if not is_shared or field.source_id not in types:
+            continue
         values = {file.values[field_id] for file in files}
         column = schema.find_column_name(field.source_id)
-        column_type = _column_type(table.schema(), field.source_id)
-        if column and "." not in column and column_type and len(values) <= MOST_VALUES:
+        if column and "." not in column and len(values) <= MOST_VALUES:
+            column_type = types[field.source_id]
             tests.append(_field_predicate(column, column_type, str(field.transform), values))
     return " AND ".join(filter(None, tests)) or None
 
@@ -149,56 +160,29 @@ def _deletes_from(file: "DataFile") -> str | None:
     return low.decode() if low is not None and low == high else None
 
 
-def _column_type(schema: "Schema", field_id: int) -> str:
-    """Return Iceberg's name of a column's type; nothing of what is no column, or is gone."""
-    for field in schema.fields:
-        if field.field_id == field_id:
-            return str(field.field_type)
-    return ""
-
-
 def _field_predicate(
     column: str, column_type: str, transform: str, values: set[Any]
 ) -> str | None:
     if transform == "identity" and column_type in ("boolean", "int", "long", "string", "date"):
         return among(column, values)
-    if transform not in _SPANS or column_type not in ("date", "timestamptz"):
+    if transform not in _UNITS or column_type not in ("date", "timestamptz"):
         return None
-    spans: list[Span] = []
-    for value in values - {None}:
-        low, high = _SPANS[transform](value)
-        spans.append((low.date(), high.date()) if column_type == "date" else (low, high))
+    spans = [_span(transform, column_type, value) for value in values - {None}]
     tests = within(column, joined(spans))
     if None in values:
         tests.append(f"{identifier(column)} IS NULL")
     return f"({' OR '.join(tests)})"
 
 
-def _day(value: date) -> Moments:
-    low = datetime(value.year, value.month, value.day, tzinfo=UTC)
-    return low, low + timedelta(days=1)
+def _span(transform: str, column_type: str, value: Any) -> Span:
+    """Return the first day or moment of a partition by time, and the first after it."""
+    import numpy as np
+
+    first = np.datetime64(value, _UNITS[transform])
+    return _bound(first, column_type), _bound(first + 1, column_type)
 
 
-def _hour(value: int) -> Moments:
-    return _EPOCH + timedelta(hours=value), _EPOCH + timedelta(hours=value + 1)
-
-
-def _month(value: int) -> Moments:
-    return _first_of_month(value), _first_of_month(value + 1)
-
-
-def _first_of_month(months: int) -> datetime:
-    years, month = divmod(months, 12)
-    return datetime(1970 + years, month + 1, 1, tzinfo=UTC)
-
-
-def _year(value: int) -> Moments:
-    return datetime(1970 + value, 1, 1, tzinfo=UTC), datetime(1971 + value, 1, 1, tzinfo=UTC)
-
-
-_SPANS: dict[str, Callable[[Any], Moments]] = {
-    "day": _day,
-    "hour": _hour,
-    "month": _month,
-    "year": _year,
-}
+def _bound(at: "np.datetime64", column_type: str) -> Bound:
+    if column_type == "date":
+        return cast(date, at.astype("datetime64[D]").item())
+    return cast(datetime, at.astype("datetime64[us]").item()).replace(tzinfo=UTC)

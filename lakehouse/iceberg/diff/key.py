@@ -2,16 +2,11 @@
 a diff.
 """
 
-from typing import TYPE_CHECKING
-
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.diff.diff_plan import Diff
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import read
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 def check_unique(engine: Engine, planned: Diff) -> None:
@@ -26,25 +21,15 @@ def check_unique(engine: Engine, planned: Diff) -> None:
     """
     for snapshot_id in dict.fromkeys([planned.after, planned.before]):
         if snapshot_id is not None:
-            _check(planned, snapshot_id, _repeated_keys(engine, planned, snapshot_id))
+            _check_snapshot(engine, planned, snapshot_id)
 
 
-def _repeated_keys(engine: Engine, planned: Diff, snapshot_id: int) -> "DataFrame":
-    """Return how many rows stand for each value of the key that stands for several."""
-    columns = {column.name: column for column in planned.columns}
-    terms = []
-    for at, name in enumerate(planned.key):
-        column = columns[name]
-        value = column.after if snapshot_id == planned.after else column.before
-        terms.append(f"{value} AS __{at}")
-    rows = read(engine, Pin(planned.table, snapshot_id)).selectExpr(*terms)
-    return rows.groupBy(*rows.columns).count().where("count > 1")
-
-
-def _check(planned: Diff, snapshot_id: int, repeated_keys: "DataFrame") -> None:
-    counts = repeated_keys.selectExpr("count(1) AS keys", "max(count) AS most_rows").collect()[
-        0
-    ]
+def _check_snapshot(engine: Engine, planned: Diff, snapshot_id: int) -> None:
+    terms = dict(zip(planned.names, planned.terms(snapshot_id), strict=True))
+    key = [f"{terms[name]} AS __{at}" for at, name in enumerate(planned.key)]
+    rows = read(engine, Pin(planned.table, snapshot_id)).selectExpr(*key)
+    repeated = rows.groupBy(*rows.columns).count().where("count > 1")
+    counts = repeated.selectExpr("count(1) AS keys", "max(count) AS most_rows").collect()[0]
     if counts["keys"]:
         values = "1 value stands" if counts["keys"] == 1 else f"{counts['keys']:,} values stand"
         raise UsageError(

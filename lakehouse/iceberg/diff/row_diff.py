@@ -12,14 +12,14 @@ holds for any two snapshots, whether or not one descends from the other, and wit
 which change rows of files that stay.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.diff.columns import SharedColumn
-from lakehouse.iceberg.diff.diff_plan import Diff, plan_diff
+from lakehouse.iceberg.diff.diff_plan import Diff
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import MAIN
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import read
 from lakehouse.tables.quoting import identifier
@@ -40,34 +40,21 @@ class Counts:
     changed: int = 0
 
 
-def diff(
-    engine: Engine,
-    table: str,
-    since: str | int | None = None,
-    until: str | int = MAIN,
-    key: Sequence[str] = (),
-) -> "DataFrame":
+def apply_diff(engine: Engine, planned: Diff) -> "DataFrame":
     """Return the rows that differ between two snapshots of a table, each with its `change`.
 
     That is `added` or `removed`; or `before` and `after`, for the two rows of a key whose row
     changed. Without a key, or where a key stands for several of these rows, they are added and
     removed, as often as there are more or fewer. Columns have the names that they have now, and
-    are NULL where a snapshot has not got them. The arguments and the errors are those of
-    `plan_diff`.
-    """
-    return apply_diff(engine, plan_diff(engine, table, since, until, key))
+    are NULL where a snapshot has not got them.
 
-
-def apply_diff(engine: Engine, planned: Diff) -> "DataFrame":
-    """Return the frame of a planned diff, in no order; Spark reads when it is asked for
-    rows.
+    The rows are in no order; Spark reads when it is asked for them.
     """
     rows = _before(engine, planned).unionAll(_after(engine, planned))
     net = _net(planned.columns, rows)
     change = "if(__net < 0, 'removed', 'added')"
     if planned.key:
-        names = [column.name for column in planned.columns]
-        key = ", ".join(f"__{names.index(name)}" for name in planned.key)
+        key = ", ".join(f"__{planned.names.index(name)}" for name in planned.key)
         of_key = f"OVER (PARTITION BY {key})"
         net = net.selectExpr(
             "*",
@@ -78,9 +65,7 @@ def apply_diff(engine: Engine, planned: Diff) -> "DataFrame":
             f"CASE WHEN NOT __paired THEN {change} WHEN __net < 0 THEN 'before'"
             " ELSE 'after' END"
         )
-    shown = [
-        f"__{at} AS {identifier(column.name)}" for at, column in enumerate(planned.columns)
-    ]
+    shown = [f"__{at} AS {identifier(name)}" for at, name in enumerate(planned.names)]
     copies = "explode(sequence(CAST(1 AS BIGINT), abs(__net))) AS __copy"
     return net.selectExpr(
         f"{change} AS {identifier(planned.change_column)}", *shown, copies
@@ -104,73 +89,63 @@ def order_changes(planned: Diff, rows: "DataFrame") -> "DataFrame":
 def count_changes(planned: Diff, rows: "DataFrame") -> Counts:
     """Count the rows of a diff in one query; a changed row counts once."""
     rows_by_change = rows.groupBy(identifier(planned.change_column)).count().collect()
-    counts = {row[0]: row[1] for row in rows_by_change}
-    return Counts(counts.get("added", 0), counts.get("removed", 0), counts.get("after", 0))
+    counts = Counter({row[0]: row[1] for row in rows_by_change})
+    return Counts(counts["added"], counts["removed"], changed=counts["after"])
 
 
 def sample_rows(engine: Engine, planned: Diff, most: int) -> list[dict[str, Any]]:
     """Return some rows of each of the two snapshots, under the names of now: among such are
     those that differ.
     """
-    names = [column.name for column in planned.columns]
-    terms = {
-        planned.before: [column.before for column in planned.columns],
-        planned.after: [column.after for column in planned.columns],
-    }
     sample: list[dict[str, Any]] = []
-    for snapshot_id, values in terms.items():
+    for snapshot_id in dict.fromkeys([planned.before, planned.after]):
         if snapshot_id is None:
             continue
-        rows = read(engine, Pin(planned.table, snapshot_id)).selectExpr(*_numbered(values))
-        for row in rows.limit(most).collect():
-            sample.append(dict(zip(names, row, strict=True)))
+        rows = read(engine, Pin(planned.table, snapshot_id))
+        numbered = rows.selectExpr(*_numbered(planned, snapshot_id))
+        for row in numbered.limit(most).collect():
+            sample.append(dict(zip(planned.names, row, strict=True)))
     return sample
 
 
 def _before(engine: Engine, planned: Diff) -> "DataFrame":
-    nothing = planned.is_empty or planned.is_append or planned.touched.only_adds
-    rows = read(
-        engine, Pin(planned.table, planned.before), "false" if nothing else planned.where_before
-    )
-    # Of a table that had no snapshot yet there is no schema to read it by.
-    values = [
-        f"CAST(NULL AS {column.type})" if planned.before is None else column.before
-        for column in planned.columns
-    ]
-    return rows.selectExpr(*_numbered(values), "-1 AS __net")
+    is_unread = planned.is_empty or planned.is_append or planned.touched.only_adds
+    where = "false" if is_unread else planned.where_before
+    rows = read(engine, Pin(planned.table, planned.before), where)
+    return rows.selectExpr(*_numbered(planned, planned.before), "-1 AS __net")
 
 
 def _after(engine: Engine, planned: Diff) -> "DataFrame":
-    since = planned.before if planned.is_append and not planned.is_empty else None
-    where = "false" if planned.is_empty else None if planned.is_append else planned.where_after
-    rows = read(engine, Pin(planned.table, planned.after, since_snapshot_id=since), where)
-    return rows.selectExpr(
-        *_numbered([column.after for column in planned.columns]), "1 AS __net"
-    )
+    pin = Pin(planned.table, planned.after)
+    where = "false" if planned.is_empty else planned.where_after
+    if planned.is_append and not planned.is_empty:
+        pin, where = replace(pin, since_snapshot_id=planned.before), None
+    rows = read(engine, pin, where)
+    return rows.selectExpr(*_numbered(planned, planned.after), "1 AS __net")
 
 
-def _numbered(values: Sequence[str]) -> list[str]:
+def _numbered(planned: Diff, snapshot_id: int | None) -> list[str]:
     # Names of columns may hold dots and quotes, which an aggregate by name takes apart.
-    return [f"{value} AS __{at}" for at, value in enumerate(values)]
+    return [f"{value} AS __{at}" for at, value in enumerate(planned.terms(snapshot_id))]
 
 
 def _net(columns: Sequence[SharedColumn], rows: "DataFrame") -> "DataFrame":
     """Return each row once, with how many more of it there are in the later snapshot; none
     where there are as many.
     """
-    compared, keys, values = [], [], []
-    aggregates = {"__net": "sum"}
+    from pyspark.sql.functions import expr
+
+    compared, keys = [], []
+    aggregates = [expr("sum(__net) AS __net")]
     for at, column in enumerate(columns):
         if has_map(column.type):
             compared.append(f"{_comparable(column, at)} AS __comparable_{at}")
             keys.append(f"__comparable_{at}")
-            values.append(f"`first(__{at})` AS __{at}")
-            aggregates[f"__{at}"] = "first"
+            aggregates.append(expr(f"first(__{at}) AS __{at}"))
         else:
             keys.append(f"__{at}")
-            values.append(f"__{at}")
-    counted = rows.selectExpr("*", *compared).groupBy(*keys).agg(aggregates)
-    return counted.selectExpr(*values, "`sum(__net)` AS __net").where("__net <> 0")
+    counted = rows.selectExpr("*", *compared).groupBy(*keys).agg(*aggregates)
+    return counted.where("__net <> 0")
 
 
 def _comparable(column: SharedColumn, at: int) -> str:

@@ -19,6 +19,7 @@ from lakehouse.iceberg.evolve.steps import Change, Refusal, comment_on_table
 from lakehouse.iceberg.metadata.table_state import TableState
 from lakehouse.tables.partitioning import PartitionField, SortField
 from lakehouse.tables.table import IcebergTable
+from lakehouse.tables.table_properties import table_properties
 
 
 def layout_changes(
@@ -97,7 +98,7 @@ def _normal(location: str) -> tuple[str, str, str]:
 
 
 def _format(table: IcebergTable, state: TableState) -> Iterator[Change]:
-    declared = int(table.table_properties["format-version"])
+    declared = int(table_properties(table)["format-version"])
     if declared < state.format_version:
         yield Refusal(
             table.name,

@@ -3,6 +3,7 @@
 import json
 
 from lakehouse.tables.table import IcebergTable
+from lakehouse.tables.table_properties import table_properties
 
 MANAGED_PROPERTY = "lakehouse.managed-properties"
 """Table property: the names of those that follow the declaration, so that others' are left
@@ -15,7 +16,7 @@ def declared_properties(table: IcebergTable) -> dict[str, str]:
     """Return the properties of a declaration that Iceberg keeps as such; the format version is
     none of them.
     """
-    properties = dict(table.table_properties)
+    properties = table_properties(table)
     del properties["format-version"]
     return properties
 
@@ -27,4 +28,4 @@ def managed_properties(table: IcebergTable) -> str:
 
 def created_properties(table: IcebergTable) -> dict[str, str]:
     """Return the properties that a table is created with, whatever creates it."""
-    return {**table.table_properties, MANAGED_PROPERTY: managed_properties(table)}
+    return {**table_properties(table), MANAGED_PROPERTY: managed_properties(table)}

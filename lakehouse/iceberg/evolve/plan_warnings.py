@@ -12,6 +12,7 @@ from lakehouse.iceberg.metadata.table_size import TableSize
 from lakehouse.iceberg.metadata.table_state import TableState
 from lakehouse.tables.partitioning import PartitionField
 from lakehouse.tables.table import IcebergTable
+from lakehouse.tables.table_properties import metrics_properties
 from lakehouse.tables.upkeep import in_days
 
 SNAPSHOT_DAYS = (7, 30)
@@ -155,7 +156,7 @@ def _personal_warnings(table: IcebergTable, state: TableState) -> Iterator[str]:
     present = {column.name.lower() for column in state.columns}
     for name in sorted(table.personal_columns):
         kept = any(
-            state.properties.get(key) != "none" for key in table.metrics_properties(name)
+            state.properties.get(key) != "none" for key in metrics_properties(table, name)
         )
         if name.lower() in present and kept:
             yield (

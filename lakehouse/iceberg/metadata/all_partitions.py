@@ -102,14 +102,14 @@ def parts_within(value: Any, spans: Iterable[Span]) -> list[Span]:
     """Return the parts of what a value stands for that lie in some spans, which neither touch
     nor overlap.
     """
-    found: list[Span] = []
+    parts: list[Span] = []
     # What is compared is all of the type of one column.
     bounds: Iterable[tuple[Any, Any]] = spans
     for low, high in bounds:
         begin, end = span_of(value, low)
         if begin < high and low < end:
-            found.append((max(begin, low), min(end, high)))
-    return found
+            parts.append((max(begin, low), min(end, high)))
+    return parts
 
 
 def _after(value: Any, step: timedelta) -> Any:

@@ -34,9 +34,9 @@ def require_catalog_file(file: Path, warehouse: Path) -> None:
         file is no database.
     """
     if _is_unused(file) and (metadata := _some_metadata(warehouse)):
-        found = "empty" if file.exists() else "missing"
+        condition = "empty" if file.exists() else "missing"
         raise CatalogDamaged(
-            f"The catalog {file} is {found}, and {warehouse} holds tables, such as"
+            f"The catalog {file} is {condition}, and {warehouse} holds tables, such as"
             f" {_table(metadata)}: nothing is read or written, since every table would start"
             " empty beside them.",
             next_step=f"{_RESTORE} To start from scratch, move {warehouse} away.",

@@ -70,5 +70,5 @@ def explain_table(table: str) -> Iterator[None]:
 
 
 def _named(error: FileNotFoundError) -> str:
-    found = re.search(r"'([^']+)'|(\S+/\S+)", str(error))
-    return found[1] or found[2] if found else str(error)
+    match = re.search(r"'([^']+)'|(\S+/\S+)", str(error))
+    return match[1] or match[2] if match else str(error)

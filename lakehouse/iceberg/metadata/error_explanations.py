@@ -116,9 +116,9 @@ _FOR_PROGRAMMERS = re.compile(
 def known_error(text: str) -> str:
     """Return what to say in place of an error's text; nothing where it is not known."""
     for known in _KNOWN:
-        found = known.sign.search(text)
-        if found:
-            caught = next(filter(None, found.groups()), "").rstrip(".,;)")
+        match = known.sign.search(text)
+        if match:
+            caught = next(filter(None, match.groups()), "").rstrip(".,;)")
             return known.says.format(caught, _whose(caught))
     return ""
 
@@ -148,5 +148,5 @@ def without_links(text: str) -> str:
 
 
 def _whose(path: str) -> str:
-    found = _TABLE.search(path)
-    return f", and {found[1]}.{found[2]} needs it" if found else ""
+    match = _TABLE.search(path)
+    return f", and {match[1]}.{match[2]} needs it" if match else ""

@@ -29,13 +29,13 @@ def metadata_files(engine: Engine, table: str) -> list[MetadataFile]:
     :raises TableNotFound: when the catalog has no such table.
     """
     loaded = engine.catalog.load(table)
-    found = [
+    files = [
         *_table_metadata(loaded),
         *_manifest_lists(loaded),
         *_manifests(loaded),
         *_statistics(loaded),
     ]
-    return list({file.path: file for file in found}.values())
+    return list({file.path: file for file in files}.values())
 
 
 def _table_metadata(table: "Table") -> Iterator[MetadataFile]:

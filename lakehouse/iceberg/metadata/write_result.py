@@ -121,7 +121,7 @@ class Outcome:
     partitions: Sequence[str] = ()
     quarantined: Quarantined | None = None
     attempts: int = 1
-    measured: Mapping[str, float] = field(default_factory=dict)
+    profile: Mapping[str, float] = field(default_factory=dict)
     """What was measured of the columns declared so, by metric."""
 
 

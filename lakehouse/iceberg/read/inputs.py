@@ -195,7 +195,7 @@ def _whole(source: History, pinned: Pin) -> Pin:
     if pinned.snapshot_id is None or pinned.since_snapshot_id is None:
         return pinned
     rows = source.snapshots[pinned.snapshot_id].rows
-    return Pin(pinned.table, pinned.snapshot_id, rows=rows, note="read in full: computed anew")
+    return Pin(pinned.table, pinned.snapshot_id, rows=rows, note="read in full: full recompute")
 
 
 def read(engine: Engine, pinned: Pin, where: str | None = None) -> "DataFrame":

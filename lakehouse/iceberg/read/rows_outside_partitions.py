@@ -19,7 +19,7 @@ from lakehouse.iceberg.metadata.values_outside_partitions import outside_values
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Pin, RuleResult
 from lakehouse.iceberg.read.inputs import Input
-from lakehouse.iceberg.read.stale_partitions import left_to_none, waiting_values
+from lakehouse.iceberg.read.stale_partitions import partition_only_sources, waiting_values
 from lakehouse.tables.quoting import among, literal
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable
@@ -102,7 +102,7 @@ def find_left_out(
     if every is None:
         return []
     read = {pin.table: pin for pin in pins.values() if pin.snapshot_id is not None}
-    sources = left_to_none(table, inputs)
+    sources = partition_only_sources(table, inputs)
     return [
         _find(engine, table, read[name], by, every, run)
         for name, by in sources.items()
@@ -119,7 +119,7 @@ def evaluate_by_metadata(
     """Return what the rule finds in the sources as the table is computed from them; none where
     it is not yet.
     """
-    sources = left_to_none(table, inputs)
+    sources = partition_only_sources(table, inputs)
     if every is None or not engine.catalog.has(table.name):
         return []
     target = read_history(engine, table.name)
@@ -146,7 +146,7 @@ def was_left_out(
         return False
     waiting = (
         waiting_values(engine, table, source, partitions.every)
-        for source in left_to_none(table, inputs)
+        for source in partition_only_sources(table, inputs)
     )
     return any(partitions.touches(value) for values in waiting for value in values)
 

@@ -25,6 +25,13 @@ from lakehouse.tables.table import IcebergTable
 
 _REMEMBERED = 16
 _known_affected: dict[tuple[Pin, Pin], frozenset[Any]] = {}
+"""By what had arrived and the state of the table, the partitions that were affected.
+
+Of the process, and no part of the plan that a write is given: who decides which partitions a run
+is to compute asks before there is a run. Between the two stands Dagster, which hands on a run's
+partitions and tags and no objects, and makes the run an engine of its own. Nothing here goes out
+of date, since the rows of a snapshot never change.
+"""
 
 
 def followed(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, str]:
@@ -40,7 +47,7 @@ def followed(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, str]
     }
 
 
-def left_to_none(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, str]:
+def partition_only_sources(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, str]:
     """Return the tables whose rows of no partition are read by no run, each with the column
     that tells.
 

@@ -96,7 +96,7 @@ class Withdrawn:
         return [RejectedDelivery(*delivery) for delivery in sorted(named)]
 
 
-def taken_out(
+def withdrawn_by_source(
     engine: Engine, inputs: Mapping[str, Input], pins: Mapping[str, Pin], target: History
 ) -> dict[str, Withdrawn]:
     """Return, by source, what rejections took out of it since the target was last computed; no
@@ -107,12 +107,12 @@ def taken_out(
         for name, declared in inputs.items()
         if declared.mode in _READ_NOW
     }
-    withdrawn_by_source = {
-        source: _of(engine, pin, target)
-        for source, pin in read_now.items()
-        if source != target.table
-    }
-    return {source: withdrawn for source, withdrawn in withdrawn_by_source.items() if withdrawn}
+    by_source: dict[str, Withdrawn] = {}
+    for source, pin in read_now.items():
+        withdrawn = _of(engine, pin, target) if source != target.table else None
+        if withdrawn:
+            by_source[source] = withdrawn
+    return by_source
 
 
 def _of(engine: Engine, pin: Pin, target: History) -> Withdrawn | None:
@@ -132,7 +132,7 @@ def _takes_out(commit: Snapshot) -> bool:
     return _SHA256 in commit.summary or commit.summary.get(TAKES_OUT) == "true"
 
 
-def rows_taken_out(engine: Engine, withdrawn: Withdrawn) -> "DataFrame":
+def rows_withdrawn(engine: Engine, withdrawn: Withdrawn) -> "DataFrame":
     """Return the rows that rejections took out of a source, in the columns that it has now."""
     history = read_history(engine, withdrawn.source)
     named = [

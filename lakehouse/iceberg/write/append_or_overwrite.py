@@ -174,7 +174,7 @@ def _publish_or_refuse(
         return refuse(attempt, audited.results, quarantined, number)
     published = publish(attempt, audited.results, quarantined, number)
     rows = audited.rows if attempt.run.partitions else None
-    return with_counts(published, measured=audited.profile, partition_row_count=rows)
+    return with_counts(published, profile=audited.profile, partition_row_count=rows)
 
 
 def _audited(attempt: Attempt, split_by: Sequence[Rule] = ()) -> Audited:

@@ -80,7 +80,7 @@ def merge_attempt(
     prepared, came = prepare(attempt.table, frame).evaluated(), _Came()
     if attempt.base.rows:
         prepared = with_removed(attempt, mode, prepared, rejected) if rejected else prepared
-        if attempt.decided.again:
+        if attempt.decided.rereads:
             prepared = without_refused(attempt, mode, prepared)
         prepared = replace(prepared, frame=prepared.frame.localCheckpoint(eager=False))
         came = _came(mode, prepared)
@@ -115,7 +115,7 @@ def merge_attempt(
         inserted_rows=inserted,
         updated_rows=updated,
         removed_rows=deleted,
-        measured=profile_of(counted_values),
+        profile=profile_of(counted_values),
     )
 
 
@@ -226,7 +226,7 @@ def _is_older(attempt: Attempt) -> str:
         [pin for pin in attempt.pins.values() if pin.table != attempt.table.name],
     )
     reads_all = bool(read) and all(pin.since_snapshot_id is None for pin in read)
-    if versions is None or reads_all or attempt.taken_out:
+    if versions is None or reads_all or attempt.withdrawn:
         return "false"
     came = ", ".join(f"s.{identifier(name)}" for name in versions.newest)
     existing = ", ".join(f"t.{identifier(name)}" for name in versions.newest)

@@ -64,17 +64,15 @@ def plan_decided(
         if set(_SOURCE) <= set(frames[name].columns)
     }
     own = [name for name, declared in tracked.items() if not declared.outside]
-    target, quarantined = (
-        read_history(engine, table.name),
-        read_history(engine, table.quarantine.name),
-    )
+    target = read_history(engine, table.name)
+    quarantined = read_history(engine, table.quarantine.name)
     unpublished = _unpublished(target, quarantined)
     was_left = target.main is None or bool(unpublished)
-    is_again = was_left or is_full or any(pins[name].since_snapshot_id is None for name in own)
+    rereads = was_left or is_full or any(pins[name].since_snapshot_id is None for name in own)
     undone = _undone(engine, quarantined, unpublished) if table.versions else []
     is_empty = quarantined.main is None or not quarantined.main.rows
     if is_empty and not undone:
-        return Decided(again=is_again)
+        return Decided(rereads=rereads)
     sources = {declared.table: pins[name] for name, declared in tracked.items()}
     is_less = run.full_recompute or any(
         _may_have_less(engine, target, pin) for pin in sources.values()
@@ -84,10 +82,10 @@ def plan_decided(
         if is_less
         else []
     )
-    decided = Decided(again=is_again, undone=[_still_there(frame, kept) for frame in undone])
+    decided = Decided(rereads=rereads, undone=[_still_there(frame, kept) for frame in undone])
     if is_empty:
         return decided
-    rows = [frames[name] for name in own] if is_again and _is_by_source(table) else []
+    rows = [frames[name] for name in own] if rereads and _is_by_source(table) else []
     is_whole = isinstance(table.write, Merge) and is_full and not run.partitions
     return replace(
         decided,

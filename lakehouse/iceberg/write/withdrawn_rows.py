@@ -14,7 +14,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import together
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import Input, read
-from lakehouse.iceberg.read.withdrawn_deliveries import Withdrawn, rows_taken_out
+from lakehouse.iceberg.read.withdrawn_deliveries import Withdrawn, rows_withdrawn
 from lakehouse.iceberg.write import stage
 from lakehouse.iceberg.write.prepared_frame import (
     BROKEN,
@@ -49,7 +49,7 @@ def following(
 
     A function that is told the changed keys, removes what is gone by itself.
     """
-    withdrawn = attempt.taken_out
+    withdrawn = attempt.withdrawn
     if (
         not withdrawn
         or not attempt.base.rows
@@ -91,7 +91,7 @@ def _without_the_rest(
     for name, declared in inputs.items():
         if declared.table not in withdrawn or declared.outside or declared.mode == "as_of":
             continue
-        went = rows_taken_out(engine, withdrawn[declared.table])
+        went = rows_withdrawn(engine, withdrawn[declared.table])
         frames[name] = went if declared.table == source else stays[name].unionByName(went)
     return frames
 
@@ -161,10 +161,10 @@ def take_out_appended(attempt: Attempt) -> Attempt:
 
     A delivery that came back to its source stays.
     """
-    if not attempt.taken_out or not set(SOURCE_KEY) <= set(attempt.table.column_names):
+    if not attempt.withdrawn or not set(SOURCE_KEY) <= set(attempt.table.column_names):
         return attempt
     gone = dict.fromkeys(
-        its for withdrawn in attempt.taken_out.values() for its in withdrawn.deliveries
+        its for withdrawn in attempt.withdrawn.values() for its in withdrawn.deliveries
     )
     its = (
         " OR ".join(
@@ -186,6 +186,6 @@ def _is_back(attempt: Attempt, predicate: str) -> bool:
     """Whether a source has a delivery, that was taken out of it, again."""
     now = (
         read(attempt.engine, Pin(withdrawn.source, withdrawn.until), predicate)
-        for withdrawn in attempt.taken_out.values()
+        for withdrawn in attempt.withdrawn.values()
     )
     return any(not rows.isEmpty() for rows in now)

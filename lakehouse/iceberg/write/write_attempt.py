@@ -34,7 +34,7 @@ class Decided:
     """Whether it looks at all that ever came."""
     partitions: Partitions | None = None
     """The partitions of which it looks at all rows, where nothing tells these from others."""
-    again: bool = False
+    rereads: bool = False
     """Whether it may read rows that were accepted before."""
     undone: "Sequence[DataFrame]" = ()
     """Rows that a run took out of the quarantine for a version of them, which it then did not
@@ -64,7 +64,7 @@ class Attempt:
     """By table, the snapshot after which it was read for the run's partitions; none where they
     are computed in full.
     """
-    taken_out: Mapping[str, Withdrawn] = field(default_factory=dict)
+    withdrawn: Mapping[str, Withdrawn] = field(default_factory=dict)
     """By table, what rejections took out of it since the target was last computed."""
     decided: Decided = field(default_factory=Decided)
     """What this write decides again."""
@@ -111,7 +111,7 @@ class Attempt:
                 if partitions
                 else ()
             ),
-            takes_out=bool(self.taken_out),
+            takes_out=bool(self.withdrawn),
             left_out=self.left_out,
         )
 

@@ -27,7 +27,7 @@ from lakehouse.iceberg.read.rows_outside_partitions import (
 from lakehouse.iceberg.read.scanned_files import with_scanned
 from lakehouse.iceberg.read.stale_partitions import affected_partitions, watermarks
 from lakehouse.iceberg.read.versioned_inputs import with_version_reads
-from lakehouse.iceberg.read.withdrawn_deliveries import taken_out
+from lakehouse.iceberg.read.withdrawn_deliveries import withdrawn_by_source
 from lakehouse.iceberg.rules.evaluation import evaluate_age
 from lakehouse.iceberg.write.append_or_overwrite import rows_attempt
 from lakehouse.iceberg.write.merge_rows import merge_attempt
@@ -226,7 +226,7 @@ def _fence(
         pins,
         watermarks=marks,
         since=read_since(inputs, pins) if run.partitions else {},
-        taken_out=taken_out(engine, inputs, pins, plan.target),
+        withdrawn=withdrawn_by_source(engine, inputs, pins, plan.target),
         left_out=stamped(plan.target, left_out, marks),
     )
     return attempt, left_out

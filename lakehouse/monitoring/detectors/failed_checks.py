@@ -29,10 +29,11 @@ _LOOKED_BACK = 50
 _EVALUATED = ("SUCCEEDED", "FAILED")
 
 
-def detect_failed_checks(context: MonitorContext, cursors: Mapping[str, Any]) -> Observed:
+def detect_failed_checks(context: MonitorContext) -> Observed:
     """Return what checks found since the last round; in the first, what each found last."""
-    is_first = CURSOR not in cursors
-    seen: dict[str, float] = dict(cursors.get(CURSOR, {_BEGIN: context.now.timestamp()}))
+    cursor = context.state.cursors.get(CURSOR)
+    is_first = cursor is None
+    seen: dict[str, float] = dict(cursor or {_BEGIN: context.now.timestamp()})
     facts: list[Firing | Resolved] = []
     for key, last in _latest(context).items():
         name = key_of(key)
@@ -110,19 +111,18 @@ def _fact(
     figures = figures_of(evaluation)
     if figures.evaluated == "candidate":
         return None
-    if is_of_quarantine(
-        context.declared.get(table_name(key.asset_key)), evaluation, event.run_id
-    ):
+    table, run_id = table_name(key.asset_key), event.run_id or ""
+    if is_of_quarantine(context.declared.get(table), evaluation, event.run_id):
         # It is among the rows in quarantine, see `quarantined_rows`.
         return None
     at = datetime.fromtimestamp(event.timestamp, UTC)
-    partitions = frozenset(figures.partitions)
     if evaluation.passed:
-        links = context.links(run_id=event.run_id or "", table=table_name(key.asset_key))
-        by = f" in run {event.run_id[:8]}" if event.run_id else ""
-        return Resolved(key_of(key), at, f"Check {key.name} passed{by}.", partitions, links)
+        links = context.links(run_id=run_id, table=table)
+        by = f" in run {run_id[:8]}" if run_id else ""
+        how = f"Check {key.name} passed{by}."
+        return Resolved(key_of(key), at, how, frozenset(figures.partitions), links)
     earlier = [previous for previous in events if previous.timestamp < event.timestamp]
-    return _firing(context, key, evaluation, at, event.run_id or "", partitions, earlier)
+    return _firing(context, key, evaluation, at, run_id, earlier)
 
 
 def _firing(
@@ -131,38 +131,31 @@ def _firing(
     evaluation: AssetCheckEvaluation,
     at: datetime,
     run_id: str,
-    affected_partitions: frozenset[str],
     earlier: Sequence[Any],
 ) -> Firing:
     table = table_name(key.asset_key)
-    declared = context.declared.get(table)
     is_error = evaluation.severity == dg.AssetCheckSeverity.ERROR
-    personal = declared.masked_columns if declared else frozenset()
     figures = figures_of(evaluation)
+    partitions = frozenset(figures.partitions)
     rows = figures.sample
-    return Firing(
+    return context.firing(
         key_of(key),
         "check",
         at,
-        "error" if is_error else "warn",
         f"{table}: check {key.name} {'failed' if is_error else 'warns'}",
-        (
+        lines=(
             describe_failure(evaluation),
             _describe_last_pass(earlier),
-            *describe_rows(rows, personal),
-            *context.describe_ownership(table),
+            *describe_rows(rows, context.masked_columns(table)),
         ),
-        context.links(run_id=run_id, table=table),
-        (
+        commands=(
             *clear_commands([evaluation]),
-            *_next_commands(
-                context, table, key.name, affected_partitions, rows, is_error=is_error
-            ),
+            *_next_commands(context, table, key.name, partitions, rows, is_error=is_error),
         ),
-        table,
-        context.owner(table),
-        run_id,
-        affected_partitions,
+        severity="error" if is_error else "warn",
+        table=table,
+        run_id=run_id,
+        affected_partitions=partitions,
         brief=_brief(figures),
         state=str(figures.snapshot_id or ""),
     )

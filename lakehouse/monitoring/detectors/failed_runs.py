@@ -21,6 +21,7 @@ from lakehouse.monitoring.detectors.monitor_context import MonitorContext, descr
 from lakehouse.monitoring.incidents import Firing, Observed, moment_text
 from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key, table_name
 from lakehouse.orchestration.blocked_tables import STALE
+from lakehouse.orchestration.dagster_internals import events_of_run
 from lakehouse.orchestration.metadata_keys import RefusalMetadata, WriteMetadata
 from lakehouse.orchestration.partitions import range_of
 
@@ -40,11 +41,11 @@ needs no message.
 _TYPE = dg.DagsterEventType
 
 
-def detect_failed_runs(context: MonitorContext, cursors: Mapping[str, Any]) -> Observed:
+def detect_failed_runs(context: MonitorContext) -> Observed:
     """Return the runs that failed since the last round; in the first round, in the last
     week.
     """
-    known = cursors.get(CURSOR, {})
+    known = context.state.cursors.get(CURSOR, {})
     since = context.now - _FIRST_ROUND
     if known:
         since = datetime.fromisoformat(known["until"]) - _OVERLAP
@@ -67,11 +68,8 @@ def detect_failed_runs(context: MonitorContext, cursors: Mapping[str, Any]) -> O
 
 def _firings_of(context: MonitorContext, run: dg.DagsterRun) -> Iterator[Firing]:
     of_type = {_TYPE.STEP_FAILURE, _TYPE.RUN_FAILURE}
-    records = context.instance.get_records_for_run(run.run_id, of_type=of_type).records
-    logged = [
-        (record.event_log_entry, record.event_log_entry.get_dagster_event())
-        for record in records
-    ]
+    entries = events_of_run(context.instance, run.run_id, of_type)
+    logged = [(entry, entry.get_dagster_event()) for entry in entries]
     steps = [
         (entry, event.step_failure_data) for entry, event in logged if event.is_step_failure
     ]
@@ -106,45 +104,37 @@ def _blocked(
     at: datetime,
 ) -> Firing:
     broken = _broken_checks(context, run, table)
-    declared = context.declared.get(table)
-    personal = declared.masked_columns if declared else frozenset()
     rows = [row for evaluation in broken for row in figures_of(evaluation).sample]
     rule = f"rule {refusal.failed_rules}"
     unchanged = "is empty, as it was"
     if refusal.snapshot_id is not None:
         unchanged = f"is as it was, at snapshot {refusal.snapshot_id}"
     since = _since(context, table, refusal.snapshot_id)
-    return Firing(
+    return context.firing(
         f"blocked {table}",
         "blocked",
         at,
-        "error",
         f"{table} is blocked: {rule} refused it",
-        (
+        lines=(
             *map(describe_failure, broken),
             f"Nothing was published: {table} {unchanged}{since}.",
-            *describe_rows(rows, personal),
-            *context.describe_ownership(table),
+            *describe_rows(rows, context.masked_columns(table)),
         ),
-        context.links(run_id=run.run_id, table=table),
-        (
+        commands=(
             *clear_commands(broken),
             *_next_commands(context, table, run, refusal.branch or "", rows),
         ),
-        table,
-        context.owner(table),
-        run.run_id,
-        context.keys_of(table, run),
+        table=table,
+        run_id=run.run_id,
+        affected_partitions=context.keys_of(table, run),
         brief=rule,
     )
 
 
 def _broken_checks(context: MonitorContext, run: dg.DagsterRun, table: str) -> list[Any]:
     """Return the checks of a table that its run broke, errors first."""
-    records = context.instance.get_records_for_run(
-        run.run_id, of_type=_TYPE.ASSET_CHECK_EVALUATION
-    ).records
-    events = [record.event_log_entry.get_dagster_event() for record in records]
+    entries = events_of_run(context.instance, run.run_id, _TYPE.ASSET_CHECK_EVALUATION)
+    events = [entry.get_dagster_event() for entry in entries]
     checks = [event.asset_check_evaluation_data for event in events]
     broken = [
         check for check in checks if not check.passed and table_name(check.asset_key) == table
@@ -201,19 +191,16 @@ def _failed(
     keys = context.keys_of(named, run) if named else frozenset()
     reason = reason_of(error, context.declared.get(of_table)) or _first_line(entry.message)
     commands = [f"lakehouse ingest {feed}"] if feed else []
-    return Firing(
+    return context.firing(
         f"failed {failed}",
         "failed",
         _at(entry),
-        "error",
         f"{what}: the run failed",
-        (reason, *(context.describe_ownership(of_table) if of_table else ())),
-        context.links(run_id=run.run_id, table=of_table),
-        (*commands, *_commands_again(run, named, keys), "lakehouse doctor"),
-        of_table,
-        context.owner(of_table),
-        run.run_id,
-        keys,
+        lines=[reason],
+        commands=(*commands, *_commands_again(run, named, keys), "lakehouse doctor"),
+        table=of_table,
+        run_id=run.run_id,
+        affected_partitions=keys,
         brief=reason,
         # A sensor asked for it, and asks again after a while.
         heals=STALE in run.tags,

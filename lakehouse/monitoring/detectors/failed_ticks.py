@@ -5,15 +5,16 @@ by that server. So end the ticks that go on while `lakehouse dev` is killed; whe
 gone for long, there is no sign of life.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import dagster as dg
 
 from lakehouse.monitoring.detectors.failure_reasons import reason_of
-from lakehouse.monitoring.detectors.monitor_context import MonitorContext, WatchedFeed
+from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.monitoring.incidents import Firing, Observed
+from lakehouse.orchestration.dagster_internals import automation_states, last_ticks
 from lakehouse.orchestration.run_failures.error_chain import causes
 
 _MOST_TICKS = 5
@@ -22,67 +23,54 @@ _FAILURE, _STARTED = "FAILURE", "STARTED"
 _UNREACHED = ("DagsterUserCodeUnreachableError", "Could not reach user code server")
 
 
-def detect_failed_ticks(context: MonitorContext, names: Collection[str]) -> Observed:
-    """Return the sensors and schedules that fail now.
-
-    :param names: those that there are; Dagster remembers also what is gone.
-    """
+def detect_failed_ticks(context: MonitorContext) -> Observed:
+    """Return the sensors and schedules that fail now."""
     facts: list[Firing] = []
-    for state in context.instance.all_instigator_state():
-        if state.instigator_name in names and state.is_running:
+    for state in automation_states(context.instance):
+        if state.instigator_name in context.automations and state.is_running:
             facts += _failing(context, state)
     return Observed(tuple(facts), frozenset({"automation"}))
 
 
 def _failing(context: MonitorContext, state: Any) -> Iterator[Firing]:
-    ticks = context.instance.get_ticks(
-        state.instigator_origin_id, state.selector_id, limit=_MOST_TICKS
-    )
-    ended = [
-        tick
-        for tick in ticks
-        if tick.status.value != _STARTED and not _reached_nobody(tick.error)
-    ]
-    if not ended or ended[0].status.value != _FAILURE:
+    ticks = last_ticks(context.instance, state, _MOST_TICKS)
+    last = next((tick for tick in ticks if _has_ended(tick)), None)
+    if last is None or last.status.value != _FAILURE:
         return
     kind, name = state.instigator_type.value.lower(), state.instigator_name
-    feed = next(
-        (
-            watched
-            for watched in context.feeds
-            if name in (f"{watched.name}_files", f"{watched.name}_batch")
-        ),
-        None,
-    )
-    table = feed.table if feed else ""
-    reason = reason_of(ended[0].error, context.declared.get(table))
-    yield Firing(
+    table, commands = "", ["lakehouse doctor"]
+    consequence = []
+    for feed in context.feeds:
+        if name in (f"{feed.name}_files", f"{feed.name}_batch"):
+            table = feed.table
+            commands.insert(0, f"lakehouse ingest {feed.name}")
+            consequence = [
+                f"No file of feed {feed.name} is ingested by itself until it works again."
+            ]
+    reason = reason_of(last.error, context.declared.get(table))
+    yield context.firing(
         f"{kind} {name}",
         "automation",
-        datetime.fromtimestamp(ended[0].timestamp, UTC),
-        "error",
+        datetime.fromtimestamp(last.timestamp, UTC),
         f"{kind} {name} fails",
-        (reason, *(_while_it_lasts(context, feed) if feed else ())),
-        (f"Ticks: {_place(context, state, kind, name)}", *context.links(table=table)),
-        (*([f"lakehouse ingest {feed.name}"] if feed else []), "lakehouse doctor"),
-        table,
-        context.owner(table),
+        lines=[reason, *consequence],
+        links=[f"Ticks: {_place(context, state, kind, name)}"],
+        commands=commands,
+        table=table,
         brief=reason,
         # The next tick is some seconds off; that of a schedule may be a day.
         heals=kind == "sensor",
     )
 
 
-def _reached_nobody(error: Any) -> bool:
+def _has_ended(tick: Any) -> bool:
+    """Whether a tick ended, and reached Dagster's server of user code."""
+    if tick.status.value == _STARTED:
+        return False
     kind, text = _UNREACHED
-    return any(cause.cls_name == kind and text in cause.message for cause in causes(error))
-
-
-def _while_it_lasts(context: MonitorContext, feed: WatchedFeed) -> list[str]:
-    return [
-        f"No file of feed {feed.name} is ingested by itself until it works again.",
-        *context.describe_ownership(feed.table),
-    ]
+    return not any(
+        cause.cls_name == kind and text in cause.message for cause in causes(tick.error)
+    )
 
 
 def _place(context: MonitorContext, state: Any, kind: str, name: str) -> str:

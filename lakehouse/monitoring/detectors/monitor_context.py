@@ -2,50 +2,31 @@
 settings.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import dagster as dg
 
 from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS
+from lakehouse.monitoring.alert_state import AlertState
+from lakehouse.monitoring.incidents import Firing, Kind
+from lakehouse.orchestration.alert import Severity
 from lakehouse.orchestration.asset_keys import asset_key, table_name
+from lakehouse.orchestration.dagster_internals import selected_assets
 from lakehouse.orchestration.partitions import range_of
 from lakehouse.settings import Settings
 from lakehouse.tables.escaping import shell_word
+from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
     from lakehouse.orchestration.dagster_internals import AssetGraph
 
 _UI_URL = "http://127.0.0.1:3000"
-
-
-class WatchedFeed(Protocol):
-    """What is monitored of a feed."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def table(self) -> str:
-        """The bronze table that it lands in."""
-
-    @property
-    def inbox(self) -> str:
-        """Where its files wait."""
-
-    @property
-    def rejected(self) -> str:
-        """Where its refused files go."""
-
-    @property
-    def expected_within(self) -> timedelta | None:
-        """How long after the last delivery the next one is overdue."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +38,13 @@ class MonitorContext:
     instance: dg.DagsterInstance
     graph: "AssetGraph"
     declared: Mapping[str, IcebergTable]
-    feeds: Sequence[WatchedFeed]
+    feeds: Sequence[Feed]
     settings: Settings
     now: datetime
+    automations: Collection[str] = ()
+    """Names of the sensors and schedules that there are; Dagster remembers also what is gone."""
+    state: AlertState = field(default_factory=AlertState)
+    """What is known from the round before."""
 
     @cached_property
     def tables_of_steps(self) -> Mapping[str, str]:
@@ -77,11 +62,13 @@ class MonitorContext:
         declared = self.declared.get(table)
         return (declared.owner if declared else None) or ""
 
-    def feed_of(self, table: str) -> WatchedFeed | None:
+    def feed_of(self, table: str) -> Feed | None:
         """The feed that a table is computed from, first or last."""
         if not self.graph.has(asset_key(table)):
             return None
-        reached = dg.AssetSelection.assets(asset_key(table)).upstream().resolve(self.graph)
+        reached = selected_assets(
+            dg.AssetSelection.assets(asset_key(table)).upstream(), self.graph
+        )
         return next((feed for feed in self.feeds if asset_key(feed.table) in reached), None)
 
     def reject_commands(self, table: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -102,11 +89,8 @@ class MonitorContext:
         """The tables that are computed from one, nearest first."""
         if not self.graph.has(asset_key(table)):
             return []
-        reached = (
-            dg.AssetSelection.assets(asset_key(table))
-            .downstream(include_self=False)
-            .resolve(self.graph)
-        )
+        after = dg.AssetSelection.assets(asset_key(table)).downstream(include_self=False)
+        reached = selected_assets(after, self.graph)
         return [table_name(key) for key in self.graph.toposorted_asset_keys if key in reached]
 
     def describe_ownership(self, table: str) -> list[str]:
@@ -114,6 +98,47 @@ class MonitorContext:
         owner = self.owner(table)
         lines = [f"Downstream: {', '.join(self.downstream(table)) or 'nothing'}"]
         return [*lines, f"Owner: {owner}"] if owner else lines
+
+    def firing(
+        self,
+        key: str,
+        kind: Kind,
+        at: datetime,
+        title: str,
+        *,
+        lines: Iterable[str],
+        commands: Iterable[str],
+        links: Iterable[str] = (),
+        severity: Severity = "error",
+        table: str = "",
+        run_id: str = "",
+        **details: Any,
+    ) -> Firing:
+        """Return that something fires, with whose the table is, what lies downstream of it, and
+        where the UI shows table and run.
+
+        :param details: further fields of `Firing`.
+        """
+        ownership = self.describe_ownership(table) if table else []
+        return Firing(
+            key,
+            kind,
+            at,
+            severity,
+            title,
+            (*lines, *ownership),
+            (*links, *self.links(run_id=run_id, table=table)),
+            tuple(commands),
+            table,
+            self.owner(table),
+            run_id,
+            **details,
+        )
+
+    def masked_columns(self, table: str) -> frozenset[str]:
+        """The columns of a table whose values are shown to nobody."""
+        declared = self.declared.get(table)
+        return declared.masked_columns if declared else frozenset()
 
     def links(self, *, run_id: str = "", table: str = "") -> tuple[str, ...]:
         """Say where the UI shows a run and a table."""

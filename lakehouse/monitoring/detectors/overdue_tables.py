@@ -15,70 +15,56 @@ from lakehouse.orchestration.asset_keys import asset_key
 def detect_overdue(context: MonitorContext) -> Observed:
     """Return what is overdue now; what was never written is not."""
     catalog = Catalog.of(context.settings)
-    facts = (*_overdue_feeds(context, catalog), *_overdue_tables(context, catalog))
-    return Observed(facts, frozenset({"overdue"}))
-
-
-def _overdue_feeds(context: MonitorContext, catalog: Catalog) -> Iterator[Firing]:
+    facts: list[Firing] = []
     for feed in context.feeds:
-        written = _written_at(catalog, feed.table) if feed.expected_within else None
-        if written and feed.expected_within and context.now - written > feed.expected_within:
-            title = f"feed {feed.name}: the next delivery is overdue"
-            command = f"lakehouse ingest {feed.name}"
-            yield _firing(
+        if feed.expected_within:
+            facts += _overdue(
                 context,
                 f"overdue feed {feed.name}",
-                title,
+                f"feed {feed.name}: the next delivery is overdue",
                 feed.table,
-                written,
+                _written_at(catalog, feed.table),
                 feed.expected_within,
-                command,
+                f"lakehouse ingest {feed.name}",
             )
-
-
-def _overdue_tables(context: MonitorContext, catalog: Catalog) -> Iterator[Firing]:
     for table in context.declared.values():
-        written = _fresh_at(context, catalog, table.name) if table.freshness else None
-        if written and table.freshness and context.now - written > table.freshness:
-            yield _firing(
+        if table.freshness:
+            facts += _overdue(
                 context,
                 f"overdue {table.name}",
                 f"{table.name} is overdue",
                 table.name,
-                written,
+                _fresh_at(context, catalog, table.name),
                 table.freshness,
                 f"lakehouse retry {table.name}",
             )
+    return Observed(tuple(facts), frozenset({"overdue"}))
 
 
-def _firing(
+def _overdue(
     context: MonitorContext,
     key: str,
     title: str,
     table: str,
-    written: datetime,
+    written: datetime | None,
     allowed: timedelta,
     command: str,
-) -> Firing:
+) -> Iterator[Firing]:
+    if written is None or context.now - written <= allowed:
+        return
     age = _describe_span(context.now - written)
-    return Firing(
+    yield context.firing(
         key,
         "overdue",
         # The moment when it became overdue is the same in each round.
         written + allowed,
-        "error",
         title,
-        (
-            (
-                f"{table} was last written at {moment_text(written)}, {age} ago;"
-                f" {_describe_span(allowed)} are allowed."
-            ),
-            *context.describe_ownership(table),
-        ),
-        context.links(table=table),
-        (command, f"lakehouse history {table}"),
-        table,
-        context.owner(table),
+        lines=[
+            f"{table} was last written at {moment_text(written)}, {age} ago;"
+            f" {_describe_span(allowed)} are allowed."
+        ],
+        commands=[command, f"lakehouse history {table}"],
+        table=table,
         brief=f"{age} old",
     )
 

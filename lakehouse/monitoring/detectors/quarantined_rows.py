@@ -26,7 +26,7 @@ from lakehouse.monitoring.detectors.failed_checks import (
     key_of,
 )
 from lakehouse.monitoring.detectors.monitor_context import MonitorContext, describe_rows
-from lakehouse.monitoring.incidents import Firing, Incident, Observed, Resolved, moment_text
+from lakehouse.monitoring.incidents import Firing, Observed, Resolved, moment_text
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.dagster_internals import check_executions
 from lakehouse.tables.table import IcebergTable
@@ -46,12 +46,12 @@ class _QuarantineState:
     """How many rows came so far, those that are gone again among them."""
 
 
-def detect_quarantined_rows(
-    context: MonitorContext, cursors: Mapping[str, Any], open_now: Mapping[str, Incident]
-) -> Observed:
+def detect_quarantined_rows(context: MonitorContext) -> Observed:
     """Return which tables have rows in quarantine now."""
     catalog = Catalog.of(context.settings)
-    known = {name: _from_json(state) for name, state in cursors.get(CURSOR, {}).items()}
+    open_now = context.state.open
+    cursor: Mapping[str, Any] = context.state.cursors.get(CURSOR, {})
+    known = {name: _from_json(state) for name, state in cursor.items()}
     facts: list[Firing | Resolved] = []
     seen: dict[str, Any] = {}
     for table in context.declared.values():
@@ -65,9 +65,9 @@ def detect_quarantined_rows(
             if key in open_now:
                 facts.append(open_now[key].firing)
             continue
-        state = _read_state(catalog, table, history, before)
+        state = _read_state(catalog, history, before)
         seen[table.name] = _to_json(state)
-        facts += _facts(context, catalog, table, history, state, open_now)
+        facts += _facts(context, catalog, table, history, state)
     return Observed(tuple(facts), frozenset({"quarantined"}), {CURSOR: seen})
 
 
@@ -103,9 +103,8 @@ def _is_being_written(
 
 
 def _read_state(
-    catalog: Catalog, table: IcebergTable, history: History, known: _QuarantineState | None
+    catalog: Catalog, history: History, known: _QuarantineState | None
 ) -> _QuarantineState:
-    assert table.quarantine is not None
     assert history.main is not None
     snapshot_id = str(history.main.snapshot_id)
     if known and known.snapshot_id == snapshot_id:
@@ -114,7 +113,7 @@ def _read_state(
     total_rows = known.total_rows if known else 0
     if history.main.rows == 0:
         return _QuarantineState(snapshot_id, QuarantinedRows(newest_at=since), total_rows)
-    counts = quarantined_rows(catalog.load(table.quarantine.name), since)
+    counts = quarantined_rows(catalog.load(history.table), since)
     newest_at = max(filter(None, (since, counts.newest_at)), default=None)
     counts = replace(counts, newest_at=newest_at)
     return _QuarantineState(snapshot_id, counts, total_rows + counts.new_rows)
@@ -126,8 +125,8 @@ def _facts(
     table: IcebergTable,
     history: History,
     state: _QuarantineState,
-    open_now: Mapping[str, Incident],
 ) -> Iterator[Firing | Resolved]:
+    open_now = context.state.open
     key = quarantine_key(table.name)
     if not state.counts.rows:
         how, run_id = _describe_emptying(history)
@@ -165,8 +164,7 @@ def _firing(
     history: History,
     state: _QuarantineState,
 ) -> Firing:
-    assert table.quarantine is not None
-    counts, quarantine = state.counts, table.quarantine.name
+    counts, quarantine = state.counts, history.table
     run_id = _run_id(history, counts.newest_at)
     share = _describe_share(catalog, table, counts)
     sampled = _evaluations(context, table, counts)

@@ -89,11 +89,11 @@ def _successes_since(
     context: MonitorContext, firing: Firing, since: datetime
 ) -> Iterator[Resolved]:
     _, kind, name = firing.key.split(" ", 2)
-    succeeded = [dg.DagsterRunStatus.SUCCESS]
-    filters = (
-        dg.RunsFilter(statuses=succeeded, tags={FEED_TAG: name}, updated_after=since)
-        if kind == "feed"
-        else dg.RunsFilter(statuses=succeeded, job_name=name, updated_after=since)
+    filters = dg.RunsFilter(
+        statuses=[dg.DagsterRunStatus.SUCCESS],
+        tags={FEED_TAG: name} if kind == "feed" else {},
+        job_name=None if kind == "feed" else name,
+        updated_after=since,
     )
     for record in context.instance.get_run_records(filters, limit=1):
         at = datetime.fromtimestamp(record.end_time, UTC) if record.end_time else context.now

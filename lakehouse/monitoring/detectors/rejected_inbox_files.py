@@ -1,13 +1,12 @@
 """Files that were rejected: until they are removed, or one of the same name is landed."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import dagster as dg
 
-from lakehouse.monitoring.detectors.monitor_context import MonitorContext, WatchedFeed
-from lakehouse.monitoring.incidents import Firing, Incident, Observed, Resolved, moment_text
+from lakehouse.monitoring.detectors.monitor_context import MonitorContext
+from lakehouse.monitoring.incidents import Firing, Observed, Resolved, moment_text
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.metadata_keys import LandedFile, LandingMetadata
 from lakehouse.storage.rejected_files import (
@@ -18,29 +17,28 @@ from lakehouse.storage.rejected_files import (
 )
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.escaping import shown
+from lakehouse.tables.feed import Feed
 
 CURSOR = "rejected"
 _MOST = 200
 
 
-def detect_rejected_files(
-    context: MonitorContext, cursors: Mapping[str, Any], open_now: Iterable[Incident]
-) -> Observed:
+def detect_rejected_files(context: MonitorContext) -> Observed:
     """Return the files that were rejected since the last round, and what became of those
     before.
     """
     store = open_store(context.settings)
-    opened = [incident.firing for incident in open_now if incident.firing.kind == "rejected"]
+    open_now = [incident.firing for incident in context.state.open.values()]
+    seen = frozenset(context.state.cursors.get(CURSOR, ()))
     facts: list[Firing | Resolved] = []
     there: list[str] = []
     for feed in context.feeds:
         keys = rejected_keys(store, feed.rejected)
         there += keys
-        known = [
-            firing for firing in opened if firing.key.startswith(f"rejected {feed.rejected}")
-        ]
+        prefix = f"rejected {feed.rejected}"
+        known = [firing for firing in open_now if firing.key.startswith(prefix)]
         firings = []
-        for rejection in read_rejections(store, keys, frozenset(cursors.get(CURSOR, ()))):
+        for rejection in read_rejections(store, keys, seen):
             if not rejection.is_by_a_person:
                 reason = store.uri(reason_key(rejection.key))
                 firings.append(_firing(context, feed, rejection, reason))
@@ -49,34 +47,25 @@ def detect_rejected_files(
     return Observed(tuple(facts), cursors={CURSOR: there})
 
 
-def _firing(
-    context: MonitorContext, feed: WatchedFeed, rejection: Rejection, reason: str
-) -> Firing:
-    return Firing(
+def _firing(context: MonitorContext, feed: Feed, rejection: Rejection, reason: str) -> Firing:
+    return context.firing(
         f"rejected {rejection.key}",
         "rejected",
         rejection.rejected_at,
-        "error",
         _title(feed, rejection.source_file),
-        (
+        lines=[
             f"{rejection.why} No row of it was landed; the other files went on.",
             rejection.next_step,
             f"Put the corrected file into {feed.inbox}, under any name.",
-            *context.describe_ownership(feed.table),
-        ),
-        (
-            f"File: {shown(rejection.key)}",
-            f"Reason: {shown(reason)}",
-            *context.links(table=feed.table),
-        ),
-        (f"lakehouse ingest {feed.name}",),
-        feed.table,
-        context.owner(feed.table),
+        ],
+        links=[f"File: {shown(rejection.key)}", f"Reason: {shown(reason)}"],
+        commands=[f"lakehouse ingest {feed.name}"],
+        table=feed.table,
         brief=rejection.why,
     )
 
 
-def _title(feed: WatchedFeed, source_file: str) -> str:
+def _title(feed: Feed, source_file: str) -> str:
     return f"feed {feed.name}: file {shown(source_file)} was rejected"
 
 
@@ -89,9 +78,7 @@ def _removed(
             yield Resolved(firing.key, context.now, how)
 
 
-def _landed(
-    context: MonitorContext, feed: WatchedFeed, firings: list[Firing]
-) -> Iterator[Resolved]:
+def _landed(context: MonitorContext, feed: Feed, firings: list[Firing]) -> Iterator[Resolved]:
     """Yield those of which a file of the same name was landed later; Dagster's materializations
     list the names.
     """

@@ -3,7 +3,6 @@
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.monitoring.incidents import Firing, Observed, Resolved
@@ -12,9 +11,9 @@ from lakehouse.orchestration.incident_reports import Note, read_reports
 CURSOR = "reported"
 
 
-def detect_reported(context: MonitorContext, cursors: Mapping[str, Any]) -> Observed:
+def detect_reported(context: MonitorContext) -> Observed:
     """Return what was reported since the last round."""
-    seen: Mapping[str, str] = cursors.get(CURSOR, {})
+    seen: Mapping[str, str] = context.state.cursors.get(CURSOR, {})
     notes = list(read_reports(context.settings))
     news = [note for note in notes if note.at.isoformat() > seen.get(note.report.key, "")]
     last = {note.report.key: note.at.isoformat() for note in notes}
@@ -26,15 +25,13 @@ def _fact(context: MonitorContext, note: Note) -> Firing | Resolved:
     key = f"reported {report.key}"
     if note.resolved:
         return Resolved(key, note.at, note.resolved)
-    return Firing(
+    return context.firing(
         key,
         "reported",
         note.at,
-        report.severity,
         report.title,
-        (*report.lines, *(context.describe_ownership(report.table) if report.table else ())),
-        context.links(table=report.table),
-        report.commands,
-        report.table,
-        context.owner(report.table),
+        lines=report.lines,
+        commands=report.commands,
+        severity=report.severity,
+        table=report.table,
     )

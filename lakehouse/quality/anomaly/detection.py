@@ -9,7 +9,6 @@ much further away is an anomaly.
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from math import sqrt
 from statistics import median
@@ -51,17 +50,6 @@ LEAST_FRACTION = 0.0025
 _WEEK_AROUND = 3
 
 
-@dataclass(frozen=True)
-class _Effect:
-    """How far a weekday is from the middle of its week, and how many weeks say so."""
-
-    size: float = 0.0
-    weeks: int = 0
-
-
-_NO_EFFECT = _Effect()
-
-
 def evaluate(
     past: Sequence[Point], newest: Point, kind: Kind, *, of_rows: int | None = None
 ) -> Evaluation | None:
@@ -74,20 +62,19 @@ def evaluate(
     if len(days) < LEAST_DAYS or newest.day - min(days) < timedelta(days=LEAST_SPAN_DAYS):
         return None
     values = {day: kind.scaled(value) for day, value in days.items()}
-    effects = _effects(values)
-    if newest.day.weekday() not in effects:
-        effects = {}
-    flat = [
-        value - effects.get(day.weekday(), _NO_EFFECT).size for day, value in values.items()
-    ]
+    weekday = newest.day.weekday()
+    differences = _differences(values)
+    if weekday not in differences:
+        differences = {}
+    effects = {other: median(of_weekday) for other, of_weekday in differences.items()}
+    flat = [value - effects.get(day.weekday(), 0.0) for day, value in values.items()]
     ahead = [flat[at] - _level(flat[:at]) for at in range(LEAST_LEVEL_DAYS, len(flat))]
     # A trend has each day the same way off its level, which is no surprise.
     drift = median(ahead)
     usual = NORMAL * median(abs(step - drift) for step in ahead)
-    effect = effects.get(newest.day.weekday(), _NO_EFFECT)
-    expected = _level(flat) + drift + effect.size
+    expected = _level(flat) + drift + effects.get(weekday, 0.0)
     spread = max(
-        usual * _uncertainty(len(ahead), effect.weeks),
+        usual * _uncertainty(len(ahead), len(differences.get(weekday, ()))),
         _least_spread(kind, kind.unscaled(expected), days, of_rows),
     )
     least, most = expected - FAR * spread, expected + FAR * spread
@@ -129,9 +116,9 @@ def _days(past: Sequence[Point], today: date) -> dict[date, float]:
     return dict(sorted(last.items()))
 
 
-def _effects(values: Mapping[date, float]) -> dict[int, _Effect]:
-    """Return by weekday how far it usually is from the middle of the week around it; none where
-    weeks are few.
+def _differences(values: Mapping[date, float]) -> dict[int, list[float]]:
+    """Return by weekday how far it was each week from the middle of the week around it; none
+    where weeks are few.
 
     A week is whole that has all weekdays which the past usually has.
     """
@@ -143,7 +130,7 @@ def _effects(values: Mapping[date, float]) -> dict[int, _Effect]:
         if day.weekday() in usual and len(week) == len(usual):
             differences.setdefault(day.weekday(), []).append(value - median(week))
     return {
-        weekday: _Effect(median(of_weekday), len(of_weekday))
+        weekday: of_weekday
         for weekday, of_weekday in differences.items()
         if len(of_weekday) >= LEAST_WEEKS
     }

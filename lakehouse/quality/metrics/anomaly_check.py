@@ -85,9 +85,9 @@ def _newest(table: str, of_run: Sequence[Metric], past: Sequence[Metric]) -> lis
     """Return what the run measured of a table; where it did not write it, the last of each
     metric there is.
     """
-    measured = [metric for metric in of_run if metric.table == table]
-    if any(metric.name == RECORD_COUNT for metric in measured):
-        return measured
+    table_metrics = [metric for metric in of_run if metric.table == table]
+    if any(metric.name == RECORD_COUNT for metric in table_metrics):
+        return table_metrics
     return list({metric.name: metric for metric in past}.values())
 
 

@@ -53,12 +53,12 @@ def compare_metrics(
         kind = kind_of(metric)
         if kind is None:
             continue
-        points = []
+        past_points = []
         for other in past:
             is_alike = other.name == metric.name and kind_of(other) is kind
             if is_alike and other.measured_at < metric.measured_at:
-                points.append(_point(other, zone))
-        evaluation = evaluate(points, _point(metric, zone), kind, of_rows=metric.of_rows)
+                past_points.append(_point(other, zone))
+        evaluation = evaluate(past_points, _point(metric, zone), kind, of_rows=metric.of_rows)
         if evaluation is not None:
             compared.append(ComparedMetric(metric, kind, evaluation))
     return compared

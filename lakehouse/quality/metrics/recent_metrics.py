@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.quality.anomaly.detection import WINDOW_DAYS
 from lakehouse.quality.metrics.metric import Metric
+from lakehouse.tables.quoting import literals
 
 _FIELDS = ("table_name", "metric", "value", "measured_at", "snapshot_id", "partition", "run_id")
 
@@ -25,17 +26,12 @@ def recent_metrics(
     """
     if not tables or not catalog.has(metrics_table):
         return []
-    from pyiceberg.expressions import And, GreaterThanOrEqual, In, NotEqualTo
-
     since = now - timedelta(days=WINDOW_DAYS + 1)
-    # The stubs that mypy derives from pydantic's fields hide the constructors that PyIceberg
-    # has.
-    of_tables = In("table_name", set(tables))  # type: ignore[call-arg,arg-type]
-    recent = GreaterThanOrEqual("measured_at", since.isoformat())  # type: ignore[call-arg,arg-type]
-    of_others = NotEqualTo("run_id", but_run)  # type: ignore[call-arg,arg-type]
-    scan = catalog.load(metrics_table).scan(
-        And(of_tables, recent, of_others), selected_fields=_FIELDS
+    where = (
+        f"table_name IN {literals(tables)} AND measured_at >= '{since.isoformat()}'"
+        f" AND run_id <> '{but_run}'"
     )
+    scan = catalog.load(metrics_table).scan(where, selected_fields=_FIELDS)
     rows = scan.to_arrow().sort_by("measured_at").to_pylist()
     return [
         Metric(

@@ -1,7 +1,6 @@
 """A run's metrics appended to their table, once; and what runs were left without."""
 
 import logging
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -10,6 +9,7 @@ import dagster as dg
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.write.append_without_spark import append_once
 from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.dagster_internals import add_run_tags, show_with_run
 from lakehouse.orchestration.written_metadata import table_metadata
 from lakehouse.quality.metrics.run_metrics import Zones, metrics_of_run
 from lakehouse.tables.table import IcebergTable
@@ -52,7 +52,7 @@ class Recorder:
             )
             if snapshot_id is not None:
                 _show(instance, self.engine, self.table, snapshot_id, run_id, len(rows))
-        instance.add_run_tags(run_id, {RECORDED: str(len(rows))})
+        add_run_tags(instance, run_id, {RECORDED: str(len(rows))})
         return len(rows)
 
     def try_to_record(self, instance: dg.DagsterInstance, run_id: str) -> bool:
@@ -76,19 +76,17 @@ def _report(instance: dg.DagsterInstance, run_id: str, message: str) -> None:
     _log.warning(message)
     run = instance.get_run_by_id(run_id)
     if run is not None and HINDERED not in run.tags:
-        instance.report_engine_event(message, run)
-        instance.add_run_tags(run_id, {HINDERED: "true"})
+        show_with_run(instance, run, message)
+        add_run_tags(instance, run_id, {HINDERED: "true"})
 
 
-def unrecorded(
-    instance: dg.DagsterInstance, limit: int, now: datetime | None = None
-) -> list[str]:
+def unrecorded(instance: dg.DagsterInstance, limit: int) -> list[str]:
     """Return the runs that ended in the last two days without their metrics recorded, oldest
     first, at most `limit`.
     """
-    since = (now or datetime.now(UTC)) - LOOK_BACK
+    since = datetime.now(UTC) - LOOK_BACK
     filters = dg.RunsFilter(statuses=_ENDED, updated_after=since)
-    newest_first: Iterable[dg.DagsterRun] = instance.get_runs(filters)
+    newest_first = [record.dagster_run for record in instance.get_run_records(filters)]
     run_ids = [run.run_id for run in newest_first if RECORDED not in run.tags]
     return run_ids[::-1][:limit]
 

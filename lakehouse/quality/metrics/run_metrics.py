@@ -9,6 +9,7 @@ from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.read.scanned_files import READ_SHARE
 from lakehouse.iceberg.rules.column_profile import NULL_FRACTION
 from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.orchestration.dagster_internals import events_of_run
 from lakehouse.orchestration.metadata_keys import (
     CheckMetadata,
     LandingMetadata,
@@ -40,8 +41,7 @@ def metrics_of_run(
         dg.DagsterEventType.ASSET_CHECK_EVALUATION,
     }
     metrics: list[Metric] = []
-    for record in instance.get_records_for_run(run_id, of_type=types).records:
-        entry = record.event_log_entry
+    for entry in events_of_run(instance, run_id, types):
         event, at = entry.dagster_event, datetime.fromtimestamp(entry.timestamp, UTC)
         assert event is not None
         if event.event_type is dg.DagsterEventType.ASSET_CHECK_EVALUATION:

@@ -1,6 +1,6 @@
 """What decides every byte of a generation, and the names of its files."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 
 EARLIEST = date(2020, 1, 1)
@@ -67,13 +67,7 @@ class Arguments:
 
     def as_json(self) -> dict[str, str | int | bool]:
         """Return the arguments as `truth.json` keeps them."""
-        return {
-            "start": self.start.isoformat(),
-            "days": self.days,
-            "rows_per_day": self.rows_per_day,
-            "seed": self.seed,
-            "gzip": self.gzip,
-        }
+        return {**asdict(self), "start": self.start.isoformat()}
 
 
 def _check(name: str, value: int, least: int, most: int) -> None:

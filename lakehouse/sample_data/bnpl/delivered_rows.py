@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+from numpy.random import Generator
 
 from lakehouse.sample_data.bnpl.arguments import Arguments
 from lakehouse.sample_data.bnpl.defects import CODES, DEFECTS
@@ -40,7 +41,7 @@ def planted_across_files(arguments: Arguments, rate: float) -> int:
     return planted(arguments, rate) if arguments.days > 1 else 0
 
 
-def make_rows(arguments: Arguments, world: World, rng: np.random.Generator) -> pd.DataFrame:
+def make_rows(arguments: Arguments, world: World, rng: Generator) -> pd.DataFrame:
     """Make the rows of all files, in the order of the files; there are exactly as many as asked
     for.
     """
@@ -65,15 +66,15 @@ def _versions(
     transactions: pd.DataFrame,
     seconds: Mapping[str, int],
     thirds: int,
-    rng: np.random.Generator,
+    rng: Generator,
 ) -> list[pd.DataFrame]:
     """Return further versions, and plant in the transactions themselves what goes wrong; none
     is picked twice.
     """
     order = rng.permutation(len(transactions))
     file = transactions["file"].to_numpy()
-    late = planted_across_files(arguments, LATE_RATE)
-    picked = _deal(order[file[order] < arguments.days - 1], {**seconds, "late": late})
+    counts = {**seconds, "late": planted_across_files(arguments, LATE_RATE)}
+    picked = _deal(order[file[order] < arguments.days - 1], counts)
     rest = order[~np.isin(order, np.concatenate(list(picked.values())))]
 
     versions = {}
@@ -81,16 +82,16 @@ def _versions(
         first, versions[name] = second_versions(
             SECOND_VERSIONS[name], transactions.iloc[picked[name]], arguments, rng
         )
-        for column in ("file", "status", "defect"):
-            _set(transactions, picked[name], column, first[column].to_numpy())
+        columns = ["file", "status", "defect"]
+        transactions.loc[picked[name], columns] = first[columns]
     updated = versions["updated"].iloc[:thirds]
     files_of_third = later_files(updated["file"].to_numpy(), arguments, rng)
     third_versions = newer(updated, files_of_third, arguments, rng)
-    late_files = later_files(file[picked["late"]], arguments, rng)
-    _set(transactions, picked["late"], "file", late_files)
+    late = picked["late"]
+    transactions.loc[late, "file"] = later_files(file[late], arguments, rng)
     counts = dict.fromkeys(DEFECTS, planted(arguments, DEFECT_RATE))
     for defect, with_defect in _deal(rest, counts).items():
-        _set(transactions, with_defect, "defect", CODES[defect])
+        transactions.loc[with_defect, "defect"] = CODES[defect]
     return [*versions.values(), third_versions]
 
 
@@ -100,27 +101,21 @@ def _deal(order: np.ndarray, counts: Mapping[str, int]) -> dict[str, np.ndarray]
     return dict(zip(counts, np.split(order, ends)[:-1], strict=True))
 
 
-def _some(rows: pd.DataFrame, count: int, rng: np.random.Generator) -> pd.DataFrame:
+def _some(rows: pd.DataFrame, count: int, rng: Generator) -> pd.DataFrame:
     return rows.iloc[np.sort(rng.choice(len(rows), size=count, replace=False))]
 
 
 def _later_copies(
-    arguments: Arguments, rows: pd.DataFrame, count: int, rng: np.random.Generator
+    arguments: Arguments, rows: pd.DataFrame, count: int, rng: Generator
 ) -> pd.DataFrame:
     copies = _some(rows[rows["file"] < arguments.days - 1], count, rng)
     return copies.assign(file=later_files(copies["file"].to_numpy(), arguments, rng))
 
 
-def _in_files(rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+def _in_files(rows: pd.DataFrame, rng: Generator) -> pd.DataFrame:
     """Return the rows file by file; within one they stand in no order, so that versions do not
     either.
     """
     mixed = rng.permutation(len(rows))
     by_file = np.argsort(rows["file"].to_numpy()[mixed], kind="stable")
     return rows.iloc[mixed[by_file]]
-
-
-def _set(rows: pd.DataFrame, picked: np.ndarray, column: str, values: np.ndarray | int) -> None:
-    changed = rows[column].to_numpy().copy()
-    changed[picked] = values
-    rows[column] = changed

@@ -3,7 +3,6 @@ ever shows.
 """
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,13 +55,6 @@ def hidden_until_whole(out: Path, names: Sequence[str]) -> Iterator[dict[str, Pa
     finally:
         for path in hidden.values():
             path.unlink(missing_ok=True)
-
-
-def set_modified(path: Path, at_seconds: int) -> None:
-    """Date a file, so that the oldest is the first day's and nothing depends on when it was
-    written.
-    """
-    os.utime(path, (at_seconds, at_seconds))
 
 
 def _arguments_of(truth: Path) -> object:

@@ -1,9 +1,11 @@
 """One file of transactions for each day, and the truth about all of them."""
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,7 @@ import numpy as np
 from lakehouse.sample_data.bnpl.arguments import TRUTH, Arguments
 from lakehouse.sample_data.bnpl.csv_files import as_text, write_csv
 from lakehouse.sample_data.bnpl.delivered_rows import make_rows
-from lakehouse.sample_data.bnpl.folder import check_folder, hidden_until_whole, set_modified
+from lakehouse.sample_data.bnpl.folder import check_folder, hidden_until_whole
 from lakehouse.sample_data.bnpl.transactions import DAY_SECONDS
 from lakehouse.sample_data.bnpl.truth import Truth, truth_of
 from lakehouse.sample_data.bnpl.truth_rows import SampleFile
@@ -51,40 +53,35 @@ def generate(
     """
     arguments = Arguments(start, days, rows_per_day, seed, gzip)
     check_folder(out, arguments)
+    steps = count(1)
+
+    def end_step() -> None:
+        progress(next(steps), 2 * days + 2)
+
     # The truth goes first: by it a run that was stopped between two renames is known as one of
     # the same arguments.
     with hidden_until_whole(out, [TRUTH, *arguments.file_names]) as hidden:
-        steps = _Steps(progress, total=2 * days + 2)
-        _write_days(arguments, hidden, steps)
+        _write_days(arguments, hidden, end_step)
         files = [SampleFile(name, hidden[name]) for name in arguments.file_names]
-        truth = truth_of(files, each=steps.next)
-        steps.next()
+        truth = truth_of(files, each=end_step)
+        end_step()
         content = {"arguments": arguments.as_json(), **truth.as_json()}
         hidden[TRUTH].write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return Generated(tuple(out / name for name in arguments.file_names), out / TRUTH, truth)
 
 
-@dataclass
-class _Steps:
-    progress: Progress
-    total: int
-    done: int = 0
-
-    def next(self) -> None:
-        self.done += 1
-        self.progress(self.done, self.total)
-
-
-def _write_days(arguments: Arguments, paths: Mapping[str, Path], steps: _Steps) -> None:
+def _write_days(
+    arguments: Arguments, paths: Mapping[str, Path], end_step: Callable[[], None]
+) -> None:
     rng = np.random.default_rng(arguments.seed)
     world = make_world(arguments, rng)
     rows = make_rows(arguments, world, rng)
-    steps.next()
-    begins = np.searchsorted(rows["file"].to_numpy(), np.arange(arguments.days + 1))
+    end_step()
     for day, name in enumerate(arguments.file_names):
-        rows_of_day = rows.iloc[begins[day] : begins[day + 1]]
+        rows_of_day = rows[rows["file"] == day]
         with_method = day >= arguments.first_day_with_method
         write_csv(as_text(rows_of_day, world, arguments, with_method=with_method), paths[name])
         midnight = (arguments.start_day + day + 1) * DAY_SECONDS - _UTC_OFFSET_SECONDS
-        set_modified(paths[name], midnight)
-        steps.next()
+        # The oldest file is the first day's, and nothing depends on when it was written.
+        os.utime(paths[name], (midnight, midnight))
+        end_step()

@@ -10,6 +10,8 @@ import pandas as pd
 from lakehouse.sample_data.bnpl.truth_rows import SampleFile, read_rows
 
 CLEAN, SUPERSEDED, QUARANTINED = OUTCOMES = ("clean", "superseded", "quarantined")
+_NO_ROW = np.iinfo(np.int64).min
+"""Older than any row."""
 
 
 def assign_outcomes(
@@ -27,34 +29,24 @@ def assign_outcomes(
         frames.append(read_rows(file))
         each()
     rows = pd.concat(frames, ignore_index=True)
-    valid = rows["reasons"].to_numpy() == 0
-    winners = _winners(rows, valid)
-    outcome = np.where(valid | _overtaken(rows, winners), SUPERSEDED, QUARANTINED).astype(
-        object
-    )
-    outcome[winners] = CLEAN
+    is_valid = rows["reasons"] == 0
+    outcome = np.where(is_valid | _is_overtaken(rows, is_valid), SUPERSEDED, QUARANTINED)
+    outcome = outcome.astype(object)
+    outcome[_winners(rows[is_valid])] = CLEAN
     return rows.assign(outcome=pd.Categorical(outcome, OUTCOMES))
 
 
-def _winners(rows: pd.DataFrame, valid: np.ndarray) -> np.ndarray:
-    """Return the positions of the rows that win, in the order of their transactions."""
-    positions = np.flatnonzero(valid)
-    ids = rows["transaction_id"].to_numpy()[positions]
+def _winners(valid: pd.DataFrame) -> pd.Index:
+    """Return the positions of the rows that win."""
     # Rows stand in the order of (file name, row), and the sort keeps it among equals.
-    order = np.lexsort((rows["created_at"].to_numpy()[positions], ids))
-    last = np.append(ids[order][1:] != ids[order][:-1], True)[: len(ids)]
-    winners: np.ndarray = positions[order[last]]
-    return winners
+    by_age = valid[["transaction_id", "created_at"]].sort_values("created_at", kind="stable")
+    return by_age.drop_duplicates("transaction_id", keep="last").index
 
 
-def _overtaken(rows: pd.DataFrame, winners: np.ndarray) -> np.ndarray:
-    """Return which rows have a winner of their transaction that is not older."""
-    ids, created = rows["transaction_id"].to_numpy(), rows["created_at"].to_numpy()
-    if not len(winners):
-        return np.zeros(len(rows), dtype=bool)
-    at = np.minimum(np.searchsorted(ids[winners], ids), len(winners) - 1)
-    has_winner = rows["has_transaction_id"].to_numpy() & (ids[winners][at] == ids)
-    overtaken: np.ndarray = has_winner & (
-        ~rows["has_created_at"].to_numpy() | (created[winners][at] >= created)
-    )
-    return overtaken
+def _is_overtaken(rows: pd.DataFrame, is_valid: pd.Series) -> pd.Series:
+    """Return which rows have a valid one of their transaction that is not older."""
+    created = rows["created_at"]
+    by_transaction = created.where(is_valid, _NO_ROW).groupby(rows["transaction_id"])
+    newest = by_transaction.transform("max")
+    has_valid = rows["has_transaction_id"] & (newest > _NO_ROW)
+    return has_valid & (~rows["has_created_at"] | (newest >= created))

@@ -8,6 +8,7 @@ transaction date, in days since 1970), `created` (in seconds since 1970 by the l
 
 import numpy as np
 import pandas as pd
+from numpy.random import Generator
 
 from lakehouse.sample_data.bnpl.arguments import Arguments
 from lakehouse.sample_data.bnpl.volume import transactions_by_day
@@ -43,7 +44,7 @@ _SEEDS = 512
 
 
 def make_transactions(
-    arguments: Arguments, count: int, world: World, rng: np.random.Generator
+    arguments: Arguments, count: int, world: World, rng: Generator
 ) -> pd.DataFrame:
     """Make the first versions of transactions, in the order of their days."""
     by_day = transactions_by_day(arguments, count, rng)
@@ -83,20 +84,20 @@ def _ids(arguments: Arguments, file: np.ndarray, by_day: np.ndarray) -> np.ndarr
     return ids
 
 
-def _prices(merchant: np.ndarray, world: World, rng: np.random.Generator) -> np.ndarray:
+def _prices(merchant: np.ndarray, world: World, rng: Generator) -> np.ndarray:
     medians = np.array(list(CATEGORIES.values()))[world.merchant_categories[merchant]]
     prices: np.ndarray = medians * rng.lognormal(0.0, 0.7, size=len(merchant))
     return prices
 
 
-def _currencies(customer: np.ndarray, world: World, rng: np.random.Generator) -> np.ndarray:
+def _currencies(customer: np.ndarray, world: World, rng: Generator) -> np.ndarray:
     of_region = np.array([CURRENCIES.index(currency) for currency in REGIONS.values()])
     own = of_region[world.customer_regions[customer]]
     foreign = rng.integers(len(CURRENCIES), size=len(customer))
     return np.where(rng.random(len(customer)) < FOREIGN_SHARE, foreign, own)
 
 
-def _installments(ringgit: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _installments(ringgit: np.ndarray, rng: Generator) -> np.ndarray:
     """Return the dearer, the more instalments."""
     inclination = np.log(ringgit / 120.0) + rng.normal(0.0, 0.8, size=len(ringgit))
     return np.digitize(inclination, [-0.2, 0.9, 1.9]).astype(np.int8)
@@ -107,7 +108,7 @@ def _methods(
     file: np.ndarray,
     customer: np.ndarray,
     world: World,
-    rng: np.random.Generator,
+    rng: Generator,
 ) -> np.ndarray:
     """Return how was paid; nobody wrote it down before the column came."""
     chosen = np.where(
@@ -118,7 +119,7 @@ def _methods(
     return np.where(file < arguments.first_day_with_method, -1, chosen).astype(np.int8)
 
 
-def _seconds(count: int, rng: np.random.Generator) -> np.ndarray:
+def _seconds(count: int, rng: Generator) -> np.ndarray:
     """Return times of the day, in seconds: most in the evening, some around half past eleven
     and half past twelve.
     """

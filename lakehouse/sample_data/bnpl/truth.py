@@ -69,22 +69,23 @@ def truth_of(files: Sequence[SampleFile], *, each: Callable[[], None] = lambda: 
     :param each: is called after each file.
     """
     rows = assign_outcomes(files, each=each)
-    clean = rows[rows["outcome"] == CLEAN]
-    outcomes = rows["outcome"].value_counts()
-    totals = {"bronze": len(rows)}
-    for outcome in OUTCOMES:
-        totals[outcome] = int(outcomes.get(outcome, 0))
-    by_file = rows["file"].value_counts()
+    clean = _with_approved(rows[rows["outcome"] == CLEAN])
     names = sorted(file.name for file in files)
     return Truth(
-        rows_by_file={name: int(by_file.get(name, 0)) for name in names},
-        totals=totals,
+        rows_by_file=_counts(rows["file"], names),
+        totals={"bronze": len(rows), **_counts(rows["outcome"], OUTCOMES)},
         quarantined_by_reason=_by_reason(rows[rows["outcome"] == QUARANTINED]),
         clean_by_day=_by_day(clean),
         customers=clean["customer_id"].nunique(),
         sums_by_currency=_sums_by_currency(clean),
         daily_summary=_daily_summary(clean),
     )
+
+
+def _counts(column: pd.Series, values: Sequence[str]) -> dict[str, int]:
+    """Return how often each of some values stands in a column."""
+    counts = column.value_counts()
+    return {value: int(counts.get(value, 0)) for value in values}
 
 
 def _by_reason(refused: pd.DataFrame) -> dict[str, int]:
@@ -99,69 +100,58 @@ def _by_reason(refused: pd.DataFrame) -> dict[str, int]:
 
 def _by_day(clean: pd.DataFrame) -> dict[str, int]:
     counts = clean["transaction_date"].value_counts().sort_index()
-    days = map(_date, counts.index.to_numpy())
-    return dict(zip(days, counts.tolist(), strict=True))
+    return {_date(day): count for day, count in zip(counts.index, counts, strict=True)}
 
 
 def _sums_by_currency(clean: pd.DataFrame) -> dict[str, CurrencySums]:
-    sums = (
-        _with_approved(clean)
-        .groupby("currency")
-        .agg(
-            transactions=("amount", "size"),
-            gross=("amount", "sum"),
-            approved=("approved_amount", "sum"),
-        )
+    sums = clean.groupby("currency").agg(
+        transactions=("amount", "size"),
+        gross=("amount", "sum"),
+        approved=("approved_amount", "sum"),
     )
     by_currency = {}
     for currency, transactions, gross, approved in sums.itertuples(name=None):
-        by_currency[str(currency)] = CurrencySums(
-            int(transactions), _money(int(gross)), _money(int(approved))
-        )
+        by_currency[currency] = CurrencySums(transactions, _money(gross), _money(approved))
     return by_currency
 
 
 def _daily_summary(clean: pd.DataFrame) -> list[DaySummary]:
-    summary = (
-        _with_approved(clean)
-        .groupby(["transaction_date", "currency"])
-        .agg(
-            transactions=("amount", "size"),
-            approved=("is_approved", "sum"),
-            declined=("is_declined", "sum"),
-            gross=("amount", "sum"),
-            approved_amount=("approved_amount", "sum"),
-            customers=("customer_id", "nunique"),
-            merchants=("merchant_id", "nunique"),
-        )
+    summary = clean.groupby(["transaction_date", "currency"]).agg(
+        transactions=("amount", "size"),
+        approved=("is_approved", "sum"),
+        declined=("is_declined", "sum"),
+        gross=("amount", "sum"),
+        approved_amount=("approved_amount", "sum"),
+        customers=("customer_id", "nunique"),
+        merchants=("merchant_id", "nunique"),
     )
     return [_summary(row) for row in summary.itertuples()]
 
 
 def _with_approved(clean: pd.DataFrame) -> pd.DataFrame:
-    approved, declined = clean["status"] == "APPROVED", clean["status"] == "DECLINED"
+    is_approved = clean["status"] == "APPROVED"
     return clean.assign(
-        is_approved=approved,
-        is_declined=declined,
-        approved_amount=clean["amount"].where(approved, 0),
+        is_approved=is_approved,
+        is_declined=clean["status"] == "DECLINED",
+        approved_amount=clean["amount"].where(is_approved, 0),
     )
 
 
 def _summary(row: Any) -> DaySummary:
     day, currency = row.Index
-    decided = int(row.approved + row.declined)
+    decided = row.approved + row.declined
     return DaySummary(
         transaction_date=_date(day),
         currency=currency,
-        transactions=int(row.transactions),
-        approved=int(row.approved),
-        declined=int(row.declined),
+        transactions=row.transactions,
+        approved=row.approved,
+        declined=row.declined,
         gross_amount=_money(row.gross),
         approved_amount=_money(row.approved_amount),
-        average_amount=_average(int(row.gross), int(row.transactions)),
-        approval_rate=int(row.approved) / decided if decided else None,
-        distinct_customers=int(row.customers),
-        distinct_merchants=int(row.merchants),
+        average_amount=_average(row.gross, row.transactions),
+        approval_rate=row.approved / decided if decided else None,
+        distinct_customers=row.customers,
+        distinct_merchants=row.merchants,
     )
 
 
@@ -170,7 +160,7 @@ def _date(day: int) -> str:
 
 
 def _money(cents: int) -> str:
-    return f"{int(cents) // 100}.{int(cents) % 100:02}"
+    return f"{cents // 100}.{cents % 100:02}"
 
 
 def _average(cents: int, count: int) -> str:

@@ -54,6 +54,7 @@ REASONS = (
     "positive_amount",
     "date_in_range",
 )
+_EPOCH = date(1970, 1, 1)
 _LARGEST_WHOLE = "9223372036854775807"
 _DATE = r"\d{4}-\d\d-\d\d"
 _MOMENT = rf"^{_DATE}T\d\d:\d\d:\d\d(\.\d{{1,6}})?(Z|[+-]\d\d:\d\d)$"
@@ -73,10 +74,11 @@ def read_rows(file: SampleFile) -> pd.DataFrame:
     `amount` is in cents, `transaction_date` in days and `created_at` in microseconds since
     1970. A number that is NULL is 0, and `has_transaction_id` and `has_created_at` tell.
     """
-    text = _read_text(file.path)
-    typed = _typed(text)
-    masks = dict(_reasons(text, typed))
-    bits = np.zeros(text.num_rows, dtype=np.int32)
+    texts = _read_texts(file.path)
+    typed = _typed(texts)
+    masks = dict(_reasons(texts, typed))
+    count = len(texts["status"])
+    bits = np.zeros(count, dtype=np.int32)
     for bit, reason in enumerate(REASONS):
         bits |= masks[reason].to_numpy(zero_copy_only=False).astype(np.int32) << bit
     names = ("merchant_id", "currency", "status")
@@ -84,7 +86,7 @@ def read_rows(file: SampleFile) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "file": file.name,
-            "row": np.arange(1, text.num_rows + 1),
+            "row": np.arange(1, count + 1),
             **{name: typed[name].fill_null(0).cast(pa.int64()).to_numpy() for name in numbers},
             **{name: typed[name].to_pandas() for name in names},
             **{
@@ -96,33 +98,28 @@ def read_rows(file: SampleFile) -> pd.DataFrame:
     )
 
 
-def _read_text(path: Path) -> pa.Table:
+def _read_texts(path: Path) -> "dict[str, pa.Array[Any]]":
     options = csv.ConvertOptions(
         column_types=dict.fromkeys(COLUMNS, pa.string()),
         include_columns=list(COLUMNS),
         strings_can_be_null=True,
         null_values=[""],
     )
-    return csv.read_csv(path, convert_options=options).combine_chunks()
+    table = csv.read_csv(path, convert_options=options)
+    return {name: table[name].combine_chunks() for name in COLUMNS}
 
 
-def _typed(text: pa.Table) -> "dict[str, pa.Array[Any]]":
+def _typed(texts: "Mapping[str, pa.Array[Any]]") -> "dict[str, pa.Array[Any]]":
     """Return each column as what it stands for, NULL where it cannot be read."""
-    column = {name: _whole_column(text, name) for name in COLUMNS}
     return {
-        **column,
-        "transaction_id": _whole_numbers(column["transaction_id"]),
-        "customer_id": _whole_numbers(column["customer_id"]),
-        "amount": _cents(column["amount"]),
-        "installments": _matching(column["installments"], r"^\d{1,9}$").cast(pa.int64()),
-        "transaction_date": _days(column["transaction_date"]),
-        "created_at": _microseconds(column["created_at"]),
+        **texts,
+        "transaction_id": _whole_numbers(texts["transaction_id"]),
+        "customer_id": _whole_numbers(texts["customer_id"]),
+        "amount": _cents(texts["amount"]),
+        "installments": _matching(texts["installments"], r"^\d{1,9}$").cast(pa.int64()),
+        "transaction_date": _days(texts["transaction_date"]),
+        "created_at": _microseconds(texts["created_at"]),
     }
-
-
-def _whole_column(text: pa.Table, name: str) -> "pa.Array[Any]":
-    chunks = text[name].chunks
-    return chunks[0] if chunks else pa.array([], pa.string())
 
 
 def _matching(column: "pa.Array[Any]", pattern: str) -> "pa.Array[Any]":
@@ -150,46 +147,34 @@ def _cents(column: "pa.Array[Any]") -> "pa.Array[Any]":
 
 def _days(column: "pa.Array[Any]") -> "pa.Array[Any]":
     """Return days since 1970; there are few different dates, so each is read once."""
-    seen = _matching(column, rf"^{_DATE}$").dictionary_encode()
-    days = pa.array([_day(text) for text in seen.dictionary.to_pylist()], pa.int64())
-    return days.take(seen.indices)
-
-
-def _day(text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        return date.fromisoformat(text).toordinal() - date(1970, 1, 1).toordinal()
-    except ValueError:
-        return None
+    dates = column.dictionary_encode()
+    days = _moments(dates.dictionary, rf"^{_DATE}$").cast(pa.date32()).cast(pa.int32())
+    return days.take(dates.indices).cast(pa.int64())
 
 
 def _microseconds(column: "pa.Array[Any]") -> "pa.Array[Any]":
-    texts = _matching(column, _MOMENT).to_pandas()
-    moments = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce").astype(
-        "datetime64[us, UTC]"
-    )
-    return pa.array(moments, pa.timestamp("us", "UTC")).cast(pa.int64())
+    return _moments(column, _MOMENT).cast(pa.int64())
+
+
+def _moments(column: "pa.Array[Any]", pattern: str) -> "pa.Array[Any]":
+    texts = _matching(column, pattern).to_pandas()
+    moments = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce")
+    return pa.array(moments.astype("datetime64[us, UTC]"))
 
 
 def _reasons(
-    text: pa.Table, typed: "Mapping[str, pa.Array[Any]]"
+    texts: "Mapping[str, pa.Array[Any]]", typed: "Mapping[str, pa.Array[Any]]"
 ) -> "Iterator[tuple[str, pa.Array[Any]]]":
     for name in TYPED:
-        yield (
-            f"castable_{name}",
-            pc.and_(_whole_column(text, name).is_valid(), typed[name].is_null()),
-        )
+        yield f"castable_{name}", pc.and_(texts[name].is_valid(), typed[name].is_null())
     for name in COLUMNS:
         yield f"not_null_{name}", typed[name].is_null()
     for name, values in ACCEPTED.items():
         known = pc.is_in(typed[name], pa.array(values, typed[name].type))
         yield f"accepted_{name}", pc.and_(typed[name].is_valid(), pc.invert(known))
-    yield "positive_amount", _or_false(pc.less_equal(typed["amount"], pa.scalar(0)))
-    first, last = (pa.scalar(_day(str(day)), pa.int64()) for day in (FIRST_DATE, LAST_DATE))
+    yield "positive_amount", pc.less_equal(typed["amount"], pa.scalar(0)).fill_null(False)
+    first = pa.scalar((FIRST_DATE - _EPOCH).days)
+    last = pa.scalar((LAST_DATE - _EPOCH).days)
     days = typed["transaction_date"]
-    yield "date_in_range", _or_false(pc.or_(pc.less(days, first), pc.greater(days, last)))
-
-
-def _or_false(evaluated: "pa.BooleanArray") -> "pa.Array[Any]":
-    return evaluated.fill_null(False)
+    is_outside = pc.or_(pc.less(days, first), pc.greater(days, last))
+    yield "date_in_range", is_outside.fill_null(False)

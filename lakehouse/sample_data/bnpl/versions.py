@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.random import Generator
 
 from lakehouse.sample_data.bnpl.arguments import Arguments
 from lakehouse.sample_data.bnpl.defects import CODES, CORRECTED, NONE, OF_A_VERSION
@@ -46,16 +47,21 @@ THIRD_RATE = 0.004
 """Share of all rows that are third versions, of transactions that were updated."""
 
 
-def later_files(file: np.ndarray, arguments: Arguments, rng: np.random.Generator) -> np.ndarray:
+def later_files(file: np.ndarray, arguments: Arguments, rng: Generator) -> np.ndarray:
     """Return for each file a later one, most of them soon; the last file stays."""
     room = np.minimum(LONGEST_DELAY_DAYS, arguments.days - 1 - file)
-    delay = 1 + np.floor(rng.random(len(file)) ** 2 * room).astype(np.int32)
-    later: np.ndarray = file + np.minimum(delay, room)
+    later: np.ndarray = file + _steps(rng.random(len(file)) ** 2, room)
     return later
 
 
+def _steps(share: np.ndarray, room: np.ndarray) -> np.ndarray:
+    """Return a number of steps from 1 to as many as there is room for."""
+    steps: np.ndarray = np.minimum(1 + np.floor(share * room).astype(np.int32), room)
+    return steps
+
+
 def second_versions(
-    kind: SecondVersion, first: pd.DataFrame, arguments: Arguments, rng: np.random.Generator
+    kind: SecondVersion, first: pd.DataFrame, arguments: Arguments, rng: Generator
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the first versions, changed to suit, and the second ones."""
     early = first["file"].to_numpy()
@@ -73,7 +79,7 @@ def second_versions(
 
 
 def newer(
-    older: pd.DataFrame, file: np.ndarray, arguments: Arguments, rng: np.random.Generator
+    older: pd.DataFrame, file: np.ndarray, arguments: Arguments, rng: Generator
 ) -> pd.DataFrame:
     """Return settled versions that arrive in the given files, made after the older ones and
     before their file's end.
@@ -88,15 +94,13 @@ def newer(
     )
 
 
-def _moved(
-    versions: pd.DataFrame, arguments: Arguments, rng: np.random.Generator
-) -> pd.DataFrame:
+def _moved(versions: pd.DataFrame, arguments: Arguments, rng: Generator) -> pd.DataFrame:
     """Return the versions with another transaction date: the day before, or one up to the day
     that they arrive.
     """
     day = versions["day"].to_numpy()
     ahead = arguments.start_day + versions["file"].to_numpy() - day
-    forward = np.minimum(1 + np.floor(rng.random(len(day)) * ahead).astype(np.int32), ahead)
+    forward = _steps(rng.random(len(day)), ahead)
     back = (day > arguments.start_day) & (rng.random(len(day)) < 0.5)
     return versions.assign(day=(day + np.where(back, -1, forward)).astype(np.int32))
 

@@ -1,0 +1,78 @@
+"""What the lakehouse uses of PySpark that PySpark does not call public: how it starts and reaches
+its JVM, the client of Spark Connect, and the names of its own logs.
+
+`test_pyspark_internals.py` fails where another version than `LOOKED_AT` is installed. Then look
+whether each of these is still there and does the same, or has become public, run that test and
+those of the session, and set the version.
+"""
+
+from subprocess import STDOUT
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+if TYPE_CHECKING:
+    import grpc
+    from py4j.java_gateway import JavaGateway
+    from pyspark import SparkConf
+    from pyspark.sql import SparkSession
+
+LOOKED_AT = "4.1.4"
+LOGS_WITH_VALUES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""PySpark's loggers of errors, which print the value that could not be read."""
+
+
+def launch_jvm(conf: "SparkConf", output: BinaryIO) -> "JavaGateway":
+    """Start the JVM of this process, with what it prints written to a file.
+
+    :raises PySparkRuntimeError: when it does not start.
+    """
+    from pyspark.java_gateway import launch_gateway
+
+    # PySpark gives it no types.
+    return launch_gateway(  # type: ignore[no-untyped-call]
+        conf, {"stdout": output, "stderr": STDOUT}
+    )
+
+
+def has_context() -> bool:
+    """Whether this process has a Spark context, and with it a JVM."""
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context is not None
+
+
+def end_jvm() -> None:
+    """End the JVM of this process, and wait until it is gone: what it does at its end is
+    done.
+    """
+    from pyspark import SparkContext
+
+    if SparkContext._active_spark_context:
+        SparkContext._active_spark_context.stop()
+    gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
+    if gateway is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait()
+
+
+def java_property(session: "SparkSession", name: str) -> str:
+    """Return a system property of a session's JVM."""
+    assert session._jvm is not None
+    value: str = session._jvm.java.lang.System.getProperty(name)
+    return value
+
+
+def set_connect_retries(session: "SparkSession", max_retries: int) -> None:
+    """Let the client of a Spark Connect session give up on its server after some retries."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    # Only a session of Connect has a client, and the class of both is one to mypy.
+    client = cast(Any, session).client
+    client.set_retry_policies([DefaultPolicy(max_retries=max_retries)])
+
+
+def connect_channel(remote: str) -> "grpc.Channel":
+    """Open the channel that a Spark Connect client would talk through."""
+    from pyspark.sql.connect.client.core import DefaultChannelBuilder
+
+    return DefaultChannelBuilder(remote).toChannel()

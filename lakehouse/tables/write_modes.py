@@ -1,0 +1,90 @@
+"""How a table is written: what a write does to the rows that the table has, and which version of
+a row counts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from lakehouse.errors import DeclarationError
+from lakehouse.tables.column import tuple_of
+
+
+@dataclass(frozen=True)
+class Append:
+    """Rows are added. Rows whose `once_by` values the table already has are left out, so that a
+    re-run adds nothing.
+
+    `once_by=None` stands for the columns of a delivery (`_source_file`, `_source_sha256`) where
+    the table has them; `once_by=()` says that each run adds its rows, and is for what is
+    computed from no other table.
+    """
+
+    once_by: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class Overwrite:
+    """The whole table is replaced by the frame."""
+
+
+@dataclass(frozen=True)
+class OverwritePartitions:
+    """The run's partitions of `by` are replaced by the frame, also by no rows; the others stay
+    as they are.
+
+    `by` is the column that the run's partitions are values of, and is a partition column of the
+    table.
+    """
+
+    by: str
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Rows are inserted or updated by their key `on`; `stamp` is set on each row that changes,
+    and is not compared.
+
+    `prune_by` are columns in which rows of one key agree for ever: files that have none of the
+    merged rows' values there are not looked into.
+    """
+
+    on: Sequence[str]
+    stamp: str | None = None
+    prune_by: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "on", tuple_of(self.on))
+        object.__setattr__(self, "prune_by", tuple_of(self.prune_by))
+        if not self.on:
+            raise DeclarationError("Merge(on=…) names no column; expected the key of a row.")
+
+
+WriteMode = Append | Overwrite | OverwritePartitions | Merge
+
+
+@dataclass(frozen=True)
+class Versions:
+    """Rows that agree in `of` are versions of one thing, of which the table holds the newest
+    that its rules accept.
+
+    `newest` orders them, greatest last; by its first column alone a refused version counts as
+    corrected by another, which takes it out of the quarantine. A refused version in which that
+    column cannot be read counts as corrected by any. A merged table keeps the newest whatever
+    comes later; what overwrites partitions asks `newest_accepted`.
+    """
+
+    of: Sequence[str]
+    newest: Sequence[str]
+    may_leave_out: bool = field(default=False, repr=False)
+    """The function leaves rows out on purpose: `every_row_is_accounted_for` counts them, and
+    does not fail for them.
+    """
+
+    def __post_init__(self) -> None:
+        for name in ("of", "newest"):
+            columns = tuple_of(getattr(self, name))
+            object.__setattr__(self, name, columns)
+            if not columns:
+                raise DeclarationError(
+                    f"Versions({name}=…) names no column; expected at least one."
+                )

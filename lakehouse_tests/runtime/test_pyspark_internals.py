@@ -1,0 +1,89 @@
+"""What is not public in PySpark: looked at for the version that is installed, used where it is
+said to be, and there.
+"""
+
+import ast
+from importlib.metadata import version
+from pathlib import Path
+
+import pyspark
+import pytest
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+import lakehouse
+from lakehouse.runtime import pyspark_internals
+from lakehouse.runtime.pyspark_internals import (
+    LOGS_WITH_VALUES,
+    LOOKED_AT,
+    connect_channel,
+    has_context,
+    java_property,
+)
+
+_HOME = Path(lakehouse.__file__).parent
+_PRIVATE_MODULES = ("pyspark.java_gateway", "pyspark.sql.connect.client")
+_PUBLIC = ("_replace",)
+"""What begins with an underscore, and is public all the same: a method of named tuples."""
+
+
+@pytest.mark.unit
+def test_the_version_that_is_installed_was_looked_at() -> None:
+    assert version("pyspark") == LOOKED_AT, (
+        f"PySpark {version('pyspark')} is installed, and {LOOKED_AT} was looked at: look whether"
+        f" all that {pyspark_internals.__name__} uses is still there and does the same."
+    )
+
+
+@pytest.mark.unit
+def test_the_context_keeps_its_jvm_under_these_names() -> None:
+    assert {"_active_spark_context", "_gateway", "_jvm"} <= vars(SparkContext).keys()
+
+
+@pytest.mark.unit
+def test_the_logs_that_print_values_have_these_names() -> None:
+    source = Path(pyspark.__file__).with_name("errors") / "exceptions" / "base.py"
+    text = source.read_text(encoding="utf-8")
+    assert all(f'PySparkLogger.getLogger("{name}")' in text for name in LOGS_WITH_VALUES)
+    assert text.count("getLogger(") == len(LOGS_WITH_VALUES)
+
+
+@pytest.mark.unit
+def test_a_channel_is_to_the_server_that_is_named() -> None:
+    channel = connect_channel("sc://localhost:15002")
+    assert channel._channel.target() == b"dns:///localhost:15002"
+    channel.close()
+
+
+def test_a_session_has_a_context_and_tells_of_its_jvm(spark: SparkSession) -> None:
+    assert has_context()
+    assert int(java_property(spark, "java.specification.version")) >= 17
+
+
+def private_uses(tree: ast.AST) -> list[str]:
+    uses = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+            _PRIVATE_MODULES
+        ):
+            uses.append(node.module or "")
+        if isinstance(node, ast.Attribute) and _is_of_another(node):
+            uses.append(node.attr)
+    return uses
+
+
+def _is_of_another(node: ast.Attribute) -> bool:
+    """Whether an attribute is private to something else than the class that it stands in."""
+    is_private = node.attr.startswith("_") and not node.attr.endswith("__")
+    is_own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+    return is_private and not is_own and node.attr not in _PUBLIC
+
+
+@pytest.mark.unit
+def test_no_other_module_uses_it_nor_what_is_private_to_another_library() -> None:
+    using = {
+        file.relative_to(_HOME).as_posix()
+        for file in _HOME.rglob("*.py")
+        if private_uses(ast.parse(file.read_text(encoding="utf-8")))
+    }
+    assert using == {"runtime/pyspark_internals.py"}
