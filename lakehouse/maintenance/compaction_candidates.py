@@ -26,7 +26,9 @@ HOT_FOR = timedelta(hours=1)
 a race.
 """
 TOO_MANY_TO_WAIT = 4 * LEAST_FILES
-"""With so many files to go it does not wait, since what is written to all day would for ever."""
+"""With so many files to go it does not wait, since what is written to all day would for
+ever.
+"""
 MOST_TIMES_IN_VAIN = 2
 PAID_BACK_IN_DAYS = 30
 """Reads have to save in so many days what the rewrite reads and writes."""

@@ -1,5 +1,5 @@
-"""Which of a table's leftovers are due to go: stale branches, old snapshots, needless manifests,
-orphans, lost metadata files and old statistics; pure.
+"""Which of a table's leftovers are due to go: stale branches, old snapshots, needless
+manifests, orphans, lost metadata files and old statistics; pure.
 """
 
 from collections.abc import Iterator, Sequence

@@ -2,7 +2,7 @@
 what failed, and how far estimates were off; pure.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -78,17 +78,22 @@ class PastUpkeep:
         pause = FIRST_PAUSE * (1 << min(in_vain - 1, 10))
         return records[-1].ended_at + min(pause, LONGEST_PAUSE)
 
+    @cached_property
+    def _compacted_files(self) -> Counter[tuple[str, str, str]]:
+        """How often the same files of a partition of a table were compacted."""
+        times: Counter[tuple[str, str, str]] = Counter()
+        for record in self.records:
+            if record.step == "compact" and record.has_looked:
+                for before in record.partitions:
+                    times[record.table, before.partition, before.files_digest] += 1
+        return times
+
     def times_in_vain(self, table: str, partition: PartitionHealth) -> int:
         """Return how often the very files that a partition has now were compacted already: each
         time they were left as they were.
         """
-        name = partition_text(partition.key)
-        return sum(
-            before.files_digest == partition.files_digest and before.partition == name
-            for record in self.of(table, "compact")
-            if record.has_looked
-            for before in record.partitions
-        )
+        files = (table, partition_text(partition.key), partition.files_digest)
+        return self._compacted_files[files]
 
     def compactions_since(
         self, table: str, since: datetime

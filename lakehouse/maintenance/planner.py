@@ -1,5 +1,5 @@
-"""What upkeep does now: health, policies, reads and earlier upkeep to a plan with reasons; pure,
-so that the same plan is printed, carried out and tested.
+"""What upkeep does now: health, policies, reads and earlier upkeep to a plan with reasons;
+pure, so that the same plan is printed, carried out and tested.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,8 +24,8 @@ from lakehouse.maintenance.writer_proposals import proposals
 from lakehouse.tables.upkeep import DEFAULTS, UpkeepPolicy
 
 BYTES_A_DAY = 100_000_000_000
-"""What upkeep reads and writes a day, of all tables together, unless it is set: an hour or so of
-a small machine.
+"""What upkeep reads and writes a day, of all tables together, unless it is set: an hour or so
+of a small machine.
 """
 OF_GLUE: tuple[StepName, ...] = ("compact", "expire_snapshots", "remove_orphans")
 """What Glue's table optimizers do."""

@@ -87,7 +87,9 @@ class PlannedStep:
 
 @dataclass(frozen=True)
 class UpkeepPlan:
-    """The steps of all tables that were looked at, in the order in which they are to be done."""
+    """The steps of all tables that were looked at, in the order in which they are to be
+    done.
+    """
 
     made_at: datetime
     steps: tuple[PlannedStep, ...]

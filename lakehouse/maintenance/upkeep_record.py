@@ -149,8 +149,8 @@ def live_rows(health: TableHealth) -> int:
 
 
 def partition_text(key: PartitionKey) -> str:
-    """Return a partition as people write it, `day=2026-11-24, bucket=3`, after the number of its
-    spec; `0: all rows` where the spec has no field.
+    """Return a partition as people write it, `day=2026-11-24, bucket=3`, after the number of
+    its spec; `0: all rows` where the spec has no field.
     """
     values = ", ".join(f"{name}={value}" for name, value in key.values)
     return f"{key.spec_id}: {values or 'all rows'}"

@@ -16,19 +16,29 @@ SHORT_ORDER = timedelta(days=3)
 
 
 def proposals(health: TableHealth, past: PastUpkeep, now: datetime) -> Iterator[str]:
-    """Yield a sentence for each partition that is compacted too often, with its figures."""
-    for partition, times in past.compactions_since(health.table, now - SHORT_ORDER).items():
+    """Yield a sentence where partitions of a table are compacted too often, with the figures of
+    the one that is most often.
+    """
+    compacted = past.compactions_since(health.table, now - SHORT_ORDER)
+    too_often = {}
+    for partition, times in compacted.items():
         if len(times) >= MANY_COMPACTIONS:
-            yield _proposal(health, partition.partition(": ")[2], times)
+            too_often[partition] = times
+    if too_often:
+        worst = max(too_often, key=lambda partition: len(too_often[partition]))
+        yield _proposal(health, worst, too_often[worst], others=len(too_often) - 1)
 
 
-def _proposal(health: TableHealth, partition: str, times: Sequence[CompactedPartition]) -> str:
+def _proposal(
+    health: TableHealth, partition: str, times: Sequence[CompactedPartition], others: int
+) -> str:
+    beside = f" (and {others} more like it)" if others else ""
     files = sum(before.small_files for before in times)
     size = sum(before.small_bytes for before in times)
     mean = size_text(size // files) if files else "no bytes"
     return (
-        f"{health.table}: {partition} was compacted {len(times)} times within"
-        f" {SHORT_ORDER.days} days, of {files} small files with {mean} on average, where"
+        f"{health.table}: {partition.partition(': ')[2]} was compacted {len(times)} times within"
+        f" {SHORT_ORDER.days} days{beside}, of {files} small files with {mean} on average, where"
         f" {size_text(health.target_bytes)} is aimed at. Let its writer make fewer: commit less"
         " often with more rows; gather the rows of a partition in one task"
         " (properties={'write.distribution-mode': 'hash'}); or, where so few rows are all"

@@ -316,3 +316,10 @@ def metric_values(metadata: Mapping[str, Any]) -> dict[str, float]:
     """Return the numbers of a write whose keys are also the names of metrics."""
     values = plain_values(metadata).items()
     return {name: value for name, value in values if name.startswith(_METRICS)}
+
+
+def health_metadata(figures: Mapping[str, int | float | None]) -> dict[str, int | float]:
+    """Return the numbers of a table's health as metadata of an observation, each of which
+    Dagster plots over time.
+    """
+    return {f"health/{name}": value for name, value in figures.items() if value is not None}

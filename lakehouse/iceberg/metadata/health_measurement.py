@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from lakehouse.iceberg.metadata.damaged_metadata import explain_table
 from lakehouse.iceberg.metadata.dangling_deletes import dangling_deletes
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, History, history_of
@@ -47,9 +48,11 @@ def read_table_health(
     :param lists_folder: whether the metadata folder is listed, for its size and for what no log
         names; in a bucket that is a request for each 1,000 files.
     :raises TableNotFound: when the catalog has no such table.
+    :raises TableDamaged: when a file of its metadata is missing, or cannot be read.
     """
-    loaded = engine.catalog.load(table)
-    return measure_health(table, loaded, pins=pins, lists_folder=lists_folder, now=now)
+    with explain_table(table):
+        loaded = engine.catalog.load(table)
+        return measure_health(table, loaded, pins=pins, lists_folder=lists_folder, now=now)
 
 
 def measure_health(

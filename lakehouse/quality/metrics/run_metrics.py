@@ -83,7 +83,8 @@ def _reads(written: WriteMetadata, at: datetime, partition: str | None) -> Itera
     nothing of those where metadata did not tell.
     """
     for pin in written.inputs.values():
-        files, all_files = pin.get("scanned_files"), pin.get("scanned_total_files")
+        scanned = WriteMetadata.from_metadata(pin)
+        files, all_files = scanned.scanned_files, scanned.scanned_total_files
         if files and all_files:
             share = files / all_files
             snapshot_id = int(pin["snapshot_id"])

@@ -1,0 +1,85 @@
+"""The health of all tables measured, appended to its table in one commit, and shown in
+Dagster.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import dagster as dg
+
+from lakehouse.errors import TableDamaged, TableNotFound
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.health_measurement import read_table_health
+from lakehouse.iceberg.metadata.table_health import SnapshotPin, TableHealth
+from lakehouse.iceberg.write.append_without_spark import append_once
+from lakehouse.maintenance.health_figures import health_figures
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.metadata_keys import health_metadata
+from lakehouse.tables.table import IcebergTable
+
+MEASURED_AT = "measured_at"
+FindPins = Callable[[str], Sequence[SnapshotPin]]
+_log = logging.getLogger(__name__)
+
+
+def measure_tables(
+    engine: Engine, find_pins: FindPins | None = None, now: datetime | None = None
+) -> Iterator[TableHealth]:
+    """Yield the health of each table that there is; one that is damaged, or dropped meanwhile,
+    is left out and logged.
+
+    :param find_pins: returns what pins old snapshots of a table.
+    """
+    measured_at = now or datetime.now(UTC)
+    for table in engine.catalog.tables():
+        try:
+            pins = find_pins(table) if find_pins else ()
+            yield read_table_health(engine, table, pins=pins, now=measured_at)
+        except (TableDamaged, TableNotFound) as error:
+            _log.warning("The health of %s was not measured: %s", table, error)
+
+
+def record_health(
+    instance: dg.DagsterInstance,
+    engine: Engine,
+    health_table: IcebergTable,
+    declared: Collection[str],
+    occasion: str,
+    *,
+    find_pins: FindPins | None = None,
+    now: datetime | None = None,
+) -> list[TableHealth]:
+    """Measure all tables, append their health in one commit, and show it in Dagster; return it.
+
+    An occasion, such as a run's id, is recorded once: of the same again nothing is written.
+
+    :param health_table: `monitoring.table_health`.
+    :param declared: names of the tables that Dagster knows; others only get their row.
+    """
+    measured = list(measure_tables(engine, find_pins, now))
+    rows = [_row(health, occasion) for health in measured]
+    if not rows:
+        return measured
+    if append_once(engine, health_table, rows, occasion, made_at=MEASURED_AT) is not None:
+        for health in measured:
+            if health.table in declared:
+                instance.report_runless_asset_event(_observation(health))
+    return measured
+
+
+def _row(health: TableHealth, occasion: str) -> Mapping[str, Any]:
+    return {
+        "table_name": health.table,
+        MEASURED_AT: health.measured_at,
+        "snapshot_id": health.snapshot_id,
+        **health_figures(health),
+        "run_id": occasion,
+    }
+
+
+def _observation(health: TableHealth) -> dg.AssetObservation:
+    return dg.AssetObservation(
+        asset_key(health.table), metadata=health_metadata(health_figures(health))
+    )

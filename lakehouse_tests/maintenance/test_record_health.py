@@ -1,0 +1,125 @@
+"""The health of all tables is one append an occasion, and observations that Dagster plots; no
+Spark is started for it.
+"""
+
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import dagster as dg
+import pyarrow as pa
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
+
+from lakehouse.definitions import TABLES
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.table_health import SnapshotPin
+from lakehouse.maintenance.record_health import record_health
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.settings import Settings
+
+HEALTH = TABLES["monitoring.table_health"]
+DECLARED = ("silver.fruits", "gold.customer_profiles", HEALTH.name)
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def no_spark() -> None:
+    raise AssertionError("Spark was started")
+
+
+@pytest.fixture
+def engine(settings: Settings) -> Engine:
+    """Two tables, of two files and of none; nothing declares the second."""
+    catalog = Catalog.of(settings)
+    catalog.client.create_namespace("silver")
+    schema = Schema(NestedField(1, "id", LongType()))
+    fruits = catalog.client.create_table("silver.fruits", schema)
+    catalog.client.create_table("silver.other", schema)
+    for number in range(2):
+        fruits.append(pa.table({"id": [number]}))
+    return Engine(catalog, no_spark, settings.lock_dir, masking_key=b"testing")
+
+
+@pytest.fixture
+def instance() -> Iterator[dg.DagsterInstance]:
+    with dg.instance_for_test() as made:
+        yield made
+
+
+def kept(engine: Engine) -> list[dict]:
+    rows = engine.catalog.load(HEALTH.name).scan().to_arrow().to_pylist()
+    return sorted(rows, key=lambda row: (row["measured_at"], row["table_name"]))
+
+
+def observed(instance: dg.DagsterInstance, table: str) -> list[dict]:
+    records = instance.fetch_observations(asset_key(table), limit=10).records
+    return [record.asset_observation.metadata for record in records]
+
+
+def test_all_tables_are_one_append(engine: Engine, instance: dg.DagsterInstance) -> None:
+    measured = record_health(instance, engine, HEALTH, DECLARED, "first", now=NOW)
+    assert [health.table for health in measured] == ["silver.fruits", "silver.other"]
+    fruits, other = kept(engine)
+    assert (fruits["table_name"], fruits["measured_at"], fruits["run_id"]) == (
+        "silver.fruits",
+        NOW,
+        "first",
+    )
+    assert fruits["snapshot_id"] == read_history(engine, "silver.fruits").main.snapshot_id
+    assert (fruits["data_files"], fruits["fewer_files"], fruits["snapshots"]) == (2, 1, 2)
+    assert fruits["metadata_share"] == fruits["metadata_bytes"] / fruits["data_bytes"]
+    assert (other["data_files"], other["metadata_share"], other["p90_file_bytes"]) == (
+        0,
+        None,
+        None,
+    )
+    assert len(read_history(engine, HEALTH.name).snapshots) == 1
+
+
+def test_each_column_is_measured(engine: Engine, instance: dg.DagsterInstance) -> None:
+    record_health(instance, engine, HEALTH, DECLARED, "first")
+    fruits = kept(engine)[0]
+    assert [name for name in HEALTH.column_names if fruits[name] is None] == []
+
+
+def test_declared_tables_show_numbers_that_plot(
+    engine: Engine, instance: dg.DagsterInstance
+) -> None:
+    pin = SnapshotPin("tag month_end", 1, NOW)
+    record_health(instance, engine, HEALTH, DECLARED, "first", find_pins=lambda table: [pin])
+    (metadata,) = observed(instance, "silver.fruits")
+    numbers = (dg.IntMetadataValue, dg.FloatMetadataValue)
+    assert {type(value) for value in metadata.values()} <= set(numbers)
+    assert metadata["health/small_files"].value == 2
+    assert metadata["health/pins"].value == 1
+    assert observed(instance, "silver.other") == []
+
+
+def test_an_occasion_is_recorded_once(engine: Engine, instance: dg.DagsterInstance) -> None:
+    for occasion in ("first", "first", "second"):
+        record_health(instance, engine, HEALTH, DECLARED, occasion)
+    assert [row["run_id"] for row in kept(engine)] == ["first"] * 2 + ["second"] * 3
+    assert len(observed(instance, "silver.fruits")) == 2
+
+
+def test_a_damaged_table_hinders_no_other(
+    engine: Engine, instance: dg.DagsterInstance, caplog: pytest.LogCaptureFixture
+) -> None:
+    location = engine.catalog.load("silver.other").location()
+    shutil.rmtree(Path(urlsplit(location).path))
+    measured = record_health(instance, engine, HEALTH, DECLARED, "first")
+    assert [health.table for health in measured] == ["silver.fruits"]
+    assert "The health of silver.other was not measured" in caplog.text
+
+
+def test_without_tables_nothing_is_written(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    empty = Engine(Catalog.of(settings), no_spark, settings.lock_dir, masking_key=b"testing")
+    assert record_health(instance, empty, HEALTH, DECLARED, "first") == []
+    assert empty.catalog.tables() == []
