@@ -34,7 +34,12 @@ MODULES = modules_of("lakehouse.assets")
 TABLES = declared_tables(MODULES)
 FEEDS = declared_by_name(MODULES, Feed)
 ASSETS = declared_assets(MODULES)
-UPKEPT = Upkept(TABLES, TABLES["monitoring.upkeep_runs"], incremental_readers(ASSETS))
+UPKEPT = Upkept(
+    TABLES,
+    TABLES["monitoring.upkeep_runs"],
+    TABLES["monitoring.table_health"],
+    incremental_readers(ASSETS),
+)
 
 
 def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg.Definitions:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+import hypothesis
 import pytest
 
 from lakehouse.iceberg.metadata.catalog import Catalog
@@ -22,6 +23,10 @@ from lakehouse_tests.processes import STARTS_QUICKLY
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# How long an example takes is no property: a busy machine takes longer.
+hypothesis.settings.register_profile("lakehouse", deadline=None)
+hypothesis.settings.load_profile("lakehouse")
 
 SPEEDS = ("unit", "spark", "e2e", "soak")
 REGION = "eu-central-1"

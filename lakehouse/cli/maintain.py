@@ -30,11 +30,11 @@ _COLUMNS = (
 @click.option("--dry-run", is_flag=True, help="Show what is due and why, and do nothing.")
 @table_or_json
 def maintain(state: State, names: tuple[str, ...], dry_run: bool, form: str) -> None:
-    """Keep tables healthy: compact, expire snapshots, remove what nothing names.
+    """Keep tables healthy, each as its metadata calls for.
 
-    Each step where the table's health calls for it. Of all tables where none is named, and then
-    within the bytes of a day, what is read most first; of tables that are named, all that they
-    need now. A writer is never waited for, and never waits for long.
+    Compacts, expires snapshots, removes what nothing names any more. Of all tables where none is
+    named, and then within the bytes of a day, what is read most first; of tables that are named,
+    all that they need now. A writer is never waited for, and never waits for long.
     """
     from lakehouse.definitions import UPKEPT, definitions
     from lakehouse.maintenance.upkeep_round import plan_round

@@ -2,10 +2,10 @@
 health calls for it, and the schedule that looks at all tables once a night.
 """
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import dagster as dg
@@ -14,13 +14,16 @@ from pydantic import Field
 from lakehouse.errors import UpkeepFailed
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.upkeep.step_result import StepResult
+from lakehouse.maintenance.last_looks import LastLooks
+from lakehouse.maintenance.record_health import record_health
 from lakehouse.maintenance.upkeep_events import observation_of
-from lakehouse.maintenance.upkeep_plan import PlannedStep, UpkeepPlan
-from lakehouse.maintenance.upkeep_round import Upkept, carry_out, plan_round
+from lakehouse.maintenance.upkeep_plan import PlannedStep
+from lakehouse.maintenance.upkeep_round import Upkept, carry_out, pins_of, plan_round
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 
 JOB = "maintain_tables"
+_OP = "do_what_is_due"
 SENSOR = "upkeep_when_due"
 _SECONDS = 300
 _WORKING = [
@@ -62,7 +65,7 @@ class Upkeeper:
 
     def _job(self) -> dg.JobDefinition:
         @dg.op(
-            name=JOB,
+            name=_OP,
             description="Measures tables, plans their upkeep, and does what is due.",
             out=dg.Out(dg.Nothing),
             required_resource_keys={"engine"},
@@ -91,12 +94,19 @@ class Upkeeper:
             context.log.warning(proposal)
         if not planned.plan.due:
             context.log.info("No upkeep is due of %s tables: nothing was done.", len(tables))
-            return
 
         def tell(step: PlannedStep, result: StepResult) -> None:
             context.log_event(observation_of(step, result))
 
         records = carry_out(engine, self.upkept, planned, context.run_id, tell)
+        record_health(
+            context.instance,
+            engine,
+            self.upkept.health_table,
+            self.upkept.declared,
+            context.run_id,
+            find_pins=partial(pins_of, engine, self.upkept),
+        )
         failed = [record for record in records if record.outcome == "failed"]
         if failed:
             raise UpkeepFailed(
@@ -127,20 +137,20 @@ class Upkeeper:
 
     def _ask(self, context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         engine = open_engine(self.read_settings())
-        now = datetime.now(UTC)
+        looks = LastLooks.from_json(context.cursor)
         locations = {
             name: engine.catalog.load(name).metadata_location for name in self.tables(engine)
         }
-        seen = _Seen.of(context.cursor)
-        if not any(seen.is_news(name, at, now) for name, at in locations.items()):
+        if not looks.worth_a_look(locations, datetime.now(UTC)):
             return dg.SkipReason(
                 "No table changed since the last look, and nothing is waited for."
             )
-        plan = plan_round(engine, self.upkept, list(locations), asked_by_name=False).plan
-        context.update_cursor(_Seen.after(plan, locations).to_text())
-        if not plan.due:
+        # All of them, since they share the bytes of a day.
+        planned = plan_round(engine, self.upkept, list(locations), asked_by_name=False)
+        context.update_cursor(looks.after(planned.plan, planned.healths).to_json())
+        if not planned.plan.due:
             return dg.SkipReason(f"No upkeep is due of {len(locations)} tables.")
-        tables = sorted({step.table for step in plan.due})
+        tables = sorted({step.table for step in planned.plan.due})
         return dg.RunRequest(run_config=run_config(tables))
 
     def _schedule(self, job: dg.JobDefinition) -> dg.ScheduleDefinition:
@@ -156,40 +166,4 @@ class Upkeeper:
 def run_config(tables: Sequence[str], *, asked_by_name: bool = False) -> dict[str, Any]:
     """Return the configuration of a run that looks at some tables."""
     config = {"tables": list(tables), "asked_by_name": asked_by_name}
-    return {"ops": {JOB: {"config": config}}}
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """What the sensor saw at its last look: where each table's metadata was, and until when
-    nothing of it can become due.
-    """
-
-    locations: Mapping[str, str]
-    until: Mapping[str, str]
-
-    @classmethod
-    def of(cls, cursor: str | None) -> "_Seen":
-        stored = json.loads(cursor) if cursor else {}
-        return cls(stored.get("locations", {}), stored.get("until", {}))
-
-    @classmethod
-    def after(cls, plan: UpkeepPlan, locations: Mapping[str, str]) -> "_Seen":
-        """Return what is seen once a plan is made; what is due is looked at again."""
-        due = {step.table for step in plan.due}
-        until = {}
-        for name in locations:
-            next_look = plan.next_look(name)
-            if next_look:
-                until[name] = next_look.isoformat()
-        seen = {name: at for name, at in locations.items() if name not in due}
-        return cls(seen, until)
-
-    def is_news(self, table: str, location: str, now: datetime) -> bool:
-        """Whether a table changed, or a time came that was waited for."""
-        until = self.until.get(table)
-        is_time = until is not None and datetime.fromisoformat(until) <= now
-        return is_time or self.locations.get(table) != location
-
-    def to_text(self) -> str:
-        return json.dumps({"locations": dict(self.locations), "until": dict(self.until)})
+    return {"ops": {_OP: {"config": config}}}

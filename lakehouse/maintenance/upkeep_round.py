@@ -11,7 +11,7 @@ from lakehouse.iceberg.commit.branch import AUDIT_KEPT_FOR
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.spark_errors import one_line
-from lakehouse.iceberg.metadata.table_health import TableHealth
+from lakehouse.iceberg.metadata.table_health import SnapshotPin, TableHealth
 from lakehouse.iceberg.upkeep.compact import compact
 from lakehouse.iceberg.upkeep.drop_stale_branches import drop_stale_branches
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
@@ -38,6 +38,8 @@ class Upkept:
     declared: Mapping[str, IcebergTable]
     log: IcebergTable
     """Where what came of each step is kept."""
+    health_table: IcebergTable
+    """Where the health of all tables is kept."""
     readers: Mapping[str, Collection[str]] = field(default_factory=dict)
     """By table, those that read on in it from where they were: their watermarks pin."""
     metrics_table: str = "monitoring.data_quality_metrics"
@@ -68,7 +70,7 @@ def plan_round(
     now = now or datetime.now(UTC)
     healths = {}
     for name in tables:
-        pins = find_pins(engine, name, upkept.readers.get(name, ()))
+        pins = pins_of(engine, upkept, name)
         healths[name] = read_table_health(engine, name, pins=pins, now=now)
     known = Known(
         policies={name: table.upkeep_policy for name, table in upkept.declared.items()},
@@ -78,6 +80,11 @@ def plan_round(
     )
     plan = plan_upkeep(list(healths.values()), known, now, asked_by_name=asked_by_name)
     return Round(healths, plan)
+
+
+def pins_of(engine: Engine, upkept: Upkept, table: str) -> tuple[SnapshotPin, ...]:
+    """Return what pins old snapshots of a table, its declared readers among it."""
+    return find_pins(engine, table, upkept.readers.get(table, ()))
 
 
 def carry_out(
