@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import dagster as dg
 
-from lakehouse.definitions import definitions
+from lakehouse.definitions import TABLES, definitions
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.orchestration.runs import materialize
+from lakehouse.tables.upkeep import Upkeep
 from lakehouse_tests.assets.conftest import Fruits
 
 
@@ -41,6 +42,19 @@ def test_files_are_archived_once_bronze_has_them(fruits):
         file.name.split(".")[0] for file in (home / "archive").rglob("*") if file.is_file()
     ]
     assert sorted(archived) == ["fruit", "fruit_1", "fruit_2", "fruit_3"]
+
+
+def test_each_table_is_written_by_the_upkeep_of_its_layer(fruits, monkeypatch):
+    of_layer = Upkeep(metadata_files=9)
+    names = ["bronze.raw_fruits", "silver.fruits", "silver.fruits_quarantine"]
+    for name in names:
+        monkeypatch.setitem(TABLES, name, replace(TABLES[name], upkeep=of_layer))
+    fruits.put_samples()
+    assert fruits.ingest().success
+
+    for name in names:
+        properties = fruits.engine.catalog.load(name).properties
+        assert properties["write.metadata.previous-versions-max"] == "9", name
 
 
 def test_nothing_is_owed_after_an_ingest(fruits):

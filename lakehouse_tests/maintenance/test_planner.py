@@ -247,8 +247,9 @@ def test_a_partition_at_rest_is_joined_to_the_last_and_others_when_it_is_worth_i
     hours: int, small: int, due: bool
 ) -> None:
     written_at = NOW - timedelta(hours=hours)
-    step = compaction(table("silver.t", partition(small=small, newest_file_at=written_at)))
-    assert step.is_due is due
+    health = table("silver.t", partition(small=small, newest_file_at=written_at))
+    assert compaction(health).is_due is due
+    assert compaction(health, by_name=True).is_due
 
 
 def test_a_rewrite_that_no_read_pays_for_waits_for_a_person() -> None:

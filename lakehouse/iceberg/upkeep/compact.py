@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, read_history
+from lakehouse.iceberg.metadata.live_files import read_live_files
+from lakehouse.iceberg.metadata.manifests import read_manifests
 from lakehouse.iceberg.metadata.table_health import PartitionKey
-from lakehouse.iceberg.upkeep.compaction_plan import Chunk, files_by_partition, plan_chunks
+from lakehouse.iceberg.upkeep.compaction_plan import Chunk, plan_chunks
 from lakehouse.iceberg.upkeep.lost_race import RaceLost, free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.partition_filter import partitions_predicate
 from lakehouse.iceberg.upkeep.readers_view import changed_row_counts, view_of
@@ -88,6 +90,8 @@ def _compact(
         return skipped(table, _STEP, "no partition has files that gain by it")
     progress = _Progress({"files_before": _file_count(engine, table)})
     lost = _work_through(engine, table, chunks, layout, progress)
+    if progress.figures["added_bytes"]:
+        _carry_watermarks(engine, table)
     progress.figures["files_after"] = _file_count(engine, table)
     return _result(table, progress, lost)
 
@@ -95,14 +99,19 @@ def _compact(
 def _work_through(
     engine: Engine, table: str, chunks: list[Chunk], layout: Layout, progress: _Progress
 ) -> RaceLost | None:
-    """Rewrite chunk by chunk, and return what ended it early."""
+    """Rewrite chunk by chunk, verify each, and return what ended it early."""
     for chunk in chunks:
         for _ in range(chunk.repeats):
-            try:
-                with free_lock(engine, table):
-                    rewritten = _rewrite(engine, table, chunk, layout, progress)
-                    carry_watermarks(engine, table)
-            except RaceLost as lost:
+            before, history = view_of(engine, table)
+            loaded = engine.catalog.load(table)
+            predicate = partitions_predicate(engine.catalog.name, loaded, chunk.partitions)
+            rewritten, lost = _attempt(engine, table, chunk, layout, predicate, progress)
+            after, now = view_of(engine, table)
+            progress.differences += before.changes(after)
+            counted = predicate if len(loaded.specs()) == 1 else ""
+            progress.differences += changed_row_counts(engine, table, history, counted)
+            progress.count("added_bytes", _added_bytes(history, now))
+            if lost is not None:
                 return lost
             if not rewritten:
                 break
@@ -110,25 +119,41 @@ def _work_through(
     return None
 
 
-def _rewrite(
-    engine: Engine, table: str, chunk: Chunk, layout: Layout, progress: _Progress
-) -> int:
-    """Rewrite a chunk, verify it, and return how many data files were written again."""
-    before, history = view_of(engine, table)
-    loaded = engine.catalog.load(table)
-    predicate = partitions_predicate(engine.catalog.name, loaded, chunk.partitions)
-    options = _options(chunk, layout, has_deletes=_has_deletes(history))
-    rewritten = _rewrite_data_files(engine, table, layout, options, predicate, progress)
-    # What is left of them deletes nothing any more, once all turns are done.
-    is_last = chunk.most_files is None or not rewritten
-    if is_last and _has_position_deletes(engine, table, chunk):
-        _rewrite_position_deletes(engine, table, predicate)
-    after, now = view_of(engine, table)
-    progress.differences += before.changes(after)
-    counted = predicate if len(loaded.specs()) == 1 else ""
-    progress.differences += changed_row_counts(engine, table, history, counted)
-    progress.count("added_bytes", _added_bytes(history, now))
-    return rewritten
+def _attempt(
+    engine: Engine,
+    table: str,
+    chunk: Chunk,
+    layout: Layout,
+    predicate: str,
+    progress: _Progress,
+) -> tuple[int, RaceLost | None]:
+    """Rewrite a chunk under the lock; return how many data files were written again, and what
+    ended it early.
+    """
+    rewritten = 0
+    try:
+        with free_lock(engine, table):
+            has_deletes = _has_deletes(read_history(engine, table))
+            options = _options(chunk, layout, has_deletes=has_deletes)
+            rewritten = _rewrite_data_files(engine, table, layout, options, predicate, progress)
+            # What is left of them deletes nothing any more, once all turns are done.
+            is_last = chunk.most_files is None or not rewritten
+            if has_deletes and is_last and _has_position_deletes(engine, table, chunk):
+                _rewrite_position_deletes(engine, table, predicate)
+    except RaceLost as lost:
+        return rewritten, lost
+    return rewritten, None
+
+
+def _carry_watermarks(engine: Engine, table: str) -> None:
+    """Let main say again what it was computed from; where a writer comes first, its own commit
+    does, or the next expiry.
+    """
+    try:
+        with free_lock(engine, table):
+            carry_watermarks(engine, table)
+    except RaceLost:
+        return
 
 
 def _options(chunk: Chunk, layout: Layout, *, has_deletes: bool) -> dict[str, str]:
@@ -192,9 +217,10 @@ def _has_position_deletes(engine: Engine, table: str, chunk: Chunk) -> bool:
     data files.
     """
     loaded = engine.catalog.load(table)
-    for key, file in files_by_partition(loaded):
-        is_position_deletes = file.content == "position deletes" and file.format != "puffin"
-        if is_position_deletes and key in chunk.partitions:
+    for file in read_live_files(loaded, read_manifests(loaded)):
+        is_vector = file.path.endswith(".puffin")
+        is_position_deletes = file.content == "position deletes" and not is_vector
+        if is_position_deletes and file.partition in chunk.partitions:
             return True
     return False
 

@@ -1,11 +1,12 @@
 """Which files of which partitions a compaction rewrites, in chunks of a bounded size; no JVM."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.metadata.manifests import TableFile, read_files
+from lakehouse.iceberg.metadata.live_files import read_live_files
+from lakehouse.iceberg.metadata.manifests import read_manifests
 from lakehouse.iceberg.metadata.table_health import SMALL_SHARE, PartitionKey
 
 if TYPE_CHECKING:
@@ -71,34 +72,25 @@ def plan_chunks(
 
 
 def _candidates(table: "Table", target_bytes: int) -> dict[PartitionKey, _Candidates]:
-    files = list(files_by_partition(table))
-    # A delete file may delete from any data file of its partition.
-    with_deletes = {key for key, file in files if file.content != "data"}
+    files = list(read_live_files(table, read_manifests(table)))
     candidates: dict[PartitionKey, _Candidates] = {}
-    for key, file in files:
+    deleted_from = set()
+    for file in files:
+        if file.content != "data":
+            deleted_from.add(file.deletes_from or file.partition)
+            candidates.setdefault(file.partition, _Candidates(has_deletes=True))
+    for file in files:
         if file.content != "data":
             continue
-        has_deletes = key in with_deletes
+        # A delete file that is of no single data file may be of any in its partition.
+        has_deletes = not deleted_from.isdisjoint((file.path, file.partition))
         is_large = file.size_bytes > LARGE_SHARE * target_bytes
-        is_small = file.size_bytes < SMALL_SHARE * target_bytes
-        if not (is_small or is_large or has_deletes):
-            continue
-        partition = candidates.setdefault(key, _Candidates(has_deletes=has_deletes))
-        partition.files += 1
-        partition.size_bytes += file.size_bytes
-        partition.has_large |= is_large
+        if is_large or has_deletes or file.size_bytes < SMALL_SHARE * target_bytes:
+            partition = candidates.setdefault(file.partition, _Candidates())
+            partition.files += 1
+            partition.size_bytes += file.size_bytes
+            partition.has_large |= is_large
     return candidates
-
-
-def files_by_partition(table: "Table") -> Iterator[tuple[PartitionKey, TableFile]]:
-    """Yield the data and delete files of a table's current snapshot, each with its partition."""
-    names = {
-        spec_id: [field.name for field in spec.fields]
-        for spec_id, spec in table.specs().items()
-    }
-    for file in read_files(table):
-        values = tuple((name, file.partition[name]) for name in names[file.spec_id])
-        yield PartitionKey(file.spec_id, values), file
 
 
 def _in_turns(key: PartitionKey, candidates: _Candidates, chunk_bytes: int) -> Chunk:

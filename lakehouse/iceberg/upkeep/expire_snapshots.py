@@ -14,7 +14,14 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, History, Snapshot, history_of
 from lakehouse.iceberg.metadata.table_health import SnapshotPin
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
-from lakehouse.iceberg.upkeep.named_files import StoredFiles, bytes_of, existing, missing
+from lakehouse.iceberg.upkeep.named_files import (
+    FILES_OF_OTHERS,
+    StoredFiles,
+    bytes_of,
+    existing,
+    keeps_all_files,
+    missing,
+)
 from lakehouse.iceberg.upkeep.readers_view import ReadersView
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.tables.quoting import identifier, literal
@@ -54,6 +61,8 @@ def _expire(
 ) -> StepResult:
     with free_lock(engine, table):
         loaded = engine.catalog.load(table)
+        if keeps_all_files(loaded):
+            return skipped(table, _STEP, FILES_OF_OTHERS)
         moment, held_back_by = earliest_needed(history_of(table, loaded), older_than, pins)
         if not expiring(loaded, moment, keep):
             return skipped(table, _STEP, _nothing_to_expire(moment, keep, held_back_by))

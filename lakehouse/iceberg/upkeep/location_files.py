@@ -17,17 +17,21 @@ class LocationFile:
     modified_at: datetime
 
 
-def list_location(table: "Table", folder: str = "") -> dict[str, LocationFile]:
-    """Return the files in a table's location, or in a folder of it, by `path_key`; those that
-    Iceberg takes for hidden, as Hadoop's checksums beside files, are left out.
+def list_location(table: "Table") -> dict[str, LocationFile]:
+    """Return the files in a table's location, by `path_key`."""
+    return list_files(table, table.location())
+
+
+def list_files(table: "Table", folder: str) -> dict[str, LocationFile]:
+    """Return the files in a folder or prefix, at any depth, by `path_key`; those that Iceberg
+    takes for hidden, as Hadoop's checksums beside files, are left out.
     """
     from pyarrow.fs import FileSelector, FileType
     from pyiceberg.io.pyarrow import PyArrowFileIO
 
-    location = f"{table.location().rstrip('/')}/{folder}"
-    scheme, netloc, path = PyArrowFileIO.parse_location(location)
+    scheme, netloc, path = PyArrowFileIO.parse_location(folder.rstrip("/"))
     io = table.io if isinstance(table.io, PyArrowFileIO) else PyArrowFileIO(table.io.properties)
-    selector = FileSelector(path.rstrip("/"), recursive=True, allow_not_found=True)
+    selector = FileSelector(path, recursive=True, allow_not_found=True)
     listed = {}
     for info in io.fs_by_scheme(scheme, netloc).get_file_info(selector):
         if info.type == FileType.File and not info.base_name.startswith("."):

@@ -14,7 +14,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.spark_errors import one_line
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 
-_LOST = (Failure.CONFLICT, Failure.MOVED, Failure.BUSY)
+_LOST = (Failure.CONFLICT, Failure.MOVED)
 
 
 class RaceLost(Exception):
@@ -28,15 +28,20 @@ def free_lock(engine: Engine, table: str) -> Iterator[WriteLog]:
     :raises RaceLost: when it is being written, or when a commit of somebody else, who need not
         know the lock, came before ours.
     """
+    before = engine.catalog.load(table).metadata_location
     try:
         with table_lock(engine, table, wait_seconds=0) as log:
             yield log
     except TableBusy as error:
         raise RaceLost(f"{table} is being written") from error
     except Exception as error:
-        if classify(error) not in _LOST:
-            raise
-        raise RaceLost(f"another commit to {table} came first: {one_line(error)}") from error
+        # Iceberg refuses what can never be done in the same words as what came too late.
+        has_moved = engine.catalog.load(table).metadata_location != before
+        failure = classify(error)
+        if failure is Failure.BUSY or (failure in _LOST and has_moved):
+            reason = f"another commit to {table} came first: {one_line(error)}"
+            raise RaceLost(reason) from error
+        raise
 
 
 def run_step(table: str, step: StepName, work: Callable[[], StepResult]) -> StepResult:

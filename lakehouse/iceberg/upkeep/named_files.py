@@ -10,6 +10,8 @@ from lakehouse.iceberg.upkeep.location_files import LocationFile, list_location,
 if TYPE_CHECKING:
     from pyiceberg.table import Table
 
+FILES_OF_OTHERS = "its files may be another table's too: gc.enabled is false"
+
 
 @dataclass(frozen=True)
 class StoredFiles:
@@ -47,6 +49,13 @@ def named_files(table: "Table") -> dict[str, str]:
     for statistics in [*table.metadata.statistics, *table.metadata.partition_statistics]:
         paths.append(statistics.statistics_path)
     return {path_key(path): path for path in paths}
+
+
+def keeps_all_files(table: "Table") -> bool:
+    """Whether a table says that its files may be another table's too, as a snapshot of it by
+    Spark does.
+    """
+    return str(table.properties.get("gc.enabled", "true")).lower() == "false"
 
 
 def existing(

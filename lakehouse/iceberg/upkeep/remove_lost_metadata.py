@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.upkeep.location_files import LocationFile, list_location, path_key
+from lakehouse.iceberg.metadata.metadata_folder import lost_metadata_files
+from lakehouse.iceberg.upkeep.location_files import LocationFile, list_files, path_key
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.named_files import bytes_of
 from lakehouse.iceberg.upkeep.remove_orphans import YOUNGEST, tables_in_location
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 _STEP: StepName = "remove_lost_metadata"
-_SUFFIXES = (".metadata.json", ".metadata.json.gz")
 
 
 def remove_lost_metadata(engine: Engine, table: str, *, older_than: datetime) -> StepResult:
@@ -42,7 +42,7 @@ def _remove(engine: Engine, table: str, older_than: datetime) -> StepResult:
             return skipped(table, _STEP, "each old metadata file is named by a log")
         for file in lost.values():
             loaded.io.delete(file.path)
-        listed = list_location(loaded, "metadata")
+        listed = _metadata_folder(loaded)
         remaining = tuple(file.path for key, file in lost.items() if key in listed)
         removed = [file for key, file in lost.items() if key not in listed]
         figures = {"removed_files": len(removed), "removed_bytes": bytes_of(removed)}
@@ -59,31 +59,17 @@ def find_lost_metadata(table: "Table", older_than: datetime) -> dict[str, Locati
     """Return the metadata.json files of a table that no log names, by `path_key`, of those that
     are older than a moment and than the current one.
     """
-    listed = list_location(table, "metadata")
+    listed = _metadata_folder(table)
     current = listed.get(path_key(table.metadata_location))
     if current is None:
         return {}
-    named = logged_metadata_files(table)
+    sizes = {key: file.size_bytes for key, file in listed.items()}
     lost = {}
-    for key, file in listed.items():
-        is_metadata = key.endswith(_SUFFIXES) and key not in named
-        if is_metadata and file.modified_at < min(older_than, current.modified_at):
-            lost[key] = file
+    for key in lost_metadata_files(table, sizes):
+        if listed[key].modified_at < min(older_than, current.modified_at):
+            lost[key] = listed[key]
     return lost
 
 
-def logged_metadata_files(table: "Table") -> set[str]:
-    """Return the metadata.json files that the current one names, itself included, and those
-    that the oldest of these names in turn, by `path_key`.
-    """
-    from pyiceberg.serializers import FromInputFile
-
-    named = {path_key(table.metadata_location)}
-    log = table.metadata.metadata_log
-    while log:
-        named.update(path_key(entry.metadata_file) for entry in log)
-        oldest = table.io.new_input(log[0].metadata_file)
-        if not oldest.exists():
-            break
-        log = FromInputFile.table_metadata(oldest).metadata_log
-    return named
+def _metadata_folder(table: "Table") -> dict[str, LocationFile]:
+    return list_files(table, table.metadata_location.rpartition("/")[0])

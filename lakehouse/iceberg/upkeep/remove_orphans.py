@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.upkeep.location_files import LocationFile, list_location, path_key
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
-from lakehouse.iceberg.upkeep.named_files import bytes_of, missing, named_files
+from lakehouse.iceberg.upkeep.named_files import (
+    FILES_OF_OTHERS,
+    bytes_of,
+    keeps_all_files,
+    missing,
+    named_files,
+)
 from lakehouse.iceberg.upkeep.readers_view import ReadersView
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.tables.quoting import identifier, literal
@@ -46,6 +52,8 @@ def remove_orphans(
 def _remove(engine: Engine, table: str, older_than: datetime, most_share: float) -> StepResult:
     with free_lock(engine, table):
         loaded = engine.catalog.load(table)
+        if keeps_all_files(loaded):
+            return skipped(table, _STEP, FILES_OF_OTHERS)
         shared_with = tables_in_location(engine, table)
         if shared_with:
             reason = f"its location {loaded.location()} is shared with {', '.join(shared_with)}"

@@ -9,9 +9,9 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.manifests import files
+from lakehouse.iceberg.metadata.live_files import read_live_files
+from lakehouse.iceberg.metadata.manifests import files, read_manifests
 from lakehouse.iceberg.metadata.table_health import PartitionKey
-from lakehouse.iceberg.upkeep.compaction_plan import files_by_partition
 
 NAME = "silver.sick"
 TARGET_BYTES = 128 * 1024**2
@@ -52,8 +52,9 @@ def rows(engine: Engine, version: str = "", name: str = NAME) -> list[tuple[obje
 def paths_by_partition(engine: Engine, name: str = NAME) -> dict[PartitionKey, set[str]]:
     """Return the paths of the data and delete files of each partition."""
     paths: dict[PartitionKey, set[str]] = {}
-    for key, file in files_by_partition(engine.catalog.load(name)):
-        paths.setdefault(key, set()).add(file.path)
+    table = engine.catalog.load(name)
+    for file in read_live_files(table, read_manifests(table)):
+        paths.setdefault(file.partition, set()).add(file.path)
     return paths
 
 

@@ -1,0 +1,227 @@
+"""Writers go on while upkeep runs all the time: no writer fails or starves, no row is lost or
+doubled, and what was there before reads the same throughout.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.write_result import Published
+from lakehouse.iceberg.upkeep.compact import compact
+from lakehouse.iceberg.upkeep.drop_stale_branches import drop_stale_branches
+from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
+from lakehouse.iceberg.upkeep.rewrite_manifests import rewrite_manifests
+from lakehouse.iceberg.upkeep.step_result import StepResult
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge
+from lakehouse_tests.frames import frame_of
+from lakehouse_tests.iceberg.upkeep.tables import TARGET_BYTES
+
+APPENDED = IcebergTable(
+    name="bronze.appended_under_upkeep",
+    comment="Each write adds a number.",
+    columns=[Column("number", "bigint")],
+    write=Append(once_by=()),
+)
+MERGED = IcebergTable(
+    name="silver.merged_under_upkeep",
+    comment="Each write adds a number, and sets the count that all share.",
+    columns=[Column("number", "bigint"), Column("count", "bigint")],
+    write=Merge(on=["number"]),
+)
+_LONGEST_WRITE = timedelta(seconds=60)
+_LONGEST_SECONDS = 120
+_REST_SECONDS = 0.3
+Write = Callable[[Engine, int], Published]
+
+
+def append_one(engine: Engine, number: int) -> Published:
+    """Append a number."""
+    return _published(engine, APPENDED, [(number,)], "number bigint")
+
+
+def merge_one(engine: Engine, number: int) -> Published:
+    """Add a number, and set the row that all merges change."""
+    rows = [(number + 2, 0), (0, number)]
+    return _published(engine, MERGED, rows, "number bigint, count bigint")
+
+
+def _published(engine: Engine, table: IcebergTable, rows: list, schema: str) -> Published:
+    done = write(engine, table, lambda: frame_of(engine.spark, schema, rows))
+    assert isinstance(done, Published), done
+    return done
+
+
+@dataclass
+class Writer:
+    """A thread that writes one table until it is told to stop."""
+
+    engine: Engine
+    write: Write
+    stop: Event = field(default_factory=Event)
+    tries: list[int] = field(default_factory=list)
+    """How many attempts each write took."""
+    errors: list[BaseException] = field(default_factory=list)
+    thread: Thread | None = None
+
+    def start(self) -> None:
+        """Begin to write."""
+        self.thread = Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def end(self) -> None:
+        """Let the write under way end, and stop."""
+        self.stop.set()
+        if self.thread is not None:
+            self.thread.join()
+
+    @property
+    def conflicts(self) -> int:
+        """How often a write had to begin again."""
+        return sum(self.tries) - len(self.tries)
+
+    def _run(self) -> None:
+        try:
+            while not self.stop.is_set():
+                self.tries.append(self.write(self.engine, len(self.tries)).attempts)
+                # Upkeep only tries the lock, so a writer that never rests keeps it out.
+                time.sleep(_REST_SECONDS)
+        except BaseException as error:
+            self.errors.append(error)
+
+
+def upkeep_once(engine: Engine, table: str) -> Iterator[StepResult]:
+    """Do the steps that change metadata, with a retention that no write outlasts."""
+    older_than = datetime.now(UTC) - _LONGEST_WRITE
+    yield compact(engine, table, target_bytes=TARGET_BYTES)
+    yield drop_stale_branches(engine, table, refused_before=older_than)
+    yield expire_snapshots(engine, table, older_than=older_than, keep=3)
+    yield rewrite_manifests(engine, table)
+
+
+def checksums(engine: Engine) -> list[tuple]:
+    """Return what a tag, a branch and a snapshot hold."""
+    name = engine.catalog.sql_name(MERGED.name)
+    snapshot_id = read_history(engine, MERGED.name).refs["month_end"]
+    sums = []
+    for version in ("'month_end'", "'experiment'", snapshot_id):
+        query = f"SELECT count(*), sum(hash(*)) FROM {name} VERSION AS OF {version}"
+        sums.append(tuple(engine.sql(query).collect()[0]))
+    return sums
+
+
+def run_together(
+    engine: Engine, upkeep: Engine, is_enough: Callable[[list[StepResult], int], bool]
+) -> tuple[list[StepResult], list[Writer]]:
+    """Write and keep up at once until it is enough, told by the results and the conflicts."""
+    for table, write_one in ((APPENDED, append_one), (MERGED, merge_one)):
+        write_one(engine, -1)
+        name = engine.catalog.sql_name(table.name)
+        engine.sql(f"ALTER TABLE {name} CREATE TAG month_end")
+        engine.sql(f"ALTER TABLE {name} CREATE BRANCH experiment")
+    expected = checksums(engine)
+    writers = [Writer(engine, append_one), Writer(engine, merge_one)]
+    results: list[StepResult] = []
+    for writer in writers:
+        writer.start()
+    try:
+        while not is_enough(results, sum(writer.conflicts for writer in writers)):
+            for table in (APPENDED, MERGED):
+                results += upkeep_once(upkeep, table.name)
+            assert checksums(engine) == expected
+    finally:
+        for writer in writers:
+            writer.end()
+    return results, writers
+
+
+def check(engine: Engine, results: list[StepResult], writers: list[Writer]) -> None:
+    """See that each write is there, once, and that upkeep did what it could."""
+    assert [error for writer in writers for error in writer.errors] == []
+    appended, merged = (len(writer.tries) for writer in writers)
+    assert appended > 1
+    assert merged > 1
+    numbers = _column(engine, APPENDED, "number")
+    assert numbers == sorted([-1, *range(appended)])
+    assert _column(engine, MERGED, "number") == list(range(merged + 2))
+    assert {result.outcome for result in results} <= {"done", "skipped", "partial"}
+    assert "done" in {result.outcome for result in results if result.step == "compact"}
+
+
+def _column(engine: Engine, table: IcebergTable, column: str) -> list[int]:
+    query = f"SELECT {column} FROM {engine.catalog.sql_name(table.name)}"
+    return sorted(row[0] for row in engine.sql(query).collect())
+
+
+def for_seconds(seconds: float) -> Callable[[list[StepResult], int], bool]:
+    """Return whether some seconds went by and compaction did something."""
+    end = time.monotonic() + seconds
+    last = end + _LONGEST_SECONDS
+
+    def is_enough(results: list[StepResult], _conflicts: int) -> bool:
+        has_compacted = any(
+            result.step == "compact" and result.outcome == "done" for result in results
+        )
+        return (time.monotonic() > end and has_compacted) or time.monotonic() > last
+
+    return is_enough
+
+
+def until_conflict(seconds: float) -> Callable[[list[StepResult], int], bool]:
+    """Return whether, besides, writers and upkeep got in each other's way."""
+    last = time.monotonic() + seconds + _LONGEST_SECONDS
+    is_time = for_seconds(seconds)
+
+    def is_enough(results: list[StepResult], conflicts: int) -> bool:
+        has_conflict = bool(conflicts or lost_races(results))
+        return (is_time(results, conflicts) and has_conflict) or time.monotonic() > last
+
+    return is_enough
+
+
+def lost_races(results: list[StepResult]) -> list[StepResult]:
+    """Return the steps before which a commit of a writer came."""
+    return [result for result in results if "another commit" in result.reason]
+
+
+def run_under_the_lock(engine: Engine, seconds: float) -> None:
+    """Let upkeep and writers share the tables' locks."""
+    results, writers = run_together(engine, engine, for_seconds(seconds))
+    check(engine, results, writers)
+    assert not any(writer.conflicts for writer in writers)
+    assert not lost_races(results)
+
+
+def run_as_on_two_hosts(engine: Engine, locks: Path, seconds: float) -> None:
+    """Let upkeep have locks of its own."""
+    elsewhere = replace(engine, lock_dir=locks)
+    results, writers = run_together(engine, elsewhere, until_conflict(seconds))
+    check(engine, results, writers)
+    assert lost_races(results) or any(writer.conflicts for writer in writers)
+
+
+def test_on_one_host(embedded_engine: Engine) -> None:
+    run_under_the_lock(embedded_engine, seconds=4)
+
+
+def test_on_two_hosts(embedded_engine: Engine, tmp_path: Path) -> None:
+    run_as_on_two_hosts(embedded_engine, tmp_path / "locks", seconds=4)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_two_minutes_on_one_host(embedded_engine: Engine) -> None:
+    run_under_the_lock(embedded_engine, seconds=120)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_two_minutes_on_two_hosts(embedded_engine: Engine, tmp_path: Path) -> None:
+    run_as_on_two_hosts(embedded_engine, tmp_path / "locks", seconds=120)
