@@ -94,16 +94,14 @@ def _cells(step: "PlannedStep") -> list[Any]:
 
 def _gain(step: "PlannedStep") -> Iterator[str]:
     gain = step.gain
-    counts = {
-        "file less": gain.fewer_files,
-        "snapshot": gain.fewer_snapshots,
-        "manifest less": gain.fewer_manifests,
-    }
-    for noun, number in counts.items():
+    for number, noun in (
+        (gain.fewer_files, "fewer file"),
+        (gain.fewer_snapshots, "fewer snapshot"),
+        (gain.fewer_manifests, "fewer manifest"),
+        (round(gain.saved_opens_a_day), "fewer open"),
+    ):
         if number:
-            yield f"{number:,} {noun.replace('file', 'files') if number > 1 else noun}"
-    if gain.saved_opens_a_day:
-        yield f"{gain.saved_opens_a_day:,.0f} opened less a day"
+            yield count(number, noun) + (" a day" if "open" in noun else "")
 
 
 def _plan_record(step: "PlannedStep") -> dict[str, Any]:
