@@ -8,6 +8,7 @@ from collections.abc import Callable
 import dagster as dg
 
 from lakehouse.ingestion.feed_sensors import FeedAutomation
+from lakehouse.maintenance.health_check import health_checks
 from lakehouse.maintenance.old_runs import old_runs_definitions
 from lakehouse.maintenance.upkeep_job import Upkeeper
 from lakehouse.maintenance.upkeep_round import Upkept
@@ -49,6 +50,7 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
     engine = engine_resource(read_settings)
     computed = dg.Definitions(
         assets=[*ASSETS, *default_checks(ASSETS, TABLES)],
+        asset_checks=[health_checks(TABLES)],
         resources={
             "settings": dg.ResourceDefinition(
                 lambda _: read_settings(), description="What the environment says."

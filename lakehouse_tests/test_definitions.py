@@ -10,6 +10,7 @@ import dagster as dg
 
 from lakehouse.definitions import FEEDS, TABLES, defs, execution
 from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION, has_partition
+from lakehouse.maintenance.health_check import HEALTHY
 from lakehouse.orchestration.asset_checks import checked_rules, severity
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.quality.metrics.metric import NO_ANOMALY
@@ -101,6 +102,7 @@ def test_a_check_blocks_and_weighs_as_its_rule_says():
         "excluded_fruit": True,
         "excluded_fruit_in_any_spelling": True,
         "no_anomaly": False,
+        "healthy": False,
         "refused_share": False,
         "schema_as_declared": False,
     }
@@ -122,6 +124,10 @@ def _checks(asset: str) -> set[dg.AssetCheckKey]:
     return {key for key in graph.asset_check_keys if key.asset_key.to_user_string() == asset}
 
 
+OF_THEIR_OWN = {NO_ANOMALY: "WARN warn", HEALTHY: "ERROR warn"}
+"""Severity of the worst result, and what comes of it, of checks that are no rule."""
+
+
 def test_every_check_is_known_by_name_severity_and_whether_it_blocks():
     """Alerts, dashboards and scripts of users rely on them; `checks.txt` is changed by hand,
     and on purpose.
@@ -137,7 +143,7 @@ def test_every_check_is_known_by_name_severity_and_whether_it_blocks():
     for key in graph.asset_check_keys:
         table = table_name(key.asset_key)
         rule = rules.get((table, key.name))
-        of_its_own = "WARN warn" if key.name == NO_ANOMALY else "ERROR block"
+        of_its_own = OF_THEIR_OWN.get(key.name, "ERROR block")
         said = f"{severity(rule).value} {rule.on_failure}" if rule else of_its_own
         blocks = (
             "stops what is downstream"

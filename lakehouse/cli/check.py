@@ -50,14 +50,10 @@ def check(state: State, names: tuple[str, ...], form: str) -> None:
 
 
 def _tables_to_check(state: State, names: tuple[str, ...]) -> list[str]:
-    """Return the tables to check: those that are named, or all that exist and have
-    rules.
-    """
+    """Return the tables to check: those that are named, or all that exist."""
     catalog = state.engine.catalog
     if not names:
-        return [
-            name for name, table in state.declared.items() if table.rules and catalog.has(name)
-        ]
+        return list(filter(catalog.has, state.declared))
     named = [state.declared_table(name).name for name in dict.fromkeys(names)]
     for name in named:
         if not catalog.has(name):

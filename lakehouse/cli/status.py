@@ -20,8 +20,9 @@ def status(state: State, form: str) -> None:
     """List the tables, and how they are.
 
     Shown are rows, snapshots, files and their size as of now, the last write and its kind (what
-    the lakehouse did, or Iceberg's word where something else wrote), the last result of the
-    checks, and what is declared but not yet made. Times are in UTC.
+    the lakehouse did, or Iceberg's word where something else wrote), small files that could be
+    joined and delete files where there are some, the last result of the checks, and what is
+    declared but not yet made. Times are in UTC.
     """
     from lakehouse.cli.table_status import table_statuses
 
@@ -83,6 +84,8 @@ def _status_record(status: "TableStatus", open_alerts: "list[str]") -> dict[str,
         "checks_warned": list(status.checks.warned),
         "checks_failed": list(status.checks.failed),
         "quarantined_rows": status.quarantined,
+        "small_files": status.small_files,
+        "delete_files": status.delete_files,
         "open_alerts": open_alerts,
         "pending": list(status.pending),
         "damage": status.damage or None,
@@ -91,7 +94,17 @@ def _status_record(status: "TableStatus", open_alerts: "list[str]") -> dict[str,
 
 def _status_table(tables: "list[TableStatus]") -> str:
     numbers = ("rows", "snapshots", "files")
-    names = ("table", "declared", *numbers, "size", "last write", "kind", "checks", "pending")
+    names = (
+        "table",
+        "declared",
+        *numbers,
+        "size",
+        "last write",
+        "kind",
+        "health",
+        "checks",
+        "pending",
+    )
     columns = columns_named(names, numbers=(*numbers, "size"))
     return table(columns, list(map(_status_row, tables)), noun="table")
 
@@ -108,6 +121,7 @@ def _status_row(status: "TableStatus") -> list[Any]:
         *numbers,
         utc_seconds(status.written_at) if status.written_at else never,
         status.kind or "",
+        status.health,
         _describe_state(status),
         "; ".join(status.pending),
     ]

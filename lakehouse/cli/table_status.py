@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from lakehouse.errors import TableDamaged, TableNotFound
 from lakehouse.iceberg.evolve.planning import plan
+from lakehouse.iceberg.metadata.damaged_metadata import explain_table
+from lakehouse.iceberg.metadata.health_measurement import measure_health
 from lakehouse.iceberg.metadata.history import Snapshot, history_of
 from lakehouse.iceberg.metadata.table_state import TableState, state_of
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from lakehouse.tables.table import IcebergTable
 
 
+_SAID_SMALL_FILES = 5
+"""Small files from which on they are worth a word; an ordinary day leaves a few."""
 _NAMED = 2
 """How many failed checks are named; of more, their number is shown."""
 
@@ -74,6 +78,20 @@ class TableStatus:
     """Why it cannot be read, where it cannot."""
     quarantined: int = 0
     """Rows of it that are in its quarantine now."""
+    small_files: int = 0
+    """Data files that joining its small ones would spare."""
+    delete_files: int = 0
+    """Delete files, which each read opens too."""
+
+    @property
+    def health(self) -> str:
+        """What there is to say of its files, in few words; nothing of a healthy table."""
+        notes = []
+        if self.small_files >= _SAID_SMALL_FILES:
+            notes.append(f"small files {self.small_files}")
+        if self.delete_files:
+            notes.append(f"deletes {self.delete_files}")
+        return ", ".join(notes)
 
 
 def table_statuses(
@@ -144,6 +162,7 @@ def _known(
 ) -> TableStatus:
     history = history_of(name, loaded)
     main = history.main
+    small_files, delete_files = _needless_files(name, loaded, main)
     return TableStatus(
         table=name,
         declared=table is not None,
@@ -156,7 +175,19 @@ def _known(
         kind=_kind(main) if main else None,
         checks=checks,
         pending=_pending(table, state_of(name, loaded)),
+        small_files=small_files,
+        delete_files=delete_files,
     )
+
+
+def _needless_files(name: str, loaded: "Table", main: Snapshot | None) -> tuple[int, int]:
+    """Return how many small and how many delete files there are too many."""
+    # The manifests of a table of few files are not worth a look.
+    if main is None or main.count("total-data-files") <= _SAID_SMALL_FILES:
+        return 0, main.count("total-delete-files") if main else 0
+    with explain_table(name):
+        health = measure_health(name, loaded, lists_folder=False)
+    return health.fewer_files, health.delete_files
 
 
 def _quarantined(catalog: "Catalog", table: "IcebergTable | None") -> int:

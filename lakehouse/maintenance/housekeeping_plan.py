@@ -94,7 +94,7 @@ def _drop_branches(look: Look) -> PlannedStep:
     stale = [ref.name for ref in look.stale_branches]
     names = f": {_some(stale)}" if stale else ""
     kept = in_days(look.policy.refused_for)
-    found = Condition(
+    has_stale = Condition(
         f"{_count(len(stale), 'stale branch', 'stale branches')}{names} (refused ones of more"
         f" than {kept}, and those of dead writers)",
         bool(stale),
@@ -102,7 +102,7 @@ def _drop_branches(look: Look) -> PlannedStep:
     return _step(
         look,
         "drop_branches",
-        [found],
+        [has_stale],
         not_before=_refused_until(look),
         parameters={"refused_before": (look.now - look.policy.refused_for).isoformat()},
     )
@@ -218,7 +218,7 @@ def _rewrite_manifests(look: Look) -> PlannedStep:
     added = MANIFESTS_OF_COMPACTION if look.compacts else 0
     needless = health.manifests + added - needed
     beside = f", and {added} that the compaction may add" if added else ""
-    found = Condition(
+    has_many = Condition(
         f"{_count(health.manifests, 'manifest', 'manifests')} of"
         f" {size_text(health.manifest_bytes)} for"
         f" {_count(health.data_files, 'data file', 'data files')}{beside}"
@@ -228,7 +228,7 @@ def _rewrite_manifests(look: Look) -> PlannedStep:
     return _step(
         look,
         "rewrite_manifests",
-        [found],
+        [has_many],
         gain=Gain(
             fewer_manifests=max(0, health.manifests - needed), reads_a_day=look.reads_a_day
         ),
@@ -380,8 +380,8 @@ def _step(
     )
 
 
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
+def _count(number: int, singular: str, plural: str) -> str:
+    return f"{number} {singular if number == 1 else plural}"
 
 
 def _some(names: Sequence[str]) -> str:

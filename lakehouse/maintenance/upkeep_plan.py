@@ -82,7 +82,9 @@ class PlannedStep:
     not_before: datetime | None = None
     """When it may next run, where something is waited for."""
     parameters: Mapping[str, str] = field(default_factory=dict)
-    """What the step is done with: `older_than`, `keep`, `target_bytes`, `refused_before`."""
+    """What the step is done with, as text: moments in ISO form `older_than`, `refused_before`;
+    `keep`, `target_bytes`; `sort_by`, columns with commas between, and `z_order`.
+    """
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ def check_result(
         check_name=result.rule.name,
         asset_key=asset_key(table.name),
         passed=result.passed,
-        severity=_severity(result),
+        severity=result_severity(result),
         description=_described(result, evaluated),
         metadata=_metadata(result, evaluated),
     )
@@ -134,11 +134,18 @@ def severity(rule: Rule) -> dg.AssetCheckSeverity:
     return dg.AssetCheckSeverity.ERROR if is_error else dg.AssetCheckSeverity.WARN
 
 
-def _severity(result: RuleResult) -> dg.AssetCheckSeverity:
-    # One with two thresholds warns before it blocks.
-    if result.level == "warns" and not _warns_as_error(result.rule):
+def result_severity(result: RuleResult) -> dg.AssetCheckSeverity:
+    """Return how bad a result is: a rule with two thresholds warns before it is an error."""
+    if result.level == "warns" and not _is_error(result):
         return dg.AssetCheckSeverity.WARN
     return severity(result.rule)
+
+
+def _is_error(result: RuleResult) -> bool:
+    """Whether a result that holds nothing back is an error all the same."""
+    bounds = result.rule.bounds
+    is_outside = bounds is None or (result.value is not None and not bounds.hold(result.value))
+    return _warns_as_error(result.rule) and is_outside
 
 
 def _warns_as_error(rule: Rule) -> bool:

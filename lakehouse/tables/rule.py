@@ -106,7 +106,9 @@ class Rule(ABC):
     identifies_rows: ClassVar[bool] = False
     """Whether its columns tell each row from all others where it holds."""
     warns_as_error: ClassVar[bool] = False
-    """Whether its check is an ERROR also where it lets the rows be published."""
+    """Whether its check is an ERROR also where it lets the rows be published; outside of
+    `warn_outside` alone it is a WARN.
+    """
 
     @classmethod
     def declare(
@@ -231,9 +233,8 @@ def _check_thresholds(rule: Rule) -> None:
             raise DeclarationError(
                 f"rule {rule.name}: {name} is {share}; expected 0 to below 1."
             )
-    if rule.on_failure == "warn" and (
-        rule.fail_above is not None or rule.warn_outside is not None
-    ):
+    warns_twice = rule.warn_outside is not None and not rule.warns_as_error
+    if rule.on_failure == "warn" and (rule.fail_above is not None or warns_twice):
         raise DeclarationError(
             f"rule {rule.name} only warns, and has"
             f" {'fail_above' if rule.warn_outside is None else 'warn_outside'}.",

@@ -10,6 +10,7 @@ import pytest
 from lakehouse.iceberg.evolve.planning import plan
 from lakehouse.iceberg.rules import (
     figures,
+    health,
     metadata,
     reconciliation,
     rows,
@@ -87,7 +88,7 @@ def test_the_declaration_of_the_versions_is_one():
 @pytest.mark.unit
 @pytest.mark.parametrize(
     "module",
-    [rows, unique_and_references, figures, reconciliation, metadata],
+    [rows, unique_and_references, figures, reconciliation, metadata, health],
     ids=lambda module: module.__name__,
 )
 def test_every_rule_is_told_of_where_it_is_imported_from(module):

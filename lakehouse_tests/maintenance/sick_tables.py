@@ -14,7 +14,7 @@ from lakehouse.iceberg.metadata.table_health import (
     RefHealth,
     TableHealth,
 )
-from lakehouse.iceberg.upkeep.step_result import StepOutcome, StepResult
+from lakehouse.iceberg.upkeep.step_result import StepName, StepOutcome, StepResult
 from lakehouse.maintenance.past_upkeep import PastUpkeep
 from lakehouse.maintenance.planner import Known, plan_upkeep
 from lakehouse.maintenance.table_reads import TableReads
@@ -67,10 +67,10 @@ def table(name: str = "silver.t", *partitions: PartitionHealth, **parts: Any) ->
     return TableHealth(**usual | parts)
 
 
-def step_of(plan: UpkeepPlan, step: str, name: str = "silver.t") -> PlannedStep:
+def step_of(plan: UpkeepPlan, step: StepName, name: str = "silver.t") -> PlannedStep:
     """The step of a table in a plan."""
-    (found,) = (one for one in plan.steps if (one.table, one.step) == (name, step))
-    return found
+    steps = {(planned.table, planned.step): planned for planned in plan.steps}
+    return steps[name, step]
 
 
 def compaction(
@@ -93,8 +93,8 @@ def joined(health: TableHealth, step: PlannedStep, location: str) -> TableHealth
     """The health of a table after a step that did all that was promised."""
     if step.step == "compact":
         done = tuple(
-            _whole(one, health.default_spec_id) if one.key in step.partitions else one
-            for one in health.partitions
+            _whole(before, health.default_spec_id) if before.key in step.partitions else before
+            for before in health.partitions
         )
         health = replace(health, partitions=done)
     elif step.step == "expire_snapshots":

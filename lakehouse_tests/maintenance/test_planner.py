@@ -186,19 +186,21 @@ def test_the_same_bytes_in_more_small_files_are_never_planned_later(
     health: TableHealth, number: int, more: int
 ) -> None:
     sicker = []
-    for one in health.partitions:
-        if one.key.values == day(number).values and one.small_files:
-            one = replace(
-                one, small_files=one.small_files + more, data_files=one.data_files + more
+    for before in health.partitions:
+        after = before
+        if before.key.values == day(number).values and before.small_files:
+            after = replace(
+                before,
+                small_files=before.small_files + more,
+                data_files=before.data_files + more,
             )
-        sicker.append(one)
+        sicker.append(after)
     other = table("silver.other", partition(small=10))
-    before = plan_upkeep([health, other], Known(bytes_a_day=200 * MB), NOW)
-    after = plan_upkeep(
-        [replace(health, partitions=tuple(sicker)), other], Known(bytes_a_day=200 * MB), NOW
-    )
-    chosen_before = step_of(before, "compact").partitions
-    chosen_after = step_of(after, "compact").partitions
+    known = Known(bytes_a_day=200 * MB)
+    plan_before = plan_upkeep([health, other], known, NOW)
+    plan_after = plan_upkeep([replace(health, partitions=tuple(sicker)), other], known, NOW)
+    chosen_before = step_of(plan_before, "compact").partitions
+    chosen_after = step_of(plan_after, "compact").partitions
     names = [key for key in chosen_before if key.values == day(number).values]
     assert set(names) <= set(chosen_after)
 

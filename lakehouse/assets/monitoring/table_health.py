@@ -57,13 +57,8 @@ TABLE = IcebergTable(
         ),
     ],
     write=Append(once_by=("run_id",)),
-    # A small file and a manifest come with each time; old metadata files would too.
-    properties={
-        **NO_RETRIES,
-        "commit.manifest-merge.enabled": "true",
-        "write.metadata.delete-after-commit.enabled": "true",
-        "write.metadata.previous-versions-max": "20",
-    },
+    # A small file and a manifest come with each time.
+    properties={**NO_RETRIES, "commit.manifest-merge.enabled": "true"},
     owner="data-platform",
 )
 

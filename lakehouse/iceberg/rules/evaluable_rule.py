@@ -4,11 +4,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.health_measurement import measure_health
 from lakehouse.iceberg.metadata.history import History, Snapshot
+from lakehouse.iceberg.metadata.table_health import TableHealth
 from lakehouse.iceberg.metadata.write_context import Partitions
 from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.read.inputs import read_main
@@ -62,6 +65,21 @@ class EvaluatedSnapshot:
     def rows(self) -> int:
         """Rows of the whole table."""
         return self.snapshot.rows if self.snapshot else 0
+
+    @cached_property
+    def health(self) -> TableHealth:
+        """Files, deletes and manifests of the snapshot, which are read once for all rules:
+        half a second for 10,000 files.
+        """
+        name = self.table.name
+        snapshot_id = self.snapshot.snapshot_id if self.snapshot else None
+        return measure_health(
+            name,
+            self.engine.catalog.load(name),
+            snapshot_id=snapshot_id,
+            lists_folder=False,
+            now=self.now,
+        )
 
 
 class Lookup(Protocol):

@@ -1,0 +1,207 @@
+"""Rules on how healthy a table is: what its metadata gathers until upkeep clears it away.
+
+They never keep a write back, which is not to blame for what gathered: outside of `warn_outside`
+their check is a warning, and outside of their bounds an error. A table of ours that upkeep looks
+after stays far within the bounds that are the defaults.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from math import ceil
+from typing import ClassVar, Unpack
+
+from lakehouse.iceberg.commit.branch import (
+    AUDIT_KEPT_FOR,
+    begun_at,
+    is_audit,
+    is_refused,
+)
+from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot
+from lakehouse.iceberg.rules.metadata import MetadataRule
+from lakehouse.tables.bounds import Number, bounds_of
+from lakehouse.tables.rule import BoundOptions, OnFailure
+
+MANIFEST_BYTES = 8 * 2**20
+"""Iceberg's target size of a manifest (`commit.manifest.target-size-bytes`)."""
+_UPKEEPS_ROUND = timedelta(days=1)
+"""How long what is due may wait for upkeep."""
+
+
+@dataclass(frozen=True)
+class HealthRule(MetadataRule):
+    """Something that gathers is no more than its bounds allow."""
+
+    on_failure: OnFailure = "warn"
+    warns_as_error: ClassVar[bool] = True
+
+
+class NeedlessFilesRule(HealthRule):
+    """Files that a read of one partition opens for nothing: small ones that could be joined,
+    and delete files. The partition with the most counts.
+    """
+
+    value_name: ClassVar[str] = "needless files of a partition"
+
+    def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
+        """Return how many there are, and in which partition."""
+        health, most, where = evaluated.health, 0, ""
+        for partition in health.partitions:
+            needless = partition.fewer_files(health.target_bytes) + partition.delete_files
+            if needless > most:
+                values = ", ".join(f"{name}={value}" for name, value in partition.key.values)
+                most, where = needless, values
+        return most, where
+
+
+class DeletedRowsRule(HealthRule):
+    """Rows in data files that delete files take off, as a share of all that are in them."""
+
+    value_name: ClassVar[str] = "share of the rows deleted"
+
+    def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
+        """Return the share; None without rows."""
+        health = evaluated.health
+        if not health.rows:
+            return None, "it has no rows"
+        return health.deleted_row_share, f"{health.deleted_rows} of {health.rows} rows"
+
+
+class KeptSnapshotsRule(HealthRule):
+    """Snapshots that are kept; each commit reads and writes the list of all."""
+
+    value_name: ClassVar[str] = "snapshots"
+
+    def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
+        """Return how many there are."""
+        return len(evaluated.history.snapshots), ""
+
+
+class NeedlessManifestsRule(HealthRule):
+    """Manifests beyond those that their size takes, one at least for each partition spec; a
+    read opens all that may hold its partitions.
+    """
+
+    value_name: ClassVar[str] = "needless manifests"
+
+    def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
+        """Return how many there are."""
+        health = evaluated.health
+        specs = {partition.key.spec_id for partition in health.partitions}
+        needed = max(1, len(specs), ceil(health.manifest_bytes / MANIFEST_BYTES))
+        return max(0, health.manifests - needed), f"{health.manifests} manifests"
+
+
+class StrayBranchesRule(HealthRule):
+    """Branches of refused writes that are kept for longer than their time, and of writers that
+    died.
+    """
+
+    fails_with_time: ClassVar[bool] = True
+    value_name: ClassVar[str] = "stray branches"
+
+    def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
+        """Return how many there are, and their names."""
+        refused_for, stray = evaluated.table.upkeep_policy.refused_for, []
+        for branch in sorted(evaluated.history.refs):
+            begun, kept_for = begun_at(branch), _kept_for(branch, refused_for)
+            if begun and kept_for and evaluated.now - begun > kept_for + _UPKEEPS_ROUND:
+                stray.append(branch)
+        return len(stray), ", ".join(stray[:3])
+
+
+def needless_files(
+    at_most: int = 500, *, warn_above: int | None = 50, **options: Unpack[BoundOptions]
+) -> NeedlessFilesRule:
+    """Say how many files a read of any one partition may open for nothing: small ones that
+    could be joined, and delete files.
+    """
+    return NeedlessFilesRule.declare(
+        "needless_files",
+        (),
+        f"no partition has more than {at_most} small files to join and delete files",
+        _options(options, warn_above),
+        bounds=bounds_of("needless_files", None, at_most),
+    )
+
+
+def deleted_rows(
+    at_most: float = 0.5, *, warn_above: float | None = 0.2, **options: Unpack[BoundOptions]
+) -> DeletedRowsRule:
+    """Say which share of the rows in data files delete files may take off, 0 to 1."""
+    return DeletedRowsRule.declare(
+        "deleted_rows",
+        (),
+        f"delete files take off {at_most:.0%} of the rows at most",
+        _options(options, warn_above),
+        bounds=bounds_of("deleted_rows", None, at_most),
+    )
+
+
+def kept_snapshots(
+    at_most: int = 20_000, *, warn_above: int | None = 5_000, **options: Unpack[BoundOptions]
+) -> KeptSnapshotsRule:
+    """Say how many snapshots may be kept.
+
+    By default, a month of a commit every nine minutes.
+    """
+    return KeptSnapshotsRule.declare(
+        "kept_snapshots",
+        (),
+        f"no more than {at_most} snapshots are kept",
+        _options(options, warn_above),
+        bounds=bounds_of("kept_snapshots", None, at_most),
+    )
+
+
+def needless_manifests(
+    at_most: int = 2_000, *, warn_above: int | None = 250, **options: Unpack[BoundOptions]
+) -> NeedlessManifestsRule:
+    """Say how many manifests there may be beyond those that their size takes.
+
+    Iceberg itself joins them from a hundred on, data and deletes apart.
+    """
+    return NeedlessManifestsRule.declare(
+        "needless_manifests",
+        (),
+        f"no more than {at_most} manifests could be joined with others",
+        _options(options, warn_above),
+        bounds=bounds_of("needless_manifests", None, at_most),
+    )
+
+
+def stray_branches(
+    at_most: int = 20, *, warn_above: int | None = 0, **options: Unpack[BoundOptions]
+) -> StrayBranchesRule:
+    """Say how many branches of dead writers, and of refused writes beyond their time
+    (`Upkeep(refused_for=…)`), there may be.
+    """
+    return StrayBranchesRule.declare(
+        "stray_branches",
+        (),
+        f"no more than {at_most} branches are left of dead writers and old refusals",
+        _options(options, warn_above),
+        bounds=bounds_of("stray_branches", None, at_most),
+    )
+
+
+def _options(options: BoundOptions, warn_above: Number | None) -> BoundOptions:
+    if warn_above is None or "warn_outside" in options:
+        return options
+    return {**options, "warn_outside": (None, warn_above)}
+
+
+def _kept_for(branch: str, refused_for: timedelta) -> timedelta | None:
+    """Return how long a branch of a write is kept; None of others."""
+    if is_audit(branch):
+        return AUDIT_KEPT_FOR
+    return refused_for if is_refused(branch) else None
+
+
+DEFAULT_RULES: tuple[HealthRule, ...] = (
+    needless_files(),
+    deleted_rows(),
+    kept_snapshots(),
+    needless_manifests(),
+    stray_branches(),
+)
+"""What must hold of each table that says nothing else."""

@@ -1,0 +1,94 @@
+"""The check of each table that it is healthy: no more has gathered in it than its health rules
+allow.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import dagster as dg
+
+from lakehouse.errors import TableDamaged, TableNotFound
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.write_result import RuleResult
+from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot
+from lakehouse.iceberg.rules.evaluation import evaluate_snapshot
+from lakehouse.iceberg.rules.health import DEFAULT_RULES, HealthRule
+from lakehouse.orchestration.asset_checks import result_severity
+from lakehouse.orchestration.asset_keys import asset_key, table_name
+from lakehouse.tables.table import IcebergTable
+
+HEALTHY = "healthy"
+"""Name of the check."""
+
+
+def health_checks(declared: Mapping[str, IcebergTable]) -> dg.AssetChecksDefinition:
+    """Make the checks of all declared tables, in one step without Spark.
+
+    They are evaluated alone, as once a day and by `lakehouse check`: what gathers is not the
+    doing of the write that a run makes, which is not to wait for it. A table that is not there,
+    or cannot be read, has no result.
+    """
+    specs = [
+        dg.AssetCheckSpec(
+            HEALTHY,
+            asset=asset_key(table),
+            description=(
+                "Small files, delete files, snapshots, manifests and branches are as few as"
+                " upkeep leaves them."
+            ),
+            blocking=False,
+        )
+        for table in declared
+    ]
+
+    @dg.multi_asset_check(
+        name=HEALTHY, specs=specs, can_subset=True, required_resource_keys={"engine"}
+    )
+    def healthy(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        if context.run.asset_selection:
+            return
+        for key in sorted(context.selected_asset_check_keys):
+            table = declared[table_name(key.asset_key)]
+            try:
+                results = evaluate_health(context.resources.engine, table)
+            except (TableDamaged, TableNotFound) as error:
+                context.log.warning(f"The health of {table.name} was not evaluated: {error}")
+                continue
+            yield health_result(table, results)
+
+    return healthy
+
+
+def evaluate_health(engine: Engine, table: IcebergTable) -> list[RuleResult]:
+    """Evaluate the health rules of a table on what readers see; those that it declares itself
+    have checks of their own.
+    """
+    declared = {type(rule) for rule in table.rules}
+    rules = [rule for rule in DEFAULT_RULES if type(rule) not in declared]
+    history = read_history(engine, table.name)
+    return evaluate_snapshot(EvaluatedSnapshot(engine, table, history, history.main), rules)
+
+
+def health_result(table: IcebergTable, results: Sequence[RuleResult]) -> dg.AssetCheckResult:
+    """Return the result of the check of a table: its worst, what is outside, and each value as
+    a number that Dagster plots.
+    """
+    ill = [result for result in results if not result.passed]
+    is_error = any(result_severity(result) == dg.AssetCheckSeverity.ERROR for result in ill)
+    values = {result.rule.name: result.value for result in results if result.value is not None}
+    return dg.AssetCheckResult(
+        check_name=HEALTHY,
+        asset_key=asset_key(table.name),
+        passed=not ill,
+        severity=dg.AssetCheckSeverity.ERROR if is_error else dg.AssetCheckSeverity.WARN,
+        description=" ".join(map(_describe, ill))
+        or "Nothing has gathered that upkeep should have cleared away.",
+        metadata={name: float(value) for name, value in values.items()},
+    )
+
+
+def _describe(result: RuleResult) -> str:
+    rule = result.rule
+    assert isinstance(rule, HealthRule)
+    bounds = rule.warn_outside or rule.bounds
+    return f"{rule.value_name}: {result.summary}, expected {bounds}."
