@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from lakehouse.iceberg.metadata.table_health import PartitionHealth, TableHealth
 from lakehouse.maintenance.past_upkeep import Correction, PastUpkeep
 from lakehouse.maintenance.table_reads import TableReads
-from lakehouse.maintenance.upkeep_plan import Estimate, Gain
+from lakehouse.maintenance.upkeep_plan import Estimate, Gain, counted
 
 LEAST_FILES = 5
 """Small files, or delete files, that are worth a rewrite of a partition that is still written
@@ -109,18 +109,20 @@ def need_of(partition: PartitionHealth, health: TableHealth, least: int) -> Need
     fewer = partition.fewer_files(health.target_bytes)
     is_small = partition.small_files >= least and fewer >= least - 1
     if is_small:
-        reasons.append(f"{partition.small_files} small files")
+        reasons.append(counted(partition.small_files, "small file"))
     live_deletes = partition.delete_files - partition.dangling_delete_files
     deleted_share = partition.deleted_rows / partition.rows if partition.rows else 0.0
     has_deletes = live_deletes > 0 and (live_deletes >= least or deleted_share >= DELETED_SHARE)
     if has_deletes:
-        reasons.append(f"{live_deletes} delete files, of {deleted_share:.0%} of the rows")
+        reasons.append(
+            f"{counted(live_deletes, 'delete file')}, of {deleted_share:.0%} of the rows"
+        )
     dangling = partition.dangling_delete_files
     if dangling and (least <= LEAST_FILES_AT_REST or dangling >= least):
-        reasons.append(f"{dangling} delete files that delete nothing")
+        reasons.append(f"{counted(dangling, 'delete file')} of what is not there")
     is_old = partition.data_files > 0 and partition.key.spec_id != health.default_spec_id
     if is_old:
-        reasons.append(f"{partition.data_files} files of an old partition spec")
+        reasons.append(f"{counted(partition.data_files, 'file')} of an old partition spec")
     if not reasons:
         return None
     deletes = live_deletes if has_deletes or is_old else 0

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from lakehouse.iceberg.metadata.table_health import TableHealth
 from lakehouse.maintenance.compaction_candidates import PAID_BACK_IN_DAYS, Candidate
-from lakehouse.maintenance.upkeep_plan import Condition, Estimate, Gain, PlannedStep
+from lakehouse.maintenance.upkeep_plan import Condition, Estimate, Gain, PlannedStep, counted
 from lakehouse.tables.upkeep import UpkeepPolicy
 
 
@@ -130,18 +130,18 @@ def _conditions(
         (choice.in_vain, "rewritten before without effect, and the files are the same"),
     ]
     if chosen:
-        yield Condition(f"{_partitions(len(chosen))} gain by it (1 or more)", True)
+        yield Condition(f"{counted(len(chosen), 'partition')} gain by it (1 or more)", True)
     for candidates, why in waiting:
         held = _of(candidates, health.table)
         if held:
-            yield Condition(f"{_partitions(len(held))} {_needs(held)}: {why}", False)
+            yield Condition(f"{counted(len(held), 'partition')} {_needs(held)}: {why}", False)
     is_well = not any(_of(candidates, health.table) for candidates, _ in waiting)
     if is_well and not chosen:
         yield Condition("no partition gains by it (1 or more)", False)
 
 
 def _reason(chosen: Sequence[Candidate]) -> str:
-    return f"{_partitions(len(chosen))} {_needs(chosen)}"
+    return f"{counted(len(chosen), 'partition')} {_needs(chosen)}"
 
 
 def _needs(candidates: Sequence[Candidate]) -> str:
@@ -150,14 +150,10 @@ def _needs(candidates: Sequence[Candidate]) -> str:
         return f"with {' and '.join(candidates[0].need.reasons)}"
     files = sum(candidate.need.files for candidate in candidates)
     old = sum(candidate.gain.skipped_files for candidate in candidates)
-    parts = [f"{files} small or delete files"] if files else []
+    parts = [counted(files, "small or delete file")] if files else []
     if old:
-        parts.append(f"{old} files of an old partition spec")
+        parts.append(f"{counted(old, 'file')} of an old partition spec")
     return f"with {' and '.join(parts)}"
-
-
-def _partitions(count: int) -> str:
-    return "1 partition" if count == 1 else f"{count} partitions"
 
 
 def _mean_reads(chosen: Sequence[Candidate]) -> float:

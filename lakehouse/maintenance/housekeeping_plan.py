@@ -12,7 +12,7 @@ from lakehouse.iceberg.metadata.table_health import RefHealth, SnapshotPin, Tabl
 from lakehouse.iceberg.upkeep.step_result import StepName
 from lakehouse.maintenance.compaction_plan import DailyBytes, next_day, size_text
 from lakehouse.maintenance.past_upkeep import PastUpkeep
-from lakehouse.maintenance.upkeep_plan import Condition, Estimate, Gain, PlannedStep
+from lakehouse.maintenance.upkeep_plan import Condition, Estimate, Gain, PlannedStep, counted
 from lakehouse.maintenance.upkeep_record import UpkeepRecord, live_rows
 from lakehouse.tables.upkeep import UpkeepPolicy, in_days
 
@@ -21,6 +21,10 @@ EXPIRY_EVERY = timedelta(days=1)
 LISTING_EVERY = timedelta(days=7)
 """Orphans cost space and no read, and to find them all files are listed."""
 STATISTICS_EVERY = timedelta(days=7)
+STATISTICS_BYTES = 16 * 1024 * 1024
+"""A table with fewer bytes is sent whole to each task that joins it, whatever its columns hold:
+Spark's own bound is 10 MB (`spark.sql.autoBroadcastJoinThreshold`).
+"""
 CHANGED_SHARE = 0.2
 """Share of the rows by which a table has to have changed for new statistics."""
 MANIFEST_BYTES = 8 * 1024 * 1024
@@ -95,7 +99,7 @@ def _drop_branches(look: Look) -> PlannedStep:
     names = f": {_some(stale)}" if stale else ""
     kept = in_days(look.policy.refused_for)
     has_stale = Condition(
-        f"{_count(len(stale), 'stale branch', 'stale branches')}{names} (refused ones of more"
+        f"{counted(len(stale), 'stale branch', 'stale branches')}{names} (refused ones of more"
         f" than {kept}, and those of dead writers)",
         bool(stale),
     )
@@ -131,7 +135,7 @@ def _expire_snapshots(look: Look) -> PlannedStep:
     age = in_days(policy.keep_snapshots_for)
     conditions = [
         Condition(
-            f"{_count(len(expirable), 'snapshot is', 'snapshots are')} older than {age} and needed"
+            f"{counted(len(expirable), 'snapshot is', 'snapshots are')} older than {age} and needed"
             f" by nothing; the newest {policy.keep_at_least} stay in any case",
             bool(expirable),
         )
@@ -193,7 +197,7 @@ def _held_by(pins: Sequence[SnapshotPin], old: Sequence[datetime]) -> Iterator[s
         if pin.needs_later:
             held = [at for at in old if at >= pin.committed_at]
         if held:
-            snapshots = _count(len(held), "older snapshot stays", "older snapshots stay")
+            snapshots = counted(len(held), "older snapshot stays", "older snapshots stay")
             yield (
                 f"{snapshots}, for the {pin.owner} needs that of {pin.committed_at:%Y-%m-%d}"
                 + (" and all since" if pin.needs_later else "")
@@ -219,9 +223,9 @@ def _rewrite_manifests(look: Look) -> PlannedStep:
     needless = health.manifests + added - needed
     beside = f", and {added} that the compaction may add" if added else ""
     has_many = Condition(
-        f"{_count(health.manifests, 'manifest', 'manifests')} of"
+        f"{counted(health.manifests, 'manifest', 'manifests')} of"
         f" {size_text(health.manifest_bytes)} for"
-        f" {_count(health.data_files, 'data file', 'data files')}{beside}"
+        f" {counted(health.data_files, 'data file', 'data files')}{beside}"
         f" ({needed + NEEDLESS_MANIFESTS} or more)",
         needless >= NEEDLESS_MANIFESTS,
     )
@@ -254,6 +258,9 @@ def _listing_conditions(look: Look, step: StepName) -> Iterator[Condition]:
     last = look.last_look(step)
     if last is None:
         yield Condition("files that no metadata names were not looked for yet", True)
+        if look.now < _first_ripe_at(look):
+            age = in_days(look.policy.orphans_after)
+            yield Condition(f"the table, so each of its files, is younger than {age}", False)
         return
     when = f"{last.ended_at:%Y-%m-%d %H:%M}"
     if look.is_unchanged_since(last):
@@ -268,6 +275,14 @@ def _listing_conditions(look: Look, step: StepName) -> Iterator[Condition]:
         yield Condition(f"files were listed within the last {in_days(LISTING_EVERY)}", False)
 
 
+def _first_ripe_at(look: Look) -> datetime:
+    """Return when any file of the table may be old enough to be removed: it is known by its
+    oldest snapshot, or by upkeep where that has expired.
+    """
+    known = [*look.health.snapshot_times, *look.past.times_of(look.health.table)]
+    return min(known, default=look.now) + look.policy.orphans_after
+
+
 def _ripe_at(look: Look) -> datetime:
     """Return when all that may have been left behind by the last change is old enough."""
     changes = [*look.health.snapshot_times, *(ref.committed_at for ref in look.health.refs)]
@@ -277,7 +292,7 @@ def _ripe_at(look: Look) -> datetime:
 def _next_listing(look: Look, step: StepName) -> datetime | None:
     last = look.last_look(step)
     if last is None:
-        return None
+        return _first_ripe_at(look)
     rhythm = look.rhythm(step, LISTING_EVERY)
     if not look.is_unchanged_since(last):
         return rhythm
@@ -299,7 +314,7 @@ def _remove_lost_metadata(look: Look) -> PlannedStep:
             not_before=not_before,
             parameters=parameters,
         )
-    count = _count(len(lost), "metadata.json file", "metadata.json files")
+    count = counted(len(lost), "metadata.json file")
     conditions = [Condition(f"{count} that no log names (1 or more)", bool(lost))]
     # Those that were left were younger than a day: a commit that goes on may still name them.
     rhythm = look.rhythm("remove_lost_metadata", AUDIT_KEPT_FOR)
@@ -326,7 +341,11 @@ def _compute_statistics(look: Look, budget: DailyBytes) -> PlannedStep:
             if last
             else "no statistics were computed yet",
             changed >= CHANGED_SHARE,
-        )
+        ),
+        Condition(
+            f"{size_text(health.data_bytes)} of data ({size_text(STATISTICS_BYTES)} or more)",
+            health.data_bytes >= STATISTICS_BYTES,
+        ),
     ]
     rhythm = look.rhythm("compute_statistics", STATISTICS_EVERY)
     not_before = rhythm
@@ -378,10 +397,6 @@ def _step(
         not_before=None if is_due else not_before,
         parameters=parameters or {},
     )
-
-
-def _count(number: int, singular: str, plural: str) -> str:
-    return f"{number} {singular if number == 1 else plural}"
 
 
 def _some(names: Sequence[str]) -> str:

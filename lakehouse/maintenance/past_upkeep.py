@@ -51,6 +51,10 @@ class PastUpkeep:
         """Return the records of a step of a table, oldest first."""
         return self._by_step.get((table, step), [])
 
+    def times_of(self, table: str) -> list[datetime]:
+        """Return when upkeep did anything of a table."""
+        return [record.ended_at for record in self.records if record.table == table]
+
     def last_done(self, table: str, step: StepName) -> UpkeepRecord | None:
         """Return the newest record of a step that did something; None where there is none."""
         done = [record for record in self.of(table, step) if record.is_done]

@@ -141,15 +141,17 @@ class Upkeeper:
         locations = {
             name: engine.catalog.load(name).metadata_location for name in self.tables(engine)
         }
-        if not looks.worth_a_look(locations, datetime.now(UTC)):
+        worth = looks.worth_a_look(locations, datetime.now(UTC))
+        if not worth:
             return dg.SkipReason(
                 "No table changed since the last look, and nothing is waited for."
             )
-        # All of them, since they share the bytes of a day.
-        planned = plan_round(engine, self.upkept, list(locations), asked_by_name=False)
+        # What was due and is not done yet is worth a look again: all that share the bytes of a
+        # day are there.
+        planned = plan_round(engine, self.upkept, worth, asked_by_name=False)
         context.update_cursor(looks.after(planned.plan, planned.healths).to_json())
         if not planned.plan.due:
-            return dg.SkipReason(f"No upkeep is due of {len(locations)} tables.")
+            return dg.SkipReason(f"No upkeep is due of {len(worth)} tables that changed.")
         tables = sorted({step.table for step in planned.plan.due})
         return dg.RunRequest(run_config=run_config(tables))
 

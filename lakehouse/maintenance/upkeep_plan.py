@@ -112,3 +112,8 @@ class UpkeepPlan:
             if step.table == table and not step.is_due and step.not_before:
                 moments.append(step.not_before)
         return min(moments, default=None)
+
+
+def counted(number: int, singular: str, plural: str = "") -> str:
+    """Return a number of things in words: `1 small file`, `2 small files`."""
+    return f"{number} {singular if number == 1 else plural or f'{singular}s'}"

@@ -187,7 +187,7 @@ def test_a_compaction_in_the_same_round_counts_with_the_manifests_that_it_adds()
 
 
 def test_orphans_are_looked_for_at_first_then_where_the_table_changed_and_seldom() -> None:
-    health = table("silver.t", partition(small=1))
+    health = table("silver.t", partition(small=1), snapshot_times=(days_ago(8),))
     assert planned(health, "remove_orphans").is_due
     lately = record("remove_orphans", health, 3, at="other.json")
     step = planned(health, "remove_orphans", lately)
@@ -196,8 +196,17 @@ def test_orphans_are_looked_for_at_first_then_where_the_table_changed_and_seldom
     assert planned(health, "remove_orphans", record("remove_orphans", health, 7, at="o")).is_due
 
 
+def test_of_a_young_table_no_file_can_be_old_enough() -> None:
+    health = table("silver.t", partition(small=1), snapshot_times=(days_ago(2),))
+    for step in ("remove_orphans", "remove_lost_metadata"):
+        of_step = planned(replace(health, lost_metadata_files=None), step)
+        assert (of_step.is_due, of_step.not_before) == (False, NOW + timedelta(days=5))
+    known = record("compact", health, 7)
+    assert planned(health, "remove_orphans", known).is_due
+
+
 def test_files_that_were_listed_in_vain_were_listed_all_the_same() -> None:
-    health = table("silver.t", partition(small=1))
+    health = table("silver.t", partition(small=1), snapshot_times=(days_ago(8),))
     found_none = replace(record("remove_orphans", health, 2, at="o"), outcome="skipped")
     assert not planned(health, "remove_orphans", found_none).is_due
     lost = replace(found_none, lost_race=True)
@@ -233,7 +242,12 @@ def test_lost_metadata_files_go_and_those_too_young_wait_a_day() -> None:
 
 
 def test_a_folder_that_was_not_listed_is_listed_as_seldom_as_for_orphans() -> None:
-    health = table("silver.t", partition(small=1), lost_metadata_files=None)
+    health = table(
+        "silver.t",
+        partition(small=1),
+        snapshot_times=(days_ago(8),),
+        lost_metadata_files=None,
+    )
     assert planned(health, "remove_lost_metadata").is_due
     lately = record("remove_lost_metadata", health, 3, at="other.json")
     assert not planned(health, "remove_lost_metadata", lately).is_due
@@ -247,14 +261,15 @@ def statistics(
 
 
 def test_statistics_are_of_tables_that_are_read_and_have_changed() -> None:
-    health = table("silver.t", partition(small=1))
+    health = table("silver.t", partition(small=20))
     assert statistics(health).is_due
     assert not statistics(health, reads=0.5).is_due
+    assert not statistics(table("silver.t", partition(small=1))).is_due
     spent = compacted(table("silver.s", partition(small=20)), ended_at=NOW)
     assert not statistics(health, spent, bytes_a_day=20_000_000).is_due
     before = record("compute_statistics", health, 8)
     assert not statistics(health, before).is_due
-    grown = table("silver.t", partition(small=1, rows=1200))
+    grown = table("silver.t", partition(small=20, rows=24_000))
     assert statistics(grown, before).is_due
     assert not statistics(grown, replace(before, ended_at=days_ago(6))).is_due
 

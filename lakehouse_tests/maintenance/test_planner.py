@@ -267,10 +267,10 @@ def test_a_rewrite_that_no_read_pays_for_waits_for_a_person() -> None:
     ("parts", "reason"),
     [
         ({"delete_files": 5, "deleted_rows": 10}, "5 delete files, of 1% of the rows"),
-        ({"delete_files": 1, "deleted_rows": 100}, "1 delete files, of 10% of the rows"),
+        ({"delete_files": 1, "deleted_rows": 100}, "1 delete file, of 10% of the rows"),
         (
             {"delete_files": 5, "dangling_delete_files": 5},
-            "5 delete files that delete nothing",
+            "5 delete files of what is not there",
         ),
         ({"key": PartitionKey(7)}, "2 files of an old partition spec"),
     ],
