@@ -20,8 +20,12 @@ from lakehouse.iceberg.upkeep.compaction_plan import Chunk, plan_chunks
 from lakehouse.iceberg.upkeep.lost_race import RaceLost, free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.partition_filter import partitions_predicate
 from lakehouse.iceberg.upkeep.readers_view import changed_row_counts, view_of
+from lakehouse.iceberg.upkeep.rewrite_procedures import (
+    Layout,
+    rewrite_data_files,
+    rewrite_position_deletes,
+)
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
-from lakehouse.tables.quoting import dotted, identifier, literal
 
 _STEP: StepName = "compact"
 CHUNK_BYTES = 512 * 1024**2
@@ -29,25 +33,90 @@ _PAUSE_SECONDS = 0.5
 """How long the lock is free between two chunks; who waits for it looks every 0.05 s."""
 
 
-@dataclass(frozen=True)
-class Layout:
-    """How the files that are written again are to be."""
-
-    target_bytes: int
-    sort_by: tuple[str, ...] = ()
-    z_order: bool = False
-
-
 @dataclass
-class _Progress:
-    """What a compaction did so far."""
+class _Compaction:
+    """A compaction of one table under way, and what it did so far."""
 
-    figures: dict[str, float] = field(default_factory=dict)
-    differences: list[str] = field(default_factory=list)
+    engine: Engine
+    table: str
+    layout: Layout
+    rewritten_files: int = 0
+    rewritten_bytes: int = 0
+    added_bytes: int = 0
+    commits: int = 0
     failed_files: int = 0
+    differences: list[str] = field(default_factory=list)
+    """What is not as it was before, in words."""
+    lost: RaceLost | None = None
+    """What ended it early."""
 
-    def count(self, name: str, value: float) -> None:
-        self.figures[name] = self.figures.get(name, 0) + value
+    def work_through(self, chunks: Sequence[Chunk]) -> None:
+        """Rewrite chunk by chunk, and let writers in between."""
+        for chunk in chunks:
+            for _ in range(chunk.repeats):
+                if self.commits:
+                    time.sleep(_PAUSE_SECONDS)
+                files_before = self.rewritten_files
+                self._rewrite_and_verify(chunk)
+                if self.lost is not None:
+                    return
+                if self.rewritten_files == files_before:
+                    break
+
+    def _rewrite_and_verify(self, chunk: Chunk) -> None:
+        loaded = self.engine.catalog.load(self.table)
+        before, history = view_of(self.engine, self.table)
+        predicate = partitions_predicate(self.engine.catalog.name, loaded, chunk.partitions)
+        try:
+            with free_lock(self.engine, self.table):
+                self._rewrite(chunk, predicate)
+        except RaceLost as lost:
+            self.lost = lost
+        after, now = view_of(self.engine, self.table)
+        self.differences += before.changes(after)
+        # Files of another spec may have been written with it, and have other rows too.
+        counted = predicate if len(loaded.specs()) == 1 else ""
+        self.differences += changed_row_counts(self.engine, self.table, history, counted)
+        self._note_commits(history, now)
+
+    def _rewrite(self, chunk: Chunk, predicate: str) -> None:
+        main = read_history(self.engine, self.table).main
+        has_deletes = main is not None and main.count("total-delete-files") > 0
+        rewritten = rewrite_data_files(
+            self.engine,
+            self.table,
+            self.layout,
+            predicate,
+            most_files=chunk.most_files,
+            has_deletes=has_deletes,
+        )
+        self.rewritten_files += rewritten.files
+        self.rewritten_bytes += rewritten.size_bytes
+        self.failed_files += rewritten.failed_files
+        # What is left of them deletes nothing any more, once all turns are done.
+        is_last = chunk.most_files is None or not rewritten.files
+        if has_deletes and is_last and self._has_position_deletes(chunk):
+            rewrite_position_deletes(self.engine, self.table, predicate)
+
+    def _has_position_deletes(self, chunk: Chunk) -> bool:
+        """Whether files of position deletes are left in a chunk; deletion vectors go with their
+        data files.
+        """
+        loaded = self.engine.catalog.load(self.table)
+        for file in read_live_files(loaded, read_manifests(loaded)):
+            is_vector = file.path.endswith(".puffin")
+            is_position_deletes = file.content == "position deletes" and not is_vector
+            if is_position_deletes and file.partition in chunk.partitions:
+                return True
+        return False
+
+    def _note_commits(self, before: History, after: History) -> None:
+        for snapshot in after.line:
+            if snapshot.snapshot_id in before.snapshots:
+                return
+            if snapshot.operation == "replace":
+                self.commits += 1
+                self.added_bytes += snapshot.count("added-files-size")
 
 
 def compact(
@@ -88,61 +157,19 @@ def _compact(
     chunks = plan_chunks(loaded, partitions, layout.target_bytes, chunk_bytes)
     if not chunks:
         return skipped(table, _STEP, "no partition has files that gain by it")
-    progress = _Progress({"files_before": _file_count(engine, table)})
-    lost = _work_through(engine, table, chunks, layout, progress)
-    if progress.figures["added_bytes"]:
+    files_before = _file_count(engine, table)
+    compaction = _Compaction(engine, table, layout)
+    compaction.work_through(chunks)
+    if compaction.commits:
         _carry_watermarks(engine, table)
-    progress.figures["files_after"] = _file_count(engine, table)
-    return _result(table, progress, lost)
-
-
-def _work_through(
-    engine: Engine, table: str, chunks: list[Chunk], layout: Layout, progress: _Progress
-) -> RaceLost | None:
-    """Rewrite chunk by chunk, verify each, and return what ended it early."""
-    for chunk in chunks:
-        for _ in range(chunk.repeats):
-            before, history = view_of(engine, table)
-            loaded = engine.catalog.load(table)
-            predicate = partitions_predicate(engine.catalog.name, loaded, chunk.partitions)
-            rewritten, lost = _attempt(engine, table, chunk, layout, predicate, progress)
-            after, now = view_of(engine, table)
-            progress.differences += before.changes(after)
-            counted = predicate if len(loaded.specs()) == 1 else ""
-            progress.differences += changed_row_counts(engine, table, history, counted)
-            progress.count("added_bytes", _added_bytes(history, now))
-            if lost is not None:
-                return lost
-            if not rewritten:
-                break
-            time.sleep(_PAUSE_SECONDS)
-    return None
-
-
-def _attempt(
-    engine: Engine,
-    table: str,
-    chunk: Chunk,
-    layout: Layout,
-    predicate: str,
-    progress: _Progress,
-) -> tuple[int, RaceLost | None]:
-    """Rewrite a chunk under the lock; return how many data files were written again, and what
-    ended it early.
-    """
-    rewritten = 0
-    try:
-        with free_lock(engine, table):
-            has_deletes = _has_deletes(read_history(engine, table))
-            options = _options(chunk, layout, has_deletes=has_deletes)
-            rewritten = _rewrite_data_files(engine, table, layout, options, predicate, progress)
-            # What is left of them deletes nothing any more, once all turns are done.
-            is_last = chunk.most_files is None or not rewritten
-            if has_deletes and is_last and _has_position_deletes(engine, table, chunk):
-                _rewrite_position_deletes(engine, table, predicate)
-    except RaceLost as lost:
-        return rewritten, lost
-    return rewritten, None
+    figures = {
+        "files_before": files_before,
+        "files_after": _file_count(engine, table),
+        "rewritten_files": compaction.rewritten_files,
+        "rewritten_bytes": compaction.rewritten_bytes,
+        "added_bytes": compaction.added_bytes,
+    }
+    return _result(compaction, figures)
 
 
 def _carry_watermarks(engine: Engine, table: str) -> None:
@@ -156,75 +183,6 @@ def _carry_watermarks(engine: Engine, table: str) -> None:
         return
 
 
-def _options(chunk: Chunk, layout: Layout, *, has_deletes: bool) -> dict[str, str]:
-    options = {
-        "target-file-size-bytes": str(layout.target_bytes),
-        "min-input-files": "2",
-    }
-    if has_deletes:
-        options |= {
-            "delete-file-threshold": "1",
-            "remove-dangling-deletes": "true",
-            # New files that count as old as those they are made from keep the delete files of
-            # the last commit alive, which then delete nothing.
-            "use-starting-sequence-number": "false",
-        }
-    if chunk.most_files is not None:
-        options["max-files-to-rewrite"] = str(chunk.most_files)
-    return options
-
-
-def _rewrite_data_files(
-    engine: Engine,
-    table: str,
-    layout: Layout,
-    options: Mapping[str, str],
-    predicate: str,
-    progress: _Progress,
-) -> int:
-    arguments = _arguments(engine, table, options, predicate)
-    if layout.sort_by:
-        columns = ", ".join(dotted(column) for column in layout.sort_by)
-        order = f"zorder({columns})" if layout.z_order else columns
-        arguments += f", strategy => 'sort', sort_order => {literal(order)}"
-    statement = f"CALL {identifier(engine.catalog.name)}.system.rewrite_data_files({arguments})"
-    row = engine.sql(statement).collect()[0]
-    progress.count("rewritten_files", row["rewritten_data_files_count"])
-    progress.count("rewritten_bytes", row["rewritten_bytes_count"])
-    progress.failed_files += row["failed_data_files_count"]
-    return int(row["rewritten_data_files_count"])
-
-
-def _rewrite_position_deletes(engine: Engine, table: str, predicate: str) -> None:
-    arguments = _arguments(engine, table, {"rewrite-all": "true"}, predicate)
-    procedure = f"{identifier(engine.catalog.name)}.system.rewrite_position_delete_files"
-    engine.sql(f"CALL {procedure}({arguments})").collect()
-
-
-def _arguments(engine: Engine, table: str, options: Mapping[str, str], predicate: str) -> str:
-    pairs = ", ".join(literal(text) for option in options.items() for text in option)
-    name = literal(f"{engine.catalog.name}.{table}")
-    where = f", where => {literal(predicate)}" if predicate else ""
-    return f"table => {name}, options => map({pairs}){where}"
-
-
-def _has_deletes(history: History) -> bool:
-    return history.main is not None and history.main.count("total-delete-files") > 0
-
-
-def _has_position_deletes(engine: Engine, table: str, chunk: Chunk) -> bool:
-    """Whether files of position deletes are left in a chunk; deletion vectors go with their
-    data files.
-    """
-    loaded = engine.catalog.load(table)
-    for file in read_live_files(loaded, read_manifests(loaded)):
-        is_vector = file.path.endswith(".puffin")
-        is_position_deletes = file.content == "position deletes" and not is_vector
-        if is_position_deletes and file.partition in chunk.partitions:
-            return True
-    return False
-
-
 def _file_count(engine: Engine, table: str) -> int:
     """Return how many data and delete files main has."""
     main = read_history(engine, table).main
@@ -233,29 +191,18 @@ def _file_count(engine: Engine, table: str) -> int:
     return main.count("total-data-files") + main.count("total-delete-files")
 
 
-def _added_bytes(before: History, after: History) -> int:
-    """Return the bytes that rewrites on main added since."""
-    added = 0
-    for snapshot in after.line:
-        if snapshot.snapshot_id in before.snapshots:
-            break
-        if snapshot.operation == "replace":
-            added += snapshot.count("added-files-size")
-    return added
-
-
-def _result(table: str, progress: _Progress, lost: RaceLost | None) -> StepResult:
-    figures = progress.figures
-    if progress.differences:
-        return StepResult(table, _STEP, "failed", "; ".join(progress.differences), figures)
-    did_nothing = not figures.get("rewritten_files") and not figures.get("added_bytes")
-    if lost is not None and did_nothing:
+def _result(compaction: _Compaction, figures: Mapping[str, float]) -> StepResult:
+    table, lost = compaction.table, compaction.lost
+    if compaction.differences:
+        reason = "; ".join(compaction.differences)
+        return StepResult(table, _STEP, "failed", reason, figures)
+    if lost is not None and not compaction.commits:
         raise lost
     if lost is not None:
         return StepResult(table, _STEP, "partial", f"{lost}, after some of the files", figures)
-    if progress.failed_files:
-        reason = f"{progress.failed_files} files could not be written again"
+    if compaction.failed_files:
+        reason = f"{compaction.failed_files} files could not be written again"
         return StepResult(table, _STEP, "partial", reason, figures)
-    if did_nothing and figures["files_before"] == figures["files_after"]:
+    if not compaction.commits:
         return skipped(table, _STEP, "Iceberg found no files that gain by it")
     return StepResult(table, _STEP, "done", "", figures)

@@ -21,9 +21,9 @@ from lakehouse_tests.iceberg.upkeep.tables import (
 )
 from lakehouse_tests.processes import engine_of_process, kill_this_process
 
-ORPHANS = 3000
+ORPHANS = 1000
 """So many that they are not all gone before it is seen that one is."""
-_SAMPLED = 50
+_SAMPLED = 20
 _FOLDER = "data/left-behind"
 _LOOK_SECONDS = 0.0005
 
@@ -31,9 +31,9 @@ _LOOK_SECONDS = 0.0005
 def make_table(engine: Engine) -> None:
     """Make a table with work for each step."""
     sick = create(engine, "id bigint, part int", "part")
-    for _ in range(3):
+    for _ in range(2):
         engine.sql(
-            f"INSERT OVERWRITE {sick} SELECT /*+ REPARTITION(3) */ id, id % 8 FROM range(400)"
+            f"INSERT OVERWRITE {sick} SELECT /*+ REPARTITION(3) */ id, id % 4 FROM range(400)"
         )
 
 

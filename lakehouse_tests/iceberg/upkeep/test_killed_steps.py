@@ -56,7 +56,7 @@ def test_the_table_reads_the_same_and_the_next_run_cleans_up(
     killed: dict[str, Engine], step: str
 ) -> None:
     engine = killed[step]
-    expected = sorted(((number, number % 8) for number in range(400)), key=repr)
+    expected = sorted(((number, number % 4) for number in range(400)), key=repr)
     assert rows(engine) == expected
     left_behind = _data_files(engine) - _named(engine)
     assert left_behind
@@ -71,7 +71,7 @@ def test_the_table_reads_the_same_and_the_next_run_cleans_up(
 
     assert removed.outcome == "done"
     assert _data_files(engine) == _named(engine)
-    assert contents(engine) == ["data"] * 8
+    assert contents(engine) == ["data"] * 4
     assert rows(engine) == expected
 
 

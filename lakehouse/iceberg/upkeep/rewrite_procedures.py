@@ -1,0 +1,82 @@
+"""Iceberg's procedures that write files again, as functions: one statement each."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.tables.quoting import dotted, identifier, literal
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the files that are written again are to be."""
+
+    target_bytes: int
+    sort_by: tuple[str, ...] = ()
+    z_order: bool = False
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """What a rewrite says that it did; `failed_files` could not be written again."""
+
+    files: int
+    size_bytes: int
+    failed_files: int
+
+
+def rewrite_data_files(
+    engine: Engine,
+    table: str,
+    layout: Layout,
+    predicate: str,
+    *,
+    most_files: int | None,
+    has_deletes: bool,
+) -> Rewritten:
+    """Write data files again that are small, large or deleted from.
+
+    :param predicate: of the rows whose files are looked at; empty for all.
+    :param most_files: how many are written again at most.
+    :param has_deletes: whether the table has delete files, which cost more commits.
+    """
+    options = {
+        "target-file-size-bytes": str(layout.target_bytes),
+        "min-input-files": "2",
+    }
+    if has_deletes:
+        options |= {
+            "delete-file-threshold": "1",
+            "remove-dangling-deletes": "true",
+            # New files that count as old as those they are made from keep the delete files of
+            # the last commit alive, which then delete nothing.
+            "use-starting-sequence-number": "false",
+        }
+    if most_files is not None:
+        options["max-files-to-rewrite"] = str(most_files)
+    arguments = _arguments(engine, table, options, predicate)
+    if layout.sort_by:
+        columns = ", ".join(dotted(column) for column in layout.sort_by)
+        order = f"zorder({columns})" if layout.z_order else columns
+        arguments += f", strategy => 'sort', sort_order => {literal(order)}"
+    statement = f"CALL {identifier(engine.catalog.name)}.system.rewrite_data_files({arguments})"
+    row = engine.sql(statement).collect()[0]
+    return Rewritten(
+        files=row["rewritten_data_files_count"],
+        size_bytes=row["rewritten_bytes_count"],
+        failed_files=row["failed_data_files_count"],
+    )
+
+
+def rewrite_position_deletes(engine: Engine, table: str, predicate: str) -> None:
+    """Write files of position deletes again, without the positions in files that are gone."""
+    arguments = _arguments(engine, table, {"rewrite-all": "true"}, predicate)
+    procedure = f"{identifier(engine.catalog.name)}.system.rewrite_position_delete_files"
+    engine.sql(f"CALL {procedure}({arguments})").collect()
+
+
+def _arguments(engine: Engine, table: str, options: Mapping[str, str], predicate: str) -> str:
+    pairs = ", ".join(literal(text) for option in options.items() for text in option)
+    name = literal(f"{engine.catalog.name}.{table}")
+    where = f", where => {literal(predicate)}" if predicate else ""
+    return f"table => {name}, options => map({pairs}){where}"
