@@ -5,7 +5,6 @@ manifests, orphans, lost metadata files and old statistics; pure.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from math import ceil
 
 from lakehouse.iceberg.commit.branch import AUDIT_KEPT_FOR, begun_at, is_refused
 from lakehouse.iceberg.metadata.table_health import RefHealth, SnapshotPin, TableHealth
@@ -27,8 +26,6 @@ Spark's own bound is 10 MB (`spark.sql.autoBroadcastJoinThreshold`).
 """
 CHANGED_SHARE = 0.2
 """Share of the rows by which a table has to have changed for new statistics."""
-MANIFEST_BYTES = 8 * 1024 * 1024
-"""Iceberg's own size of a manifest (`commit.manifest.target-size-bytes`)."""
 NEEDLESS_MANIFESTS = 20
 """So many more than are needed are worth a rewrite: each is opened by each read."""
 MANIFESTS_OF_COMPACTION = 10
@@ -213,8 +210,7 @@ def _oldest_until(look: Look) -> datetime | None:
 
 def _rewrite_manifests(look: Look) -> PlannedStep:
     health = look.health
-    specs = {partition.key.spec_id for partition in health.partitions}
-    needed = max(1, len(specs), ceil(health.manifest_bytes / MANIFEST_BYTES))
+    needed = health.needed_manifests
     last = look.past.last_done(health.table, "rewrite_manifests")
     if last:
         # What the last rewrite could not join is not tried again and again.

@@ -12,6 +12,8 @@ SMALL_SHARE = 0.75
 """Share of the target size below which a data file is small; Iceberg's own bound for files that
 are worth a rewrite (`min-file-size-bytes` of rewrite_data_files).
 """
+MANIFEST_BYTES = 8 * 2**20
+"""Iceberg's own size of a manifest (`commit.manifest.target-size-bytes`)."""
 
 
 @dataclass(frozen=True)
@@ -173,3 +175,9 @@ class TableHealth:
             for partition in self.partitions
             if partition.key.spec_id != self.default_spec_id
         )
+
+    @property
+    def needed_manifests(self) -> int:
+        """How many manifests their size takes, one at least for each partition spec."""
+        specs = {partition.key.spec_id for partition in self.partitions}
+        return max(1, len(specs), ceil(self.manifest_bytes / MANIFEST_BYTES))

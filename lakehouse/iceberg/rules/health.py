@@ -7,7 +7,6 @@ after stays far within the bounds that are the defaults.
 
 from dataclasses import dataclass
 from datetime import timedelta
-from math import ceil
 from typing import ClassVar, Unpack
 
 from lakehouse.iceberg.commit.branch import (
@@ -21,8 +20,6 @@ from lakehouse.iceberg.rules.metadata import MetadataRule
 from lakehouse.tables.bounds import Number, bounds_of
 from lakehouse.tables.rule import BoundOptions, OnFailure
 
-MANIFEST_BYTES = 8 * 2**20
-"""Iceberg's target size of a manifest (`commit.manifest.target-size-bytes`)."""
 _UPKEEPS_ROUND = timedelta(days=1)
 """How long what is due may wait for upkeep."""
 
@@ -86,9 +83,8 @@ class NeedlessManifestsRule(HealthRule):
     def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
         """Return how many there are."""
         health = evaluated.health
-        specs = {partition.key.spec_id for partition in health.partitions}
-        needed = max(1, len(specs), ceil(health.manifest_bytes / MANIFEST_BYTES))
-        return max(0, health.manifests - needed), f"{health.manifests} manifests"
+        needless = max(0, health.manifests - health.needed_manifests)
+        return needless, f"{health.manifests} manifests"
 
 
 class StrayBranchesRule(HealthRule):
