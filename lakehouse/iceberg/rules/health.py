@@ -7,7 +7,7 @@ after stays far within the bounds that are the defaults.
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import ClassVar, Unpack
+from typing import ClassVar, Self, Unpack
 
 from lakehouse.iceberg.commit.branch import (
     AUDIT_KEPT_FOR,
@@ -30,6 +30,20 @@ class HealthRule(MetadataRule):
 
     on_failure: OnFailure = "warn"
     warns_as_error: ClassVar[bool] = True
+
+    @classmethod
+    def limited(
+        cls,
+        kind: str,
+        description: str,
+        at_most: Number,
+        warn_above: Number | None,
+        options: BoundOptions,
+    ) -> Self:
+        """Return a rule whose value warns above one number, and is an error above another."""
+        outside = {} if warn_above is None else {"warn_outside": (None, warn_above)}
+        bounds = bounds_of(kind, None, at_most)
+        return cls.declare(kind, (), description, {**outside, **options}, bounds=bounds)
 
 
 class NeedlessFilesRule(HealthRule):
@@ -111,12 +125,9 @@ def needless_files(
     """Say how many files a read of any one partition may open for nothing: small ones that
     could be joined, and delete files.
     """
-    return NeedlessFilesRule.declare(
-        "needless_files",
-        (),
-        f"no partition has more than {at_most} small files to join and delete files",
-        _options(options, warn_above),
-        bounds=bounds_of("needless_files", None, at_most),
+    description = f"no partition has more than {at_most} small files to join and delete files"
+    return NeedlessFilesRule.limited(
+        "needless_files", description, at_most, warn_above, options
     )
 
 
@@ -124,13 +135,8 @@ def deleted_rows(
     at_most: float = 0.5, *, warn_above: float | None = 0.2, **options: Unpack[BoundOptions]
 ) -> DeletedRowsRule:
     """Say which share of the rows in data files delete files may take off, 0 to 1."""
-    return DeletedRowsRule.declare(
-        "deleted_rows",
-        (),
-        f"delete files take off {at_most:.0%} of the rows at most",
-        _options(options, warn_above),
-        bounds=bounds_of("deleted_rows", None, at_most),
-    )
+    description = f"delete files take off {at_most:.0%} of the rows at most"
+    return DeletedRowsRule.limited("deleted_rows", description, at_most, warn_above, options)
 
 
 def kept_snapshots(
@@ -140,12 +146,9 @@ def kept_snapshots(
 
     By default, a month of a commit every nine minutes.
     """
-    return KeptSnapshotsRule.declare(
-        "kept_snapshots",
-        (),
-        f"no more than {at_most} snapshots are kept",
-        _options(options, warn_above),
-        bounds=bounds_of("kept_snapshots", None, at_most),
+    description = f"no more than {at_most} snapshots are kept"
+    return KeptSnapshotsRule.limited(
+        "kept_snapshots", description, at_most, warn_above, options
     )
 
 
@@ -156,12 +159,9 @@ def needless_manifests(
 
     Iceberg itself joins them from a hundred on, data and deletes apart.
     """
-    return NeedlessManifestsRule.declare(
-        "needless_manifests",
-        (),
-        f"no more than {at_most} manifests could be joined with others",
-        _options(options, warn_above),
-        bounds=bounds_of("needless_manifests", None, at_most),
+    description = f"no more than {at_most} manifests could be joined with others"
+    return NeedlessManifestsRule.limited(
+        "needless_manifests", description, at_most, warn_above, options
     )
 
 
@@ -171,19 +171,10 @@ def stray_branches(
     """Say how many branches of dead writers, and of refused writes beyond their time
     (`Upkeep(refused_for=…)`), there may be.
     """
-    return StrayBranchesRule.declare(
-        "stray_branches",
-        (),
-        f"no more than {at_most} branches are left of dead writers and old refusals",
-        _options(options, warn_above),
-        bounds=bounds_of("stray_branches", None, at_most),
+    description = f"no more than {at_most} branches are left of dead writers and old refusals"
+    return StrayBranchesRule.limited(
+        "stray_branches", description, at_most, warn_above, options
     )
-
-
-def _options(options: BoundOptions, warn_above: Number | None) -> BoundOptions:
-    if warn_above is None or "warn_outside" in options:
-        return options
-    return {**options, "warn_outside": (None, warn_above)}
 
 
 def _kept_for(branch: str, refused_for: timedelta) -> timedelta | None:
