@@ -97,6 +97,9 @@ class Writer:
             self.errors.append(error)
 
 
+IsEnough = Callable[[list[StepResult], list[Writer]], bool]
+
+
 def upkeep_once(engine: Engine, table: str) -> Iterator[StepResult]:
     """Do the steps that change metadata, with a retention that no write outlasts."""
     older_than = datetime.now(UTC) - _LONGEST_WRITE
@@ -118,9 +121,9 @@ def checksums(engine: Engine) -> list[tuple]:
 
 
 def run_together(
-    engine: Engine, upkeep: Engine, is_enough: Callable[[list[StepResult], int], bool]
+    engine: Engine, upkeep: Engine, is_enough: IsEnough
 ) -> tuple[list[StepResult], list[Writer]]:
-    """Write and keep up at once until it is enough, told by the results and the conflicts."""
+    """Write and keep up at once until it is enough."""
     for table, write_one in ((APPENDED, append_one), (MERGED, merge_one)):
         write_one(engine, -1)
         name = engine.catalog.sql_name(table.name)
@@ -132,7 +135,7 @@ def run_together(
     for writer in writers:
         writer.start()
     try:
-        while not is_enough(results, sum(writer.conflicts for writer in writers)):
+        while not is_enough(results, writers):
             for table in (APPENDED, MERGED):
                 results += upkeep_once(upkeep, table.name)
             assert checksums(engine) == expected
@@ -160,28 +163,34 @@ def _column(engine: Engine, table: IcebergTable, column: str) -> list[int]:
     return sorted(row[0] for row in engine.sql(query).collect())
 
 
-def for_seconds(seconds: float) -> Callable[[list[StepResult], int], bool]:
-    """Return whether some seconds went by and compaction did something."""
+def for_seconds(seconds: float) -> IsEnough:
+    """Return whether some seconds went by, compaction did something and each writer wrote."""
     end = time.monotonic() + seconds
     last = end + _LONGEST_SECONDS
 
-    def is_enough(results: list[StepResult], _conflicts: int) -> bool:
-        has_compacted = any(
-            result.step == "compact" and result.outcome == "done" for result in results
-        )
-        return (time.monotonic() > end and has_compacted) or time.monotonic() > last
+    def is_enough(results: list[StepResult], writers: list[Writer]) -> bool:
+        compacted = [
+            result
+            for result in results
+            if result.step == "compact" and result.outcome == "done"
+        ]
+        have_written = all(len(writer.tries) > 1 for writer in writers)
+        is_time = time.monotonic() > end and bool(compacted) and have_written
+        return is_time or time.monotonic() > last
 
     return is_enough
 
 
-def until_conflict(seconds: float) -> Callable[[list[StepResult], int], bool]:
+def until_conflict(seconds: float) -> IsEnough:
     """Return whether, besides, writers and upkeep got in each other's way."""
     last = time.monotonic() + seconds + _LONGEST_SECONDS
     is_time = for_seconds(seconds)
 
-    def is_enough(results: list[StepResult], conflicts: int) -> bool:
+    def is_enough(results: list[StepResult], writers: list[Writer]) -> bool:
+        conflicts = sum(writer.conflicts for writer in writers)
         has_conflict = bool(conflicts or lost_races(results))
-        return (is_time(results, conflicts) and has_conflict) or time.monotonic() > last
+        is_over = is_time(results, writers) and has_conflict
+        return is_over or time.monotonic() > last
 
     return is_enough
 
