@@ -21,6 +21,7 @@ from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.table_health import SnapshotPin
 from lakehouse.maintenance.record_health import record_health
 from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.instance import open_instance
 from lakehouse.settings import Settings
 
 HEALTH = TABLES["monitoring.table_health"]
@@ -46,9 +47,9 @@ def engine(settings: Settings) -> Engine:
 
 
 @pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.instance_for_test() as made:
-        yield made
+def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
+    with open_instance(settings) as opened:
+        yield opened
 
 
 def kept(engine: Engine) -> list[dict]:
