@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakehouse.cli.call_context import State, command, not_created_yet
+from lakehouse.cli.call_context import State, command
 from lakehouse.cli.output.cell_values import Column
 from lakehouse.cli.output.printing import conclude, count, size, table
 from lakehouse.cli.output.records import print_records, table_or_json
@@ -60,15 +60,11 @@ def maintain(state: State, names: tuple[str, ...], dry_run: bool, form: str) -> 
 
 
 def _tables(state: State, names: Sequence[str]) -> list[str]:
-    """Return the tables that are named, or all declared ones that there are."""
+    """Return the tables that are named, declared or not, or all declared ones that there are."""
     if not names:
         there = set(state.engine.catalog.tables())
         return [name for name in state.declared if name in there]
-    tables = [state.declared_table(name).name for name in dict.fromkeys(names)]
-    for name in tables:
-        if not state.engine.catalog.has(name):
-            raise not_created_yet(name)
-    return tables
+    return list(dict.fromkeys(map(state.existing_table, names)))
 
 
 def _print_plan(plan: "UpkeepPlan", form: str, *, with_all: bool) -> None:

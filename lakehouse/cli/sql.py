@@ -18,6 +18,7 @@ from lakehouse.cli.sql_text.procedures import (
     carry_after,
     carry_before,
     check_calls,
+    name_maintain,
 )
 from lakehouse.cli.sql_text.statements import split
 from lakehouse.cli.write_permission import find_written_tables
@@ -58,7 +59,7 @@ def sql(state: State, statements: str, form: Format, write: bool) -> None:
             with _explained(state, number, len(parts)), state.progress("Running SQL"):
                 text, is_result = _run(state, statement, written.tables, form, shown)
             show(text, is_result)
-    for line in written.describe_recomputed():
+    for line in (*written.describe_recomputed(), *name_maintain(parts)):
         click.echo(line, err=True)
     notice = shown.notice(lambda: state.engine.catalog.tables(), lambda: state.declared)
     if notice:

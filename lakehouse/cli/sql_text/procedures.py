@@ -7,6 +7,7 @@ from lakehouse.cli.sql_text.procedure_calls import Call
 from lakehouse.cli.sql_text.statements import call_of, declared_targets, targets
 from lakehouse.cli.sql_text.table_names import ANY_TABLE, patterns
 from lakehouse.errors import UsageError
+from lakehouse.tables.escaping import shell_word
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.metadata.engine import Engine
@@ -63,6 +64,19 @@ def carry_after(engine: "Engine", statement: str) -> None:
     call = call_of(statement)
     if call and call.procedure.startswith(_REWRITING) and (table := _table_of(call)):
         carry_watermarks(engine, table)
+
+
+def name_maintain(statements: Sequence[str]) -> list[str]:
+    """Say of each table that snapshots are expired of by hand what does that with more care."""
+    tables = set()
+    for call in map(call_of, statements):
+        if call and call.procedure == _EXPIRY and (table := _table_of(call)):
+            tables.add(table)
+    return [
+        f"`lakehouse maintain {shell_word(table)}` expires what is old, and keeps what tags and"
+        " readers still need."
+        for table in sorted(tables)
+    ]
 
 
 def _expired(statement: str, declared: Sequence[str]) -> Iterator[str]:
