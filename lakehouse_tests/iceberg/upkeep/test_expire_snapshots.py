@@ -8,11 +8,15 @@ from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.manifests import files
 from lakehouse.iceberg.metadata.table_health import SnapshotPin
+from lakehouse.iceberg.upkeep.compact import compact
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
+from lakehouse.iceberg.upkeep.location_files import list_location, path_key
 from lakehouse.iceberg.upkeep.snapshot_pins import find_pins
 from lakehouse_tests.iceberg.upkeep.tables import (
     NAME,
+    TARGET_BYTES,
     create,
     local_path,
     rows,
@@ -136,3 +140,19 @@ def test_a_file_that_could_not_be_deleted_is_named(embedded_engine: Engine) -> N
     assert str(oldest) in {str(local_path(path)) for path in result.remaining}
     assert f"{len(result.remaining)} files could not be deleted" == result.reason
     assert rows(embedded_engine) == [(1,)]
+
+
+def test_files_are_joined_and_expired_on_s3(glue_engine: Engine) -> None:
+    sick = create(glue_engine, "id bigint")
+    glue_engine.sql(f"INSERT INTO {sick} SELECT /*+ REPARTITION(3) */ id FROM range(30)")
+    small = {path_key(file.path) for file in files(glue_engine, NAME)}
+    before = rows(glue_engine)
+
+    assert compact(glue_engine, NAME, target_bytes=TARGET_BYTES).outcome == "done"
+    result = expire_snapshots(glue_engine, NAME, older_than=datetime.now(UTC), keep=1)
+
+    assert (result.outcome, result.figures["expired_snapshots"]) == ("done", 1)
+    listed = list_location(glue_engine.catalog.load(NAME)).keys()
+    assert small.isdisjoint(listed)
+    assert {path_key(file.path) for file in files(glue_engine, NAME)} < listed
+    assert rows(glue_engine) == before
