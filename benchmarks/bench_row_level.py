@@ -1,20 +1,21 @@
 """Where a merged table is cheaper to write with delete files (merge-on-read) than by rewriting
 whole files (copy-on-write), and what its reads cost until it is compacted.
 
-Run as `python -m benchmarks.bench_row_level [ROUNDS] [MILLIONS…]`: for each size and each share
-of rows that change, merges through the whole write (compared, staged, audited, published), then
-a scan of both tables. The rule in `lakehouse/tables/row_level.py` is read from its result.
+Run as `python -m benchmarks.bench_row_level [--rounds N] [--sizes MILLIONS…]`: for each size and
+each share of rows that change, merges through the whole write (compared, staged, audited,
+published), then a scan of both tables. Its result tells which `row_level` a table should
+declare.
 """
 
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 from benchmarks.bench_write import ORDERS, orders
-from benchmarks.harness import Measured, Way, compare, report
+from benchmarks.harness import Measured, Way, compare, conditions, options, report
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.iceberg.write.write_audit_publish import write
@@ -22,7 +23,7 @@ from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.tables.table import IcebergTable, Merge
 
-MILLIONS = (0.1, 1.0, 5.0)
+SIZES = (0.1, 1.0)
 SHARES = (0.001, 0.01, 0.1, 0.3)
 MODES = ("copy-on-write", "merge-on-read")
 
@@ -77,16 +78,20 @@ def measure(
     yield f"{title}: a scan after {rounds + 1} merges", compare(scans, rounds=3, warm_ups=1)
 
 
-def main(rounds: int = 3, *millions: float) -> None:
-    """Measure each size and share; nothing is promised, a rule is read from it."""
+def main(rounds: int, millions: Sequence[float]) -> None:
+    """Measure each size and share; nothing is promised, a declaration is decided by it."""
+    began = conditions()
     parts: dict[str, list[Measured]] = {}
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         engine = open_engine(replace(Settings.from_env(), home=Path(folder), spark_memory="6g"))
-        for size in millions or MILLIONS:
+        for size in millions:
             for share in SHARES:
                 parts.update(measure(engine, size, share, rounds))
-    sys.exit(0 if report("row_level", parts) else 1)
+    sys.exit(0 if report("row_level", began, parts) else 1)
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:2]), *map(float, sys.argv[2:]))
+    parser = options(__doc__, rounds=3)
+    parser.add_argument("--sizes", type=float, nargs="+", default=SIZES, help="million rows")
+    chosen = parser.parse_args()
+    main(chosen.rounds, chosen.sizes)
