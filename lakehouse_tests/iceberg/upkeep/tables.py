@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlparse
 
+import pytest
+
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.live_files import read_live_files
 from lakehouse.iceberg.metadata.manifests import files, read_manifests
@@ -99,7 +101,9 @@ def make_older(path: Path, days: float) -> None:
 def undeletable(path: Path) -> Iterator[None]:
     """Keep a file from being deleted, also by root, whom permissions do not stop."""
     if os.geteuid() == 0:
-        subprocess.run(["chattr", "+i", path], check=True)
+        kept = subprocess.run(["chattr", "+i", path], check=False, capture_output=True)
+        if kept.returncode:
+            pytest.skip("This file system keeps no file from root; ext4 and xfs do.")
         try:
             yield
         finally:
