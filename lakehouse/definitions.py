@@ -34,13 +34,6 @@ from lakehouse.tables.feed import Feed
 MODULES = modules_of("lakehouse.assets")
 TABLES = declared_tables(MODULES)
 FEEDS = declared_by_name(MODULES, Feed)
-ASSETS = declared_assets(MODULES)
-UPKEPT = Upkept(
-    TABLES,
-    TABLES["monitoring.upkeep_runs"],
-    TABLES["monitoring.table_health"],
-    incremental_readers(ASSETS),
-)
 
 
 def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg.Definitions:
@@ -48,8 +41,9 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
     this is loaded.
     """
     engine = engine_resource(read_settings)
+    assets = declared_assets(MODULES)
     computed = dg.Definitions(
-        assets=[*ASSETS, *default_checks(ASSETS, TABLES)],
+        assets=[*assets, *default_checks(assets, TABLES)],
         asset_checks=[health_checks(TABLES)],
         resources={
             "settings": dg.ResourceDefinition(
@@ -78,9 +72,19 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
     metrics = RunMetrics(TABLES["monitoring.data_quality_metrics"], zones, read_settings)
     recorded = metrics.definitions(sorted(map(table_name, graph.executable_asset_keys)))
     daily = daily_check_definitions(read_settings)
-    upkeep = Upkeeper(UPKEPT, read_settings).definitions()
+    upkeep = Upkeeper(upkept(), read_settings).definitions()
     return dg.Definitions.merge(
         computed, *fed, recorded, daily, upkeep, old_runs_definitions(), watched
+    )
+
+
+def upkept() -> Upkept:
+    """Return what upkeep looks at: the tables, and who reads on in them."""
+    return Upkept(
+        TABLES,
+        TABLES["monitoring.upkeep_runs"],
+        TABLES["monitoring.table_health"],
+        incremental_readers(declared_assets(MODULES)),
     )
 
 

@@ -36,13 +36,13 @@ def maintain(state: State, names: tuple[str, ...], dry_run: bool, form: str) -> 
     named, and then within the bytes of a day, what is read most first; of tables that are named,
     all that they need now. A writer is never waited for, and never waits for long.
     """
-    from lakehouse.definitions import UPKEPT, definitions
+    from lakehouse.definitions import definitions, upkept
     from lakehouse.maintenance.upkeep_round import plan_round
     from lakehouse.maintenance.upkeep_runs import maintain as run
 
     tables = _tables(state, names)
     with state.progress(f"Reading the metadata of {count(len(tables), 'table')}"):
-        plan = plan_round(state.engine, UPKEPT, tables, asked_by_name=bool(names)).plan
+        plan = plan_round(state.engine, upkept(), tables, asked_by_name=bool(names)).plan
     for proposal in plan.proposals:
         click.echo(proposal, err=True)
     if dry_run:
