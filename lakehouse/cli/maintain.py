@@ -42,7 +42,10 @@ def maintain(state: State, names: tuple[str, ...], dry_run: bool, form: str) -> 
 
     tables = _tables(state, names)
     with state.progress(f"Reading the metadata of {count(len(tables), 'table')}"):
-        plan = plan_round(state.engine, upkept(), tables, asked_by_name=bool(names)).plan
+        planned = plan_round(state.engine, upkept(), tables, asked_by_name=bool(names))
+    plan = planned.plan
+    for name, reason in planned.unread.items():
+        click.echo(f"{name} is not kept: {reason}", err=True)
     for proposal in plan.proposals:
         click.echo(proposal, err=True)
     if dry_run:

@@ -3,6 +3,7 @@ health calls for it, and the schedule that looks at all tables once a night.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -11,7 +12,7 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from lakehouse.errors import UpkeepFailed
+from lakehouse.errors import TableDamaged, TableNotFound, UpkeepFailed
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.maintenance.last_looks import LastLooks
@@ -92,6 +93,8 @@ class Upkeeper:
         planned = plan_round(engine, self.upkept, tables, asked_by_name=config.asked_by_name)
         for proposal in planned.plan.proposals:
             context.log.warning(proposal)
+        for name, reason in planned.unread.items():
+            context.log.warning("%s is not kept: %s", name, reason)
         if not planned.plan.due:
             context.log.info("No upkeep is due of %s tables: nothing was done.", len(tables))
 
@@ -138,9 +141,11 @@ class Upkeeper:
     def _ask(self, context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         engine = open_engine(self.read_settings())
         looks = LastLooks.from_json(context.cursor)
-        locations = {
-            name: engine.catalog.load(name).metadata_location for name in self.tables(engine)
-        }
+        locations = {}
+        for name in self.tables(engine):
+            # One that is damaged stops the upkeep of no other.
+            with suppress(TableDamaged, TableNotFound):
+                locations[name] = engine.catalog.load(name).metadata_location
         worth = looks.worth_a_look(locations, datetime.now(UTC))
         if not worth:
             return dg.SkipReason(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
 
+from lakehouse.errors import TableDamaged, TableNotFound
 from lakehouse.iceberg.commit.branch import AUDIT_KEPT_FOR
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
@@ -53,6 +54,8 @@ class Round:
 
     healths: Mapping[str, TableHealth]
     plan: UpkeepPlan
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """Tables that could not be measured, and why."""
 
 
 def plan_round(
@@ -65,13 +68,20 @@ def plan_round(
 ) -> Round:
     """Measure tables and plan their upkeep; starts no JVM.
 
+    One that is damaged, or dropped meanwhile, is left out, unless somebody asks for it by name.
+
     :param tables: names of tables that are there.
     """
     now = now or datetime.now(UTC)
-    healths = {}
+    healths, unread = {}, {}
     for name in tables:
-        pins = pins_of(engine, upkept, name)
-        healths[name] = read_table_health(engine, name, pins=pins, now=now)
+        try:
+            pins = pins_of(engine, upkept, name)
+            healths[name] = read_table_health(engine, name, pins=pins, now=now)
+        except (TableDamaged, TableNotFound) as error:
+            if asked_by_name:
+                raise
+            unread[name] = str(error)
     known = Known(
         policies={name: table.upkeep_policy for name, table in upkept.declared.items()},
         reads=recent_reads(engine.catalog, upkept.metrics_table, now),
@@ -79,7 +89,7 @@ def plan_round(
         bytes_a_day=upkept.bytes_a_day,
     )
     plan = plan_upkeep(list(healths.values()), known, now, asked_by_name=asked_by_name)
-    return Round(healths, plan)
+    return Round(healths, plan, unread)
 
 
 def pins_of(engine: Engine, upkept: Upkept, table: str) -> tuple[SnapshotPin, ...]:
@@ -109,7 +119,7 @@ def carry_out(
             on_step(step, result)
             if result.outcome == "failed":
                 break
-        location = engine.catalog.load(table).metadata_location
+        location = _metadata_location(engine, planned.healths[table])
         for step, result, ended_at in ended:
             records.append(
                 record_of(
@@ -123,6 +133,14 @@ def carry_out(
             )
     record_upkeep(engine, upkept.log, records, run_id)
     return records
+
+
+def _metadata_location(engine: Engine, health: TableHealth) -> str:
+    """Return where a table's metadata is; of one that was dropped meanwhile, where it was."""
+    try:
+        return engine.catalog.load(health.table).metadata_location
+    except (TableDamaged, TableNotFound):
+        return health.metadata_location
 
 
 def do_step(engine: Engine, step: PlannedStep, health: TableHealth) -> StepResult:

@@ -38,6 +38,8 @@ def literal(value: object) -> str:
         return f"TIMESTAMP {literal(moment.astimezone(UTC).isoformat(sep=' '))}"
     if isinstance(value, date):
         return f"DATE '{value.isoformat()}'"
+    if isinstance(value, bytes):
+        return f"X'{value.hex()}'"
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace("'", "\\'")
         # Spark replaces `${name}` in the text of a statement by a setting, or by a variable of

@@ -51,6 +51,8 @@ def test_a_text_reads_back_as_it_is(spark: SparkSession, text: str) -> None:
         1.5,
         -0.1,
         float("inf"),
+        b"",
+        b"\x00'\xff",
         Decimal("12.50"),
         Decimal("-0.001"),
         date(2024, 2, 29),

@@ -4,6 +4,7 @@ PyIceberg's own `inspect` is not used: it fails once a column that an old partit
 from was dropped.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -119,12 +120,15 @@ def partition_values(
 def readable(value: Any, result_type: str) -> Any:
     """Return a value of a manifest as Python has it."""
     # Manifests hold moments as numbers since 1970.
+    if isinstance(value, float) and math.isnan(value):
+        # One object, so that partitions of it are one.
+        return math.nan
     if not isinstance(value, int):
         return value
     if result_type == "date":
         return _day(value)
     if result_type in ("timestamp", "timestamptz"):
-        moment = _EPOCH + timedelta(microseconds=value)
+        moment = _moment(value)
         return moment if result_type == "timestamptz" else moment.replace(tzinfo=None)
     return value
 
@@ -135,3 +139,12 @@ def _day(days: int) -> date:
     """
     first, last = (date.min - _EPOCH.date()).days, (date.max - _EPOCH.date()).days
     return _EPOCH.date() + timedelta(days=min(max(days, first), last))
+
+
+def _moment(microseconds: int) -> datetime:
+    """Return a moment by its number since 1970, within what Python knows, as `_day` does."""
+    first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+    try:
+        return _EPOCH + timedelta(microseconds=microseconds)
+    except OverflowError:
+        return last if microseconds > 0 else first

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.table_health import PartitionKey
 from lakehouse.tables.partitioning import PartitionField
-from lakehouse.tables.quoting import dotted, identifier, literal
+from lakehouse.tables.quoting import identifier, literal
 
 if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionField as IcebergPartitionField
     from pyiceberg.table import Table
+    from pyiceberg.types import NestedField
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -47,8 +48,30 @@ def partition_predicate(catalog: str, table: "Table", key: PartitionKey) -> str:
         term = PartitionField.of_metadata(str(field.transform), column) if column else None
         if term is not None and not _misleads(table, field):
             column_type = str(table.schema().find_field(field.source_id).field_type)
-            terms.append(_term_predicate(catalog, term, column_type, value))
+            quoted = _quoted_column(table, field.source_id)
+            terms.append(_term_predicate(catalog, term, quoted, column_type, value))
     return " AND ".join(terms)
+
+
+def _quoted_column(table: "Table", column_id: int) -> str:
+    """Return the quoted name of a column, or of a part of a struct; a name may have dots in
+    it.
+    """
+    return identifier(*_path(table.schema().fields, column_id))
+
+
+def _path(fields: "Iterable[NestedField]", field_id: int) -> tuple[str, ...]:
+    """Return the names that lead to a field from outside; none where it is not there."""
+    from pyiceberg.types import StructType
+
+    for field in fields:
+        if field.field_id == field_id:
+            return (field.name,)
+        if isinstance(field.field_type, StructType):
+            inner = _path(field.field_type.fields, field_id)
+            if inner:
+                return (field.name, *inner)
+    return ()
 
 
 def _misleads(table: "Table", field: "IcebergPartitionField") -> bool:
@@ -64,8 +87,9 @@ def _misleads(table: "Table", field: "IcebergPartitionField") -> bool:
     )
 
 
-def _term_predicate(catalog: str, field: PartitionField, column_type: str, value: Any) -> str:
-    column = dotted(field.column)
+def _term_predicate(
+    catalog: str, field: PartitionField, column: str, column_type: str, value: Any
+) -> str:
     if value is None:
         return f"{column} IS NULL"
     if field.transform in ("bucket", "truncate"):
@@ -73,27 +97,25 @@ def _term_predicate(catalog: str, field: PartitionField, column_type: str, value
         return f"{function}({field.width}, {column}) = {literal(value)}"
     if field.transform == "identity":
         return f"{column} = {_typed(value, column_type)}"
-    low, high = (_typed(bound, column_type) for bound in _span(field, value))
-    return f"{column} >= {low} AND {column} < {high}"
+    if isinstance(value, date):
+        value = (value - _EPOCH.date()).days
+    begin, end = _moment(field.transform, value), _moment(field.transform, value + 1)
+    bounds = [f"{column} >= {_typed(begin, column_type)}"] if begin else []
+    bounds += [f"{column} < {_typed(end, column_type)}"] if end else []
+    return " AND ".join(bounds)
 
 
-def _span(field: PartitionField, value: Any) -> tuple[datetime, datetime]:
-    """Return the first moment of a partition by time, and the first after it."""
-    if field.transform == "hours":
-        begin = _EPOCH + timedelta(hours=value)
-        return begin, begin + timedelta(hours=1)
-    if field.transform == "days":
-        days = (value - _EPOCH.date()).days if isinstance(value, date) else value
-        begin = _EPOCH + timedelta(days=days)
-        return begin, begin + timedelta(days=1)
-    months = value * 12 if field.transform == "years" else value
-    length = 12 if field.transform == "years" else 1
-    return _month(months), _month(months + length)
-
-
-def _month(months: int) -> datetime:
-    year, month = divmod(months, 12)
-    return datetime(1970 + year, month + 1, 1, tzinfo=UTC)
+def _moment(transform: str, number: int) -> datetime | None:
+    """Return the first moment of a partition by time, by its number since 1970; None before and
+    after the years that Python knows, as of what follows 9999-12-31.
+    """
+    try:
+        if transform in ("hours", "days"):
+            return _EPOCH + timedelta(**{transform: number})
+        year, month = divmod(number * 12 if transform == "years" else number, 12)
+        return datetime(1970 + year, month + 1, 1, tzinfo=UTC)
+    except (OverflowError, ValueError):
+        return None
 
 
 def _typed(value: Any, column_type: str) -> str:

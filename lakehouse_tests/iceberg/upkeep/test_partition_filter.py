@@ -10,6 +10,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.transforms import parse_transform
 from pyiceberg.types import (
+    BinaryType,
     DateType,
     LongType,
     NestedField,
@@ -29,6 +30,8 @@ COLUMNS = {
     "local": TimestampType(),
     "day": DateType(),
     "zip": StringType(),
+    "code": BinaryType(),
+    "a.b": StringType(),
 }
 
 
@@ -48,7 +51,7 @@ def partitioned(settings: Settings) -> Callable[..., Table]:
                     numbers.index(column) + 1,
                     1000 + number,
                     parse_transform(transform),
-                    f"{column}_{number}",
+                    f"{column.replace('.', '_')}_{number}",
                 )
                 for number, (transform, column) in enumerate(fields)
             )
@@ -100,13 +103,19 @@ def partitioned(settings: Settings) -> Callable[..., Table]:
             "`local` >= TIMESTAMP_NTZ '1970-01-02 01:00:00' AND `local` < TIMESTAMP_NTZ"
             " '1970-01-02 02:00:00'",
         ),
+        ("year", "day", 8029, "`day` >= DATE '9999-01-01'"),
+        ("month", "day", 8030 * 12 - 1, "`day` >= DATE '9999-12-01'"),
+        ("day", "day", date(9999, 12, 31), "`day` >= DATE '9999-12-31'"),
+        ("identity", "code", b"\x00'\xff", "`code` = X'0027ff'"),
+        ("truncate[1]", "code", b"", "`lakehouse`.`system`.`truncate`(1, `code`) = X''"),
+        ("identity", "a.b", "x", "`a.b` = 'x'"),
     ],
 )
 def test_a_value_of_each_transform_is_a_predicate_of_its_column(
     partitioned: Callable[..., Table], transform: str, column: str, value: Any, predicate: str
 ) -> None:
     table = partitioned((transform, column))
-    key = PartitionKey(0, ((f"{column}_0", value),))
+    key = PartitionKey(0, ((f"{column.replace('.', '_')}_0", value),))
 
     assert partition_predicate("lakehouse", table, key) == predicate
 
