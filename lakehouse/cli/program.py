@@ -14,6 +14,7 @@ from lakehouse.cli.apply import apply
 from lakehouse.cli.backfill import backfill
 from lakehouse.cli.call_context import State, verbose_option
 from lakehouse.cli.check import check
+from lakehouse.cli.cost import cost
 from lakehouse.cli.demo import demo
 from lakehouse.cli.dev import dev
 from lakehouse.cli.diff import diff
@@ -72,6 +73,7 @@ _COMMANDS = (
     *(
         check,
         maintain,
+        cost,
         alerts,
         mute,
         sql,

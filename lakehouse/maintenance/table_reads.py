@@ -66,15 +66,25 @@ def recent_reads(catalog: Catalog, metrics_table: str, now: datetime) -> TableRe
 
     :param metrics_table: has the columns of `monitoring.data_quality_metrics`.
     """
+    rows = recorded_reads(catalog, metrics_table, now - timedelta(days=COUNTED_DAYS))
+    return count_reads(rows or (), COUNTED_DAYS)
+
+
+def recorded_reads(
+    catalog: Catalog, metrics_table: str, since: datetime
+) -> list[dict[str, Any]] | None:
+    """Return the rows of the metrics that tell of reads since a moment; None where no metrics
+    are kept.
+    """
     if not catalog.has(metrics_table):
-        return TableReads()
+        return None
     from pyiceberg.expressions import And, EqualTo, GreaterThanOrEqual
 
-    since = now - timedelta(days=COUNTED_DAYS)
     # The stubs that mypy derives from pydantic's fields hide the constructors that PyIceberg
     # has.
     of_reads = EqualTo("metric", READ_SHARE)  # type: ignore[call-arg,arg-type]
     recent = GreaterThanOrEqual("measured_at", since.isoformat())  # type: ignore[call-arg,arg-type]
-    fields = ("table_name", "metric", "value", "partition")
+    fields = ("table_name", "metric", "value", "partition", "snapshot_id")
     scan = catalog.load(metrics_table).scan(And(of_reads, recent), selected_fields=fields)
-    return count_reads(scan.to_arrow().to_pylist(), COUNTED_DAYS)
+    rows: list[dict[str, Any]] = scan.to_arrow().to_pylist()
+    return rows

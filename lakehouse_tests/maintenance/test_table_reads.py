@@ -18,7 +18,7 @@ from lakehouse.maintenance.table_reads import (
     recent_reads,
 )
 from lakehouse.quality.metrics.metric import Metric
-from lakehouse.quality.metrics.run_metrics import of_write
+from lakehouse.quality.metrics.run_metrics import metrics_of_run, of_write
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse_tests.maintenance.sick_tables import NOW
@@ -86,6 +86,28 @@ def test_a_write_tells_of_each_input_how_much_of_it_was_read() -> None:
     metrics = of_write(materialization, NOW, Catalog("lake", {}), {})
     reads = [metric for metric in metrics if metric.name == READ_SHARE]
     assert reads == [Metric("bronze.raw", READ_SHARE, 0.25, NOW, 7, "2026-03-01")]
+
+
+def test_a_write_of_several_partitions_reads_its_inputs_once() -> None:
+    scanned = {"scanned_files": 1, "scanned_total_files": 4}
+    inputs = {"raw": {"table": "bronze.raw", "snapshot_id": "7", **scanned}}
+    metadata = {"dagster/row_count": 3, "iceberg/inputs": inputs}
+
+    @dg.op
+    def write(context: dg.OpExecutionContext) -> None:
+        for table in ("t", "t", "u"):
+            key = dg.AssetKey(["silver", table])
+            context.log_event(dg.AssetMaterialization(key, metadata=metadata))
+
+    @dg.job
+    def run_writes() -> None:
+        write()
+
+    with dg.DagsterInstance.ephemeral() as instance:
+        run = run_writes.execute_in_process(instance=instance)
+        metrics = metrics_of_run(instance, run.run_id, Catalog("lake", {}), {})
+    reads = [metric.value for metric in metrics if metric.name == READ_SHARE]
+    assert reads == [0.25, 0.25]
 
 
 def test_reads_of_the_last_two_weeks_are_counted(settings: Settings) -> None:

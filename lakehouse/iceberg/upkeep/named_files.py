@@ -8,6 +8,7 @@ from lakehouse.iceberg.metadata.manifests import read_manifests
 from lakehouse.iceberg.upkeep.location_files import LocationFile, list_location, path_key
 
 if TYPE_CHECKING:
+    from pyiceberg.manifest import ManifestFile
     from pyiceberg.table import Table
 
 FILES_OF_OTHERS = "its files may be another table's too: gc.enabled is false"
@@ -36,19 +37,33 @@ def named_files(table: "Table") -> dict[str, str]:
     """Return the paths of the files that any snapshot of a table names, by `path_key`: manifest
     lists, manifests, data and delete files, statistics.
     """
-    paths = []
-    manifests = {}
-    for snapshot in table.snapshots():
-        paths.append(snapshot.manifest_list)
-        for manifest in read_manifests(table, snapshot.snapshot_id):
-            manifests[manifest.manifest_path] = manifest
-    for path, manifest in manifests.items():
-        paths.append(path)
+    manifests = manifests_of_snapshots(table)
+    paths = named_metadata(table, manifests)
+    for manifest in manifests:
         for entry in manifest.fetch_manifest_entry(table.io):
             paths.append(entry.data_file.file_path)
+    return {path_key(path): path for path in paths}
+
+
+def manifests_of_snapshots(table: "Table") -> "list[ManifestFile]":
+    """Return the manifests of all snapshots of a table, each once."""
+    manifests = {}
+    for snapshot in table.snapshots():
+        for manifest in read_manifests(table, snapshot.snapshot_id):
+            manifests[manifest.manifest_path] = manifest
+    return list(manifests.values())
+
+
+def named_metadata(table: "Table", manifests: "Iterable[ManifestFile]") -> list[str]:
+    """Return the paths of a table's manifest lists, manifests and statistics.
+
+    :param manifests: those of all snapshots.
+    """
+    paths = [snapshot.manifest_list for snapshot in table.snapshots()]
+    paths += [manifest.manifest_path for manifest in manifests]
     for statistics in [*table.metadata.statistics, *table.metadata.partition_statistics]:
         paths.append(statistics.statistics_path)
-    return {path_key(path): path for path in paths}
+    return paths
 
 
 def keeps_all_files(table: "Table") -> bool:

@@ -41,15 +41,21 @@ def metrics_of_run(
         dg.DagsterEventType.ASSET_CHECK_EVALUATION,
     }
     metrics: list[Metric] = []
+    writes: set[tuple[dg.AssetKey, int | None]] = set()
     for entry in events_of_run(instance, run_id, types):
         event, at = entry.dagster_event, datetime.fromtimestamp(entry.timestamp, UTC)
         assert event is not None
         if event.event_type is dg.DagsterEventType.ASSET_CHECK_EVALUATION:
             metrics += of_check(event.asset_check_evaluation_data, at)
         else:
-            metrics += of_write(
-                event.step_materialization_data.materialization, at, catalog, zones
-            )
+            materialization = event.step_materialization_data.materialization
+            # A write of several partitions is told once for each, and read its inputs once.
+            written = WriteMetadata.from_metadata(materialization.metadata)
+            write = (materialization.asset_key, written.snapshot_id)
+            for metric in of_write(materialization, at, catalog, zones):
+                if metric.name != READ_SHARE or write not in writes:
+                    metrics.append(metric)
+            writes.add(write)
     return metrics
 
 

@@ -1,0 +1,124 @@
+"""`lakehouse cost`: what tables keep, what was read and written of them, and the money for it."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.output.cell_values import columns_named, utc_seconds
+from lakehouse.cli.output.printing import count, size, table
+from lakehouse.cli.output.records import print_records, table_or_json
+
+if TYPE_CHECKING:
+    from lakehouse.maintenance.prices import Prices
+    from lakehouse.maintenance.table_cost import TableCost, UpkeepCost
+
+_BYTES = ("live", "historical", "deleted", "orphaned", "metadata")
+_BYTES_OF_30_DAYS = ("written", "rewritten", "read")
+_DOLLARS = ("$ storage", "$ requests", "$ upkeep", "$ a month")
+_NUMBERS = (*_BYTES, *_BYTES_OF_30_DAYS, *_DOLLARS)
+_UPKEEP_NUMBERS = ("read", "rewritten", "seconds", "DPU-hours", "$")
+
+
+@command("cost")
+@click.argument("names", metavar="[TABLE]...", nargs=-1)
+@click.option(
+    "--prices",
+    "price_file",
+    type=click.Path(path_type=Path),
+    help="Reckon with the prices of this TOML file, in place of those that come with it.",
+)
+@table_or_json
+def cost(state: State, names: tuple[str, ...], price_file: Path | None, form: str) -> None:
+    """Show what tables cost a month, as if they were on S3.
+
+    Of all tables that are there, or of those that are named, and then of each of their upkeep
+    too. What was written, rewritten and read is of the last 30 days, as far as it is recorded.
+    """
+    from lakehouse.definitions import UPKEPT
+    from lakehouse.maintenance.measure_costs import measure_costs
+    from lakehouse.maintenance.prices import PRICES, read_prices
+
+    prices = read_prices(price_file or PRICES)
+    tables = [state.existing_table(name) for name in dict.fromkeys(names)]
+    tables = tables or sorted(state.engine.catalog.tables())
+    with state.progress(f"Measuring {count(len(tables), 'table')}"):
+        costs = list(measure_costs(state.engine, UPKEPT, tables, prices))
+    if form == "json":
+        print_records(map(_record, costs))
+        return
+    click.echo(_costs_table(costs, prices))
+    if names:
+        click.echo(_upkeep_table(costs))
+
+
+def _costs_table(costs: "list[TableCost]", prices: "Prices") -> str:
+    total = sum(cost.dollars for cost in costs)
+    footer = (
+        f"{count(len(costs), 'table')}, ${total:,.4f} a month;"
+        f" ${prices.dollars_per_gb_month.price} per GB-month as of"
+        f" {prices.dollars_per_gb_month.as_of}"
+    )
+    columns = columns_named(["table", *_NUMBERS], _NUMBERS)
+    return table(columns, [_cells(cost) for cost in costs], footer=footer)
+
+
+def _cells(cost: "TableCost") -> list[str]:
+    storage, traffic = cost.storage, cost.traffic
+    sizes = [
+        storage.live_bytes,
+        storage.historical_bytes,
+        storage.deleted_bytes,
+        storage.orphaned_bytes,
+        storage.metadata_bytes,
+        traffic.written_bytes,
+        cost.rewritten_bytes,
+        traffic.read_bytes,
+    ]
+    dollars = [cost.storage_dollars, cost.request_dollars, cost.upkeep_dollars, cost.dollars]
+    return [
+        cost.table,
+        *("unknown" if number is None else size(number) for number in sizes),
+        *(f"{amount:.4f}" for amount in dollars),
+    ]
+
+
+def _upkeep_table(costs: "list[TableCost]") -> str:
+    columns = columns_named(["table", "ended", "steps", *_UPKEEP_NUMBERS], _UPKEEP_NUMBERS)
+    rows = []
+    for cost in costs:
+        for run in cost.upkeep:
+            rows.append([cost.table, *_upkeep_cells(run)])
+    return table(columns, rows, footer=f"{count(len(rows), 'upkeep run')} in 30 days")
+
+
+def _upkeep_cells(run: "UpkeepCost") -> list[str]:
+    return [
+        utc_seconds(run.ended_at),
+        ", ".join(run.steps),
+        size(run.read_bytes),
+        size(run.rewritten_bytes),
+        f"{run.seconds:.1f}",
+        f"{run.dpu_hours:.4f}",
+        f"{run.dollars:.4f}",
+    ]
+
+
+def _record(cost: "TableCost") -> dict[str, Any]:
+    return {
+        "table": cost.table,
+        **asdict(cost.storage),
+        "total_bytes": cost.storage.total_bytes,
+        "written_bytes_30_days": cost.traffic.written_bytes,
+        "rewritten_bytes_30_days": cost.rewritten_bytes,
+        "read_bytes_30_days": cost.traffic.read_bytes,
+        "puts_30_days": cost.traffic.puts,
+        "gets_30_days": cost.traffic.gets,
+        "storage_dollars_a_month": cost.storage_dollars,
+        "request_dollars_30_days": cost.request_dollars,
+        "upkeep_dollars_30_days": cost.upkeep_dollars,
+        "dollars_a_month": cost.dollars,
+        "upkeep": [asdict(run) | {"dpu_hours": run.dpu_hours} for run in cost.upkeep],
+    }
