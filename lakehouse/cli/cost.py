@@ -1,5 +1,6 @@
 """`lakehouse cost`: what tables keep, what was read and written of them, and the money for it."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,7 +46,12 @@ def cost(state: State, names: tuple[str, ...], price_file: Path | None, form: st
     tables = [state.existing_table(name) for name in dict.fromkeys(names)]
     tables = tables or sorted(state.engine.catalog.tables())
     with state.progress(f"Measuring {count(len(tables), 'table')}"):
-        costs = list(measure_costs(state.engine, UPKEPT, tables, prices))
+        measured = measure_costs(
+            state.engine, UPKEPT, tables, prices, asked_by_name=bool(names)
+        )
+    for name, reason in measured.unread.items():
+        click.echo(f"{name} is not counted: {reason}", err=True)
+    costs = measured.costs
     if form == "json":
         print_records(map(_record, costs))
         return
@@ -54,7 +60,7 @@ def cost(state: State, names: tuple[str, ...], price_file: Path | None, form: st
         click.echo(_upkeep_table(costs))
 
 
-def _costs_table(costs: "list[TableCost]", prices: "Prices") -> str:
+def _costs_table(costs: "Sequence[TableCost]", prices: "Prices") -> str:
     total = sum(cost.dollars for cost in costs)
     footer = (
         f"{count(len(costs), 'table')}, ${total:,.4f} a month;"
@@ -85,7 +91,7 @@ def _cells(cost: "TableCost") -> list[str]:
     ]
 
 
-def _upkeep_table(costs: "list[TableCost]") -> str:
+def _upkeep_table(costs: "Sequence[TableCost]") -> str:
     columns = columns_named(["table", "ended", "steps", *_UPKEEP_NUMBERS], _UPKEEP_NUMBERS)
     rows = []
     for cost in costs:

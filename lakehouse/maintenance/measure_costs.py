@@ -3,10 +3,12 @@ no JVM.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from lakehouse.errors import TableDamaged, TableNotFound
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.history import read_history
@@ -14,6 +16,7 @@ from lakehouse.iceberg.upkeep.table_files import read_table_files
 from lakehouse.maintenance.prices import Prices
 from lakehouse.maintenance.table_cost import (
     COUNTED,
+    Storage,
     TableCost,
     cost_of_upkeep,
     measure_storage,
@@ -26,14 +29,26 @@ from lakehouse.maintenance.upkeep_record import UpkeepRecord
 from lakehouse.maintenance.upkeep_round import Upkept
 
 
+@dataclass(frozen=True)
+class MeasuredCosts:
+    """What tables cost, and which could not be measured, with the reason."""
+
+    costs: Sequence[TableCost]
+    unread: Mapping[str, str]
+
+
 def measure_costs(
     engine: Engine,
     upkept: Upkept,
     tables: Sequence[str],
     prices: Prices,
+    *,
+    asked_by_name: bool,
     now: datetime | None = None,
-) -> Iterator[TableCost]:
-    """Yield what each table costs.
+) -> MeasuredCosts:
+    """Return what each table costs.
+
+    One that is damaged, or dropped meanwhile, is left out, unless somebody asks for it by name.
 
     :param tables: names of tables that are there.
     """
@@ -47,10 +62,22 @@ def measure_costs(
     for record in past_upkeep(engine.catalog, upkept.log.name, now).records:
         if record.ended_at >= since:
             upkeep_of[record.table].append(record)
+    costs, unread = [], {}
     for table in tables:
-        health = read_table_health(engine, table, lists_folder=False, now=now)
-        storage = measure_storage(read_table_files(engine, table), health.deleted_row_share)
-        reads_of_table = None if reads is None else reads_of[table]
-        traffic = measure_traffic(read_history(engine, table), reads_of_table, since)
+        try:
+            storage = _read_storage(engine, table)
+            history = read_history(engine, table)
+        except (TableDamaged, TableNotFound) as error:
+            if asked_by_name:
+                raise
+            unread[table] = str(error)
+            continue
+        traffic = measure_traffic(history, None if reads is None else reads_of[table], since)
         upkeep = cost_of_upkeep(upkeep_of[table], prices)
-        yield price_table(table, storage, traffic, upkeep, prices)
+        costs.append(price_table(table, storage, traffic, upkeep, prices))
+    return MeasuredCosts(costs, unread)
+
+
+def _read_storage(engine: Engine, table: str) -> Storage:
+    health = read_table_health(engine, table, lists_folder=False)
+    return measure_storage(read_table_files(engine, table), health.deleted_row_share)

@@ -92,6 +92,20 @@ def test_what_was_never_recorded_is_unknown(lakehouse: Lakehouse, table_there: s
 
 
 @pytest.mark.unit
+def test_a_damaged_table_hinders_no_other(
+    lakehouse: Lakehouse, home: Path, table_there: str
+) -> None:
+    client = Catalog.of(settings_at(home)).client
+    damaged = client.create_table("t.damaged", client.load_table(table_there).schema())
+    local_path(damaged.metadata_location).unlink()
+    ran = lakehouse("cost")
+    assert ran.code == 0
+    assert ran.out[-1].startswith("(1 table, ")
+    assert ran.err[0].startswith("t.damaged is not counted: ")
+    assert lakehouse("cost", "t.damaged").code == 1
+
+
+@pytest.mark.unit
 def test_a_table_or_file_that_is_not_there_is_named(lakehouse: Lakehouse) -> None:
     ran = lakehouse("cost", "silver.fruit")
     assert ran.code == 2
