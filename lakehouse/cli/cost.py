@@ -38,7 +38,7 @@ def cost(state: State, names: tuple[str, ...], price_file: Path | None, form: st
     Of all tables that are there, or of those that are named, and then of each of their upkeep
     too. What was written, rewritten and read is of the last 30 days, as far as it is recorded.
     """
-    from lakehouse.definitions import UPKEPT
+    from lakehouse.definitions import upkept
     from lakehouse.maintenance.measure_costs import measure_costs
     from lakehouse.maintenance.prices import PRICES, read_prices
 
@@ -47,7 +47,7 @@ def cost(state: State, names: tuple[str, ...], price_file: Path | None, form: st
     tables = tables or sorted(state.engine.catalog.tables())
     with state.progress(f"Measuring {count(len(tables), 'table')}"):
         measured = measure_costs(
-            state.engine, UPKEPT, tables, prices, asked_by_name=bool(names)
+            state.engine, upkept(), tables, prices, asked_by_name=bool(names)
         )
     for name, reason in measured.unread.items():
         click.echo(f"{name} is not counted: {reason}", err=True)
