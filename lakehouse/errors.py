@@ -17,7 +17,7 @@
     ├── WriteConflict           other writers kept winning until the limit was reached
     ├── CommitUnknown           a commit may or may not have happened, and could not be looked up
     ├── TableBusy               the table's lock was held longer than the caller would wait
-    ├── UpkeepFailed            a step of upkeep failed, and the table is as it was
+    ├── UpkeepFailed            a step of upkeep failed, or did not come out as it should
     └── FileRejected            a delivered file is not what its feed declares
 
 Each one names the thing, what was found, what was expected, and the next step.
@@ -107,7 +107,7 @@ class TableBusy(LakehouseError):
 
 
 class UpkeepFailed(LakehouseError):
-    """A step of upkeep failed, and the table is as it was."""
+    """A step of upkeep failed, or did not come out as it should."""
 
 
 class FileRejected(LakehouseError):
