@@ -45,6 +45,11 @@ def begun_at(branch: str) -> datetime | None:
     return moment(int(match[1], 16)) if match else None
 
 
+def is_of_write(branch: str) -> bool:
+    """Whether a branch belongs to a write, and not to people."""
+    return is_audit(branch) or is_refused(branch)
+
+
 def is_audit(branch: str) -> bool:
     """Whether a branch stages a write."""
     return branch.startswith("audit_")

@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakehouse.iceberg.commit.branch import is_of_write
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, History, Snapshot, history_of, read_history
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
-
-_OF_WRITES = ("audit_", "refused_")
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class ReadersView:
         refs = {}
         for name, ref in table.metadata.refs.items():
             is_kept = name != MAIN and ref.max_ref_age_ms is None
-            if is_kept and not name.startswith(_OF_WRITES):
+            if is_kept and not is_of_write(name):
                 refs[name] = ref.snapshot_id
         return cls(table.schema().schema_id, str(table.spec()), refs)
 

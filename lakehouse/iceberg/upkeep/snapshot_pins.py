@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from lakehouse.iceberg.commit.branch import is_of_write
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, History, history_of, read_history
 from lakehouse.iceberg.metadata.table_health import SnapshotPin
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
-
-_OF_WRITES = ("audit_", "refused_")
 
 
 def find_pins(engine: Engine, table: str, readers: Iterable[str]) -> tuple[SnapshotPin, ...]:
@@ -31,7 +30,7 @@ def find_pins(engine: Engine, table: str, readers: Iterable[str]) -> tuple[Snaps
 
 def _refs(table: "Table", history: History) -> Iterator[SnapshotPin]:
     for name, ref in table.metadata.refs.items():
-        if name == MAIN or name.startswith(_OF_WRITES):
+        if name == MAIN or is_of_write(name):
             continue
         head = history.snapshots[ref.snapshot_id]
         owner = f"{ref.snapshot_ref_type} {name}"
