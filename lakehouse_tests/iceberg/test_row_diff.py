@@ -320,7 +320,7 @@ def test_it_is_what_a_comparison_of_all_rows_finds(embedded_engine, spec, row_le
         "INSERT INTO SOLD SELECT id, TIMESTAMP '2023-11-20 23:30:00Z' + make_interval(0, 0, 0,"
         " id, id), DATE '1969-12-25' + CAST(id AS int), if(id % 5 = 0, NULL, concat(CAST(id % 3"
         " AS string), 'x')), 0 FROM range(60)",
-        "INSERT INTO SOLD VALUES (100, NULL, NULL, NULL, NULL)",
+        "INSERT INTO SOLD VALUES (100, NULL, DATE '9999-12-31', NULL, NULL)",
     )
     before = snapshot_id(engine, T)
     run(

@@ -168,6 +168,8 @@ def _field_predicate(
     if transform not in _UNITS or column_type not in ("date", "timestamptz"):
         return None
     spans = [_span(transform, column_type, value) for value in values - {None}]
+    if not all(isinstance(bound, date) for span in spans for bound in span):
+        return None
     tests = within(column, joined(spans))
     if None in values:
         tests.append(f"{identifier(column)} IS NULL")
@@ -175,7 +177,9 @@ def _field_predicate(
 
 
 def _span(transform: str, column_type: str, value: Any) -> Span:
-    """Return the first day or moment of a partition by time, and the first after it."""
+    """Return the first day or moment of a partition by time, and the first after it: a number
+    where Python has none, as after 9999-12-31.
+    """
     import numpy as np
 
     first = np.datetime64(value, _UNITS[transform])
