@@ -14,9 +14,10 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import FileRejected
-from lakehouse.ingestion.readers.byte_source import HashedBytes, unpacked
-from lakehouse.ingestion.readers.csv import RowReader
+from lakehouse.ingestion.archive_names import file_format
+from lakehouse.ingestion.readers.byte_source import HashedBytes
 from lakehouse.ingestion.readers.csv_header import Header
+from lakehouse.ingestion.readers.formats import open_reader
 from lakehouse.storage.object_store import ObjectStore, StoredObject
 from lakehouse.tables.feed import Feed
 
@@ -88,9 +89,11 @@ def _convert(
     use_threads: bool,
 ) -> StagedFile:
     source_file = stored.key.removeprefix(feed.inbox)
+    its_format = file_format(feed, source_file)
+    assert its_format, "its name was looked at before"
     with store.open(stored.key) as raw:
         delivered = HashedBytes(raw, progress)
-        reader = RowReader(feed, unpacked(delivered, source_file), use_threads=use_threads)
+        reader = open_reader(feed, its_format, delivered, use_threads=use_threads)
         origin = _Origin(feed, reader.header, source_file, stored.modified_at, ingested_at)
         rows = _write(target, origin, reader.batches())
         sha256 = delivered.sha256()

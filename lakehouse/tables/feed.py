@@ -15,6 +15,7 @@ OnNewColumn = Literal["reject", "ignore", "add"]
 After = Literal["archive", "delete", "leave"]
 IngestBy = Literal["sensor", "schedule"]
 FORMATS = ("csv", "csv.gz")
+"""Each has a reader in `ingestion/readers/formats.py`; `.gz` is a format that is compressed."""
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 
 INGEST_COLUMNS = (

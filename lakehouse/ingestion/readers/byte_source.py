@@ -4,10 +4,14 @@ marked at their end.
 
 import gzip
 import hashlib
+import zlib
 from collections.abc import Callable
 from threading import Condition
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, TypeVar
 
+from lakehouse.errors import FileRejected
+
+T = TypeVar("T")
 HEAD_BYTES = 1 << 20
 _BLOCKS_AHEAD = 4
 """Blocks of a file that are read and not yet given on: one is parsed, one awaits its last row,
@@ -130,12 +134,36 @@ class ParsedBytes:
         """Do nothing: whoever opened the file closes it."""
 
 
-def unpacked(delivered: Readable, file: str) -> Readable:
-    """Return the text of a file, decompressed where its name says that it is compressed."""
-    if not file.lower().endswith(".gz"):
+def unpacked(delivered: Readable, file_format: str) -> Readable:
+    """Return the content of a file, decompressed where its format says that it is
+    compressed.
+    """
+    if not file_format.endswith(".gz"):
         return delivered
     # Of a source gzip asks for no more than `Readable` has; its stubs want a whole file.
     return gzip.GzipFile(fileobj=delivered, mode="rb")  # type: ignore[call-overload,no-any-return]
+
+
+def refuse_damaged(read: Callable[[], T]) -> T:
+    """Call what reads a file's bytes.
+
+    :raises FileRejected: for a `.gz` that is none, or is damaged or cut off; other errors are
+        the system's, and pass.
+    """
+    try:
+        return read()
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        found = (
+            "one that is cut off"
+            if isinstance(error, EOFError)
+            else "bytes that gzip cannot decompress"
+        )
+    raise FileRejected(
+        "not a gzip file",
+        found=found,
+        expected="a complete gzip file, as its name says",
+        next_step="Compress it and put it back.",
+    )
 
 
 def read_head(text: Readable) -> bytes:

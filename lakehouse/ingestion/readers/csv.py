@@ -7,15 +7,19 @@ over, and not counted. Arrow takes a quote that is never closed for the rest of 
 value; so a row of our own is put at the end of what it reads, and has to come out of it.
 """
 
-import gzip
 import re
 import secrets
-import zlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 from lakehouse.errors import FileRejected
-from lakehouse.ingestion.readers.byte_source import ParsedBytes, Readable, ReadAhead, read_head
+from lakehouse.ingestion.readers.byte_source import (
+    ParsedBytes,
+    Readable,
+    ReadAhead,
+    read_head,
+    refuse_damaged,
+)
 from lakehouse.ingestion.readers.csv_first_row import header_names
 from lakehouse.ingestion.readers.csv_header import plan_header
 from lakehouse.tables.feed import Feed
@@ -42,7 +46,7 @@ _NOT_UTF8 = re.compile(
 )
 
 
-class RowReader:
+class CsvReader:
     """One file's header and rows.
 
     `use_threads=False` is half as fast, knows the number of a row that it refuses, and reads
@@ -57,7 +61,7 @@ class RowReader:
         self._text = text
         self._use_threads = use_threads
         self._block_bytes = BLOCK_BYTES if use_threads else LONGEST_ROW_BYTES
-        self._head = guarded(lambda: read_head(text))
+        self._head = refuse_damaged(lambda: read_head(text))
         self.header = plan_header(feed, header_names(feed, self._head))
 
     def batches(self) -> "Iterator[pa.RecordBatch]":
@@ -124,7 +128,7 @@ class RowReader:
         import pyarrow as pa
 
         try:
-            return guarded(read)
+            return refuse_damaged(read)
         except pa.ArrowInvalid as error:
             message = str(error)
         # Raised out of reach of the Arrow error, whose text holds the row.
@@ -159,28 +163,6 @@ class RowReader:
             "text that cannot be parsed",
             "comma-separated rows with double quotes",
         )
-
-
-def guarded(read: Callable[[], T]) -> T:
-    """Call what reads a file's bytes.
-
-    :raises FileRejected: for a `.gz` that is none, or is damaged or cut off; other errors are
-        the system's, and pass.
-    """
-    try:
-        return read()
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        found = (
-            "one that is cut off"
-            if isinstance(error, EOFError)
-            else "bytes that gzip cannot decompress"
-        )
-    raise _rejected(
-        "not a gzip file",
-        found,
-        "a complete gzip file, as its name says",
-        "Compress it and put it back.",
-    )
 
 
 def _row(number: str | None) -> str:
