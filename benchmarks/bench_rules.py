@@ -22,8 +22,8 @@ from benchmarks.harness import Measured, Way, compare, conditions, options, repo
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import read_main
 from lakehouse.iceberg.rules.audit import audit
+from lakehouse.iceberg.rules.column_aggregates import null_fraction
 from lakehouse.iceberg.rules.evaluation import evaluate
-from lakehouse.iceberg.rules.figures import null_fraction
 from lakehouse.iceberg.rules.rows import (
     accepted,
     between,

@@ -12,8 +12,8 @@ from lakehouse.cli.output.records import print_records, table_or_json
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.upkeep.step_result import StepResult
+    from lakehouse.maintenance.run_upkeep import MaintainResult
     from lakehouse.maintenance.upkeep_plan import PlannedStep, UpkeepPlan
-    from lakehouse.maintenance.upkeep_runs import MaintainResult
 
 _COLUMNS = (
     Column("table"),
@@ -37,8 +37,8 @@ def maintain(state: State, names: tuple[str, ...], dry_run: bool, form: str) -> 
     all that they need now. A writer is never waited for, and never waits for long.
     """
     from lakehouse.definitions import definitions, upkept
+    from lakehouse.maintenance.run_upkeep import maintain as run
     from lakehouse.maintenance.upkeep_round import plan_round
-    from lakehouse.maintenance.upkeep_runs import maintain as run
 
     tables = _tables(state, names)
     with state.progress(f"Reading the metadata of {count(len(tables), 'table')}"):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from lakehouse.iceberg.metadata.table_health import PartitionHealth, TableHealth
+from lakehouse.iceberg.metadata.measured_health import PartitionHealth, TableHealth
 from lakehouse.maintenance.past_upkeep import Correction, PastUpkeep
 from lakehouse.maintenance.table_reads import TableReads
 from lakehouse.maintenance.upkeep_plan import Estimate, Gain, counted

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from lakehouse.iceberg.metadata.table_health import TableHealth
+from lakehouse.iceberg.metadata.measured_health import TableHealth
 from lakehouse.maintenance.compaction_candidates import PAID_BACK_IN_DAYS, Candidate
 from lakehouse.maintenance.upkeep_plan import Condition, Estimate, Gain, PlannedStep, counted
 from lakehouse.tables.upkeep import UpkeepPolicy

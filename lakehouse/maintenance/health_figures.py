@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from lakehouse.iceberg.commit.branch import is_audit, is_refused
-from lakehouse.iceberg.metadata.table_health import TableHealth
+from lakehouse.iceberg.metadata.measured_health import TableHealth
 
 Figures = Mapping[str, int | float | None]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lakehouse.iceberg.commit.branch import AUDIT_KEPT_FOR, begun_at, is_refused
-from lakehouse.iceberg.metadata.table_health import RefHealth, SnapshotPin, TableHealth
+from lakehouse.iceberg.metadata.measured_health import RefHealth, SnapshotPin, TableHealth
 from lakehouse.iceberg.upkeep.step_result import StepName
 from lakehouse.maintenance.compaction_plan import DailyBytes, next_day, size_text
 from lakehouse.maintenance.past_upkeep import PastUpkeep

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
-from lakehouse.iceberg.metadata.table_health import PartitionHealth
+from lakehouse.iceberg.metadata.measured_health import PartitionHealth
 from lakehouse.iceberg.upkeep.step_result import StepName
 from lakehouse.maintenance.upkeep_record import (
     CompactedPartition,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from lakehouse.iceberg.metadata.table_health import TableHealth
+from lakehouse.iceberg.metadata.measured_health import TableHealth
 from lakehouse.iceberg.upkeep.step_result import StepName
 from lakehouse.maintenance.compaction_candidates import Candidate, candidates
 from lakehouse.maintenance.compaction_plan import (

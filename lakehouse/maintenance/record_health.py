@@ -12,7 +12,7 @@ import dagster as dg
 from lakehouse.errors import TableDamaged, TableNotFound
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
-from lakehouse.iceberg.metadata.table_health import SnapshotPin, TableHealth
+from lakehouse.iceberg.metadata.measured_health import SnapshotPin, TableHealth
 from lakehouse.iceberg.write.append_without_spark import append_once
 from lakehouse.maintenance.health_figures import health_figures
 from lakehouse.orchestration.asset_keys import asset_key

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.table_health import PartitionKey
+from lakehouse.iceberg.metadata.measured_health import PartitionKey
 from lakehouse.iceberg.read.scanned_files import READ_SHARE
 
 COUNTED_DAYS = 14

@@ -15,8 +15,8 @@ from pydantic import Field
 from lakehouse.errors import TableDamaged, TableNotFound, UpkeepFailed
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.upkeep.step_result import StepResult
-from lakehouse.maintenance.last_looks import LastLooks
 from lakehouse.maintenance.record_health import record_health
+from lakehouse.maintenance.tables_worth_a_look import LastLooks
 from lakehouse.maintenance.upkeep_events import observation_of
 from lakehouse.maintenance.upkeep_plan import PlannedStep
 from lakehouse.maintenance.upkeep_round import Upkept, carry_out, pins_of, plan_round

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from lakehouse.iceberg.metadata.table_health import PartitionKey
+from lakehouse.iceberg.metadata.measured_health import PartitionKey
 from lakehouse.iceberg.upkeep.step_result import StepName
 
 OPEN_BYTES = 4 * 1024 * 1024

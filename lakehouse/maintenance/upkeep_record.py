@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Self
 
-from lakehouse.iceberg.metadata.table_health import PartitionKey, TableHealth
+from lakehouse.iceberg.metadata.measured_health import PartitionKey, TableHealth
 from lakehouse.iceberg.upkeep.step_result import StepName, StepOutcome, StepResult
 from lakehouse.maintenance.upkeep_plan import Estimate, PlannedStep
 

@@ -11,8 +11,8 @@ from lakehouse.errors import TableDamaged, TableNotFound
 from lakehouse.iceberg.commit.branch import AUDIT_KEPT_FOR
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
+from lakehouse.iceberg.metadata.measured_health import SnapshotPin, TableHealth
 from lakehouse.iceberg.metadata.spark_errors import one_line
-from lakehouse.iceberg.metadata.table_health import SnapshotPin, TableHealth
 from lakehouse.iceberg.upkeep.compact import compact
 from lakehouse.iceberg.upkeep.drop_stale_branches import drop_stale_branches
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots

@@ -9,11 +9,11 @@ import pytest
 
 from lakehouse.iceberg.evolve.planning import plan
 from lakehouse.iceberg.rules import (
-    figures,
+    column_aggregates,
     health,
-    metadata,
     reconciliation,
     rows,
+    size_schema_and_freshness,
     unique_and_references,
 )
 from lakehouse.orchestration.asset_inputs import inputs_of
@@ -88,7 +88,14 @@ def test_the_declaration_of_the_versions_is_one():
 @pytest.mark.unit
 @pytest.mark.parametrize(
     "module",
-    [rows, unique_and_references, figures, reconciliation, metadata, health],
+    [
+        rows,
+        unique_and_references,
+        column_aggregates,
+        reconciliation,
+        size_schema_and_freshness,
+        health,
+    ],
     ids=lambda module: module.__name__,
 )
 def test_every_rule_is_told_of_where_it_is_imported_from(module):

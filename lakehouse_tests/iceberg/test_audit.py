@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.rules.column_aggregates import mean
 from lakehouse.iceberg.rules.evaluation import evaluate
-from lakehouse.iceberg.rules.figures import mean
 from lakehouse.iceberg.rules.rows import accepted, between, excluded, expression, not_null
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.write.write_audit_publish import write

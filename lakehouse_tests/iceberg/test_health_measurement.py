@@ -16,7 +16,7 @@ from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.dangling_deletes import dangling_deletes
 from lakehouse.iceberg.metadata.health_measurement import measure_health
 from lakehouse.iceberg.metadata.live_files import LiveFile
-from lakehouse.iceberg.metadata.table_health import PartitionKey, TableHealth
+from lakehouse.iceberg.metadata.measured_health import PartitionKey, TableHealth
 from lakehouse.settings import Settings
 
 NAME = "silver.orders"

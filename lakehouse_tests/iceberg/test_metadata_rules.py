@@ -18,14 +18,14 @@ from lakehouse.iceberg.metadata.write_result import (
 from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot
 from lakehouse.iceberg.rules.evaluation import evaluate, evaluate_snapshot
-from lakehouse.iceberg.rules.metadata import (
+from lakehouse.iceberg.rules.reconciliation import reconciles
+from lakehouse.iceberg.rules.size_schema_and_freshness import (
     average_file_mb,
     fresh,
     row_count,
     row_count_change,
     schema_as_declared,
 )
-from lakehouse.iceberg.rules.reconciliation import reconciles
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Column, IcebergTable

@@ -12,9 +12,9 @@ from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused, RuleResult
+from lakehouse.iceberg.rules.column_aggregates import mean
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, EvaluatedSnapshot, evaluable
 from lakehouse.iceberg.rules.evaluation import evaluate
-from lakehouse.iceberg.rules.figures import mean
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.asset_checks import Evaluated, check_result

@@ -8,7 +8,12 @@ import pytest
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused
-from lakehouse.iceberg.rules.figures import FigureRule, mean, null_fraction, total
+from lakehouse.iceberg.rules.column_aggregates import (
+    ColumnAggregateRule,
+    mean,
+    null_fraction,
+    total,
+)
 from lakehouse.iceberg.rules.rows import between, castable, not_null
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.rule import Rule
@@ -130,5 +135,7 @@ def test_figures_are_of_the_rows_that_go_on(embedded_engine: Engine) -> None:
             rows_of(embedded_engine, "id bigint, v int", [(1, 2), (2, 999), (3, 4)]),
         )
         assert [
-            (r.value, r.total_rows) for r in done.results if isinstance(r.rule, FigureRule)
+            (r.value, r.total_rows)
+            for r in done.results
+            if isinstance(r.rule, ColumnAggregateRule)
         ] == [(3.0, 2)]

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from lakehouse.iceberg.commit.branch import begun_at, refused_branch
-from lakehouse.iceberg.metadata.table_health import (
+from lakehouse.iceberg.metadata.measured_health import (
     PartitionHealth,
     PartitionKey,
     RefHealth,

@@ -15,7 +15,11 @@ from pyiceberg.types import LongType, NestedField
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.table_health import PartitionHealth, PartitionKey, TableHealth
+from lakehouse.iceberg.metadata.measured_health import (
+    PartitionHealth,
+    PartitionKey,
+    TableHealth,
+)
 from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot
 from lakehouse.iceberg.rules.health import (

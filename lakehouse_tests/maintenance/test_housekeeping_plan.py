@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lakehouse.iceberg.commit.branch import audit_branch
-from lakehouse.iceberg.metadata.table_health import RefHealth, SnapshotPin, TableHealth
+from lakehouse.iceberg.metadata.measured_health import RefHealth, SnapshotPin, TableHealth
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.maintenance.planner import Known, plan_upkeep
 from lakehouse.maintenance.table_reads import TableReads

@@ -18,7 +18,7 @@ from lakehouse.definitions import TABLES
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.table_health import SnapshotPin
+from lakehouse.iceberg.metadata.measured_health import SnapshotPin
 from lakehouse.maintenance.record_health import record_health
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.instance import open_instance

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
-from lakehouse.iceberg.metadata.table_health import TableHealth
+from lakehouse.iceberg.metadata.measured_health import TableHealth
 from lakehouse.iceberg.upkeep.compact import compact
 from lakehouse.iceberg.upkeep.drop_stale_branches import drop_stale_branches
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots

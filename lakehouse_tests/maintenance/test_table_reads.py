@@ -8,7 +8,7 @@ import pytest
 
 from lakehouse.assets.monitoring.data_quality_metrics import TABLE as METRICS
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.table_health import PartitionKey
+from lakehouse.iceberg.metadata.measured_health import PartitionKey
 from lakehouse.iceberg.read.scanned_files import READ_SHARE
 from lakehouse.iceberg.write.append_without_spark import append_once
 from lakehouse.maintenance.table_reads import (

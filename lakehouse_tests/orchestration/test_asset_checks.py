@@ -7,10 +7,10 @@ import dagster as dg
 import pytest
 
 from lakehouse.iceberg.metadata.write_result import Refused, RuleResult
-from lakehouse.iceberg.rules.figures import mean
-from lakehouse.iceberg.rules.metadata import row_count, row_count_change
+from lakehouse.iceberg.rules.column_aggregates import mean
 from lakehouse.iceberg.rules.reconciliation import reconciles
 from lakehouse.iceberg.rules.rows import not_null
+from lakehouse.iceberg.rules.size_schema_and_freshness import row_count, row_count_change
 from lakehouse.iceberg.rules.unique_and_references import references
 from lakehouse.orchestration.asset_checks import Evaluated, check_result, check_specs
 from lakehouse.orchestration.run_failures.refused_write import refusal

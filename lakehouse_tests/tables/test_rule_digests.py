@@ -6,14 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from lakehouse.iceberg.rules.figures import mean, null_fraction, total
-from lakehouse.iceberg.rules.metadata import (
-    average_file_mb,
-    fresh,
-    row_count,
-    row_count_change,
-    schema_as_declared,
-)
+from lakehouse.iceberg.rules.column_aggregates import mean, null_fraction, total
 from lakehouse.iceberg.rules.reconciliation import reconciles
 from lakehouse.iceberg.rules.rows import (
     accepted,
@@ -26,6 +19,13 @@ from lakehouse.iceberg.rules.rows import (
     not_blank,
     not_null,
     pattern,
+)
+from lakehouse.iceberg.rules.size_schema_and_freshness import (
+    average_file_mb,
+    fresh,
+    row_count,
+    row_count_change,
+    schema_as_declared,
 )
 from lakehouse.iceberg.rules.unique_and_references import references, unique
 from lakehouse.tables.table import Column, IcebergTable, Merge

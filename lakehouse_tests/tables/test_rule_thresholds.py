@@ -11,8 +11,15 @@ import pytest
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.write_result import RuleResult
-from lakehouse.iceberg.rules.figures import FigureRule, mean, null_fraction, total
-from lakehouse.iceberg.rules.metadata import (
+from lakehouse.iceberg.rules.column_aggregates import (
+    ColumnAggregateRule,
+    mean,
+    null_fraction,
+    total,
+)
+from lakehouse.iceberg.rules.reconciliation import reconciles
+from lakehouse.iceberg.rules.rows import RowRule, between, not_null
+from lakehouse.iceberg.rules.size_schema_and_freshness import (
     FreshRule,
     RowCountRule,
     fresh,
@@ -20,8 +27,6 @@ from lakehouse.iceberg.rules.metadata import (
     row_count_change,
     schema_as_declared,
 )
-from lakehouse.iceberg.rules.reconciliation import reconciles
-from lakehouse.iceberg.rules.rows import RowRule, between, not_null
 from lakehouse.iceberg.rules.unique_and_references import UniqueRule, references, unique
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
@@ -196,7 +201,7 @@ def test_a_table_may_hold_all_of_them() -> None:
     table = IcebergTable("silver.a", "", [Column("v", "int")], Append(once_by=()), rules=rules)
     assert [type(rule) for rule in table.rules] == [
         RowRule,
-        FigureRule,
+        ColumnAggregateRule,
         RowCountRule,
         FreshRule,
         UniqueRule,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from lakehouse.assets.silver.bnpl_transactions_clean import DAYS
 from lakehouse.assets.silver.bnpl_transactions_clean import TABLE as CLEAN
 from lakehouse.iceberg.read.inputs import latest
-from lakehouse.iceberg.rules.metadata import schema_as_declared
 from lakehouse.iceberg.rules.reconciliation import reconciles
 from lakehouse.iceberg.rules.rows import expression, not_null
+from lakehouse.iceberg.rules.size_schema_and_freshness import schema_as_declared
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions

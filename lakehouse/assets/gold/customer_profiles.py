@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 from lakehouse.assets.silver.bnpl_transactions_clean import TABLE as CLEAN
 from lakehouse.iceberg.read.inputs import changed_keys, latest
-from lakehouse.iceberg.rules.metadata import row_count_change, schema_as_declared
 from lakehouse.iceberg.rules.reconciliation import reconciles
 from lakehouse.iceberg.rules.rows import expression, not_null
+from lakehouse.iceberg.rules.size_schema_and_freshness import (
+    row_count_change,
+    schema_as_declared,
+)
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.tables.table import Column, IcebergTable, Merge

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.read.inputs import versions_of
-from lakehouse.iceberg.rules.metadata import schema_as_declared
 from lakehouse.iceberg.rules.rows import castable, excluded, expression, not_blank, not_null
+from lakehouse.iceberg.rules.size_schema_and_freshness import schema_as_declared
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.tables.quoting import literals

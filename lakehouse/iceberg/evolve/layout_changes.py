@@ -15,7 +15,7 @@ from lakehouse.iceberg.evolve.managed_properties import (
     declared_properties,
     managed_properties,
 )
-from lakehouse.iceberg.evolve.steps import Change, Refusal, comment_on_table
+from lakehouse.iceberg.evolve.schema_steps import Change, Refusal, comment_on_table
 from lakehouse.iceberg.metadata.table_state import TableState
 from lakehouse.tables.partitioning import PartitionField, SortField
 from lakehouse.tables.table import IcebergTable

@@ -5,7 +5,7 @@ location, format, properties.
 from collections.abc import Sequence
 
 from lakehouse.iceberg.evolve.managed_properties import DISTRIBUTION_PROPERTY
-from lakehouse.iceberg.evolve.steps import Order, Step, assignments
+from lakehouse.iceberg.evolve.schema_steps import Order, Step, assignments
 from lakehouse.tables.partitioning import PartitionField, SortField
 from lakehouse.tables.quoting import literal
 

@@ -15,7 +15,7 @@ from lakehouse.iceberg.evolve.layout_steps import sort_files
 from lakehouse.iceberg.evolve.matched_columns import renamed_columns
 from lakehouse.iceberg.evolve.plan_warnings import warnings
 from lakehouse.iceberg.evolve.schema_changes import schema_changes
-from lakehouse.iceberg.evolve.steps import Refusal, Step, commit_schema, create_table
+from lakehouse.iceberg.evolve.schema_steps import Refusal, Step, commit_schema, create_table
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties, has_earlier_digest
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, read_history

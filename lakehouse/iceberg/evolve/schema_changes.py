@@ -5,14 +5,14 @@ struct.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lakehouse.iceberg.evolve import steps
+from lakehouse.iceberg.evolve import schema_steps
 from lakehouse.iceberg.evolve.matched_columns import (
     DeclaredColumn,
     declared_columns,
     match_columns,
     renames,
 )
-from lakehouse.iceberg.evolve.steps import Change, Path, Refusal, dotted
+from lakehouse.iceberg.evolve.schema_steps import Change, Path, Refusal, dotted
 from lakehouse.iceberg.metadata.column_order import moves, with_added
 from lakehouse.iceberg.metadata.table_state import ColumnState, TableState
 from lakehouse.tables.table import IcebergTable
@@ -56,7 +56,7 @@ def _fields(
 ) -> Iterator[Change]:
     matched = match_columns(declared, current)
     for old, new in renames(matched):
-        yield steps.rename_column(old, new)
+        yield schema_steps.rename_column(old, new)
     previous: str | None = None
     for want in declared:
         have = matched.get(want.name)
@@ -96,7 +96,7 @@ def _add(
             "Give the new column another name.",
         )
     else:
-        yield steps.add_column(full, str(want.type), want.doc or "", previous)
+        yield schema_steps.add_column(full, str(want.type), want.doc or "", previous)
 
 
 def _change(
@@ -106,9 +106,9 @@ def _change(
     name = want.name if is_renamed else have.name
     yield from _retype(context, (*path, name), want.type, have.type)
     if want.doc is not None and want.doc != have.doc:
-        yield steps.comment_on_column(name, want.doc)
+        yield schema_steps.comment_on_column(name, want.doc)
     if want.required is False and have.required:
-        yield steps.allow_null(name)
+        yield schema_steps.allow_null(name)
     if want.required and not have.required:
         yield context.refuse(
             (name,),
@@ -168,7 +168,7 @@ def _widen(
             " fill it from this one.",
         )
     else:
-        yield steps.widen_column(path, str(have), str(want))
+        yield schema_steps.widen_column(path, str(have), str(want))
 
 
 def _undeclared(
@@ -194,7 +194,7 @@ def _undeclared(
                 "Keep it declared.",
             )
         elif context.is_dropped(full):
-            yield steps.drop_column(full)
+            yield schema_steps.drop_column(full)
         elif successor is not None:
             yield context.refuse(
                 full,
@@ -234,4 +234,4 @@ def _moves(
     declared_as = {have.name: name for name, have in matched.items()}
     kept = [declared_as[name] for name in current if name in declared_as]
     for name, after in moves(with_added(kept, names), names):
-        yield steps.move_column((*path, name), after)
+        yield schema_steps.move_column((*path, name), after)

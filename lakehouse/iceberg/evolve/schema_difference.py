@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.evolve.steps import Path, dotted
+from lakehouse.iceberg.evolve.schema_steps import Path, dotted
 from lakehouse.iceberg.metadata.column_order import moves
 from lakehouse.iceberg.metadata.column_types import column_type
 from lakehouse.iceberg.metadata.table_state import parse_partition_fields, parse_sort_fields

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from lakehouse.iceberg.metadata.live_files import LiveFile
-from lakehouse.iceberg.metadata.table_health import PartitionKey
+from lakehouse.iceberg.metadata.measured_health import PartitionKey
 
 
 def dangling_deletes(files: Sequence[LiveFile]) -> list[LiveFile]:

@@ -13,17 +13,17 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, History, history_of
 from lakehouse.iceberg.metadata.live_files import LiveFile, read_live_files
 from lakehouse.iceberg.metadata.manifests import read_manifests
-from lakehouse.iceberg.metadata.metadata_folder import (
-    list_metadata_folder,
-    lost_metadata_files,
-)
-from lakehouse.iceberg.metadata.table_health import (
+from lakehouse.iceberg.metadata.measured_health import (
     SMALL_SHARE,
     PartitionHealth,
     PartitionKey,
     RefHealth,
     SnapshotPin,
     TableHealth,
+)
+from lakehouse.iceberg.metadata.metadata_folder import (
+    list_metadata_folder,
+    lost_metadata_files,
 )
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import measure_health
 from lakehouse.iceberg.metadata.history import History, Snapshot
-from lakehouse.iceberg.metadata.table_health import TableHealth
+from lakehouse.iceberg.metadata.measured_health import TableHealth
 from lakehouse.iceberg.metadata.write_context import Partitions
 from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.read.inputs import read_main
-from lakehouse.iceberg.rules.table_aggregates import TableAggregate
+from lakehouse.iceberg.rules.snapshot_aggregates import TableAggregate
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable
 

@@ -16,7 +16,7 @@ from lakehouse.iceberg.rules.evaluable_rule import (
     EvaluatedSnapshot,
     evaluable,
 )
-from lakehouse.iceberg.rules.table_aggregates import TableAggregate, values_of
+from lakehouse.iceberg.rules.snapshot_aggregates import TableAggregate, values_of
 from lakehouse.tables.table import IcebergTable
 
 

@@ -16,7 +16,7 @@ from lakehouse.iceberg.commit.branch import (
     is_refused,
 )
 from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot
-from lakehouse.iceberg.rules.metadata import MetadataRule
+from lakehouse.iceberg.rules.size_schema_and_freshness import MetadataRule
 from lakehouse.tables.bounds import Number, bounds_of
 from lakehouse.tables.rule import BoundOptions, OnFailure
 

@@ -11,7 +11,7 @@ from lakehouse.iceberg.metadata.history import MAIN, read_history
 from lakehouse.iceberg.metadata.write_context import within_partitions
 from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, EvaluatedSnapshot
-from lakehouse.iceberg.rules.table_aggregates import TableAggregate
+from lakehouse.iceberg.rules.snapshot_aggregates import TableAggregate
 from lakehouse.tables.bounds import Bounds
 from lakehouse.tables.rule import BoundOptions, DeclaringTable, Rule
 

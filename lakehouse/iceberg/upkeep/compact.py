@@ -15,7 +15,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.live_files import read_live_files
 from lakehouse.iceberg.metadata.manifests import read_manifests
-from lakehouse.iceberg.metadata.table_health import PartitionKey
+from lakehouse.iceberg.metadata.measured_health import PartitionKey
 from lakehouse.iceberg.upkeep.compaction_chunks import Chunk, plan_chunks
 from lakehouse.iceberg.upkeep.lost_race import RaceLost, free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.partition_filter import partitions_predicate

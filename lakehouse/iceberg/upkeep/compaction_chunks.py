@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.live_files import read_live_files
 from lakehouse.iceberg.metadata.manifests import read_manifests
-from lakehouse.iceberg.metadata.table_health import SMALL_SHARE, PartitionKey
+from lakehouse.iceberg.metadata.measured_health import SMALL_SHARE, PartitionKey
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

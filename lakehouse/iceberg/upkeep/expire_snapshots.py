@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, History, Snapshot, history_of
-from lakehouse.iceberg.metadata.table_health import SnapshotPin
+from lakehouse.iceberg.metadata.measured_health import SnapshotPin
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.named_files import (
     FILES_OF_OTHERS,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from lakehouse.iceberg.commit.branch import is_of_write
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, History, history_of, read_history
-from lakehouse.iceberg.metadata.table_health import SnapshotPin
+from lakehouse.iceberg.metadata.measured_health import SnapshotPin
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

@@ -13,7 +13,7 @@ import pytest
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.live_files import read_live_files
 from lakehouse.iceberg.metadata.manifests import files, read_manifests
-from lakehouse.iceberg.metadata.table_health import PartitionKey
+from lakehouse.iceberg.metadata.measured_health import PartitionKey
 
 NAME = "silver.sick"
 TARGET_BYTES = 128 * 1024**2

@@ -20,7 +20,7 @@ from pyiceberg.types import (
 )
 
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.table_health import PartitionKey
+from lakehouse.iceberg.metadata.measured_health import PartitionKey
 from lakehouse.iceberg.upkeep.partition_filter import partition_predicate, partitions_predicate
 from lakehouse.settings import Settings
 

@@ -12,7 +12,7 @@ import pytest
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.manifests import files, read_manifests
-from lakehouse.iceberg.metadata.table_health import PartitionKey
+from lakehouse.iceberg.metadata.measured_health import PartitionKey
 from lakehouse.iceberg.upkeep.compact import compact
 from lakehouse.iceberg.upkeep.drop_stale_branches import drop_stale_branches
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from lakehouse.maintenance.last_looks import LastLooks
 from lakehouse.maintenance.planner import Known, plan_upkeep
+from lakehouse.maintenance.tables_worth_a_look import LastLooks
 from lakehouse_tests.maintenance.sick_tables import NOW, carried_out, partition, past, table
 
 pytestmark = pytest.mark.unit

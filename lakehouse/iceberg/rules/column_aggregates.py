@@ -1,4 +1,4 @@
-"""Rules on figures of a column over many rows at once: no single row can be refused for them.
+"""Rules on aggregates of a column over many rows at once: no single row can be refused for them.
 
 They speak of the rows that a write brings: what is appended, the run's partitions, what is
 merged, or all of a table that is replaced; in a check alone, of all rows, or of those of the
@@ -23,7 +23,7 @@ _NUMBERS = types.WHOLE_NUMBERS | {"float", "double"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class FigureRule(EvaluableRule):
+class ColumnAggregateRule(EvaluableRule):
     """An aggregate of one column lies within bounds."""
 
     function: Literal["avg", "sum"]
@@ -91,7 +91,7 @@ def mean(
     """Say that the mean of a numeric column is from `low` to `high`; without any value it
     passes, NaN does not.
     """
-    return _figure("mean", "avg", column, bounds_of(f"mean({column!r})", low, high), options)
+    return _aggregate("mean", "avg", column, bounds_of(f"mean({column!r})", low, high), options)
 
 
 def total(
@@ -103,10 +103,12 @@ def total(
     """Say that the sum of a numeric column is from `low` to `high`; without any value it
     passes, NaN does not.
     """
-    return _figure("total", "sum", column, bounds_of(f"total({column!r})", low, high), options)
+    return _aggregate(
+        "total", "sum", column, bounds_of(f"total({column!r})", low, high), options
+    )
 
 
-def _figure(
+def _aggregate(
     kind: str,
     function: Literal["avg", "sum"],
     column: str,
@@ -114,6 +116,6 @@ def _figure(
     options: BoundOptions,
 ) -> Rule:
     description = f"{kind} of {column} is {bounds}"
-    return FigureRule.declare(
+    return ColumnAggregateRule.declare(
         kind, (column,), description, options, function=function, bounds=bounds
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Self
 
-from lakehouse.iceberg.metadata.table_health import TableHealth
+from lakehouse.iceberg.metadata.measured_health import TableHealth
 from lakehouse.maintenance.upkeep_plan import UpkeepPlan
 
 

@@ -13,7 +13,7 @@ from typing import ClassVar, Unpack
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.evolve.schema_changes import schema_changes
-from lakehouse.iceberg.evolve.steps import Step
+from lakehouse.iceberg.evolve.schema_steps import Step
 from lakehouse.iceberg.metadata.history import Snapshot
 from lakehouse.iceberg.metadata.table_state import read_state
 from lakehouse.iceberg.metadata.write_result import RuleResult
