@@ -23,7 +23,7 @@ from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.partition_validation import check_partitions
 from lakehouse.orchestration.partitions import all_partitions_of
-from lakehouse.orchestration.run_failures.function_error import explained
+from lakehouse.orchestration.run_failures.function_error_text import explained
 from lakehouse.orchestration.table_asset import Look, Written, table_asset
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable

@@ -23,7 +23,7 @@ from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.dagster_internals import set_data_version
 from lakehouse.orchestration.partitions import partitions_of
 from lakehouse.orchestration.run_failures.personal_data import values_withheld
-from lakehouse.orchestration.run_failures.refused_write import refusal
+from lakehouse.orchestration.run_failures.refused_write_text import refusal
 from lakehouse.orchestration.undeclared_table import inferred_table
 from lakehouse.orchestration.unmasked_rows_command import has_source
 from lakehouse.orchestration.written_metadata import pin_metadata, written_metadata

@@ -12,7 +12,7 @@ from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.rules.parallel_jobs import concurrently
-from lakehouse.iceberg.rules.single_job import planned_once
+from lakehouse.iceberg.rules.planned_once import planned_once
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse_tests.iceberg.declarations import EVENTS, rows_of
 

@@ -13,7 +13,7 @@ from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.iceberg.rules.size_schema_and_freshness import row_count, row_count_change
 from lakehouse.iceberg.rules.unique_and_references import references
 from lakehouse.orchestration.asset_checks import Evaluated, check_result, check_specs
-from lakehouse.orchestration.run_failures.refused_write import refusal
+from lakehouse.orchestration.run_failures.refused_write_text import refusal
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Append, Column, IcebergTable
 

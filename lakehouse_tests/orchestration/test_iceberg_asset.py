@@ -8,7 +8,7 @@ from lakehouse.iceberg.metadata.write_result import Refused
 from lakehouse.iceberg.read.input_validation import check_versions
 from lakehouse.iceberg.read.inputs import as_of, existing_rows, incremental, latest, versions_of
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
-from lakehouse.orchestration.run_failures.refused_write import refusal
+from lakehouse.orchestration.run_failures.refused_write_text import refusal
 from lakehouse.tables.table import (
     Append,
     Column,

@@ -18,7 +18,7 @@ from lakehouse.iceberg.rules.evaluable_rule import (
 )
 from lakehouse.iceberg.rules.failing_row_samples import sample_of, samples_of
 from lakehouse.iceberg.rules.parallel_jobs import concurrently
-from lakehouse.iceberg.rules.single_job import planned_once
+from lakehouse.iceberg.rules.planned_once import planned_once
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable

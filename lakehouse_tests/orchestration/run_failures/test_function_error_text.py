@@ -10,7 +10,7 @@ import pytest
 from lakehouse.errors import FrameMismatch, TableBusy
 from lakehouse.iceberg.rules.rows import expression, not_null
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
-from lakehouse.orchestration.run_failures.function_error import explained, rule_naming
+from lakehouse.orchestration.run_failures.function_error_text import explained, rule_naming
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
 
 TABLE = IcebergTable(

@@ -3,7 +3,7 @@ run.
 """
 
 from lakehouse.iceberg.metadata.write_result import Refused
-from lakehouse.orchestration.run_failures.refused_write import refusal
+from lakehouse.orchestration.run_failures.refused_write_text import refusal
 
 RUN = "0123abcd-0000-4000-8000-000000000000"
 
