@@ -19,7 +19,7 @@ TABLE = IcebergTable(
 PEOPLE = IcebergTable(
     "silver.p", "p", [Column("email", "string", personal=True)], write=Overwrite()
 )
-HERE = "lakehouse_tests/orchestration/run_failures/test_function_error.py"
+HERE = "lakehouse_tests/orchestration/run_failures/test_function_error_text.py"
 
 
 def first_line_of(function) -> int:
