@@ -1,9 +1,10 @@
 """What an event log of our own and kept-open connections save of a late file.
 
 Run as `python -m benchmarks.bench_event_log [--rounds N]`: a late file of 1,000 transactions is
-ingested warm into one home, in turn with Dagster's own storage and with ours. CPU time counts
-beside wall time, that of Java included, since other work on the machine slows the one and not
-the other. Ours is there for as long as it saves more than a tenth, which is the promise.
+ingested warm into one home, in turn with Dagster's own storage and with ours. Ours is there for
+as long as it saves more than a tenth of the time that a late file takes until it is in gold,
+which is the promise. The time of the processor, that of Java included, stands beside it: of that
+it saves less, since much of what it spares is waiting for the disk.
 """
 
 import os
@@ -29,7 +30,7 @@ from lakehouse.settings import Settings
 DAYS = 30
 ROWS_A_DAY = 3000
 WARM_UPS = 2
-CPU_AT_MOST = 0.9
+WALL_AT_MOST = 0.9
 
 
 @contextmanager
@@ -73,7 +74,7 @@ def main(rounds: int) -> None:
             TimedWay(
                 "our event log and kept-open connections",
                 lambda: timed(late, settings),
-                CPU_AT_MOST,
+                wall_at_most=WALL_AT_MOST,
             ),
         ]
         title = f"A late file of {LATE_ROWS:,} rows, ingested warm"

@@ -3,8 +3,7 @@ only module that reaches into Dagster.
 
 It is there to save more than a tenth of a late file. On 2026-11-25, in eight pairs of runs on a
 machine that did nothing else, a late file took 0.85 of the time that it took with Dagster's own,
-and 0.91 of the processor's, where the benchmark promises 0.90
-(`benchmarks/results/event_log.md`).
+and 0.91 of the processor's (`benchmarks/results/event_log.md`).
 
 The event log keeps a file's engine from one event to the next. Dagster's own makes an engine for
 each connection, and with it loses what SQLAlchemy keeps in one: the statements that it compiled,
