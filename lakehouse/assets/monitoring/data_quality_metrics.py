@@ -16,8 +16,8 @@ TABLE = IcebergTable(
             "metric",
             "string",
             "What was measured: record_count, daily_growth, nr_rows, scanned_files,"
-            " scanned_total_files, scanned_bytes, scanned_total_bytes; and by check or column"
-            " failed_fraction.CHECK, null_fraction.COLUMN, distinct_count.COLUMN.",
+            " scanned_total_files, scanned_bytes, scanned_total_bytes, read_share; and by"
+            " check or column failed_fraction.CHECK, null_fraction.COLUMN, distinct_count.COLUMN.",
             required=True,
         ),
         Column("value", "double", "The number.", required=True),

@@ -49,13 +49,12 @@ def metrics_of_run(
             metrics += of_check(event.asset_check_evaluation_data, at)
         else:
             materialization = event.step_materialization_data.materialization
-            # A write of several partitions is told once for each, and read its inputs once.
+            # A write of several partitions is told once for each, and is one write.
             written = WriteMetadata.from_metadata(materialization.metadata)
             write = (materialization.asset_key, written.snapshot_id)
-            for metric in of_write(materialization, at, catalog, zones):
-                if metric.name != READ_SHARE or write not in writes:
-                    metrics.append(metric)
-            writes.add(write)
+            if write not in writes:
+                metrics += of_write(materialization, at, catalog, zones)
+                writes.add(write)
     return metrics
 
 
