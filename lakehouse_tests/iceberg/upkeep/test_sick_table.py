@@ -6,7 +6,6 @@ import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-import pyarrow as pa
 import pytest
 
 from lakehouse.iceberg.metadata.engine import Engine
@@ -35,16 +34,19 @@ OWN_SNAPSHOTS = 3
 """Compaction, the removal of its dangling deletes, manifests."""
 HEALTHY = -1
 """A partition of one file, which nothing is to touch."""
-SCHEMA = pa.schema([("part", pa.int64()), ("id", pa.int64()), ("amount", pa.int64())])
+EACH_COMMIT_ITS_MANIFEST = {"commit.manifest-merge.enabled": "false"}
 _DELETES_EVERY = 10
 _UPDATES_EVERY = 15
 
 
 def make_sick(engine: Engine, commits: int, partitions: int) -> None:
-    """Write to a table in many tiny commits; a tag and a branch point into the middle."""
-    sick = create(
-        engine, "part bigint, id bigint, amount bigint", "part", properties=MERGE_ON_READ
-    )
+    """Write to a table in many tiny commits; a tag and a branch point into the middle.
+
+    One statement of SQL for each takes 0.15 s however many there were. PyIceberg copies all
+    snapshots at each commit: 0.7 s after 200 of them, on the same busy machine.
+    """
+    properties = {**MERGE_ON_READ, **EACH_COMMIT_ITS_MANIFEST}
+    sick = create(engine, "part bigint, id bigint, amount bigint", "part", properties)
     in_one_file = f"SELECT /*+ REPARTITION(1) */ {HEALTHY}, id, 0 FROM range(100)"
     engine.sql(f"INSERT INTO {sick} {in_one_file}")
     chosen = random.Random(7)
@@ -61,8 +63,10 @@ def make_sick(engine: Engine, commits: int, partitions: int) -> None:
                 f"UPDATE {sick} SET amount = amount + 1 WHERE part = {part} AND id % 3 = 0"
             )
         else:
-            added = [{"part": part, "id": commit * 10 + n, "amount": commit} for n in range(4)]
-            engine.catalog.load(NAME).append(pa.Table.from_pylist(added, schema=SCHEMA))
+            rows = [f"({part}, {commit * 10 + n}, {commit})" for n in range(4)]
+            engine.sql(
+                f"INSERT INTO {sick} SELECT /*+ COALESCE(1) */ * FROM VALUES {', '.join(rows)}"
+            )
 
 
 def all_steps(engine: Engine, now: datetime) -> Iterator[StepResult]:
