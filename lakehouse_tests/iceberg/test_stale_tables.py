@@ -50,8 +50,11 @@ def test_rows_appended_since_are_news():
     assert has_news(history("bronze.raw", snapshot(1), snapshot(2)), computed_from(1))
 
 
-def test_rows_deleted_since_are_news():
-    deleted = snapshot(2, "delete", added=0, **{"deleted-records": "1"})
+@pytest.mark.parametrize(
+    "counted", ["deleted-records", "added-position-deletes", "added-equality-deletes"]
+)
+def test_rows_deleted_since_are_news(counted: str):
+    deleted = snapshot(2, "delete", added=0, **{counted: "1"})
     assert has_news(history("bronze.raw", snapshot(1), deleted), computed_from(1))
 
 

@@ -7,6 +7,14 @@ from collections.abc import Iterable
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
 
+_CHANGED_ROWS = (
+    "added-records",
+    "deleted-records",
+    # By merge-on-read, rows go and no file does.
+    "added-position-deletes",
+    "added-equality-deletes",
+)
+
 
 def is_stale(engine: Engine, target: str, sources: Iterable[str]) -> bool:
     """Whether a table was not yet computed from what its sources now hold."""
@@ -31,6 +39,6 @@ def has_news(source: History, target: History | None) -> bool:
 
 def _changes_rows(snapshot: Snapshot) -> bool:
     # Compaction replaces files and no rows; an evolution commits nothing but its properties.
-    return snapshot.operation != "replace" and bool(
-        snapshot.count("added-records") + snapshot.count("deleted-records")
-    )
+    if snapshot.operation == "replace":
+        return False
+    return any(snapshot.count(name) > 0 for name in _CHANGED_ROWS)
