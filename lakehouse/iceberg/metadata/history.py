@@ -67,6 +67,13 @@ class Snapshot:
         return self.parent_id is None and self.rows == self.count("added-records")
 
     @property
+    def is_empty(self) -> bool:
+        """Whether no data file has a row, deleted or not: position deletes may be counted of
+        data files that are gone, and tell nothing for sure.
+        """
+        return self.count("total-records") == 0
+
+    @property
     def rows(self) -> int:
         """Rows of the table as of this snapshot; position deletes are taken off."""
         return self.count("total-records") - self.count("total-position-deletes")

@@ -236,7 +236,7 @@ def _changed(
     if since is not None and not is_appended:
         # Where rows went, an older version of any of them may count again.
         values |= changed_values(loaded, history, None, until, column)
-    if main.rows == 0:
+    if main.is_empty:
         return values
     return values | _affected(
         engine, table, pin_since(history, since, until), Pin(table.name, main.snapshot_id)

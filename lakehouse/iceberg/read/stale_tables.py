@@ -32,7 +32,7 @@ def has_news(source: History, target: History | None) -> bool:
         return False
     since = target.watermark(source.table) if target else None
     if since is None:
-        return source.main.rows > 0
+        return not source.main.is_empty
     added = source.between(since, source.main.snapshot_id)
     return added is None or any(_changes_rows(snapshot) for snapshot in added)
 

@@ -195,7 +195,8 @@ def _audited(attempt: Attempt, split_by: Sequence[Rule] = ()) -> Audited:
     audited = Audited([], {}, 0)
     with concurrently(attempt.engine.spark, lambda: evaluate_prepared(attempt)) as prepared:
         if needs_rows:
-            is_added_to = isinstance(attempt.table.write, Append) and attempt.base.rows
+            is_appended = isinstance(attempt.table.write, Append)
+            is_added_to = is_appended and not attempt.base.is_empty
             audited = audit(
                 attempt.engine,
                 attempt.table,
@@ -228,7 +229,7 @@ def _overwritten(attempt: Attempt) -> str:
 def _changed_rows(attempt: Attempt, head: Snapshot) -> "DataFrame":
     """Return the rows that the branch changed, and no more."""
     name = attempt.engine.catalog.sql_name(attempt.table.name)
-    if isinstance(attempt.table.write, Append) and attempt.base.rows:
+    if isinstance(attempt.table.write, Append) and not attempt.base.is_empty:
         bounds = {
             "start-snapshot-id": str(attempt.base.snapshot_id),
             "end-snapshot-id": str(head.snapshot_id),
@@ -269,7 +270,7 @@ def _not_landed(
     sure.
     """
     keys = attempt.table.once_by
-    if attempt.base.rows == 0:
+    if attempt.base.is_empty:
         return None if arriving is not None and not arriving else frame
     if arriving is None:
         there = attempt.existing().selectExpr(*map(identifier, keys)).distinct()

@@ -78,7 +78,7 @@ def merge_attempt(
         alone.
     """
     prepared, came = prepare(attempt.table, frame).evaluated(), _Came()
-    if attempt.base.rows:
+    if not attempt.base.is_empty:
         prepared = with_removed(attempt, mode, prepared, rejected) if rejected else prepared
         if attempt.decided.rereads:
             prepared = without_refused(attempt, mode, prepared)
@@ -190,7 +190,7 @@ def _compare(
     from pyspark.sql.functions import broadcast, expr
 
     goes = identifier(DELETED) if prepared.deletes else "false"
-    if attempt.base.rows == 0:
+    if attempt.base.is_empty:
         return prepared.frame.selectExpr("*", f"if({goes}, 'same', 'insert') AS {_ACTION}")
     existing = (
         attempt.existing()
@@ -332,7 +332,7 @@ def _on_other_keys(attempt: Attempt, mode: Merge, changed: "DataFrame") -> list[
     keys = [identifier(key) for key in mode.on]
     staying = attempt.existing().join(changed.selectExpr(*keys), list(mode.on), "left_anti")
     added = changed.where(f"NOT {DELETED}") if DELETED in changed.columns else changed
-    existing = staying if attempt.base.rows else None
+    existing = None if attempt.base.is_empty else staying
     return audit(
         attempt.engine, attempt.table, added, rules, existing, reader_of_others(attempt)
     ).results

@@ -70,7 +70,7 @@ def plan_decided(
     was_left = target.main is None or bool(unpublished)
     rereads = was_left or is_full or any(pins[name].since_snapshot_id is None for name in own)
     undone = _undone(engine, quarantined, unpublished) if table.versions else []
-    is_empty = quarantined.main is None or not quarantined.main.rows
+    is_empty = quarantined.main is None or quarantined.main.is_empty
     if is_empty and not undone:
         return Decided(rereads=rereads)
     sources = {declared.table: pins[name] for name, declared in tracked.items()}

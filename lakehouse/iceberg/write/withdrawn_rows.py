@@ -52,7 +52,7 @@ def following(
     withdrawn = attempt.withdrawn
     if (
         not withdrawn
-        or not attempt.base.rows
+        or attempt.base.is_empty
         or any(declared.mode == "changed_keys" for declared in inputs.values())
     ):
         return None
