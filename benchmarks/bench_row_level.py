@@ -1,97 +1,189 @@
-"""Where a merged table is cheaper to write with delete files (merge-on-read) than by rewriting
-whole files (copy-on-write), and what its reads cost until it is compacted.
+"""Where merged tables are cheaper to change by delete files (merge-on-read) than by writing whole
+files anew (copy-on-write), reads and upkeep counted; the numbers of `lakehouse.tables.row_level`
+follow from it.
 
-Run as `python -m benchmarks.bench_row_level [--rounds N] [--sizes MILLIONS…]`: for each size and
-each share of rows that change, merges through the whole write (compared, staged, audited,
-published), then a scan of both tables. Its result tells which `row_level` a table should
-declare.
+Run as `python -m benchmarks.bench_row_level [--rounds N] [--sizes MILLIONS…] [--shares SHARES…]`.
+For each size and each share of rows that change, a round is a time between two compactions:
+`MERGES` merges through the whole write (compared, staged, audited, published), a few scans of
+all rows after each of them, and the compaction that upkeep does then, of what was merged by
+delete files. Merge-on-read pays where all of that together takes less time.
 """
 
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
+from statistics import mean
 
 from benchmarks.bench_write import ORDERS, orders
-from benchmarks.harness import Measured, Way, compare, conditions, options, report
+from benchmarks.harness import (
+    Figure,
+    Measured,
+    conditions,
+    measured_against,
+    options,
+    report,
+    show,
+)
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Published
+from lakehouse.iceberg.upkeep.compact import compact
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
+from lakehouse.tables.declaration import RowLevel
 from lakehouse.tables.table import IcebergTable, Merge
 
-SIZES = (0.1, 1.0)
+SIZES = (0.1, 1.0, 5.0)
 SHARES = (0.001, 0.01, 0.1, 0.3)
-MODES = ("copy-on-write", "merge-on-read")
+MODES: tuple[RowLevel, ...] = ("copy-on-write", "merge-on-read")
+MERGES = 5
+"""Merges until upkeep compacts: by then each file has been changed as often as takes so many
+delete files (`LEAST_FILES` of `lakehouse.maintenance.compaction_candidates`).
+"""
+SCANS = 2
+"""Reads of all rows after each merge: by whoever computes from the table, and by a person."""
+PARTS = ("a merge", "a scan", "all until it is compacted")
 
 
+@dataclass
 class Merged:
-    """A table of orders that is merged into by its id, with one way to change rows."""
+    """A table of orders that is merged into by its id, with one way to change rows; and what
+    each round took, by part.
+    """
 
-    def __init__(self, engine: Engine, mode: str, rows: int, share: float) -> None:
-        name = f"bench.merged_{mode.replace('-', '_')}_{rows}_{int(share * 1000)}"
+    engine: Engine
+    mode: RowLevel
+    rows: int
+    share: float
+    seconds: dict[str, list[float]] = field(
+        default_factory=lambda: {name: [] for name in PARTS}
+    )
+    added_shares: list[float] = field(default_factory=list)
+    """Bytes that each merge added, as a share of the table's."""
+
+    def __post_init__(self) -> None:
+        name = f"bench.{self.mode.replace('-', '_')}_{self.rows}_{int(self.share * 1000)}"
         self.table: IcebergTable = replace(
-            ORDERS,
-            name=name,
-            write=Merge(on=("id",)),
-            row_level=mode,  # type: ignore[arg-type]  # one of MODES
+            ORDERS, name=name, write=Merge(on=("id",)), row_level=self.mode
         )
-        self.engine, self.rows, self.changed = engine, rows, max(1, int(rows * share))
         self.batches = count()
-        write(engine, self.table, lambda: orders(engine, 0, rows))
+        write(self.engine, self.table, lambda: orders(self.engine, 0, self.rows))
+        self.table_bytes = self._bytes()
 
-    def merge(self) -> int:
+    def play_round(self) -> None:
+        """Merge and scan in turn, then compact; note what each part took."""
+        merges, scans = [], []
+        for _ in range(MERGES):
+            merges.append(_seconds_of(self._merge))
+            scans += [_seconds_of(self._scan) for _ in range(SCANS)]
+        compaction = 0.0
+        if self.mode == "merge-on-read":
+            compaction = _seconds_of(self._compact)
+        together = sum(merges) + sum(scans) + compaction
+        for part, seconds in zip(PARTS, (mean(merges), mean(scans), together), strict=True):
+            self.seconds[part].append(seconds)
+        show(
+            f"{self.table.name}: a merge {mean(merges):.2f} s, a scan {mean(scans):.2f} s,"
+            f" compaction {compaction:.2f} s"
+        )
+
+    def _merge(self) -> None:
         """Change a share of the rows, spread over the whole table, others each time."""
         batch = next(self.batches)
-        step = self.rows // self.changed
-        changed = orders(self.engine, 0, self.rows).where(f"id % {step} = {batch % step}")
-        changed = changed.selectExpr(
-            *[name for name in self.table.column_names if name != "note"],
-            f"'changed {batch}' AS note",
+        is_changed = f"pmod(hash(id, {batch}), 1000) < {self.share * 1000:.0f}"
+        changed = (
+            orders(self.engine, 0, self.rows)
+            .where(is_changed)
+            .selectExpr(
+                *[name for name in self.table.column_names if name != "note"],
+                f"'changed {batch}' AS note",
+            )
         )
         published = write(self.engine, self.table, lambda: changed)
         assert isinstance(published, Published), published
-        return published.updated_rows or 0
+        assert published.updated_rows, published
+        self.added_shares.append(published.added_bytes / self.table_bytes)
 
-    def scan(self) -> str:
-        """Read every row."""
+    def _scan(self) -> None:
         name = self.engine.catalog.sql_name(self.table.name)
-        row = self.engine.sql(
-            f"SELECT count(1), sum(amount), sum(length(note)) FROM {name}"
-        ).first()
+        self.engine.sql(
+            f"SELECT count(1), sum(amount), max(note), max(merchant) FROM {name}"
+        ).collect()
+
+    def _compact(self) -> None:
+        target_bytes = self.table.target_file_mb * 1024**2
+        result = compact(self.engine, self.table.name, target_bytes=target_bytes)
+        assert result.outcome == "done", result
+
+    def _bytes(self) -> int:
+        main = read_history(self.engine, self.table.name).main
+        assert main is not None
+        return main.count("total-files-size")
+
+    def checksum(self) -> str:
+        """Return what tells the rows of the table from others."""
+        name = self.engine.catalog.sql_name(self.table.name)
+        row = self.engine.sql(f"SELECT count(1), bit_xor(xxhash64(*)) FROM {name}").first()
         return str(row)
 
 
 def measure(
     engine: Engine, millions: float, share: float, rounds: int
-) -> Iterator[tuple[str, list[Measured]]]:
-    """Yield what merges cost, and what a scan costs after each of them."""
+) -> tuple[dict[str, list[Measured]], dict[str, list[Figure]]]:
+    """Return what merges, scans and all until the next compaction cost in both ways, and what
+    bytes are added.
+
+    :raises AssertionError: when the tables do not have the same rows in the end.
+    """
     rows = int(millions * 1_000_000)
-    tables = {mode: Merged(engine, mode, rows, share) for mode in MODES}
-    title = f"{millions:g} million rows, {share:.1%} of them change"
-    merges = [Way(mode, table.merge) for mode, table in tables.items()]
-    yield f"{title}: a merge", compare(merges, rounds=rounds, warm_ups=1)
-    scans = [Way(mode, table.scan, times=3) for mode, table in tables.items()]
-    yield f"{title}: a scan after {rounds + 1} merges", compare(scans, rounds=3, warm_ups=1)
+    tables = [Merged(engine, mode, rows, share) for mode in MODES]
+    for number in range(rounds + 1):
+        for table in reversed(tables) if number % 2 else tables:
+            table.play_round()
+    assert len({table.checksum() for table in tables}) == 1, "the tables differ"
+    size = f"{millions:g} million rows, {tables[0].table_bytes / 1e6:.0f} MB"
+    title = f"{size}, {share:.1%} of the rows change"
+    parts = {}
+    for part in PARTS:
+        # The first round warms up.
+        first = tables[0].seconds[part][1:]
+        parts[f"{title}: {part}"] = [
+            measured_against(first, table.mode, None, table.seconds[part][1:])
+            for table in tables
+        ]
+    figures = [Figure(table.mode, mean(table.added_shares)) for table in tables]
+    return parts, {f"{title}: bytes that a merge adds, of the table's": figures}
 
 
-def main(rounds: int, millions: Sequence[float]) -> None:
-    """Measure each size and share; nothing is promised, a declaration is decided by it."""
+def _seconds_of(action: Callable[[], None]) -> float:
+    started = time.perf_counter()
+    action()
+    return time.perf_counter() - started
+
+
+def main(rounds: int, millions: Sequence[float], shares: Sequence[float]) -> None:
+    """Measure each size and share; nothing is promised, the rule is made by it."""
     began = conditions()
     parts: dict[str, list[Measured]] = {}
+    figures: dict[str, list[Figure]] = {}
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         engine = open_engine(replace(Settings.from_env(), home=Path(folder), spark_memory="6g"))
         for size in millions:
-            for share in SHARES:
-                parts.update(measure(engine, size, share, rounds))
-    sys.exit(0 if report("row_level", began, parts) else 1)
+            for share in shares:
+                of_parts, of_bytes = measure(engine, size, share, rounds)
+                parts |= of_parts
+                figures |= of_bytes
+    sys.exit(0 if report("row_level", began, parts, figures) else 1)
 
 
 if __name__ == "__main__":
     parser = options(__doc__, rounds=3)
     parser.add_argument("--sizes", type=float, nargs="+", default=SIZES, help="million rows")
+    parser.add_argument("--shares", type=float, nargs="+", default=SHARES, help="0 to 1")
     chosen = parser.parse_args()
-    main(chosen.rounds, chosen.sizes)
+    main(chosen.rounds, chosen.sizes, chosen.shares)

@@ -28,6 +28,7 @@ DIGEST_OF_ROWS = "rows:"
 """Begin of a `declaration_hash` of what decides rows. One without it is of the whole
 declaration: earlier versions made it, and nothing can be told from it now.
 """
+RowLevel = Literal["copy-on-write", "merge-on-read"]
 SOURCE_KEY = ("_source_file", "_source_sha256")
 """The columns that say which delivery a row came with."""
 
@@ -57,7 +58,11 @@ class TableDeclaration:
     owner: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     sort_order: Sequence[str] = ()
-    row_level: Literal["copy-on-write", "merge-on-read"] = "copy-on-write"
+    row_level: RowLevel | None = None
+    """How rows are changed: by writing their files anew, or by delete files. Left out, a merged
+    table changes them as its size and their number have it (`lakehouse.tables.row_level`), and
+    any other by copy-on-write.
+    """
     target_file_mb: int = 128
     fanout: bool = False
     """Whether rows are written as they come, and not sorted by partition first.

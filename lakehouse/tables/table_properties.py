@@ -1,21 +1,24 @@
 """The Iceberg table properties that follow from a table's declaration."""
 
 from lakehouse.tables import types
-from lakehouse.tables.declaration import TableDeclaration
+from lakehouse.tables.declaration import RowLevel, TableDeclaration
+from lakehouse.tables.row_level import COPY_ON_WRITE, ROW_LEVEL_PROPERTIES
 from lakehouse.tables.type_promotion import leaf_paths
 
 
-def table_properties(table: TableDeclaration) -> dict[str, str]:
+def table_properties(
+    table: TableDeclaration, row_level: RowLevel = COPY_ON_WRITE
+) -> dict[str, str]:
     """Return the Iceberg table properties that follow from the declaration, `properties` having
     the last word.
+
+    :param row_level: how rows are changed where the declaration does not say.
     """
     properties = {
         "format-version": str(table.format_version),
         "write.format.default": table.file_format,
         "write.target-file-size-bytes": str(table.target_file_mb * 1024 * 1024),
-        "write.delete.mode": table.row_level,
-        "write.update.mode": table.row_level,
-        "write.merge.mode": table.row_level,
+        **dict.fromkeys(ROW_LEVEL_PROPERTIES, table.row_level or row_level),
         "write.summary.partition-limit": "100",
         # Left out, Spark writes by fanout whatever has no sort order.
         "write.spark.fanout.enabled": str(table.fanout).lower(),

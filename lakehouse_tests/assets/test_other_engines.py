@@ -86,5 +86,22 @@ def test_read_what_spark_reads(catalog, fruits, monkeypatch):
         } == dict.fromkeys(engines, spark)
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_read_a_table_with_deleted_rows(embedded_engine, monkeypatch, version):
+    monkeypatch.setenv("POLARS_ICEBERG_PLANNER", "pyiceberg")
+    name = embedded_engine.catalog.sql_name("silver.changed")
+    embedded_engine.sql(f"CREATE NAMESPACE {name.rpartition('.')[0]}")
+    embedded_engine.sql(
+        f"CREATE TABLE {name} USING iceberg TBLPROPERTIES ('format-version' = '{version}',"
+        " 'write.delete.mode' = 'merge-on-read') AS SELECT * FROM VALUES (1, 'Apple'),"
+        " (2, 'Banana'), (3, 'Cherry') AS (id, fruit)"
+    )
+    embedded_engine.sql(f"DELETE FROM {name} WHERE fruit = 'Banana'")
+    table = embedded_engine.catalog.load("silver.changed")
+    assert table.current_snapshot().summary["total-position-deletes"] == "1"
+    for read in (by_pyiceberg, by_duckdb, by_polars):
+        assert sorted(read(table, ["id", "fruit"])) == [(1, "Apple"), (3, "Cherry")]
+
+
 def test_see_the_empty_quarantine(catalog):
     assert catalog.load_table("silver.fruits_quarantine").scan().to_arrow().num_rows == 0

@@ -2,6 +2,7 @@
 real tables.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -24,6 +25,7 @@ from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.iceberg.rules.rows import castable, not_null
 from lakehouse.iceberg.write.row_versions import first_accepted, newest_accepted
 from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables import row_level
 from lakehouse.tables.table import (
     Append,
     Column,
@@ -52,6 +54,10 @@ Shape = Literal[
 ]
 """How the table is written, and from which inputs; `four inputs` names all that `versions` reads
 by one.
+"""
+RowLevels = Literal["whole files", "delete files", "both"]
+"""How merges change rows: as of a small table, as of a large one, or as of a large one where
+some change much of it.
 """
 Kind = Literal["date", "timestamp", "string", "int"]
 LEFT_OUT = "skip"
@@ -118,6 +124,7 @@ class Lakehouse:
     engine: Engine
     shape: Shape
     kind: Kind
+    row_levels: RowLevels = "whole files"
     delivered: list[RejectedDelivery] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -184,6 +191,10 @@ class Lakehouse:
         """Do one step after the other, and compute all partitions at the end, as the next file
         would.
         """
+        if self.row_levels != "whole files":
+            patch.setattr(row_level, "LARGE_MIB", 0)
+        if self.row_levels == "delete files":
+            patch.setattr(row_level, "MOST_CHANGED", math.inf)
         for step in steps:
             if isinstance(step, Deliver):
                 self._deliver(step)

@@ -15,6 +15,7 @@ from lakehouse_tests.iceberg.stories import (
     Deliver,
     Lakehouse,
     Reject,
+    RowLevels,
     Shape,
     Step,
 )
@@ -38,6 +39,7 @@ STEPS = st.one_of(
     ),
     st.builds(Reject, st.integers(0, 5)),
 )
+ROW_LEVELS = st.sampled_from(list(get_args(RowLevels)))
 SHAPES = st.sampled_from(list(get_args(Shape)))
 KINDS = st.sampled_from(["date", "timestamp", "string", "int"])
 
@@ -103,12 +105,22 @@ def is_superseded(lakehouse: Lakehouse, row: tuple, table: set[tuple]) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("shape", "kind"), [("merge", "string"), ("newest", "int"), ("versions", "date")]
+    ("shape", "kind", "row_levels"),
+    [
+        ("merge", "string", "whole files"),
+        ("merge", "string", "delete files"),
+        ("newest", "int", "both"),
+        ("versions", "date", "delete files"),
+    ],
 )
 def test_each_row_is_in_one_place(
-    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, shape: str, kind: str
+    embedded_engine: Engine,
+    monkeypatch: pytest.MonkeyPatch,
+    shape: str,
+    kind: str,
+    row_levels: str,
 ) -> None:
-    lakehouse = Lakehouse(embedded_engine, shape, kind)
+    lakehouse = Lakehouse(embedded_engine, shape, kind, row_levels)
     lakehouse.play(SHORT_STORY, monkeypatch)
     check(lakehouse)
 
@@ -124,35 +136,44 @@ def test_a_row_comes_back_that_was_corrected_by_what_never_was_published(
 
 @pytest.mark.soak
 @pytest.mark.parametrize(
-    ("shape", "kind"),
+    ("shape", "kind", "row_levels"),
     [
-        ("merge", "string"),
-        ("newest", "int"),
-        ("append", "int"),
-        ("overwrite", "date"),
-        ("partitions", "string"),
-        ("partitions", "timestamp"),
-        ("versions", "date"),
-        ("versions", "timestamp"),
-        ("four inputs", "date"),
-        ("newest of all", "string"),
+        ("merge", "string", "whole files"),
+        ("merge", "string", "delete files"),
+        ("merge", "string", "both"),
+        ("newest", "int", "whole files"),
+        ("newest", "int", "delete files"),
+        ("newest", "int", "both"),
+        # Their quarantines are merged.
+        ("append", "int", "delete files"),
+        ("overwrite", "date", "delete files"),
+        ("partitions", "string", "both"),
+        ("partitions", "timestamp", "whole files"),
+        ("versions", "date", "delete files"),
+        ("versions", "timestamp", "whole files"),
+        ("four inputs", "date", "both"),
+        ("newest of all", "string", "delete files"),
     ],
 )
 def test_each_row_is_in_one_place_in_a_long_story(
-    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, shape: str, kind: str
+    embedded_engine: Engine,
+    monkeypatch: pytest.MonkeyPatch,
+    shape: str,
+    kind: str,
+    row_levels: str,
 ) -> None:
-    lakehouse = Lakehouse(embedded_engine, shape, kind)
+    lakehouse = Lakehouse(embedded_engine, shape, kind, row_levels)
     lakehouse.play(STORY, monkeypatch)
     check(lakehouse)
 
 
 @pytest.mark.soak
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(SHAPES, KINDS, st.lists(STEPS, min_size=2, max_size=7))
+@given(SHAPES, KINDS, ROW_LEVELS, st.lists(STEPS, min_size=2, max_size=7))
 def test_each_row_is_in_one_place_in_any_story(
-    embedded_engine: Engine, shape: str, kind: str, steps: list
+    embedded_engine: Engine, shape: str, kind: str, row_levels: str, steps: list
 ) -> None:
-    lakehouse = Lakehouse(embedded_engine, shape, kind)
+    lakehouse = Lakehouse(embedded_engine, shape, kind, row_levels)
     with pytest.MonkeyPatch.context() as patch:
         lakehouse.play(steps, patch)
     check(lakehouse)

@@ -3,12 +3,13 @@ before it.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from lakehouse.iceberg.evolve.planning import Plan, plan
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.tables.table import Column, IcebergTable
+from lakehouse.tables.table import Column, IcebergTable, Merge
 from lakehouse_tests.iceberg.evolving import columns, declared, state_like
 
 CATALOG = Catalog("lake", {})
@@ -352,6 +353,42 @@ def test_a_property_taken_out_of_the_declaration_is_unset_and_others_stay() -> N
     assert unset == "UNSET TBLPROPERTIES IF EXISTS ('gone')"
     assert "'read.split.target-size' = '2'" in values
     assert "foreign" not in values
+
+
+def of_merged_orders(mib: int, **parts: Any) -> Plan:
+    """Return the plan of a merged table that was made by an earlier version, which had all
+    tables write whole files, and has become so large.
+    """
+    table = declared(write=Merge(on=["id"]), **parts)
+    whole_files = replace(table, row_level="copy-on-write")
+    return plan(table, state_like(whole_files, main_bytes=mib * 1024**2))
+
+
+def test_a_merged_table_that_has_grown_uses_delete_files_by_itself() -> None:
+    (step,) = of_merged_orders(64).automatic
+    assert step.description == (
+        "change rows by merge-on-read, as its files have 64 MiB or more: set"
+        " write.delete.mode=merge-on-read, write.merge.mode=merge-on-read,"
+        " write.update.mode=merge-on-read"
+    )
+
+
+@pytest.mark.parametrize(
+    ("mib", "parts"),
+    [
+        (63, {}),
+        (64, {"row_level": "copy-on-write"}),
+        (64, {"properties": {"write.merge.mode": "copy-on-write"}}),
+    ],
+    ids=["small", "declared", "declared as a property"],
+)
+def test_a_merged_table_writes_whole_files(mib: int, parts: dict[str, Any]) -> None:
+    assert of_merged_orders(mib, **parts).is_empty
+
+
+def test_format_version_3_names_who_does_not_read_it() -> None:
+    (warning,) = planned(declared(), declared(format_version=3)).warnings
+    assert "Amazon Athena does not read it" in warning
 
 
 def test_a_property_is_unset_before_it_is_forgotten() -> None:

@@ -13,8 +13,9 @@ from lakehouse.iceberg.metadata.write_result import Published, Refused, Unchange
 from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.rows import castable
 from lakehouse.iceberg.rules.unique_and_references import unique
-from lakehouse.iceberg.write import merge_rows
+from lakehouse.iceberg.write import merge_rows, stage
 from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables import row_level
 from lakehouse.tables.table import IcebergTable, Merge
 from lakehouse_tests.conftest import whatever_the_catalog
 from lakehouse_tests.frames import frame_of
@@ -52,11 +53,11 @@ def test_inserts_and_updates_by_key(engine: Engine) -> None:
 
 
 @whatever_the_catalog
-@pytest.mark.parametrize("row_level", ["copy-on-write", "merge-on-read"])
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
 def test_of_few_changed_rows_does_not_shuffle_the_table(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, row_level: str
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
-    table = replace(PEOPLE, row_level=row_level)
+    table = replace(PEOPLE, row_level=mode)
     land(engine, "a", ("1", "ann"), ("2", "bob"))
     merge(engine, table)
     land(engine, "b", ("3", "bob"))
@@ -80,6 +81,79 @@ def test_of_few_changed_rows_does_not_shuffle_the_table(
     assert content(engine, PEOPLE.name, "id", "name") == [(1, "ann"), (3, "bob")]
     (plan,) = plans
     assert "BroadcastHashJoin" in plan and "SortMergeJoin" not in plan
+
+
+def row_levels(engine: Engine) -> tuple[str, str, int]:
+    """Return how merges of `silver.people` change rows, how the last one did, and how many rows
+    delete files take off.
+    """
+    history = read_history(engine, PEOPLE.name)
+    assert history.main is not None and history.main.commit is not None
+    (last, *_) = history.main.commit.row_level.split(",")
+    deleted_rows = history.main.count("total-position-deletes")
+    return history.properties["write.merge.mode"], last, deleted_rows
+
+
+@whatever_the_catalog
+@pytest.mark.parametrize("version", [2, 3])
+def test_of_a_large_table_use_delete_files_unless_they_change_much(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    monkeypatch.setattr(row_level, "LARGE_MIB", 0)
+    table = replace(PEOPLE, format_version=version)
+
+    def merge_people(file: str, *numbers: int, added: int) -> tuple[str, str, int]:
+        rows = [(str(number + added), f"name {number}") for number in numbers]
+        land(engine, file, *rows)
+        published = merge(engine, table)
+        assert isinstance(published, Published)
+        names = content(engine, PEOPLE.name, "name", "id")
+        assert published.row_count == len(names)
+        assert {(f"name {number}", number + added) for number in numbers} <= set(names)
+        return row_levels(engine)
+
+    merge_people("a", *range(20), added=0)
+    much = merge_people("b", *range(6), added=100)
+    assert much == ("merge-on-read", "copy-on-write", 0)
+    little = merge_people("c", 0, 1, 20, added=200)
+    assert little == ("merge-on-read", "merge-on-read", 2)
+    again = merge_people("d", *range(6), added=300)
+    # Of version 2, delete files would stay behind.
+    assert again == (
+        "merge-on-read",
+        *(("copy-on-write", 0), ("merge-on-read", 8))[version == 2],
+    )
+
+
+@whatever_the_catalog
+def test_of_a_small_table_write_whole_files(engine: Engine) -> None:
+    land(engine, "a", *((str(number), f"name {number}") for number in range(20)))
+    merge(engine)
+    land(engine, "b", ("100", "name 0"))
+    merge(engine)
+    assert row_levels(engine) == ("copy-on-write", "copy-on-write", 0)
+
+
+@whatever_the_catalog
+def test_that_died_while_it_changed_much_is_put_right_by_the_next(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_level, "LARGE_MIB", 0)
+    land(engine, "a", *((str(number), f"name {number}") for number in range(20)))
+    merge(engine)
+    land(engine, "b", *((str(number + 100), f"name {number}") for number in range(20)))
+    with monkeypatch.context() as dying:
+        dying.setattr(stage, "_execute", _die)
+        with pytest.raises(RuntimeError):
+            merge(engine)
+    assert read_history(engine, PEOPLE.name).properties["write.merge.mode"] == "copy-on-write"
+    land(engine, "c", ("7", "new"))
+    assert isinstance(merge(engine), Published)
+    assert row_levels(engine)[0] == "merge-on-read"
+
+
+def _die(*_: object) -> None:
+    raise RuntimeError("died")
 
 
 @whatever_the_catalog
@@ -166,11 +240,11 @@ def test_keeps_a_null_key_once(engine: Engine) -> None:
 
 
 @whatever_the_catalog
-@pytest.mark.parametrize("row_level", ["copy-on-write", "merge-on-read"])
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
 @pytest.mark.parametrize("is_few", [True, False], ids=["few", "many"])
 @pytest.mark.parametrize("new", [(), (("eve", 7, False),)], ids=["none is new", "one is new"])
 def test_few_rows_are_merged_as_many_are(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, row_level: str, new: tuple, *, is_few: bool
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, mode: str, new: tuple, *, is_few: bool
 ) -> None:
     """Few are looked for by a join that sends them to all processes, and compared without what
     is nested at first.
@@ -178,7 +252,7 @@ def test_few_rows_are_merged_as_many_are(
     if not is_few:
         monkeypatch.setattr(merge_rows, "FEW", 0)
         monkeypatch.setattr(merge_rows, "FEW_WHOLE", 0)
-    table = replace(PEOPLE, rules=(), row_level=row_level)
+    table = replace(PEOPLE, rules=(), row_level=mode)
 
     def rows(*given: tuple[str | None, int, bool], mark: int = 1) -> DataFrame:
         frame = frame_of(engine.spark, "name string, id bigint, _deleted boolean", given)

@@ -18,6 +18,14 @@ from lakehouse.iceberg.evolve.managed_properties import (
 from lakehouse.iceberg.evolve.schema_steps import Change, Refusal, comment_on_table
 from lakehouse.iceberg.metadata.table_state import TableState
 from lakehouse.tables.partitioning import PartitionField, SortField
+from lakehouse.tables.row_level import (
+    COPY_ON_WRITE,
+    DELETE_PROPERTY,
+    ROW_LEVEL_PROPERTIES,
+    ChosenRowLevel,
+    choose_for_table,
+    is_chosen,
+)
 from lakehouse.tables.table import IcebergTable
 from lakehouse.tables.table_properties import table_properties
 
@@ -113,13 +121,29 @@ def _format(table: IcebergTable, state: TableState) -> Iterator[Change]:
 
 
 def _properties(table: IcebergTable, state: TableState) -> Iterator[Change]:
-    declared = declared_properties(table)
+    chosen = _row_level(table, state)
+    declared = declared_properties(table, chosen.mode if chosen else COPY_ON_WRITE)
     managed = json.loads(state.properties.get(MANAGED_PROPERTY, "[]"))
     wanted = {**declared, MANAGED_PROPERTY: managed_properties(table)}
     values = {}
     for name, value in sorted(wanted.items()):
         if state.properties.get(name) != value:
             values[name] = value
+    if chosen:
+        row_level = {name: values.pop(name) for name in ROW_LEVEL_PROPERTIES if name in values}
+        if row_level:
+            yield layout_steps.change_row_level(chosen, row_level)
     unset = [name for name in managed if name not in declared and name in state.properties]
     if values or unset:
         yield layout_steps.change_properties(values, unset)
+
+
+def _row_level(table: IcebergTable, state: TableState) -> ChosenRowLevel | None:
+    """Return how the table is to change rows; None where its declaration says so."""
+    if not is_chosen(table):
+        return None
+    # Not that of merges, which is another while one changes much of the table.
+    current = state.properties.get(DELETE_PROPERTY)
+    return choose_for_table(
+        current, state.format_version, state.main_bytes, state.main_deleted_rows
+    )

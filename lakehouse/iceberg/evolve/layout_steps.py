@@ -8,6 +8,7 @@ from lakehouse.iceberg.evolve.managed_properties import DISTRIBUTION_PROPERTY
 from lakehouse.iceberg.evolve.schema_steps import Order, Step, assignments
 from lakehouse.tables.partitioning import PartitionField, SortField
 from lakehouse.tables.quoting import literal
+from lakehouse.tables.row_level import ChosenRowLevel
 
 
 def add_partition_field(field: PartitionField) -> Step:
@@ -91,6 +92,11 @@ def upgrade_format(current: int, declared: int) -> Step:
     )
 
 
+def change_row_level(chosen: ChosenRowLevel, values: dict[str, str]) -> Step:
+    """Return the step by which a table changes rows in another way from now on."""
+    return Step(Order.PROPERTIES, f"change rows by {chosen}: {_shown(values)}", (_set(values),))
+
+
 def change_properties(values: dict[str, str], unset: Sequence[str]) -> Step:
     """Return the step by which properties get their declared values, and those go that the
     declaration no longer names.
@@ -98,8 +104,7 @@ def change_properties(values: dict[str, str], unset: Sequence[str]) -> Step:
     descriptions = []
     clauses = []
     if values:
-        shown = [f"{name}={value}" for name, value in values.items()]
-        descriptions.append(f"set {', '.join(shown)}")
+        descriptions.append(_shown(values))
         clauses.append(_set(values))
     if unset:
         descriptions.append(f"unset {', '.join(unset)}")
@@ -107,6 +112,10 @@ def change_properties(values: dict[str, str], unset: Sequence[str]) -> Step:
         # before it is forgotten.
         clauses.insert(0, _unset(unset))
     return Step(Order.PROPERTIES, "; ".join(descriptions), tuple(clauses))
+
+
+def _shown(values: dict[str, str]) -> str:
+    return f"set {', '.join(f'{name}={value}' for name, value in values.items())}"
 
 
 def _set(properties: dict[str, str]) -> str:

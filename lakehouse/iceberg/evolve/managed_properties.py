@@ -2,6 +2,8 @@
 
 import json
 
+from lakehouse.tables.declaration import RowLevel
+from lakehouse.tables.row_level import COPY_ON_WRITE
 from lakehouse.tables.table import IcebergTable
 from lakehouse.tables.table_properties import table_properties
 
@@ -12,11 +14,15 @@ alone.
 DISTRIBUTION_PROPERTY = "write.distribution-mode"
 
 
-def declared_properties(table: IcebergTable) -> dict[str, str]:
+def declared_properties(
+    table: IcebergTable, row_level: RowLevel = COPY_ON_WRITE
+) -> dict[str, str]:
     """Return the properties of a declaration that Iceberg keeps as such; the format version is
     none of them.
+
+    :param row_level: how rows are changed where the declaration does not say.
     """
-    properties = table_properties(table)
+    properties = table_properties(table, row_level)
     del properties["format-version"]
     return properties
 

@@ -12,7 +12,7 @@ from lakehouse.iceberg.metadata.table_size import TableSize
 from lakehouse.iceberg.metadata.table_state import TableState
 from lakehouse.tables.partitioning import PartitionField
 from lakehouse.tables.table import IcebergTable
-from lakehouse.tables.table_properties import metrics_properties
+from lakehouse.tables.table_properties import metrics_properties, table_properties
 from lakehouse.tables.upkeep import in_days
 
 SNAPSHOT_DAYS = (7, 30)
@@ -32,6 +32,7 @@ def warnings(table: IcebergTable, state: TableState | None) -> Iterator[str]:
     """Yield one sentence for each; `state` is None where there is no table yet."""
     yield from _partition_warnings(table)
     yield from _upkeep_warnings(table)
+    yield from _format_warnings(table)
     if state is not None:
         yield from _count_warnings(table, state)
         yield from _case_warnings(table, state)
@@ -73,6 +74,18 @@ def _upkeep_warnings(table: IcebergTable) -> Iterator[str]:
         )
     if policy.z_order and not policy.sort_by:
         yield f"{table.name} declares z_order, and no columns for it; expected sort_by too."
+
+
+def _format_warnings(table: IcebergTable) -> Iterator[str]:
+    if table_properties(table)["format-version"] != "3":
+        return
+    # PyIceberg 0.12, DuckDB 1.5.5 and Polars 2.1 were tried. What AWS reads is said at
+    # https://docs.aws.amazon.com/prescriptive-guidance/latest/apache-iceberg-on-aws/table-spec-v3.html
+    yield (
+        f"{table.name} is of format version 3, for good once it is. Amazon Athena does not read"
+        " it, nor does Spark of EMR before 7.12 and of Glue 5.0; PyIceberg, DuckDB and Polars"
+        " do, and PyIceberg does not write it."
+    )
 
 
 def _count_warnings(table: IcebergTable, state: TableState) -> Iterator[str]:

@@ -27,7 +27,8 @@ class CommitProperties:
     partitions as text, where they are spans of a column. `takes_out` says that an input lost
     rows of rejected deliveries, which the commit follows. `left_out` are the values, as text,
     of each input's rows that belonged to no partition when `inputs` came to be what it is: once
-    one of them is a partition, it has yet to be computed.
+    one of them is a partition, it has yet to be computed. `row_level` says in words how a merge
+    changed rows and why so, where nothing declares how.
     """
 
     kind: Kind
@@ -41,6 +42,7 @@ class CommitProperties:
     spans: tuple[tuple[str, str], ...] = ()
     takes_out: bool = False
     left_out: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+    row_level: str = ""
 
     def to_summary(self) -> dict[str, str]:
         """Return it as snapshot properties; snapshot ids are text, since they exceed
@@ -63,6 +65,7 @@ class CommitProperties:
             f"{PREFIX}left-out": json.dumps(
                 {name: list(values) for name, values in sorted(self.left_out.items())}
             ),
+            f"{PREFIX}row-level": self.row_level,
         }
 
     @classmethod
@@ -85,6 +88,7 @@ class CommitProperties:
             ),
             takes_out=summary.get(TAKES_OUT) == "true",
             left_out=_left_out(summary.get(f"{PREFIX}left-out")),
+            row_level=summary.get(f"{PREFIX}row-level", ""),
         )
 
 

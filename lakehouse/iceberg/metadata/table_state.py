@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
     from pyiceberg.table.sorting import SortField as IcebergSortField
     from pyiceberg.table.sorting import SortOrder
 
@@ -57,6 +58,10 @@ class TableState:
     """Whether main has a snapshot."""
     is_empty: bool
     """Whether nothing was ever written, not even to a branch."""
+    main_bytes: int = 0
+    """Bytes of the data and delete files of main, as its summary tells them."""
+    main_deleted_rows: int = 0
+    """Rows that delete files of main take off, as its summary tells them."""
     size: TableSize | None = None
     """What the current snapshot holds; None where nobody asked, since that takes a look at all
     of its manifests.
@@ -114,7 +119,15 @@ def state_of(name: str, table: "Table") -> TableState:
         snapshot_schema_id=snapshot.schema_id if snapshot else None,
         has_snapshot=snapshot is not None,
         is_empty=not metadata.snapshots,
+        main_bytes=_total(snapshot, "total-files-size"),
+        main_deleted_rows=_total(snapshot, "total-position-deletes"),
     )
+
+
+def _total(snapshot: "Snapshot | None", key: str) -> int:
+    if snapshot is None or snapshot.summary is None:
+        return 0
+    return int(snapshot.summary.additional_properties.get(key, 0))
 
 
 def names_at(table: "Table", snapshot_id: int, then_id: int) -> dict[str, str | None]:

@@ -347,14 +347,7 @@ def _stage(
     matched: int,
 ) -> None:
     if matched:
-        stage.merge(
-            attempt,
-            changed,
-            mode,
-            came.matching,
-            count=inserted + matched,
-            inserts=inserted > 0,
-        )
+        stage.merge(attempt, changed, mode, came.matching, inserted=inserted, matched=matched)
         return
     # Rows that are all new need no look at the table. Each of the tasks writes a file.
     changed = changed.coalesce(max(1, inserted // _ROWS_OF_A_FILE))

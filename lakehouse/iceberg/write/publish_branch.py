@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lakehouse.iceberg.commit import branch
-from lakehouse.iceberg.commit.retry import FenceLost, retry_on_refs
+from lakehouse.iceberg.commit.retry import FenceLost
+from lakehouse.iceberg.commit.table_property import set_property
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, Snapshot
 from lakehouse.iceberg.metadata.write_result import (
     Published,
@@ -16,7 +17,6 @@ from lakehouse.iceberg.metadata.write_result import (
 )
 from lakehouse.iceberg.rules.evaluation import evaluate_age
 from lakehouse.iceberg.write.write_attempt import Attempt
-from lakehouse.tables.quoting import literal
 
 
 def publish(
@@ -126,12 +126,7 @@ def remember_unchanged(attempt: Attempt) -> None:
             "inputs": {source: str(pinned) for source, pinned in inputs.items()},
         }
     )
-    name = attempt.engine.catalog.sql_name(attempt.table.name)
-    statement = (
-        f"ALTER TABLE {name} SET TBLPROPERTIES ({literal(UNCHANGED_PROPERTY)} ="
-        f" {literal(note)})"
-    )
-    retry_on_refs(lambda: attempt.engine.sql(statement))
+    set_property(attempt.engine, attempt.table.name, UNCHANGED_PROPERTY, note)
 
 
 def with_counts(published: Published, **counts: int | Mapping[str, float] | None) -> Published:

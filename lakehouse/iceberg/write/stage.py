@@ -1,12 +1,14 @@
 """How rows are put on a write's branch: one function for each way to change a table."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from lakehouse.iceberg.commit.retry import Failure, classify
 from lakehouse.iceberg.commit.snapshot_properties import session_with, writer_with
 from lakehouse.iceberg.metadata.frame_joins import sized
+from lakehouse.iceberg.write.merge_row_level import row_level_chosen
 from lakehouse.iceberg.write.prepared_frame import DELETED, written_columns
 from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import identifier
@@ -52,15 +54,15 @@ def merge(
     mode: Merge,
     matching: str = "true",
     *,
-    count: int,
-    inserts: bool,
+    inserted: int,
+    matched: int,
 ) -> None:
     """Insert, update or delete rows by their key; each of them is known to be new, different,
     or to go.
 
     :param matching: a SQL predicate on the table's rows, as `t`, that any of them can match.
-    :param count: how many rows these are, exactly.
-    :param inserts: whether any of them is new.
+    :param inserted: how many of the rows are new, exactly.
+    :param matched: how many update or delete one that is there.
     """
     columns = [identifier(name) for name in written_columns(attempt.table)]
     values = {column: f"s.{column}" for column in columns}
@@ -77,16 +79,17 @@ def merge(
     source = f"merge_source_{uuid4().hex}"
     # Rows that may be new are kept by an outer join, for which the table is shuffled however
     # few they are.
-    rows = rows if inserts else sized(rows, count)
+    rows = rows if inserted else sized(rows, matched)
     rows.createOrReplaceTempView(source)
     try:
-        _execute(
-            attempt,
+        statement = (
             f"MERGE INTO {attempt.target} t USING {source} s ON {on} {delete}WHEN MATCHED THEN"
             " UPDATE SET"
             f" {', '.join(f't.{column} = {value}' for column, value in values.items())}"
-            f" {insert if inserts else ''}",
+            f" {insert if inserted else ''}"
         )
+        with row_level_chosen(attempt, matched) as row_level:
+            _execute(attempt, statement, row_level)
     finally:
         attempt.engine.spark.catalog.dropTempView(source)
 
@@ -95,9 +98,10 @@ def _writer(attempt: Attempt, rows: "DataFrame") -> "DataFrameWriterV2":
     return writer_with(rows.writeTo(attempt.target), attempt.properties.to_summary())
 
 
-def _execute(attempt: Attempt, statement: str) -> None:
+def _execute(attempt: Attempt, statement: str, row_level: str = "") -> None:
     """Run a statement whose commit takes its snapshot properties from the session."""
-    with session_with(attempt.engine.spark, attempt.properties.to_summary()):
+    properties = replace(attempt.properties, row_level=row_level)
+    with session_with(attempt.engine.spark, properties.to_summary()):
         _commit(attempt, lambda: attempt.engine.sql(statement))
 
 

@@ -1,0 +1,14 @@
+"""One property of a table, set beside what else is done to the table at the time."""
+
+from lakehouse.iceberg.commit.retry import retry_on_refs
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.tables.quoting import literal
+
+
+def set_property(engine: Engine, table: str, name: str, value: str) -> None:
+    """Set a property of a table; tried again where another commit comes first."""
+    statement = (
+        f"ALTER TABLE {engine.catalog.sql_name(table)} SET TBLPROPERTIES"
+        f" ({literal(name)} = {literal(value)})"
+    )
+    retry_on_refs(lambda: engine.sql(statement))
