@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.upkeep.location_files import list_location
+from lakehouse.iceberg.metadata.location_files import list_location
 from lakehouse.maintenance.prices import PRICES
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.cli.outcomes import records

@@ -12,6 +12,11 @@ from lakehouse.iceberg.metadata.dangling_deletes import dangling_deletes
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, History, history_of
 from lakehouse.iceberg.metadata.live_files import LiveFile, read_live_files
+from lakehouse.iceberg.metadata.location_files import (
+    LocationFile,
+    list_metadata_folder,
+    lost_metadata_files,
+)
 from lakehouse.iceberg.metadata.manifests import read_manifests
 from lakehouse.iceberg.metadata.measured_health import (
     SMALL_SHARE,
@@ -20,10 +25,6 @@ from lakehouse.iceberg.metadata.measured_health import (
     RefHealth,
     SnapshotPin,
     TableHealth,
-)
-from lakehouse.iceberg.metadata.metadata_folder import (
-    list_metadata_folder,
-    lost_metadata_files,
 )
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def measure_health(
     manifests = read_manifests(table, snapshot_id)
     files = list(read_live_files(table, manifests))
     target_bytes = _target_bytes(table)
-    sizes = list_metadata_folder(table) if lists_folder else None
+    listed = list_metadata_folder(table) if lists_folder else None
     metadata_json_bytes = len(table.io.new_input(table.metadata_location))
     manifest_bytes = sum(manifest.manifest_length for manifest in manifests)
     if snapshot_id is None:
@@ -94,9 +95,9 @@ def measure_health(
         manifest_bytes=manifest_bytes,
         metadata_json_bytes=metadata_json_bytes,
         read_metadata_bytes=metadata_json_bytes + manifest_bytes,
-        metadata_bytes=None if sizes is None else sum(sizes.values()),
+        metadata_bytes=None if listed is None else _bytes(listed.values()),
         logged_metadata_files=len(table.metadata.metadata_log) + 1,
-        lost_metadata_files=None if sizes is None else lost_metadata_files(table, sizes),
+        lost_metadata_files=None if listed is None else _lost_paths(table, listed),
         refs=_refs(table, history),
         pins=tuple(sorted(pins, key=lambda pin: pin.committed_at)),
     )
@@ -151,7 +152,7 @@ def _rows(files: Iterable[LiveFile]) -> int:
     return sum(file.rows for file in files)
 
 
-def _bytes(files: Iterable[LiveFile]) -> int:
+def _bytes(files: Iterable[LiveFile | LocationFile]) -> int:
     return sum(file.size_bytes for file in files)
 
 
@@ -163,6 +164,11 @@ def _newest_at(files: Iterable[LiveFile], history: History) -> datetime | None:
             times.append(snapshot.committed_at)
     # Snapshots expire oldest first: where one is kept, the newest is.
     return max(times, default=None)
+
+
+def _lost_paths(table: "Table", listed: Mapping[str, LocationFile]) -> tuple[str, ...]:
+    lost = lost_metadata_files(table, listed)
+    return tuple(sorted(file.path for file in lost.values()))
 
 
 def _digest(paths: Iterable[str]) -> str:

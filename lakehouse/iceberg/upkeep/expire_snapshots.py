@@ -14,7 +14,9 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, History, Snapshot, history_of
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
-from lakehouse.iceberg.upkeep.named_files import (
+from lakehouse.iceberg.upkeep.readers_view import ReadersView
+from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
+from lakehouse.iceberg.upkeep.stored_files import (
     FILES_OF_OTHERS,
     StoredFiles,
     bytes_of,
@@ -22,8 +24,6 @@ from lakehouse.iceberg.upkeep.named_files import (
     keeps_all_files,
     missing,
 )
-from lakehouse.iceberg.upkeep.readers_view import ReadersView
-from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.tables.quoting import identifier, literal
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _verified(
     after = StoredFiles.of(now)
     expired = {snapshot.snapshot_id for snapshot in loaded.snapshots()}
     expired -= {snapshot.snapshot_id for snapshot in now.snapshots()}
-    unnamed = {key: path for key, path in before.named.items() if key not in after.named}
+    unnamed = {key: file for key, file in before.named.items() if key not in after.named}
     remaining = existing(now, unnamed, after.listed)
     gone = [before.listed[key] for key in unnamed if key in before.listed.keys() - after.listed]
     figures = {

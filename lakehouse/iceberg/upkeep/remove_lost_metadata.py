@@ -9,12 +9,16 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.metadata_folder import lost_metadata_files
-from lakehouse.iceberg.upkeep.location_files import LocationFile, list_files, path_key
+from lakehouse.iceberg.metadata.location_files import (
+    LocationFile,
+    list_metadata_folder,
+    lost_metadata_files,
+    path_key,
+)
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
-from lakehouse.iceberg.upkeep.named_files import bytes_of
 from lakehouse.iceberg.upkeep.remove_orphans import YOUNGEST, tables_in_location
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
+from lakehouse.iceberg.upkeep.stored_files import bytes_of
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -42,7 +46,7 @@ def _remove(engine: Engine, table: str, older_than: datetime) -> StepResult:
             return skipped(table, _STEP, "each old metadata file is named by a log")
         for file in lost.values():
             loaded.io.delete(file.path)
-        listed = _metadata_folder(loaded)
+        listed = list_metadata_folder(loaded)
         remaining = tuple(file.path for key, file in lost.items() if key in listed)
         removed = [file for key, file in lost.items() if key not in listed]
         figures = {"removed_files": len(removed), "removed_bytes": bytes_of(removed)}
@@ -59,17 +63,10 @@ def find_lost_metadata(table: "Table", older_than: datetime) -> dict[str, Locati
     """Return the metadata.json files of a table that no log names, by `path_key`, of those that
     are older than a moment and than the current one.
     """
-    listed = _metadata_folder(table)
+    listed = list_metadata_folder(table)
     current = listed.get(path_key(table.metadata_location))
     if current is None:
         return {}
-    sizes = {key: file.size_bytes for key, file in listed.items()}
-    lost = {}
-    for key in lost_metadata_files(table, sizes):
-        if listed[key].modified_at < min(older_than, current.modified_at):
-            lost[key] = listed[key]
-    return lost
-
-
-def _metadata_folder(table: "Table") -> dict[str, LocationFile]:
-    return list_files(table, table.metadata_location.rpartition("/")[0])
+    older_than = min(older_than, current.modified_at)
+    lost = lost_metadata_files(table, listed)
+    return {key: file for key, file in lost.items() if file.modified_at < older_than}

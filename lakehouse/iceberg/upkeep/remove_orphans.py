@@ -11,17 +11,17 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.upkeep.location_files import LocationFile, list_location, path_key
+from lakehouse.iceberg.metadata.location_files import LocationFile, list_location, path_key
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
-from lakehouse.iceberg.upkeep.named_files import (
+from lakehouse.iceberg.upkeep.readers_view import ReadersView
+from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
+from lakehouse.iceberg.upkeep.stored_files import (
     FILES_OF_OTHERS,
+    StoredFiles,
     bytes_of,
     keeps_all_files,
     missing,
-    named_files,
 )
-from lakehouse.iceberg.upkeep.readers_view import ReadersView
-from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.tables.quoting import identifier, literal
 
 if TYPE_CHECKING:
@@ -123,14 +123,14 @@ def _verified(
     listed_before: Mapping[str, LocationFile],
 ) -> StepResult:
     now = engine.catalog.load(table)
-    named = named_files(now)
-    listed = list_location(now)
+    stored = StoredFiles.of(now)
+    listed = stored.listed
     remaining = [path for path in orphans if path_key(path) in listed]
     removed = {path_key(path) for path in orphans} - listed.keys()
     sizes = [listed_before[key] for key in removed if key in listed_before]
     figures = {"removed_files": len(removed), "removed_bytes": bytes_of(sizes)}
     changes = ReadersView.of(before).changes(ReadersView.of(now))
-    lost = missing(now, named, listed)
+    lost = missing(now, stored.named, listed)
     if lost:
         changes.append(f"{len(lost)} files that are named are not there, such as {lost[0]}")
     if changes:

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.damaged_metadata import explain_table
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.manifests import CONTENTS, read_manifests
-from lakehouse.iceberg.upkeep.location_files import LocationFile, list_location, path_key
-from lakehouse.iceberg.upkeep.named_files import (
-    keeps_all_files,
-    manifests_of_snapshots,
-    named_metadata,
-)
+from lakehouse.iceberg.metadata.location_files import LocationFile, list_location, path_key
+from lakehouse.iceberg.metadata.manifests import CONTENTS
+from lakehouse.iceberg.metadata.metadata_files import stored_size
+from lakehouse.iceberg.metadata.named_files import logged_metadata, named_files
 from lakehouse.iceberg.upkeep.remove_orphans import tables_in_location
+from lakehouse.iceberg.upkeep.stored_files import keeps_all_files
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -57,31 +55,21 @@ def read_table_files(engine: Engine, table: str) -> TableFiles:
 
 
 def _named_files(table: "Table", listed: Mapping[str, LocationFile]) -> TableFiles:
-    manifests = manifests_of_snapshots(table)
-    of_main = {manifest.manifest_path for manifest in read_manifests(table)}
+    named = named_files(table)
+    named.update((path_key(file.path), file) for file in logged_metadata(table))
     data: dict[str, int] = {}
     deletes: dict[str, int] = {}
     of_snapshots: dict[str, int] = {}
-    for manifest in manifests:
-        for entry in manifest.fetch_manifest_entry(table.io):
-            file = entry.data_file
-            key = path_key(file.file_path)
-            of_snapshots[key] = file.file_size_in_bytes
-            if manifest.manifest_path in of_main:
-                content = data if CONTENTS[int(file.content)] == "data" else deletes
-                content[key] = file.file_size_in_bytes
-    metadata = {}
-    logged = [entry.metadata_file for entry in table.metadata.metadata_log]
-    for path in [*named_metadata(table, manifests), *logged, table.metadata_location]:
-        metadata[path_key(path)] = _size_bytes(table, path, listed)
+    metadata: dict[str, int] = {}
+    for key, file in named.items():
+        size_bytes = file.size_bytes
+        if size_bytes is None:
+            # It may lie outside of the location, or be gone.
+            of_listing = listed.get(key)
+            size_bytes = of_listing.size_bytes if of_listing else stored_size(table, file.path)
+        content = of_snapshots if file.kind in CONTENTS else metadata
+        content[key] = size_bytes or 0
+        if file.is_of_main:
+            of_main = data if file.kind == "data" else deletes
+            of_main[key] = content[key]
     return TableFiles(data, deletes, of_snapshots, metadata)
-
-
-def _size_bytes(table: "Table", path: str, listed: Mapping[str, LocationFile]) -> int:
-    """Return the size of a file, which may lie outside of the location; 0 of one that is
-    gone.
-    """
-    if path_key(path) in listed:
-        return listed[path_key(path)].size_bytes
-    file = table.io.new_input(path)
-    return len(file) if file.exists() else 0

@@ -8,11 +8,11 @@ from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.location_files import list_location, path_key
 from lakehouse.iceberg.metadata.manifests import files
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin
 from lakehouse.iceberg.upkeep.compact import compact
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
-from lakehouse.iceberg.upkeep.location_files import list_location, path_key
 from lakehouse.iceberg.upkeep.snapshot_pins import find_pins
 from lakehouse_tests.iceberg.upkeep.tables import (
     NAME,

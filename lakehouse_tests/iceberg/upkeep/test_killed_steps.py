@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.named_files import named_files
 from lakehouse.iceberg.upkeep.compact import compact
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
-from lakehouse.iceberg.upkeep.location_files import path_key
-from lakehouse.iceberg.upkeep.named_files import named_files
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
@@ -82,5 +81,5 @@ def _data_files(engine: Engine) -> set[Path]:
 
 
 def _named(engine: Engine) -> set[Path]:
-    paths = {Path(path_key(path)) for path in named_files(engine.catalog.load(NAME)).values()}
+    paths = {Path(key) for key in named_files(engine.catalog.load(NAME))}
     return {path for path in paths if path.suffix == ".parquet"}

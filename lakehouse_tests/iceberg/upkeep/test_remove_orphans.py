@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.upkeep.location_files import list_location
+from lakehouse.iceberg.metadata.location_files import list_location
 from lakehouse.iceberg.upkeep.remove_lost_metadata import remove_lost_metadata
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
 from lakehouse_tests.iceberg.upkeep.tables import (

@@ -1,11 +1,14 @@
 """The files that lie in a table's folder or prefix, whoever put them there; no JVM."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
+
+_TABLE_METADATA = ".metadata.json"
 
 
 @dataclass(frozen=True)
@@ -19,10 +22,40 @@ class LocationFile:
 
 def list_location(table: "Table") -> dict[str, LocationFile]:
     """Return the files in a table's location, by `path_key`."""
-    return list_files(table, table.location())
+    return _list_files(table, table.location())
 
 
-def list_files(table: "Table", folder: str) -> dict[str, LocationFile]:
+def list_metadata_folder(table: "Table") -> dict[str, LocationFile]:
+    """Return the files in a table's metadata folder, whether or not the metadata names them, by
+    `path_key`.
+    """
+    return _list_files(table, table.metadata_location.rpartition("/")[0])
+
+
+def lost_metadata_files(
+    table: "Table", listed: Mapping[str, LocationFile]
+) -> dict[str, LocationFile]:
+    """Return the metadata.json files of a listing that the table's log does not name, by
+    `path_key`.
+
+    A commit that lost a race left one, or it has been pruned from the log; that of a commit
+    under way is among them.
+    """
+    logged = {_name(entry.metadata_file) for entry in table.metadata.metadata_log}
+    logged.add(_name(table.metadata_location))
+    lost = {}
+    for key, file in listed.items():
+        # A folder is written in more than one way, and each name in it is there once.
+        if _TABLE_METADATA in _name(key) and _name(key) not in logged:
+            lost[key] = file
+    return lost
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _list_files(table: "Table", folder: str) -> dict[str, LocationFile]:
     """Return the files in a folder or prefix, at any depth, by `path_key`; those that Iceberg
     takes for hidden, as Hadoop's checksums beside files, are left out.
     """

@@ -1,0 +1,84 @@
+"""The files that a table's metadata names, of all its snapshots; each manifest is read once, no
+JVM.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from lakehouse.iceberg.metadata.location_files import path_key
+from lakehouse.iceberg.metadata.manifests import CONTENTS, Content, read_manifests
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import ManifestFile
+    from pyiceberg.table import Table
+
+MetadataKind = Literal["table metadata", "manifest list", "manifest", "statistics"]
+
+
+@dataclass(frozen=True)
+class NamedFile:
+    """A file that metadata names."""
+
+    kind: MetadataKind | Content
+    path: str
+    size_bytes: int | None
+    """As metadata tells it, which it does not of metadata.json files and manifest lists."""
+    is_of_main: bool = False
+    """Whether it is a data or delete file that main reads; else only other snapshots do."""
+
+
+def named_files(table: "Table") -> dict[str, NamedFile]:
+    """Return the files that any snapshot of a table names, by `path_key`: manifest lists,
+    manifests, data and delete files, statistics.
+    """
+    manifests = _manifests_of_snapshots(table)
+    named = {path_key(file.path): file for file in _metadata_of_snapshots(table, manifests)}
+    of_main = {manifest.manifest_path for manifest in read_manifests(table)}
+    # Main's come last: a file that it reads may be in manifests of other snapshots too.
+    manifests.sort(key=lambda manifest: manifest.manifest_path in of_main)
+    for manifest in manifests:
+        is_of_main = manifest.manifest_path in of_main
+        for entry in manifest.fetch_manifest_entry(table.io):
+            file = entry.data_file
+            kind, size_bytes = CONTENTS[int(file.content)], file.file_size_in_bytes
+            named[path_key(file.file_path)] = NamedFile(
+                kind, file.file_path, size_bytes, is_of_main
+            )
+    return named
+
+
+def named_metadata(table: "Table") -> Iterator[NamedFile]:
+    """Yield the metadata files of a table, of all its snapshots: metadata.json files, manifest
+    lists, manifests and statistics.
+    """
+    yield from logged_metadata(table)
+    yield from _metadata_of_snapshots(table, _manifests_of_snapshots(table))
+
+
+def logged_metadata(table: "Table") -> Iterator[NamedFile]:
+    """Yield the metadata.json files of a table: those that its log names, and the current
+    one.
+    """
+    for entry in table.metadata.metadata_log:
+        yield NamedFile("table metadata", entry.metadata_file, None)
+    yield NamedFile("table metadata", table.metadata_location, None)
+
+
+def _manifests_of_snapshots(table: "Table") -> "list[ManifestFile]":
+    manifests = {}
+    for snapshot in table.snapshots():
+        for manifest in read_manifests(table, snapshot.snapshot_id):
+            manifests[manifest.manifest_path] = manifest
+    return list(manifests.values())
+
+
+def _metadata_of_snapshots(
+    table: "Table", manifests: "Iterable[ManifestFile]"
+) -> Iterator[NamedFile]:
+    for snapshot in table.snapshots():
+        yield NamedFile("manifest list", snapshot.manifest_list, None)
+    for manifest in manifests:
+        yield NamedFile("manifest", manifest.manifest_path, manifest.manifest_length)
+    for file in [*table.metadata.statistics, *table.metadata.partition_statistics]:
+        yield NamedFile("statistics", file.statistics_path, file.file_size_in_bytes)
