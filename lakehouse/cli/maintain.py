@@ -1,6 +1,6 @@
 """`lakehouse maintain`: upkeep of tables, and what is due of it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -40,7 +40,9 @@ def maintain(state: State, names: tuple[str, ...], dry_run: bool, form: str) -> 
     from lakehouse.maintenance.run_upkeep import maintain as run
     from lakehouse.maintenance.upkeep_round import plan_round
 
-    tables = _tables(state, names)
+    tables = list(dict.fromkeys(map(state.existing_table, names)))
+    if not names:
+        tables = upkept().tables(state.engine)
     with state.progress(f"Reading the metadata of {count(len(tables), 'table')}"):
         planned = plan_round(state.engine, upkept(), tables, asked_by_name=bool(names))
     plan = planned.plan
@@ -60,14 +62,6 @@ def maintain(state: State, names: tuple[str, ...], dry_run: bool, form: str) -> 
     with state.progress(f"Keeping {count(len(due), 'table')}"):
         result = run(definitions, state.settings, due, asked_by_name=bool(names))
     _print_result(result, form)
-
-
-def _tables(state: State, names: Sequence[str]) -> list[str]:
-    """Return the tables that are named, declared or not, or all declared ones that there are."""
-    if not names:
-        there = set(state.engine.catalog.tables())
-        return [name for name in state.declared if name in there]
-    return list(dict.fromkeys(map(state.existing_table, names)))
 
 
 def _print_plan(plan: "UpkeepPlan", form: str, *, with_all: bool) -> None:

@@ -1,9 +1,10 @@
-"""The health of all tables measured, appended to its table in one commit, and shown in
+"""The health of tables measured, appended to its table in one commit, and shown in
 Dagster.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,41 +25,36 @@ FindPins = Callable[[str], Sequence[SnapshotPin]]
 _log = logging.getLogger(__name__)
 
 
-def measure_tables(
-    engine: Engine, find_pins: FindPins | None = None, now: datetime | None = None
-) -> Iterator[TableHealth]:
-    """Yield the health of each table that there is; one that is damaged, or dropped meanwhile,
-    is left out and logged.
-
-    :param find_pins: returns what pins old snapshots of a table.
-    """
-    measured_at = now or datetime.now(UTC)
-    for table in engine.catalog.tables():
-        try:
-            pins = find_pins(table) if find_pins else ()
-            yield read_table_health(engine, table, pins=pins, now=measured_at)
-        except (TableDamaged, TableNotFound) as error:
-            _log.warning("The health of %s was not measured: %s", table, error)
-
-
 def record_health(
     instance: dg.DagsterInstance,
     engine: Engine,
     health_table: IcebergTable,
+    tables: Sequence[str],
     declared: Collection[str],
     occasion: str,
     *,
+    known: Mapping[str, TableHealth] | None = None,
     find_pins: FindPins | None = None,
     now: datetime | None = None,
 ) -> list[TableHealth]:
-    """Measure all tables, append their health in one commit, and show it in Dagster; return it.
+    """Measure tables, append their health in one commit, and show it in Dagster; return it.
 
-    An occasion, such as a run's id, is recorded once: of the same again nothing is written.
+    One that is damaged, or dropped meanwhile, is left out and logged. An occasion, such as a
+    run's id, is recorded once: of the same again nothing is written.
 
     :param health_table: `monitoring.table_health`.
     :param declared: names of the tables that Dagster knows; others only get their row.
+    :param known: what was measured a moment ago, by table; one that did not change since is not
+        measured again.
+    :param find_pins: returns what pins old snapshots of a table.
     """
-    measured = list(measure_tables(engine, find_pins, now))
+    now = now or datetime.now(UTC)
+    measured = []
+    for table in tables:
+        try:
+            measured.append(_measure(engine, table, (known or {}).get(table), find_pins, now))
+        except (TableDamaged, TableNotFound) as error:
+            _log.warning("The health of %s was not measured: %s", table, error)
     rows = [_row(health, occasion) for health in measured]
     if not rows:
         return measured
@@ -67,6 +63,19 @@ def record_health(
             if health.table in declared:
                 instance.report_runless_asset_event(_observation(health))
     return measured
+
+
+def _measure(
+    engine: Engine,
+    table: str,
+    known: TableHealth | None,
+    find_pins: FindPins | None,
+    now: datetime,
+) -> TableHealth:
+    if known and known.metadata_location == engine.catalog.load(table).metadata_location:
+        return replace(known, measured_at=now)
+    pins = find_pins(table) if find_pins else ()
+    return read_table_health(engine, table, pins=pins, now=now)
 
 
 def _row(health: TableHealth, occasion: str) -> Mapping[str, Any]:

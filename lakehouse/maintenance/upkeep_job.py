@@ -60,10 +60,6 @@ class Upkeeper:
             jobs=[job], sensors=[self._sensor()], schedules=[self._schedule(job)]
         )
 
-    def tables(self, engine: Engine) -> list[str]:
-        """Return the declared tables that are there."""
-        return [name for name in engine.catalog.tables() if name in self.upkept.declared]
-
     def _job(self) -> dg.JobDefinition:
         @dg.op(
             name=_OP,
@@ -89,7 +85,7 @@ class Upkeeper:
     def _run(
         self, context: dg.OpExecutionContext, engine: Engine, config: UpkeepConfig
     ) -> None:
-        tables = config.tables or self.tables(engine)
+        tables = config.tables or self.upkept.tables(engine)
         planned = plan_round(engine, self.upkept, tables, asked_by_name=config.asked_by_name)
         for proposal in planned.plan.proposals:
             context.log.warning(proposal)
@@ -106,8 +102,10 @@ class Upkeeper:
             context.instance,
             engine,
             self.upkept.health_table,
+            config.tables or engine.catalog.tables(),
             self.upkept.declared,
             context.run_id,
+            known=planned.healths,
             find_pins=partial(pins_of, engine, self.upkept),
         )
         failed = [record for record in records if record.outcome == "failed"]
@@ -142,7 +140,7 @@ class Upkeeper:
         engine = open_engine(self.read_settings())
         looks = LastLooks.from_json(context.cursor)
         locations = {}
-        for name in self.tables(engine):
+        for name in self.upkept.tables(engine):
             # One that is damaged stops the upkeep of no other.
             with suppress(TableDamaged, TableNotFound):
                 locations[name] = engine.catalog.load(name).metadata_location

@@ -47,6 +47,12 @@ class Upkept:
     """Where runs record what they read."""
     bytes_a_day: int = BYTES_A_DAY
 
+    def tables(self, engine: Engine) -> list[str]:
+        """Return the tables that are kept where nobody names any: the declared ones that are
+        there.
+        """
+        return [name for name in engine.catalog.tables() if name in self.declared]
+
 
 @dataclass(frozen=True)
 class Round:

@@ -60,6 +60,10 @@ def test_what_is_due_is_planned_done_kept_and_shown(lakehouse: Lakehouse, home: 
         "csv",
     )
     assert kept.out[1:] == ["done,6,6"]
+    measured = lakehouse(
+        "sql", "SELECT table_name, data_files FROM monitoring.table_health", "--format", "csv"
+    )
+    assert measured.out[1:] == [f"{FRUITS},2"]
     with open_instance(settings_at(home)) as instance:
         (run,) = instance.get_run_records(dg.RunsFilter(job_name=JOB))
         assert run.dagster_run.is_success

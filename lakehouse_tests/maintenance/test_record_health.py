@@ -1,9 +1,10 @@
-"""The health of all tables is one append an occasion, and observations that Dagster plots; no
+"""The health of tables is one append an occasion, and observations that Dagster plots; no
 Spark is started for it.
 """
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,6 +18,7 @@ from pyiceberg.types import LongType, NestedField
 from lakehouse.definitions import TABLES
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin
 from lakehouse.maintenance.record_health import record_health
@@ -26,6 +28,7 @@ from lakehouse.settings import Settings
 
 HEALTH = TABLES["monitoring.table_health"]
 DECLARED = ("silver.fruits", "gold.customer_profiles", HEALTH.name)
+NAMES = ("silver.fruits", "silver.other")
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
@@ -63,7 +66,7 @@ def observed(instance: dg.DagsterInstance, table: str) -> list[dict]:
 
 
 def test_all_tables_are_one_append(engine: Engine, instance: dg.DagsterInstance) -> None:
-    measured = record_health(instance, engine, HEALTH, DECLARED, "first", now=NOW)
+    measured = record_health(instance, engine, HEALTH, NAMES, DECLARED, "first", now=NOW)
     assert [health.table for health in measured] == ["silver.fruits", "silver.other"]
     fruits, other = kept(engine)
     assert (fruits["table_name"], fruits["measured_at"], fruits["run_id"]) == (
@@ -83,7 +86,7 @@ def test_all_tables_are_one_append(engine: Engine, instance: dg.DagsterInstance)
 
 
 def test_each_column_is_measured(engine: Engine, instance: dg.DagsterInstance) -> None:
-    record_health(instance, engine, HEALTH, DECLARED, "first")
+    record_health(instance, engine, HEALTH, NAMES, DECLARED, "first")
     fruits = kept(engine)[0]
     assert [name for name in HEALTH.column_names if fruits[name] is None] == []
 
@@ -92,7 +95,9 @@ def test_declared_tables_show_numbers_that_plot(
     engine: Engine, instance: dg.DagsterInstance
 ) -> None:
     pin = SnapshotPin("tag month_end", 1, NOW)
-    record_health(instance, engine, HEALTH, DECLARED, "first", find_pins=lambda table: [pin])
+    record_health(
+        instance, engine, HEALTH, NAMES, DECLARED, "first", find_pins=lambda table: [pin]
+    )
     (metadata,) = observed(instance, "silver.fruits")
     numbers = (dg.IntMetadataValue, dg.FloatMetadataValue)
     assert {type(value) for value in metadata.values()} <= set(numbers)
@@ -103,9 +108,32 @@ def test_declared_tables_show_numbers_that_plot(
 
 def test_an_occasion_is_recorded_once(engine: Engine, instance: dg.DagsterInstance) -> None:
     for occasion in ("first", "first", "second"):
-        record_health(instance, engine, HEALTH, DECLARED, occasion)
-    assert [row["run_id"] for row in kept(engine)] == ["first"] * 2 + ["second"] * 3
+        record_health(instance, engine, HEALTH, NAMES, DECLARED, occasion)
+    assert [row["run_id"] for row in kept(engine)] == ["first"] * 2 + ["second"] * 2
     assert len(observed(instance, "silver.fruits")) == 2
+
+
+def test_only_what_changed_since_it_was_measured_is_measured_again(
+    engine: Engine, instance: dg.DagsterInstance
+) -> None:
+    known = {}
+    for name in NAMES:
+        # What no measuring comes to.
+        known[name] = replace(read_table_health(engine, name), manifests=77)
+    engine.catalog.load("silver.fruits").append(pa.table({"id": [9]}))
+
+    record_health(instance, engine, HEALTH, NAMES, DECLARED, "first", known=known, now=NOW)
+
+    fruits, other = kept(engine)
+    assert (fruits["manifests"], fruits["data_files"]) == (3, 3)
+    assert (other["manifests"], other["measured_at"]) == (77, NOW)
+
+
+def test_tables_that_were_not_asked_for_get_no_row(
+    engine: Engine, instance: dg.DagsterInstance
+) -> None:
+    record_health(instance, engine, HEALTH, ["silver.other"], DECLARED, "first")
+    assert [row["table_name"] for row in kept(engine)] == ["silver.other"]
 
 
 def test_a_damaged_table_hinders_no_other(
@@ -113,7 +141,7 @@ def test_a_damaged_table_hinders_no_other(
 ) -> None:
     location = engine.catalog.load("silver.other").location()
     shutil.rmtree(Path(urlsplit(location).path))
-    measured = record_health(instance, engine, HEALTH, DECLARED, "first")
+    measured = record_health(instance, engine, HEALTH, NAMES, DECLARED, "first")
     assert [health.table for health in measured] == ["silver.fruits"]
     assert "The health of silver.other was not measured" in caplog.text
 
@@ -122,5 +150,5 @@ def test_without_tables_nothing_is_written(
     settings: Settings, instance: dg.DagsterInstance
 ) -> None:
     empty = Engine(Catalog.of(settings), no_spark, settings.lock_dir, masking_key=b"testing")
-    assert record_health(instance, empty, HEALTH, DECLARED, "first") == []
+    assert record_health(instance, empty, HEALTH, [], DECLARED, "first") == []
     assert empty.catalog.tables() == []
