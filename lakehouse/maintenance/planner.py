@@ -16,10 +16,16 @@ from lakehouse.maintenance.compaction_plan import (
     planned_compaction,
     value_of,
 )
-from lakehouse.maintenance.housekeeping_plan import Look, planned_housekeeping
 from lakehouse.maintenance.past_upkeep import PastUpkeep
 from lakehouse.maintenance.table_reads import TableReads
 from lakehouse.maintenance.upkeep_plan import Condition, PlannedStep, UpkeepPlan
+from lakehouse.maintenance.when_due.compute_statistics import plan_statistics
+from lakehouse.maintenance.when_due.drop_branches import plan_branches
+from lakehouse.maintenance.when_due.expire_snapshots import plan_expiry
+from lakehouse.maintenance.when_due.look import Look
+from lakehouse.maintenance.when_due.remove_lost_metadata import plan_lost_metadata
+from lakehouse.maintenance.when_due.remove_orphans import plan_orphans
+from lakehouse.maintenance.when_due.rewrite_manifests import plan_manifests
 from lakehouse.maintenance.writer_proposals import proposals
 from lakehouse.tables.upkeep import DEFAULTS, UpkeepPolicy
 
@@ -101,8 +107,15 @@ def _steps(
         reads_a_day=known.reads.of_table(health.table),
         asked_by_name=asked_by_name,
         compacts=compaction.is_due,
+        budget=budget,
     )
-    yield from planned_housekeeping(look, budget)
+    # In the order in which they are safe, see `StepName`.
+    yield plan_branches(look)
+    yield plan_expiry(look)
+    yield plan_manifests(look)
+    yield plan_orphans(look)
+    yield plan_lost_metadata(look)
+    yield plan_statistics(look)
 
 
 def _hold(

@@ -198,9 +198,8 @@ def test_orphans_are_looked_for_at_first_then_where_the_table_changed_and_seldom
 
 def test_of_a_young_table_no_file_can_be_old_enough() -> None:
     health = table("silver.t", partition(small=1), snapshot_times=(days_ago(2),))
-    for step in ("remove_orphans", "remove_lost_metadata"):
-        of_step = planned(replace(health, lost_metadata_files=None), step)
-        assert (of_step.is_due, of_step.not_before) == (False, NOW + timedelta(days=5))
+    step = planned(health, "remove_orphans")
+    assert (step.is_due, step.not_before) == (False, NOW + timedelta(days=5))
     known = record("compact", health, 7)
     assert planned(health, "remove_orphans", known).is_due
 
@@ -239,18 +238,6 @@ def test_lost_metadata_files_go_and_those_too_young_wait_a_day() -> None:
         health, "remove_lost_metadata", record("remove_lost_metadata", health, 1)
     ).is_due
     assert not planned(table("silver.t"), "remove_lost_metadata").is_due
-
-
-def test_a_folder_that_was_not_listed_is_listed_as_seldom_as_for_orphans() -> None:
-    health = table(
-        "silver.t",
-        partition(small=1),
-        snapshot_times=(days_ago(8),),
-        lost_metadata_files=None,
-    )
-    assert planned(health, "remove_lost_metadata").is_due
-    lately = record("remove_lost_metadata", health, 3, at="other.json")
-    assert not planned(health, "remove_lost_metadata", lately).is_due
 
 
 def statistics(

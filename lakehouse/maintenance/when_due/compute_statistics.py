@@ -1,0 +1,61 @@
+"""When statistics are computed: a table that is large and read has changed since the last
+ones.
+"""
+
+from datetime import timedelta
+
+from lakehouse.iceberg.upkeep.step_result import StepName
+from lakehouse.maintenance.compaction_plan import next_day, size_text
+from lakehouse.maintenance.upkeep_plan import Condition, PlannedStep
+from lakehouse.maintenance.upkeep_record import live_rows
+from lakehouse.maintenance.when_due.look import Look, planned_step
+from lakehouse.tables.upkeep import in_days
+
+_STEP: StepName = "compute_statistics"
+STATISTICS_EVERY = timedelta(days=7)
+STATISTICS_BYTES = 16 * 1024 * 1024
+"""A table with fewer bytes is sent whole to each task that joins it, whatever its columns hold:
+Spark's own bound is 10 MB (`spark.sql.autoBroadcastJoinThreshold`).
+"""
+CHANGED_SHARE = 0.2
+"""Share of the rows by which a table has to have changed for new statistics."""
+
+
+def plan_statistics(look: Look) -> PlannedStep:
+    """Plan the statistics of a table."""
+    health = look.health
+    rows, last = live_rows(health), look.last_look(_STEP)
+    changed = 1.0 if last is None else abs(rows - last.rows) / max(last.rows, 1)
+    conditions = [
+        Condition(
+            f"{changed:.0%} more or fewer rows than at the last statistics"
+            if last
+            else "no statistics were computed yet",
+            changed >= CHANGED_SHARE,
+        ),
+        Condition(
+            f"{size_text(health.data_bytes)} of data ({size_text(STATISTICS_BYTES)} or more)",
+            health.data_bytes >= STATISTICS_BYTES,
+        ),
+    ]
+    rhythm = look.rhythm(_STEP, STATISTICS_EVERY)
+    not_before = rhythm
+    if not look.asked_by_name:
+        conditions.append(
+            Condition(f"{look.reads_a_day:.3g} reads a day (1 or more)", look.reads_a_day >= 1)
+        )
+        if rhythm:
+            conditions.append(
+                Condition(f"computed within the last {in_days(STATISTICS_EVERY)}", False)
+            )
+        is_wanted = all(condition.is_met for condition in conditions)
+        if is_wanted and not look.budget.take(health.data_bytes):
+            conditions.append(Condition("more than is left of today's bytes", False))
+            not_before = next_day(look.now)
+    return planned_step(
+        look,
+        _STEP,
+        conditions,
+        cost_bytes=health.data_bytes,
+        not_before=not_before,
+    )

@@ -1,0 +1,104 @@
+"""When snapshots are expired: some are older than the policy keeps them, and nothing needs
+them.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+from lakehouse.iceberg.metadata.measured_health import SnapshotPin
+from lakehouse.maintenance.upkeep_plan import Condition, Gain, PlannedStep, counted
+from lakehouse.maintenance.when_due.drop_branches import stale_branches
+from lakehouse.maintenance.when_due.look import Look, planned_step
+from lakehouse.tables.upkeep import in_days
+
+EXPIRY_EVERY = timedelta(days=1)
+"""Each snapshot of a table that is written all day would be expired by itself otherwise."""
+
+
+def plan_expiry(look: Look) -> PlannedStep:
+    """Plan the expiry of snapshots."""
+    policy, health = look.policy, look.health
+    cutoff = look.now - policy.keep_snapshots_for
+    old = [at for at in health.snapshot_times[: -policy.keep_at_least] if at < cutoff]
+    pins = _pins(look)
+    first_needed = min((pin.committed_at for pin in pins if pin.needs_later), default=cutoff)
+    older_than = min(cutoff, first_needed)
+    pinned = _pinned_times(pins, health.snapshot_times, policy.keep_at_least)
+    expirable = [at for at in old if at < older_than and at not in pinned]
+    age = in_days(policy.keep_snapshots_for)
+    conditions = [
+        Condition(
+            f"{counted(len(expirable), 'snapshot is', 'snapshots are')} older than {age} and needed"
+            f" by nothing; the newest {policy.keep_at_least} stay in any case",
+            bool(expirable),
+        )
+    ]
+    conditions += [Condition(text, False) for text in _held_by(pins, old)]
+    rhythm = look.rhythm("expire_snapshots", EXPIRY_EVERY)
+    if expirable and rhythm:
+        conditions.append(Condition("snapshots expired within the last day", False))
+    return planned_step(
+        look,
+        "expire_snapshots",
+        conditions,
+        is_due=bool(expirable) and rhythm is None,
+        gain=Gain(fewer_snapshots=len(expirable)),
+        not_before=rhythm if expirable else _oldest_until(look),
+        parameters={
+            "older_than": older_than.isoformat(),
+            "keep": str(policy.keep_at_least),
+        },
+    )
+
+
+def _pins(look: Look) -> list[SnapshotPin]:
+    """Return what pins snapshots, each once, but for the branches that go first."""
+    stale = stale_branches(look)
+    pins = {}
+    for ref in look.health.refs:
+        if ref not in stale:
+            owner = f"{'branch' if ref.is_branch else 'tag'} {ref.name}"
+            pins[owner] = SnapshotPin(owner, ref.snapshot_id, ref.committed_at)
+    going = {f"branch {ref.name}" for ref in stale}
+    for pin in look.health.pins:
+        if pin.owner not in going:
+            pins.setdefault(pin.owner, pin)
+    return list(pins.values())
+
+
+def _pinned_times(
+    pins: Sequence[SnapshotPin], times: Sequence[datetime], keep: int
+) -> set[datetime]:
+    """Return the moments of snapshots that refs keep: a tag its own, a branch the newest few up
+    to its own.
+
+    Which snapshots a branch descends from is not told here: those of other branches may be
+    counted for its own, and expiry that then finds nothing waits for a change.
+    """
+    pinned = set()
+    for pin in pins:
+        if pin.owner.startswith("branch "):
+            pinned.update([at for at in times if at <= pin.committed_at][-keep:])
+        elif not pin.needs_later:
+            pinned.add(pin.committed_at)
+    return pinned
+
+
+def _held_by(pins: Sequence[SnapshotPin], old: Sequence[datetime]) -> Iterator[str]:
+    for pin in pins:
+        held = [at for at in old if at == pin.committed_at]
+        if pin.needs_later:
+            held = [at for at in old if at >= pin.committed_at]
+        if held:
+            snapshots = counted(len(held), "older snapshot stays", "older snapshots stay")
+            yield (
+                f"{snapshots}, for the {pin.owner} needs that of {pin.committed_at:%Y-%m-%d}"
+                + (" and all since" if pin.needs_later else "")
+            )
+
+
+def _oldest_until(look: Look) -> datetime | None:
+    """Return when the oldest snapshot that may go is old enough; None where all stay."""
+    times = look.health.snapshot_times[: -look.policy.keep_at_least]
+    moments = (at + look.policy.keep_snapshots_for for at in times)
+    return min((at for at in moments if at > look.now), default=None)

@@ -1,0 +1,78 @@
+"""A table at one moment, with all that decides which of its steps are due, and what those
+decisions share.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from lakehouse.iceberg.metadata.measured_health import TableHealth
+from lakehouse.iceberg.upkeep.step_result import StepName
+from lakehouse.maintenance.compaction_plan import DailyBytes
+from lakehouse.maintenance.past_upkeep import PastUpkeep
+from lakehouse.maintenance.upkeep_plan import Condition, Estimate, Gain, PlannedStep
+from lakehouse.maintenance.upkeep_record import UpkeepRecord
+from lakehouse.tables.upkeep import UpkeepPolicy
+
+
+@dataclass(frozen=True)
+class Look:
+    """A table at one moment, and all that decides about its leftovers.
+
+    `asked_by_name` says that a person asked for this table: no rhythm and no budget holds back
+    then. `compacts` says that its compaction is due in the same round. `budget` is what is left
+    of the day, and goes down by what is planned.
+    """
+
+    health: TableHealth
+    policy: UpkeepPolicy
+    past: PastUpkeep
+    now: datetime
+    reads_a_day: float
+    asked_by_name: bool
+    compacts: bool
+    budget: DailyBytes
+
+    def last_look(self, step: StepName) -> UpkeepRecord | None:
+        """Return the newest record of a step of the table that saw what there was to do."""
+        return self.past.last_look(self.health.table, step)
+
+    def is_unchanged_since(self, record: UpkeepRecord) -> bool:
+        """Whether nothing has committed to the table since a round of upkeep."""
+        return record.metadata_location == self.health.metadata_location
+
+    def rhythm(self, step: StepName, every: timedelta) -> datetime | None:
+        """Return when a step may next run, where it ran lately and nobody asked for it."""
+        last = self.last_look(step)
+        if last is None or self.asked_by_name or self.now >= last.ended_at + every:
+            return None
+        return last.ended_at + every
+
+
+def planned_step(
+    look: Look,
+    step: StepName,
+    conditions: Sequence[Condition],
+    *,
+    is_due: bool | None = None,
+    gain: Gain | None = None,
+    cost_bytes: int = 0,
+    not_before: datetime | None = None,
+    parameters: dict[str, str] | None = None,
+) -> PlannedStep:
+    """Return a step that is due where all conditions are met, unless `is_due` says it."""
+    if is_due is None:
+        is_due = all(condition.is_met for condition in conditions)
+    deciding = [condition.text for condition in conditions if condition.is_met is is_due]
+    return PlannedStep(
+        table=look.health.table,
+        step=step,
+        is_due=is_due,
+        reason=deciding[0],
+        conditions=tuple(conditions),
+        gain=gain if gain and is_due else Gain(),
+        cost_bytes=cost_bytes if is_due else 0,
+        uncorrected=Estimate(cost_bytes=cost_bytes if is_due else 0),
+        not_before=None if is_due else not_before,
+        parameters=parameters or {},
+    )

@@ -1,0 +1,39 @@
+"""When manifests are rewritten: there are many more than their size takes."""
+
+from lakehouse.maintenance.compaction_plan import size_text
+from lakehouse.maintenance.upkeep_plan import Condition, Gain, PlannedStep, counted
+from lakehouse.maintenance.when_due.look import Look, planned_step
+
+NEEDLESS_MANIFESTS = 20
+"""So many more than are needed are worth a rewrite: each is opened by each read."""
+MANIFESTS_OF_COMPACTION = 10
+"""Manifests that a compaction may add: one for each of its commits (`partial-progress`)."""
+
+
+def plan_manifests(look: Look) -> PlannedStep:
+    """Plan the rewrite of manifests."""
+    health = look.health
+    needed = health.needed_manifests
+    last = look.past.last_done(health.table, "rewrite_manifests")
+    if last:
+        # What the last rewrite could not join is not tried again and again.
+        needed = max(needed, int(last.figures.get("manifests_after", 0)))
+    added = MANIFESTS_OF_COMPACTION if look.compacts else 0
+    needless = health.manifests + added - needed
+    beside = f", and {added} that the compaction may add" if added else ""
+    has_many = Condition(
+        f"{counted(health.manifests, 'manifest', 'manifests')} of"
+        f" {size_text(health.manifest_bytes)} for"
+        f" {counted(health.data_files, 'data file', 'data files')}{beside}"
+        f" ({needed + NEEDLESS_MANIFESTS} or more)",
+        needless >= NEEDLESS_MANIFESTS,
+    )
+    return planned_step(
+        look,
+        "rewrite_manifests",
+        [has_many],
+        gain=Gain(
+            fewer_manifests=max(0, health.manifests - needed), reads_a_day=look.reads_a_day
+        ),
+        cost_bytes=2 * health.manifest_bytes,
+    )
