@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import dagster as dg
 
 from lakehouse.iceberg.upkeep.step_result import StepResult
-from lakehouse.maintenance.upkeep_events import step_result_of
-from lakehouse.maintenance.upkeep_job import JOB, run_config
+from lakehouse.maintenance.upkeep_job import run_config
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.dagster_internals import observation_in
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.metadata_keys import plain_values
 from lakehouse.orchestration.runs import Project, run_job
+from lakehouse.orchestration.upkeep_results import JOB, step_result_of
 from lakehouse.settings import Settings
 
 

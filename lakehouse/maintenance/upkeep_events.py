@@ -2,7 +2,6 @@
 and what came of it as numbers that plot.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import dagster as dg
@@ -10,44 +9,19 @@ import dagster as dg
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.maintenance.upkeep_plan import PlannedStep
 from lakehouse.orchestration.asset_keys import asset_key
-
-_PREFIX = "upkeep/"
+from lakehouse.orchestration.upkeep_results import PREFIX, metadata_of
 
 
 def observation_of(step: PlannedStep, result: StepResult) -> dg.AssetObservation:
     """Return what is shown of a step."""
     metadata: dict[str, Any] = {
-        f"{_PREFIX}step": result.step,
-        f"{_PREFIX}outcome": result.outcome,
-        f"{_PREFIX}why": step.reason,
-        f"{_PREFIX}reason": result.reason,
-        f"{_PREFIX}promised_fewer_files": step.gain.fewer_files,
-        f"{_PREFIX}promised_cost_bytes": step.cost_bytes,
+        **metadata_of(result),
+        f"{PREFIX}why": step.reason,
+        f"{PREFIX}promised_fewer_files": step.gain.fewer_files,
+        f"{PREFIX}promised_cost_bytes": step.cost_bytes,
     }
-    for name, value in result.figures.items():
-        metadata[f"{_PREFIX}{name}"] = float(value)
-    if result.remaining:
-        metadata[f"{_PREFIX}remaining"] = dg.MetadataValue.json(list(result.remaining))
     return dg.AssetObservation(
         asset_key(result.table), description=result_text(result), metadata=metadata
-    )
-
-
-def step_result_of(table: str, metadata: Mapping[str, Any]) -> StepResult | None:
-    """Return the result that an observation shows; None of one that is of something else."""
-    if f"{_PREFIX}outcome" not in metadata:
-        return None
-    figures = {}
-    for name, value in metadata.items():
-        if name.startswith(_PREFIX) and isinstance(value, float):
-            figures[name.removeprefix(_PREFIX)] = value
-    return StepResult(
-        table,
-        metadata[f"{_PREFIX}step"],
-        metadata[f"{_PREFIX}outcome"],
-        metadata[f"{_PREFIX}reason"],
-        figures,
-        tuple(metadata.get(f"{_PREFIX}remaining", ())),
     )
 
 

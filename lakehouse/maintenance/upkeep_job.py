@@ -20,10 +20,10 @@ from lakehouse.maintenance.tables_worth_a_look import LastLooks
 from lakehouse.maintenance.upkeep_events import observation_of
 from lakehouse.maintenance.upkeep_plan import PlannedStep
 from lakehouse.maintenance.upkeep_round import Upkept, carry_out, pins_of, plan_round
+from lakehouse.orchestration.upkeep_results import JOB
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 
-JOB = "maintain_tables"
 _OP = "do_what_is_due"
 SENSOR = "upkeep_when_due"
 _SECONDS = 300

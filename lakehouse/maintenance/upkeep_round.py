@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
 
-from lakehouse.errors import TableDamaged, TableNotFound
+from lakehouse.errors import LakehouseError, TableDamaged, TableNotFound
 from lakehouse.iceberg.commit.branch import AUDIT_KEPT_FOR
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
@@ -157,7 +157,8 @@ def do_step(engine: Engine, step: PlannedStep, health: TableHealth) -> StepResul
     try:
         return _STEPS[step.step](engine, step, health)
     except Exception as error:
-        return StepResult(step.table, step.step, "failed", one_line(error))
+        kind = "" if isinstance(error, LakehouseError) else type(error).__name__
+        return StepResult(step.table, step.step, "failed", one_line(error), error=kind)
 
 
 def _compact(engine: Engine, step: PlannedStep, _: TableHealth) -> StepResult:

@@ -25,6 +25,8 @@ _MANY = {
     ("blocked", "error"): "tables are blocked",
     ("overdue", "error"): "deliveries and tables are overdue",
     ("automation", "error"): "sensors and schedules fail",
+    ("upkeep", "error"): "steps of upkeep failed",
+    ("upkeep", "warn"): "steps of upkeep left something behind",
     ("quarantined", "warn"): "tables have rows in quarantine",
 }
 _OF_ONE_TABLE = ("check", "rejected")

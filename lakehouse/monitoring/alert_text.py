@@ -9,7 +9,7 @@ from lakehouse.monitoring.incidents import Incident, Resolved, moment_text
 from lakehouse.orchestration.alert import Alert, Saying, alert_id
 
 _SHOWN_PARTITIONS = 5
-_CLOSED_BY_PEOPLE = ("quarantined", "rejected")
+_CLOSED_BY_PEOPLE = ("quarantined", "rejected", "upkeep")
 """What may stay as it is for ever without harm."""
 BEFORE_TITLE = {"recovered": "Resolved: ", "repeated": "Still firing: ", "grew": "More: "}
 

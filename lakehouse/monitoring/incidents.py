@@ -16,6 +16,7 @@ Kind = Literal[
     "overdue",
     "rejected",
     "automation",
+    "upkeep",
     "monitor",
     "reported",
 ]

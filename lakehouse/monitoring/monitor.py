@@ -7,6 +7,7 @@ from traceback import extract_tb
 from lakehouse.monitoring.detectors.failed_checks import detect_failed_checks
 from lakehouse.monitoring.detectors.failed_runs import detect_failed_runs
 from lakehouse.monitoring.detectors.failed_ticks import detect_failed_ticks
+from lakehouse.monitoring.detectors.failed_upkeep import detect_failed_upkeep
 from lakehouse.monitoring.detectors.failure_reasons import describe_without_values
 from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.monitoring.detectors.overdue_tables import detect_overdue
@@ -20,6 +21,7 @@ _DETECTORS: Mapping[str, Callable[[MonitorContext], Observed]] = {
     "checks": detect_failed_checks,
     "quarantines": detect_quarantined_rows,
     "runs": detect_failed_runs,
+    "upkeep": detect_failed_upkeep,
     "freshness": detect_overdue,
     "rejected files": detect_rejected_files,
     "sensors and schedules": detect_failed_ticks,

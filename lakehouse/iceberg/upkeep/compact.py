@@ -199,7 +199,8 @@ def _result(compaction: _Compaction, figures: Mapping[str, float]) -> StepResult
     if lost is not None and not compaction.commits:
         raise lost
     if lost is not None:
-        return StepResult(table, _STEP, "partial", f"{lost}, after some of the files", figures)
+        reason = f"{lost}, after some of the files"
+        return StepResult(table, _STEP, "partial", reason, figures, lost_race=True)
     if compaction.failed_files:
         reason = f"{compaction.failed_files} files could not be written again"
         return StepResult(table, _STEP, "partial", reason, figures)

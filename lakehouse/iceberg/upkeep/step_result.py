@@ -39,5 +39,9 @@ class StepResult:
     remaining: tuple[str, ...] = ()
     lost_race: bool = False
     """Whether it was skipped since a writer came first; else it looked, and found nothing to
-    do.
+    do. Of one that is partial, a writer came after some of it.
+    """
+    error: str = ""
+    """Kind of the error that ended it where others than the lakehouse raised that; its text,
+    which is `reason`, may quote data then.
     """

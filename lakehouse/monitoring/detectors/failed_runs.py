@@ -1,16 +1,18 @@
 """Runs that failed, and tables that are blocked since a rule refused what a run computed.
 
-A run that a check stopped is no incident of its own: the check is. One that a person stopped is
-none either. Of a refused table there is one incident, that it is blocked, with the results of
-its rules; that it ends is a matter of a later publish, see `recoveries`.
+A run that a check stopped is no incident of its own: the check is; nor is one of upkeep, whose
+steps are. One that a person stopped is none either. Of a refused table there is one incident,
+that it is blocked, with the results of its rules; that it ends is a matter of a later publish,
+see `recoveries`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import dagster as dg
 
+from lakehouse.monitoring.detectors.ended_runs import ended_runs
 from lakehouse.monitoring.detectors.failed_checks import (
     clear_commands,
     describe_failure,
@@ -24,19 +26,17 @@ from lakehouse.orchestration.blocked_tables import STALE
 from lakehouse.orchestration.dagster_internals import events_of_run
 from lakehouse.orchestration.metadata_keys import RefusalMetadata, WriteMetadata
 from lakehouse.orchestration.partitions import range_of
+from lakehouse.orchestration.run_failures.error_chain import causes
 
 CURSOR = "runs"
-_FIRST_ROUND = timedelta(days=7)
-# Runs are seen by when they ended, on clocks that may differ and in transactions that may be
-# slow.
-_OVERLAP = timedelta(minutes=5)
 _KNOWN = {
     "DagsterAssetCheckFailedError",
     "DagsterExecutionInterruptedError",
     "KeyboardInterrupt",
+    "UpkeepFailed",
 }
-"""Errors of steps that somebody knows of: a check is an incident itself, and who pressed Ctrl-C
-needs no message.
+"""Errors of steps that somebody knows of: a check is an incident itself, as is a step of
+upkeep, and who pressed Ctrl-C needs no message.
 """
 _TYPE = dg.DagsterEventType
 
@@ -45,25 +45,11 @@ def detect_failed_runs(context: MonitorContext) -> Observed:
     """Return the runs that failed since the last round; in the first round, in the last
     week.
     """
-    known = context.state.cursors.get(CURSOR, {})
-    since = context.now - _FIRST_ROUND
-    if known:
-        since = datetime.fromisoformat(known["until"]) - _OVERLAP
-    filters = dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=since)
-    records = context.instance.get_run_records(
-        filters, order_by="update_timestamp", ascending=True
-    )
+    runs, cursor = ended_runs(context, CURSOR, [dg.DagsterRunStatus.FAILURE])
     facts: list[Firing] = []
-    for record in records:
-        # A tag that is added to an old run makes it a run that was changed, and not one that
-        # failed anew.
-        is_old = record.end_time and record.end_time < since.timestamp()
-        if not is_old and record.dagster_run.run_id not in known.get("seen", ()):
-            facts += _firings_of(context, record.dagster_run)
-    seen = [record.dagster_run.run_id for record in records]
-    return Observed(
-        tuple(facts), cursors={CURSOR: {"until": context.now.isoformat(), "seen": seen}}
-    )
+    for run in runs:
+        facts += _firings_of(context, run)
+    return Observed(tuple(facts), cursors={CURSOR: cursor})
 
 
 def _firings_of(context: MonitorContext, run: dg.DagsterRun) -> Iterator[Firing]:
@@ -93,7 +79,7 @@ def _firings_of(context: MonitorContext, run: dg.DagsterRun) -> Iterator[Firing]
 
 
 def _is_known(error: Any) -> bool:
-    return error is not None and error.cls_name in _KNOWN
+    return any(cause.cls_name in _KNOWN for cause in causes(error))
 
 
 def _blocked(

@@ -1,0 +1,51 @@
+"""What Dagster keeps of a step of upkeep: the results in the observations of a run of the job,
+which the command line prints and alerts are made of.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from lakehouse.iceberg.upkeep.step_result import StepResult
+
+JOB = "maintain_tables"
+PREFIX = "upkeep/"
+
+
+def metadata_of(result: StepResult) -> dict[str, Any]:
+    """Return a result as plain values by the keys that observations have."""
+    metadata: dict[str, Any] = {
+        f"{PREFIX}step": result.step,
+        f"{PREFIX}outcome": result.outcome,
+        f"{PREFIX}reason": result.reason,
+    }
+    for name, value in result.figures.items():
+        metadata[f"{PREFIX}{name}"] = float(value)
+    if result.remaining:
+        metadata[f"{PREFIX}remaining"] = list(result.remaining)
+    if result.lost_race:
+        metadata[f"{PREFIX}lost_race"] = True
+    if result.error:
+        metadata[f"{PREFIX}error"] = result.error
+    return metadata
+
+
+def step_result_of(table: str, metadata: Mapping[str, Any]) -> StepResult | None:
+    """Return the result that an observation's plain values show; None of one that is of
+    something else.
+    """
+    if f"{PREFIX}outcome" not in metadata:
+        return None
+    figures = {}
+    for name, value in metadata.items():
+        if name.startswith(PREFIX) and isinstance(value, float):
+            figures[name.removeprefix(PREFIX)] = value
+    return StepResult(
+        table,
+        metadata[f"{PREFIX}step"],
+        metadata[f"{PREFIX}outcome"],
+        metadata[f"{PREFIX}reason"],
+        figures,
+        tuple(metadata.get(f"{PREFIX}remaining", ())),
+        metadata.get(f"{PREFIX}lost_race", False),
+        metadata.get(f"{PREFIX}error", ""),
+    )
