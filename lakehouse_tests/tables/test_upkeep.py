@@ -1,10 +1,16 @@
 """The declared upkeep: what is taken from where, what is refused, and what Iceberg is told."""
 
+import json
+import re
 from dataclasses import fields, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
+from botocore.model import OperationModel
+from botocore.validate import ParamValidator
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -120,6 +126,35 @@ def test_a_plan_warns_of_snapshots_that_are_kept_for_too_short_or_too_long(
     else:
         assert warnings[0].startswith(warning)
         assert warnings[0].endswith("; expected 7 to 30 days.")
+
+
+def test_a_plan_names_a_table_whose_upkeep_needs_glues_optimizers() -> None:
+    (warning,) = plan(declared(upkeep=Upkeep(kept_by="glue")), None).warnings
+    assert warning.startswith(
+        "silver.orders is left to Glue's table optimizers, which apply does"
+    )
+    assert plan(declared(upkeep=Upkeep(kept_by="nobody")), None).warnings == ()
+
+
+def test_the_optimizers_of_the_page_are_what_glue_takes() -> None:
+    page = Path(__file__).parents[2] / "docs" / "operations.md"
+    shape = _glue_operation("CreateTableOptimizer").input_shape
+    configurations = dict(re.findall(r"^\| `(\w+)` \| `(\{.*\})` \|$", page.read_text(), re.M))
+    assert set(configurations) == set(shape.members["Type"].enum)
+    for kind, configuration in configurations.items():
+        parameters = {
+            "CatalogId": "123456789012",
+            "DatabaseName": "silver",
+            "TableName": "fruits",
+            "Type": kind,
+            "TableOptimizerConfiguration": json.loads(configuration),
+        }
+        assert not ParamValidator().validate(parameters, shape).has_errors()
+
+
+def _glue_operation(name: str) -> OperationModel:
+    client = boto3.client("glue", region_name="eu-central-1")
+    return client.meta.service_model.operation_model(name)
 
 
 def test_a_plan_warns_of_a_z_order_without_columns() -> None:

@@ -72,6 +72,12 @@ def _upkeep_warnings(table: IcebergTable) -> Iterator[str]:
             f"{table.name} keeps snapshots for {in_days(kept)}, and for as long the files that"
             f" were replaced since; expected {least} to {most} days."
         )
+    if policy.kept_by == "glue":
+        yield (
+            f"{table.name} is left to Glue's table optimizers, which apply does not make:"
+            " without them nobody compacts it, expires its snapshots or removes its orphans;"
+            " see docs/operations.md, Left to Glue."
+        )
     if policy.z_order and not policy.sort_by:
         yield f"{table.name} declares z_order, and no columns for it; expected sort_by too."
 
