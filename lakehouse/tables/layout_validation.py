@@ -34,6 +34,10 @@ _TRANSFORMABLE = {
     "bucket": _MOMENTS | {"int", "bigint", "decimal", "date", "string", "binary"},
     "truncate": frozenset({"int", "bigint", "decimal", "string", "binary"}),
 }
+Z_ORDERABLE = frozenset(
+    _MOMENTS | {"boolean", "int", "bigint", "float", "double", "date", "string", "binary"}
+)
+"""Types whose bytes Iceberg interleaves; it has no z-order of a decimal."""
 
 
 def check_layout(table: TableDeclaration) -> None:
@@ -47,6 +51,7 @@ def check_layout(table: TableDeclaration) -> None:
     _check_properties(table)
     _check_dropped(table)
     _check_profiled(table)
+    _check_sorted_by(table)
 
 
 def _check_names(table: TableDeclaration) -> None:
@@ -156,3 +161,30 @@ def _check_profiled(table: TableDeclaration) -> None:
                 f"{table.name}: {name} is profiled, and is {declared}; expected a type without"
                 " a map, of which Spark compares none."
             )
+
+
+def _check_sorted_by(table: TableDeclaration) -> None:
+    policy = table.upkeep_policy
+    part = "Upkeep(sort_by=…, z_order=True)" if policy.z_order else "Upkeep(sort_by=…)"
+    for name in policy.sort_by:
+        declared = types.parse(table.column(name).type)
+        if isinstance(declared, types.Struct | types.Array | types.Map):
+            raise DeclarationError(
+                f"{table.name}: {part} has {name}, which is {declared}; expected a column"
+                " without parts."
+            )
+        if policy.z_order and str(declared) not in Z_ORDERABLE:
+            raise DeclarationError(
+                f"{table.name}: {part} has {name}, which is {declared}; Iceberg's z-order takes"
+                f" {', '.join(sorted(Z_ORDERABLE))}.",
+                next_step="Leave the column out, or leave out z_order and sort by it in turn.",
+            )
+    by_value = {
+        field.column for field in table.partition_fields if field.transform == "identity"
+    }
+    if policy.z_order and policy.sort_by and by_value.issuperset(policy.sort_by):
+        raise DeclarationError(
+            f"{table.name}: {part} has {', '.join(policy.sort_by)} alone, by whose values the"
+            " table is partitioned, so that each file has one value of it; expected another"
+            " column."
+        )

@@ -79,6 +79,44 @@ def test_files_are_sorted_by_columns_that_there_are() -> None:
         declared(upkeep=Upkeep(sort_by=["price"]))
 
 
+@pytest.mark.parametrize(
+    ("column_type", "z_order", "message"),
+    [
+        ("array<string>", False, r"Upkeep\(sort_by=…\) has a, .* is array<string>; expected"),
+        ("struct<x:int>", True, r"z_order=True\) has a, .* is struct<x:int>; expected"),
+        ("decimal(10,2)", True, r"has a, which is decimal\(10,2\); Iceberg's z-order takes"),
+    ],
+)
+def test_files_are_sorted_by_columns_that_iceberg_orders(
+    column_type: str, z_order: bool, message: str
+) -> None:
+    columns = [Column("id", "bigint"), Column("a", column_type)]
+    with pytest.raises(DeclarationError, match=message):
+        declared(columns=columns, upkeep=Upkeep(sort_by=["id", "a"], z_order=z_order))
+
+
+def test_a_decimal_is_sorted_by_in_turn() -> None:
+    columns = [Column("id", "bigint"), Column("a", "decimal(10,2)")]
+    table = declared(columns=columns, upkeep=Upkeep(sort_by="a"))
+    assert table.upkeep_policy.sort_by == ("a",)
+
+
+def test_a_layers_order_is_refused_where_the_table_has_no_such_order() -> None:
+    columns = [Column("id", "bigint"), Column("a", "decimal(10,2)")]
+    table = declared(columns=columns)
+    layer = Upkeep(sort_by="a", z_order=True)
+    with pytest.raises(DeclarationError, match="Iceberg's z-order takes"):
+        replace(table, upkeep=table.upkeep.over(layer))
+
+
+def test_a_z_order_by_what_the_table_is_partitioned_by_is_refused() -> None:
+    columns = [Column("id", "bigint"), Column("day", "date")]
+    with pytest.raises(DeclarationError, match="has day alone, by whose values the table is"):
+        declared(
+            columns=columns, partitioning=["day"], upkeep=Upkeep(sort_by="day", z_order=True)
+        )
+
+
 def test_old_metadata_is_pruned_by_the_tables_own_properties() -> None:
     properties = table_properties(declared(upkeep=Upkeep(metadata_files=20)))
     assert properties["write.metadata.delete-after-commit.enabled"] == "true"

@@ -8,6 +8,8 @@ from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.upkeep.compact import compact
+from lakehouse.iceberg.upkeep.step_result import StepResult
+from lakehouse.tables.layout_validation import Z_ORDERABLE
 from lakehouse_tests.iceberg.upkeep.tables import (
     MERGE_ON_READ,
     NAME,
@@ -175,6 +177,25 @@ def test_rows_are_sorted_where_that_is_declared(embedded_engine: Engine) -> None
     )
     assert result.outcome == "done"
     assert len(rows(embedded_engine)) == 60
+
+
+def test_a_declaration_refuses_what_iceberg_has_no_z_order_of(embedded_engine: Engine) -> None:
+    orderable = {kind: kind for kind in sorted(Z_ORDERABLE)}
+    columns = orderable | {"decimal": "decimal(10,2)"}
+    declared = ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
+    sick = create(embedded_engine, f"{declared}, day date", "day")
+    empty = ", ".join(f"CAST(NULL AS {kind})" for kind in columns.values())
+    embedded_engine.sql(f"INSERT INTO {sick} {SCATTERED} {empty}, current_date() FROM range(9)")
+
+    def z_order(*names: str) -> StepResult:
+        return compact(
+            embedded_engine, NAME, target_bytes=TARGET_BYTES, sort_by=names, z_order=True
+        )
+
+    for name in ("decimal", "day"):
+        with pytest.raises(Exception, match=r"(?i)z-?order"):
+            z_order(name)
+    assert z_order(*orderable).outcome == "done"
 
 
 def test_it_does_nothing_while_somebody_writes(embedded_engine: Engine) -> None:
