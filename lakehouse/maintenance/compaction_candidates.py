@@ -126,6 +126,10 @@ def need_of(partition: PartitionHealth, health: TableHealth, least: int) -> Need
     if not reasons:
         return None
     deletes = live_deletes if has_deletes or is_old else 0
+    cost_bytes = _cost(partition, all_files=bool(deletes) or is_old)
+    if is_old and not partition.key.values:
+        # No predicate tells its rows from those of other partitions: all are written again.
+        cost_bytes = 2 * health.data_bytes + partition.delete_bytes
     fewer_files = (fewer if is_small else 0) + deletes + dangling
     gain = Gain(
         fewer_files=fewer_files,
@@ -136,7 +140,7 @@ def need_of(partition: PartitionHealth, health: TableHealth, least: int) -> Need
         reasons=tuple(reasons),
         files=(partition.small_files if is_small else 0) + deletes + dangling,
         gain=gain,
-        estimate=Estimate(fewer_files, _cost(partition, all_files=bool(deletes) or is_old)),
+        estimate=Estimate(fewer_files, cost_bytes),
     )
 
 

@@ -282,6 +282,14 @@ def test_deletes_and_old_specs_are_needs_too(parts: dict[str, Any], reason: str)
     assert step.reason == f"1 partition with {reason}"
 
 
+def test_what_no_partition_tells_apart_costs_a_rewrite_of_the_whole_table() -> None:
+    old = partition(small=2, key=PartitionKey(7))
+    rest = partition(small=0, data_files=3, data_bytes=3 * TARGET)
+    step = compaction(table("silver.t", old, rest))
+    assert step.partitions == (old.key,)
+    assert step.cost_bytes == 2 * (2 * MB + 3 * TARGET)
+
+
 def test_few_deletes_are_left_where_they_are() -> None:
     few = {"delete_files": 1, "deleted_rows": 10}
     well = partition(small=0, rows=1000, data_files=2, data_bytes=2 * TARGET, **few)

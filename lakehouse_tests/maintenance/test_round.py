@@ -5,6 +5,7 @@ due after it.
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+from lakehouse.definitions import TABLES
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.measured_health import TableHealth
@@ -20,8 +21,15 @@ from lakehouse.iceberg.upkeep.table_statistics import compute_statistics
 from lakehouse.maintenance.planner import Known, plan_upkeep
 from lakehouse.maintenance.upkeep_plan import PlannedStep, UpkeepPlan
 from lakehouse.maintenance.upkeep_record import UpkeepRecord, record_of
+from lakehouse.maintenance.upkeep_round import Upkept, carry_out, plan_round
 from lakehouse.tables.upkeep import UpkeepPolicy
-from lakehouse_tests.iceberg.upkeep.tables import MERGE_ON_READ, NAME, create, rows
+from lakehouse_tests.iceberg.upkeep.tables import (
+    MERGE_ON_READ,
+    NAME,
+    create,
+    rows,
+    size_bytes,
+)
 from lakehouse_tests.maintenance.sick_tables import past
 
 POLICY = UpkeepPolicy(keep_snapshots_for=timedelta(0), keep_at_least=2)
@@ -99,3 +107,31 @@ def test_after_a_round_nothing_is_due_whoever_asks(embedded_engine: Engine) -> N
     for by_name in (True, False):
         again, _ = planned(*records, by_name=by_name)
         assert [(step.step, step.reason) for step in again.due] == []
+
+
+def test_after_a_change_of_spec_each_file_moves_once(embedded_engine: Engine) -> None:
+    engine = embedded_engine
+    name = create(engine, "id bigint, day date", "month(day)")
+    for month in (1, 2):
+        engine.sql(
+            f"INSERT INTO {name} SELECT /*+ REPARTITION(1) */ id, date'2026-0{month}-01' +"
+            " CAST(id % 2 AS INT) FROM range(1000)"
+        )
+    file_bytes = size_bytes(engine) // 2
+    engine.sql(
+        f"ALTER TABLE {name} SET TBLPROPERTIES ('write.target-file-size-bytes' ="
+        f" '{file_bytes}')"
+    )
+    engine.sql(f"ALTER TABLE {name} REPLACE PARTITION FIELD month(day) WITH day")
+    before = rows(engine)
+    upkept = Upkept({}, TABLES["monitoring.upkeep_runs"], TABLES["monitoring.table_health"])
+
+    first = plan_round(engine, upkept, [NAME], asked_by_name=True)
+    assert "2 files of an old partition spec" in first.plan.due[0].reason
+    carry_out(engine, upkept, first, "first")
+
+    health = read_table_health(engine, NAME)
+    assert (health.files_of_old_specs, health.data_files) == (0, 4)
+    assert rows(engine) == before
+    second = plan_round(engine, upkept, [NAME], asked_by_name=True)
+    assert [(step.step, step.reason) for step in second.plan.due] == []

@@ -89,6 +89,7 @@ class _Compaction:
             predicate,
             most_files=chunk.most_files,
             has_deletes=has_deletes,
+            rewrites_all=chunk.rewrites_all,
         )
         self.rewritten_files += rewritten.files
         self.rewritten_bytes += rewritten.size_bytes

@@ -1,6 +1,6 @@
 """Which files of which partitions a compaction rewrites, in chunks of a bounded size; no JVM."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
@@ -28,18 +28,36 @@ class Chunk:
     """How many files are rewritten at once; None for all."""
     repeats: int = 1
     """How often that is done until all are."""
+    rewrites_all: bool = False
+    """Whether files of the right size are rewritten too, since they are of an old spec."""
 
 
 @dataclass
-class _Candidates:
-    files: int = 0
-    size_bytes: int = 0
+class _PartitionFiles:
+    """The data files of one partition, and which of them gain by being rewritten."""
+
+    is_of_old_spec: bool
+    gaining: int = 0
+    gaining_bytes: int = 0
+    data_bytes: int = 0
     has_deletes: bool = False
     has_large: bool = False
 
     @property
+    def moves_as_a_whole(self) -> bool:
+        """Whether Iceberg would leave files of an old spec where they are, for their size is
+        right, or there is no other to join one with.
+        """
+        has_right_sized = self.gaining_bytes < self.data_bytes
+        return self.is_of_old_spec and (has_right_sized or self.gaining == 1)
+
+    @property
     def is_worth_it(self) -> bool:
-        return self.files > 1 or self.has_large or self.has_deletes
+        return self.gaining > 1 or self.has_large or self.has_deletes or self.moves_as_a_whole
+
+    @property
+    def input_bytes(self) -> int:
+        return self.data_bytes if self.moves_as_a_whole else self.gaining_bytes
 
 
 def plan_chunks(
@@ -49,51 +67,77 @@ def plan_chunks(
 
     A partition has a part in it where two of its files are small, one is large, or it has
     delete files. A partition of more than `chunk_bytes` is a chunk of its own, done in turns.
+
+    Of an old partition spec, each file has: those of a partition move into today's spec at
+    once, since the next turn would rewrite what the last one wrote.
     """
     wanted = set(partitions)
+    joined: dict[PartitionKey, _PartitionFiles] = {}
+    moved: dict[PartitionKey, _PartitionFiles] = {}
+    for key, files in _files_by_partition(table, target_bytes).items():
+        if (wanted and key not in wanted) or not files.is_worth_it:
+            continue
+        if files.moves_as_a_whole:
+            moved[key] = files
+        else:
+            joined[key] = files
+    return [
+        *_chunks(joined, chunk_bytes, rewrites_all=False),
+        *_chunks(moved, chunk_bytes, rewrites_all=True),
+    ]
+
+
+def _chunks(
+    partitions: Mapping[PartitionKey, _PartitionFiles], chunk_bytes: int, *, rewrites_all: bool
+) -> list[Chunk]:
     chunks: list[Chunk] = []
     batch: list[PartitionKey] = []
     batch_bytes = 0
-    for key, candidates in _candidates(table, target_bytes).items():
-        if (wanted and key not in wanted) or not candidates.is_worth_it:
+    for key, files in partitions.items():
+        if files.input_bytes > chunk_bytes and not rewrites_all:
+            chunks.append(_in_turns(key, files, chunk_bytes))
             continue
-        if candidates.size_bytes > chunk_bytes:
-            chunks.append(_in_turns(key, candidates, chunk_bytes))
-            continue
-        is_full = batch_bytes + candidates.size_bytes > chunk_bytes
+        is_full = batch_bytes + files.input_bytes > chunk_bytes
         if batch and (is_full or len(batch) == _MOST_PARTITIONS):
-            chunks.append(Chunk(tuple(batch), batch_bytes))
+            chunks.append(Chunk(tuple(batch), batch_bytes, rewrites_all=rewrites_all))
             batch, batch_bytes = [], 0
         batch.append(key)
-        batch_bytes += candidates.size_bytes
+        batch_bytes += files.input_bytes
     if batch:
-        chunks.append(Chunk(tuple(batch), batch_bytes))
+        chunks.append(Chunk(tuple(batch), batch_bytes, rewrites_all=rewrites_all))
     return chunks
 
 
-def _candidates(table: "Table", target_bytes: int) -> dict[PartitionKey, _Candidates]:
-    files = list(read_live_files(table, read_manifests(table)))
-    candidates: dict[PartitionKey, _Candidates] = {}
+def _files_by_partition(
+    table: "Table", target_bytes: int
+) -> dict[PartitionKey, _PartitionFiles]:
+    live = list(read_live_files(table, read_manifests(table)))
+    default_spec_id = table.spec().spec_id
+    by_partition = {}
+    for file in live:
+        is_old = file.partition.spec_id != default_spec_id
+        by_partition[file.partition] = _PartitionFiles(is_old)
     deleted_from = set()
-    for file in files:
+    for file in live:
         if file.content != "data":
             deleted_from.add(file.deletes_from or file.partition)
-            candidates.setdefault(file.partition, _Candidates(has_deletes=True))
-    for file in files:
+            by_partition[file.partition].has_deletes = True
+    for file in live:
         if file.content != "data":
             continue
+        partition = by_partition[file.partition]
+        partition.data_bytes += file.size_bytes
         # A delete file that is of no single data file may be of any in its partition.
         has_deletes = not deleted_from.isdisjoint((file.path, file.partition))
         is_large = file.size_bytes > LARGE_SHARE * target_bytes
         if is_large or has_deletes or file.size_bytes < SMALL_SHARE * target_bytes:
-            partition = candidates.setdefault(file.partition, _Candidates())
-            partition.files += 1
-            partition.size_bytes += file.size_bytes
+            partition.gaining += 1
+            partition.gaining_bytes += file.size_bytes
             partition.has_large |= is_large
-    return candidates
+    return by_partition
 
 
-def _in_turns(key: PartitionKey, candidates: _Candidates, chunk_bytes: int) -> Chunk:
-    turns = ceil(candidates.size_bytes / chunk_bytes)
-    most_files = max(2, candidates.files // turns)
-    return Chunk((key,), candidates.size_bytes, most_files, repeats=turns + 1)
+def _in_turns(key: PartitionKey, files: _PartitionFiles, chunk_bytes: int) -> Chunk:
+    turns = ceil(files.gaining_bytes / chunk_bytes)
+    most_files = max(2, files.gaining // turns)
+    return Chunk((key,), files.gaining_bytes, most_files, repeats=turns + 1)

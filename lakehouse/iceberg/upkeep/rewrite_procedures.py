@@ -33,12 +33,14 @@ def rewrite_data_files(
     *,
     most_files: int | None,
     has_deletes: bool,
+    rewrites_all: bool,
 ) -> Rewritten:
-    """Write data files again that are small, large or deleted from.
+    """Write data files again that are small, large or deleted from, in today's partition spec.
 
     :param predicate: of the rows whose files are looked at; empty for all.
     :param most_files: how many are written again at most.
     :param has_deletes: whether the table has delete files, which cost more commits.
+    :param rewrites_all: whether files of the right size are too, as those of an old spec.
     """
     options = {
         "target-file-size-bytes": str(layout.target_bytes),
@@ -52,6 +54,8 @@ def rewrite_data_files(
             # the last commit alive, which then delete nothing.
             "use-starting-sequence-number": "false",
         }
+    if rewrites_all:
+        options["rewrite-all"] = "true"
     if most_files is not None:
         options["max-files-to-rewrite"] = str(most_files)
     arguments = _arguments(engine, table, options, predicate)

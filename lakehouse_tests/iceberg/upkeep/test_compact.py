@@ -119,6 +119,40 @@ def test_files_of_an_old_partition_spec_move_into_the_new_one(embedded_engine: E
     assert rows(embedded_engine) == rows_before
 
 
+def test_files_of_the_right_size_move_into_the_new_partition_spec_too(
+    embedded_engine: Engine,
+) -> None:
+    sick = create(embedded_engine, "id bigint, at timestamp", "months(at)")
+    insert = f"INSERT INTO {sick} SELECT /*+ REPARTITION(1) */ id, at FROM range(1000)"
+    moments = {
+        "january": "timestamp'2024-01-05' + make_interval(0, 0, 0, CAST(id % 3 AS INT))",
+        "march": "timestamp'2024-03-01'",
+    }
+    for at in (moments["january"], moments["january"], moments["march"]):
+        embedded_engine.sql(insert.replace("at FROM", f"{at} AS at FROM"))
+    embedded_engine.sql(f"ALTER TABLE {sick} REPLACE PARTITION FIELD months(at) WITH days(at)")
+    embedded_engine.sql(f"INSERT INTO {sick} VALUES (9, timestamp'2024-02-01')")
+    before, rows_before = paths_by_partition(embedded_engine), rows(embedded_engine)
+    january, march = sorted((key for key in before if key.spec_id == 0), key=str)
+    (february,) = (key for key in before if key.spec_id != 0)
+    target_bytes = size_bytes(embedded_engine) // 3
+
+    result = compact(embedded_engine, NAME, [january], target_bytes=target_bytes)
+
+    after = paths_by_partition(embedded_engine)
+    assert (result.outcome, result.figures["rewritten_files"]) == ("done", 2)
+    assert january not in after
+    assert len(after) == 2 + 3
+    assert (after[february], after[march]) == (before[february], before[march])
+    assert rows(embedded_engine) == rows_before
+
+    # A lone file moves as well.
+    assert compact(embedded_engine, NAME, target_bytes=target_bytes).outcome == "done"
+    assert {key.spec_id for key in paths_by_partition(embedded_engine)} == {february.spec_id}
+    assert rows(embedded_engine) == rows_before
+    assert compact(embedded_engine, NAME, target_bytes=target_bytes).outcome == "skipped"
+
+
 @pytest.mark.parametrize("version", ["2", "3"])
 @pytest.mark.parametrize("partitioning", ["", "part"])
 def test_deleted_rows_and_their_delete_files_are_gone(
