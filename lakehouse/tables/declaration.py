@@ -222,6 +222,13 @@ class TableDeclaration:
             return tuple(self.write.once_by)
         return SOURCE_KEY
 
+    @property
+    def is_log_of_runs(self) -> bool:
+        """Whether each run appends rows of its own that nothing audits, as to the tables of
+        `monitoring`.
+        """
+        return self.once_by == ("run_id",) and not self.rules
+
     @cached_property
     def declaration_hash(self) -> str:
         """A digest of what decides the table's rows, and of nothing else; each snapshot is

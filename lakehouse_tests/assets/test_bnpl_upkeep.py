@@ -11,8 +11,9 @@ import dagster as dg
 import pytest
 
 from lakehouse.definitions import definitions
-from lakehouse.maintenance.upkeep_job import JOB, SENSOR
+from lakehouse.maintenance.upkeep_job import SENSOR
 from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.upkeep_results import JOB
 from lakehouse.sample_data.bnpl.generate import generate
 from lakehouse_tests.assets.deliveries import PROFILES
 from lakehouse_tests.assets.pipeline import Pipeline

@@ -4,7 +4,7 @@ every engine.
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
@@ -159,31 +159,3 @@ def test_what_needs_spark_or_an_audit_is_refused(embedded_engine: Engine) -> Non
             "a",
             made_at="at",
         )
-
-
-def test_small_files_are_joined_now_and_then(
-    engine: Engine, without_spark: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("lakehouse.iceberg.write.join_small_files.MOST_FILES", 4)
-    monkeypatch.setattr("lakehouse.iceberg.write.join_small_files.KEPT_SNAPSHOTS", 2)
-    now = datetime.now(UTC)
-    old = [rows("old", 1.0)[0] | {"at": now - timedelta(days=100)}]
-    append_once(without_spark, TABLE, old, "old", made_at="at")
-    for at in range(9):
-        recent = [
-            row | {"at": now - timedelta(hours=at)} for row in rows(f"run-{at}", 1.0, 2.0)
-        ]
-        append_once(without_spark, TABLE, recent, f"run-{at}", made_at="at")
-
-    loaded = engine.catalog.load(TABLE.name)
-    assert (
-        len(loaded.inspect.data_files()) <= 6
-    )  # The old one, the joined one, and those that came since.
-    assert len(loaded.snapshots()) <= 6
-    assert append_once(without_spark, TABLE, recent, "run-8", made_at="at") is None
-    assert append_once(without_spark, TABLE, old, "old", made_at="at") is None
-    frame = engine.spark.table(engine.catalog.sql_name(TABLE.name))
-    assert tuple(
-        frame.selectExpr("count(*)", "sum(value)", "count(DISTINCT run_id)").first()
-    ) == (19, 28.0, 10)
-    assert plan_now(engine, TABLE).is_empty

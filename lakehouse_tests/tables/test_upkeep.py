@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.evolve.planning import plan
 from lakehouse.iceberg.rules.rows import castable
-from lakehouse.tables.table import Column
+from lakehouse.tables.table import Append, Column
 from lakehouse.tables.table_properties import table_properties
 from lakehouse.tables.upkeep import DEFAULTS, Upkeep, in_days
 from lakehouse_tests.iceberg.evolving import declared, state_like
@@ -164,6 +164,15 @@ def test_a_plan_warns_of_snapshots_that_are_kept_for_too_short_or_too_long(
     else:
         assert warnings[0].startswith(warning)
         assert warnings[0].endswith("; expected 7 to 30 days.")
+
+
+def test_a_plan_does_not_warn_of_the_few_snapshots_of_what_runs_append() -> None:
+    day = Upkeep(keep_snapshots_for=timedelta(days=1))
+    columns = [Column("id", "bigint"), Column("run_id", "string")]
+    by_run = declared(columns=columns, write=Append(once_by=("run_id",)), upkeep=day)
+    assert plan(by_run, None).warnings == ()
+    by_id = declared(columns=columns, write=Append(once_by=("id",)), upkeep=day)
+    assert len(plan(by_id, None).warnings) == 1
 
 
 def test_a_plan_names_a_table_whose_upkeep_needs_glues_optimizers() -> None:

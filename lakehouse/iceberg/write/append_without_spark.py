@@ -8,7 +8,7 @@ died, where here the client itself commits, and one file appears as a whole or n
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import DeclarationError, WriteConflict
@@ -19,19 +19,14 @@ from lakehouse.iceberg.evolve.creation import ensure_directly
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, history_of
-from lakehouse.iceberg.write.join_small_files import is_due, join_files
 from lakehouse.tables.quoting import with_zone
-from lakehouse.tables.table import Append, IcebergTable
+from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 ATTEMPTS = 10
 LOCK_SECONDS = 30.0
-JOINED = timedelta(days=70)
-"""How far back small files are joined: what is read of such a table again and again are recent
-weeks.
-"""
 NO_RETRIES = {"commit.retry.num-retries": "0"}
 """Properties of a table that is appended to directly: a retry of PyIceberg's own would not look
 again for the run.
@@ -49,7 +44,7 @@ def append_once(
     """Append a run's rows in one commit; return its snapshot, or None where the table has rows
     of the run already.
 
-    Every now and then it joins the small files first.
+    Each run leaves a small file; upkeep joins them as it does those of any table.
 
     :param table: appends once by `run_id`, and has no rules; it is created first where it is
         not there.
@@ -58,7 +53,7 @@ def append_once(
     :raises TableBusy: when another process holds the table for longer than half a minute.
     :raises WriteConflict: when other writers kept winning.
     """
-    if not isinstance(table.write, Append) or table.once_by != ("run_id",) or table.rules:
+    if not table.is_log_of_runs:
         raise DeclarationError(
             f"{table.name} is appended to without an audit; expected Append by run_id, and no"
             " rule."
@@ -70,8 +65,6 @@ def append_once(
             if has_run(loaded, run_id, min(row[made_at] for row in rows)):
                 return None
             try:
-                if is_due(loaded):
-                    join_files(loaded, table, made_at, datetime.now(UTC) - JOINED)
                 return _append(loaded, table, rows, run_id)
             except Exception as error:
                 if classify(error) is Failure.OTHER:
@@ -89,7 +82,8 @@ def has_run(loaded: "Table", run_id: str, since: datetime) -> bool:
     """Whether a table has rows of a run that were made at a moment or later; files are looked
     at as a last resort.
 
-    The commits tell, where each since then is one of ours and kept.
+    The commits tell, where each since then is kept, and is one of ours or moved rows to other
+    files.
     """
     line = history_of(".".join(loaded.name()), loaded).line
     if any(
@@ -98,7 +92,9 @@ def has_run(loaded: "Table", run_id: str, since: datetime) -> bool:
     ):
         return True
     reaches_back = not line or line[-1].begins or line[-1].committed_at < since
-    if reaches_back and all(snapshot.commit for snapshot in line):
+    if reaches_back and all(
+        snapshot.commit or snapshot.operation == "replace" for snapshot in line
+    ):
         return False
     from pyiceberg.expressions import EqualTo
 
