@@ -1,0 +1,26 @@
+"""Upkeep as `lakehouse maintain` does it, for tables of a benchmark."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from uuid import uuid4
+
+from lakehouse.definitions import upkept
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.maintenance.upkeep_record import UpkeepRecord
+from lakehouse.maintenance.upkeep_round import carry_out, plan_round
+
+
+def keep_up(
+    engine: Engine, tables: Iterable[str], now: datetime | None = None
+) -> list[UpkeepRecord]:
+    """Do what the health of some tables calls for, as asked for by name; return what came of
+    it.
+
+    :param now: when it is, for the plan; what is older than the policy keeps goes.
+    :raises AssertionError: when a step failed.
+    """
+    planned = plan_round(engine, upkept(), list(tables), asked_by_name=True, now=now)
+    records = carry_out(engine, upkept(), planned, run_id=uuid4().hex)
+    failed = [record for record in records if record.outcome in ("failed", "partial")]
+    assert not failed, failed
+    return records
