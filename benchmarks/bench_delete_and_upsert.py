@@ -1,0 +1,227 @@
+"""What it costs to delete a customer, and to change one row in a hundred, of a table of 10 million
+rows; through the whole write (compared, staged, audited, published), against a rewrite as plain
+Parquet.
+
+Run as `python -m benchmarks.bench_delete_and_upsert [--rounds N] [--millions N]
+[--pyiceberg-millions N]`: with our defaults, and on Iceberg's format 3; what reads cost
+afterwards, until upkeep has run; and PyIceberg's own upsert on a million rows.
+"""
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.bench_small_files import AS_ICEBERG_WRITES
+from benchmarks.bench_write import FIVE_RULES, ORDERS, orders
+from benchmarks.harness import Figure, Measured, Way, compare, conditions, options, report, show
+from benchmarks.real_upkeep import keep_up
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.write_result import Published
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.runtime.deployment import open_engine
+from lakehouse.settings import Settings
+from lakehouse.tables.table import IcebergTable, Merge
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+MILLIONS, PYICEBERG_MILLIONS = 10.0, 1.0
+ONE_IN = 100
+"""Rows of which an upsert changes one."""
+OURS = replace(
+    ORDERS, name="bench.defaults", write=Merge(on=("id",)), rules=FIVE_RULES, format_version=2
+)
+FORMAT_3 = replace(OURS, name="bench.format_3", format_version=3)
+
+
+def changed(rows: "DataFrame", batch: int) -> "DataFrame":
+    """Return one row in a hundred with another note, other rows for each batch."""
+    columns = [name for name in ORDERS.column_names if name != "note"]
+    of_batch = rows.where(f"id % {ONE_IN} = {batch % ONE_IN}")
+    return of_batch.selectExpr(*columns, f"'changed {batch}' AS note")
+
+
+def some_customers(engine: Engine) -> Iterator[int]:
+    """Return customers who have orders, in some order that is the same each time."""
+    rows = orders(engine, 0, 100).select("customer_id").distinct().sort("customer_id").collect()
+    return iter([row["customer_id"] for row in rows])
+
+
+@dataclass
+class Merged:
+    """One of our tables, and the ways to change it."""
+
+    engine: Engine
+    table: IcebergTable
+    rows: int
+    batches: Iterator[int] = field(default_factory=count)
+    customers: Iterator[int] = field(default_factory=lambda: iter(()))
+
+    def fill(self) -> None:
+        """Write all rows."""
+        self.customers = some_customers(self.engine)
+        write(self.engine, self.table, lambda: orders(self.engine, 0, self.rows))
+        show(f"{self.table.name}: {self.rows} rows")
+
+    def delete(self) -> None:
+        """Delete the orders of one customer, another each time."""
+        customer = next(self.customers)
+        rows = self.engine.spark.table(self.engine.catalog.sql_name(self.table.name))
+        gone = rows.where(f"customer_id = {customer}").selectExpr("*", "true AS _deleted")
+        published = write(self.engine, self.table, lambda: gone)
+        assert isinstance(published, Published), published
+        assert published.removed_rows, published
+
+    def upsert(self) -> None:
+        """Change one row in a hundred."""
+        batch = next(self.batches)
+        source = changed(orders(self.engine, 0, self.rows), batch)
+        published = write(self.engine, self.table, lambda: source)
+        assert isinstance(published, Published), published
+        assert published.updated_rows, published
+
+    def head(self) -> int:
+        """Return the snapshot that readers see."""
+        main = read_history(self.engine, self.table.name).main
+        assert main is not None
+        return main.snapshot_id
+
+    def scan(self, snapshot_id: int) -> None:
+        """Read all rows of a snapshot."""
+        self.engine.sql(
+            "SELECT count(1), sum(amount), sum(length(note)) FROM"
+            f" {self.engine.catalog.sql_name(self.table.name)} VERSION AS OF {snapshot_id}"
+        ).first()
+
+
+class Plain:
+    """The same rows as plain Parquet, which any change writes anew as a whole."""
+
+    def __init__(self, engine: Engine, folder: Path, rows: int) -> None:
+        self.engine, self.rows = engine, rows
+        self.batches, self.customers = count(), some_customers(engine)
+        self._first, self._again = (folder / "first").as_uri(), (folder / "again").as_uri()
+        self._write(orders(engine, 0, rows), self._first)
+
+    def delete(self) -> None:
+        """Write all orders but those of one customer."""
+        rows = self.engine.spark.read.parquet(self._first)
+        self._write(rows.where(f"customer_id <> {next(self.customers)}"), self._again)
+
+    def upsert(self) -> None:
+        """Write all orders, with one in a hundred changed."""
+        rows = self.engine.spark.read.parquet(self._first)
+        source = changed(orders(self.engine, 0, self.rows), next(self.batches))
+        others = rows.join(source, "id", "left_anti")
+        self._write(others.unionByName(source), self._again)
+
+    def _write(self, frame: "DataFrame", target: str) -> None:
+        frame.write.mode("overwrite").options(**AS_ICEBERG_WRITES).parquet(target)
+
+
+def measure_changes(
+    plain: Plain, ours: Merged, format_3: Merged, rounds: int
+) -> dict[str, list[Measured]]:
+    """Compare deletes and upserts with a rewrite; of format 3 nothing is promised."""
+
+    def ways(
+        of_plain: Callable[[], None],
+        of_ours: Callable[[], None],
+        of_format_3: Callable[[], None],
+        at_most: float,
+    ) -> list[Way]:
+        return [
+            Way("a rewrite as plain Parquet", of_plain),
+            Way("our defaults, staged and audited", of_ours, at_most),
+            Way("the same on format 3", of_format_3),
+        ]
+
+    deletes = ways(plain.delete, ours.delete, format_3.delete, 1 / 10)
+    upserts = ways(plain.upsert, ours.upsert, format_3.upsert, 1 / 6)
+    title = f"{ours.rows / 1e6:g} million rows"
+    return {
+        f"{title}: a delete of one customer": compare(deletes, rounds=rounds, warm_ups=1),
+        f"{title}: an upsert of 1 %": compare(upserts, rounds=rounds, warm_ups=1),
+    }
+
+
+def measure_reads(table: Merged, title: str, rounds: int) -> dict[str, list[Measured]]:
+    """Compare a scan before a delete and an upsert, after them, and after upkeep; the table has
+    been changed before, and is healed first.
+    """
+    keep_up(table.engine, [table.table.name])
+    before = table.head()
+    table.delete()
+    table.upsert()
+    after = table.head()
+    keep_up(table.engine, [table.table.name])
+    kept = table.head()
+    ways = [
+        Way("before a delete and an upsert", lambda: table.scan(before), times=3),
+        Way("after them", lambda: table.scan(after), 1.15, times=3),
+        Way("after upkeep", lambda: table.scan(kept), times=3),
+    ]
+    return {title: compare(ways, rounds=rounds)}
+
+
+def measure_pyiceberg(engine: Engine, rows: int, rounds: int) -> list[Measured]:
+    """Compare our upsert with PyIceberg's own, which looks at each row in Python."""
+    ours = Merged(engine, replace(OURS, name="bench.ours"), rows)
+    theirs = Merged(engine, replace(OURS, name="bench.theirs"), rows)
+    for table in (ours, theirs):
+        table.fill()
+
+    def upsert() -> None:
+        batch = next(theirs.batches)
+        source = changed(orders(engine, 0, rows), batch).toArrow()
+        loaded = engine.catalog.load(theirs.table.name)
+        columns = loaded.schema().as_arrow()
+        result = loaded.upsert(source.select(columns.names).cast(columns), join_cols=["id"])
+        assert result.rows_updated, result
+
+    ways = [Way("PyIceberg", upsert), Way("our defaults", ours.upsert, 1 / 30)]
+    return compare(ways, rounds=rounds, warm_ups=1)
+
+
+def added_bytes(table: Merged) -> Figure:
+    """Return the bytes that the newest upsert added, of those of the table."""
+    history = read_history(table.engine, table.table.name)
+    assert history.main is not None
+    ratio = history.main.count("added-files-size") / history.main.count("total-files-size")
+    return Figure(f"bytes added by an upsert of 1 %, {table.table.name}", ratio)
+
+
+def main(rounds: int, millions: float, pyiceberg_millions: float) -> None:
+    """Measure all parts, and fail where a promise is broken."""
+    began = conditions()
+    rows, few_rows = int(millions * 1_000_000), int(pyiceberg_millions * 1_000_000)
+    with tempfile.TemporaryDirectory(prefix="bench-") as name:
+        folder = Path(name)
+        engine = open_engine(
+            replace(Settings.from_env(), home=folder / "home", spark_memory="6g")
+        )
+        plain = Plain(engine, folder / "plain", rows)
+        ours, format_3 = Merged(engine, OURS, rows), Merged(engine, FORMAT_3, rows)
+        for table in (ours, format_3):
+            table.fill()
+        parts = measure_changes(plain, ours, format_3, rounds)
+        figures = [added_bytes(ours), added_bytes(format_3)]
+        parts |= measure_reads(ours, "A scan, our defaults", rounds)
+        parts |= measure_reads(format_3, "A scan, format 3", rounds)
+        parts[f"An upsert of 1 % of {pyiceberg_millions:g} million rows"] = measure_pyiceberg(
+            engine, few_rows, max(1, rounds // 2)
+        )
+    sys.exit(0 if report("delete_and_upsert", began, parts, {"Bytes": figures}) else 1)
+
+
+if __name__ == "__main__":
+    parser = options(__doc__, rounds=3)
+    parser.add_argument("--millions", type=float, default=MILLIONS)
+    parser.add_argument("--pyiceberg-millions", type=float, default=PYICEBERG_MILLIONS)
+    chosen = parser.parse_args()
+    main(chosen.rounds, chosen.millions, chosen.pyiceberg_millions)
