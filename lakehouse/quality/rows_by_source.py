@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import together
+from lakehouse.iceberg.metadata.frame_joins import same_key, together
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import read, read_main
 from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS
@@ -92,7 +92,7 @@ def _with_place(engine: Engine, target: IcebergTable, rows: "DataFrame") -> "Dat
         superseded = "__superseded"
         terms = [f"{identifier(name)} AS {_key_alias(name)}" for name in _key(target)]
         merged = read_main(engine, target.name).selectExpr(*terms, f"true AS {superseded}")
-        joined = joined.join(merged, keys, "left")
+        joined = joined.alias("s").join(merged.alias("m"), same_key(keys, "s", "m"), "left")
     return joined.selectExpr(
         f"CASE WHEN __clean AND {quarantined} THEN 'twice' WHEN __clean THEN 'clean'"
         f" WHEN {quarantined} THEN 'quarantined' WHEN {superseded} THEN 'superseded'"

@@ -38,7 +38,7 @@ from lakehouse.tables.table import (
 )
 from lakehouse_tests.iceberg.declarations import content, rows_of
 
-Row = tuple[str, str, int, int]
+Row = tuple[str | None, str, int, int]
 """A key, a text that may be a number, a version, and which of three partitions it lies in; 3
 for none.
 """
@@ -284,7 +284,9 @@ class Lakehouse:
         def changed(delivered: DataFrame) -> DataFrame:
             text = "decode(v, 'mend', '7', '2', 'two', v)" if resolved else "v"
             others = [column.name for column in self.source.columns if column.name != "v"]
-            return delivered.where(f"k <> '{LEFT_OUT}'").selectExpr(*others, f"{text} AS v")
+            return delivered.where(f"NOT k <=> '{LEFT_OUT}'").selectExpr(
+                *others, f"{text} AS v"
+            )
 
         def newest(delivered: DataFrame) -> DataFrame:
             order = ["n DESC", "_source_file DESC", "_source_row DESC", "_source_sha256 DESC"]

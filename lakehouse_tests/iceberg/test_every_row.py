@@ -24,7 +24,7 @@ pytestmark = pytest.mark.spark
 
 ROWS = st.lists(
     st.tuples(
-        st.sampled_from(["a", "b", "c", LEFT_OUT]),
+        st.sampled_from(["a", "b", None, LEFT_OUT]),
         st.sampled_from(["1", "2", "bad", "mend"]),
         st.integers(1, 3),
         st.integers(0, 3),
@@ -51,10 +51,18 @@ FIRST = Deliver(
         ("c", "mend", 1, 1),
         (LEFT_OUT, "1", 1, 2),
         ("e", "1", 1, 3),
+        (None, "1", 1, 1),
     ),
 )
 SECOND = Deliver(
-    "x.csv", (("a", "2", 2, 2), ("b", "2", 2, 1), ("b", "bad", 3, 0), ("d", "1", 1, 0))
+    "x.csv",
+    (
+        ("a", "2", 2, 2),
+        ("b", "2", 2, 1),
+        ("b", "bad", 3, 0),
+        ("d", "1", 1, 0),
+        (None, "1", 2, 2),
+    ),
 )
 STORY: list[Step] = [
     FIRST,

@@ -13,6 +13,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Unchanged
 from lakehouse.iceberg.read.inputs import incremental, latest
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
+from lakehouse.iceberg.rules.rows import castable
 from lakehouse.iceberg.write.row_versions import newest_accepted
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Versions
@@ -117,6 +118,29 @@ def test_a_merged_table_keeps_the_newest_version_whatever_comes_later(
     assert versions() == [(1, "eve"), (3, "ann"), (6, "bob")]
     reject(embedded_engine, "a")
     assert versions() == [(1, "eve"), (2, "ann"), (6, "bob")]
+
+
+def test_a_key_with_null_goes_and_comes_back_as_any_other(embedded_engine: Engine) -> None:
+    """Of two rows without a name one is of the rejected file, and one stays."""
+    people = replace(VERSIONED, name="silver.unnamed", rules=[castable("id", "bigint")])
+
+    def versions() -> list[tuple]:
+        write(
+            embedded_engine,
+            people,
+            lambda delivered: newest_accepted(people, delivered),
+            INPUTS,
+        )
+        return content(embedded_engine, people.name, "id", "name")
+
+    land(embedded_engine, "a", ("1", None), ("1", "ann"))
+    assert versions() == [(1, "ann"), (1, None)]
+    land(embedded_engine, "b", ("2", None), ("3", "eve"))
+    assert versions() == [(1, "ann"), (2, None), (3, "eve")]
+    reject(embedded_engine, "b")
+    assert versions() == [(1, "ann"), (1, None)]
+    reject(embedded_engine, "a")
+    assert versions() == []
 
 
 def test_what_another_delivery_gave_later_stays(embedded_engine: Engine) -> None:

@@ -168,7 +168,7 @@ def test_it_is_moved_with_its_reason_beside_it(inbox) -> None:
         "found": "1 fields in row 1",
         "expected": "3, as in the header",
         "rejected_at": reason["rejected_at"],
-        "next_step": "Quote fields that hold commas or line breaks.",
+        "next_step": "Correct the file and put it back.",
     }
 
 

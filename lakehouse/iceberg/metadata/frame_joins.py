@@ -2,9 +2,11 @@
 frames.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
+
+from lakehouse.tables.quoting import identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -25,9 +27,7 @@ def together(frames: "Iterable[DataFrame]", *, allow_missing: bool = False) -> "
     )
 
 
-def having(
-    rows: "DataFrame", keys: "DataFrame", on: "list[str] | Column", count: int
-) -> "DataFrame":
+def having(rows: "DataFrame", keys: "DataFrame", on: "Column", count: int) -> "DataFrame":
     """Return the rows that have any of some keys; where these are few, the rows are not
     shuffled for it.
 
@@ -36,6 +36,28 @@ def having(
     from pyspark.sql.functions import broadcast
 
     return rows.join(broadcast(keys) if count < FEW else keys, on, "left_semi")
+
+
+def same_key(key: "Sequence[str]", left: str = "l", right: str = "r") -> "Column":
+    """Return the condition that two rows, of frames with these aliases, have one key.
+
+    NULL is a value like any other, as it is to a merge and to a window: by `=` a row whose key
+    has one would be of no key, so that what was rejected stayed, and what stays went twice.
+    """
+    from pyspark.sql.functions import expr
+
+    terms = (f"{left}.{identifier(name)} <=> {right}.{identifier(name)}" for name in key)
+    return expr(" AND ".join(terms))
+
+
+def with_keys(rows: "DataFrame", keys: "DataFrame", key: "Sequence[str]") -> "DataFrame":
+    """Return the rows that have any of some keys."""
+    return rows.alias("l").join(keys.alias("r"), same_key(key), "left_semi")
+
+
+def without_keys(rows: "DataFrame", keys: "DataFrame", key: "Sequence[str]") -> "DataFrame":
+    """Return the rows that have none of some keys."""
+    return rows.alias("l").join(keys.alias("r"), same_key(key), "left_anti")
 
 
 def sized(rows: "DataFrame", count: int) -> "DataFrame":

@@ -4,6 +4,7 @@ hold them.
 
 from typing import TYPE_CHECKING
 
+from lakehouse.iceberg.metadata.frame_joins import with_keys
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import IcebergTable, Versions
 
@@ -16,10 +17,9 @@ def key_locations(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> 
     reads no more.
     """
     assert table.overwritten_by is not None
-    of = list(declared_versions(table).of)
-    return rows.selectExpr(*map(identifier, dict.fromkeys((*of, table.overwritten_by)))).join(
-        keys, of, "left_semi"
-    )
+    of = declared_versions(table).of
+    columns = dict.fromkeys((*of, table.overwritten_by))
+    return with_keys(rows.selectExpr(*map(identifier, columns)), keys, of)
 
 
 def key_terms(table: IcebergTable, frame: "DataFrame") -> list[str]:

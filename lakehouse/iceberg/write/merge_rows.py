@@ -4,7 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lakehouse.iceberg.metadata.frame_joins import FEW, FEW_WHOLE, having
+from lakehouse.iceberg.metadata.frame_joins import (
+    FEW,
+    FEW_WHOLE,
+    having,
+    same_key,
+    without_keys,
+)
 from lakehouse.iceberg.metadata.write_result import Outcome, RuleResult
 from lakehouse.iceberg.rules.audit import audit, count
 from lakehouse.iceberg.rules.column_profile import profile_aggregates, profile_of
@@ -187,7 +193,7 @@ def _compare(
 
     :param columns: those that are compared, the keys among them.
     """
-    from pyspark.sql.functions import broadcast, expr
+    from pyspark.sql.functions import broadcast
 
     goes = identifier(DELETED) if prepared.deletes else "false"
     if attempt.base.is_empty:
@@ -198,12 +204,12 @@ def _compare(
         .where(came.matching)
         .selectExpr(*map(identifier, columns), "true AS __existing")
     )
-    on = " AND ".join(f"s.{identifier(key)} <=> t.{identifier(key)}" for key in mode.on)
+    on = same_key(mode.on, "s", "t")
     if came.rows is not None and came.rows < FEW:
         keys = prepared.frame.selectExpr(*map(identifier, mode.on))
-        existing = having(existing.alias("t"), keys.alias("s"), expr(on), came.rows)
+        existing = having(existing.alias("t"), keys.alias("s"), on, came.rows)
         existing = broadcast(existing) if came.is_few else existing
-    joined = prepared.frame.alias("s").join(existing.alias("t"), expr(on), "left_outer")
+    joined = prepared.frame.alias("s").join(existing.alias("t"), on, "left_outer")
     differs = [
         differs_sql(attempt.table, name, "s", "t") for name in columns if name not in mode.on
     ]
@@ -330,7 +336,7 @@ def _on_other_keys(attempt: Attempt, mode: Merge, changed: "DataFrame") -> list[
     if not rules:
         return []
     keys = [identifier(key) for key in mode.on]
-    staying = attempt.existing().join(changed.selectExpr(*keys), list(mode.on), "left_anti")
+    staying = without_keys(attempt.existing(), changed.selectExpr(*keys), mode.on)
     added = changed.where(f"NOT {DELETED}") if DELETED in changed.columns else changed
     existing = None if attempt.base.is_empty else staying
     return audit(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import FrameMismatch
-from lakehouse.iceberg.metadata.frame_joins import having, together
+from lakehouse.iceberg.metadata.frame_joins import having, same_key, together, with_keys
 from lakehouse.iceberg.metadata.write_context import Partitions
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.version_keys import (
@@ -195,18 +195,18 @@ def _versions_of(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "
     Few have: so the key alone is read of all rows, and what else tells a version of those
     partitions that have one.
     """
-    of = list(declared_versions(table).of)
+    of = declared_versions(table).of
     by = table.overwritten_by
     if by is None:
-        return rows.join(keys, of, "left_semi")
+        return with_keys(rows, keys, of)
     met = key_locations(table, rows, keys).localCheckpoint()
     rows_by_partition = {
         with_zone(row[0]): row[1] for row in met.groupBy(identifier(by)).count().collect()
     }
     return having(
-        rows.where(among(by, rows_by_partition)),
-        met.selectExpr(*map(identifier, of)),
-        of,
+        rows.where(among(by, rows_by_partition)).alias("l"),
+        met.selectExpr(*map(identifier, of)).alias("r"),
+        same_key(of),
         sum(rows_by_partition.values()),
     )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import together
+from lakehouse.iceberg.metadata.frame_joins import together, without_keys
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import Input, read
 from lakehouse.iceberg.read.withdrawn_deliveries import Withdrawn, rows_withdrawn
@@ -106,8 +106,8 @@ def with_removed(
     went, stays, kept = (
         _keys(rows, names) for rows in (*_evaluated(attempt, following), prepared)
     )
-    on = [*mode.on]
-    going = went.dropDuplicates(on).join(stays, on, "left_anti").join(kept, on, "left_anti")
+    going = without_keys(went.dropDuplicates([*mode.on]), stays, mode.on)
+    going = without_keys(going, kept, mode.on)
     return _with_deleted(prepared, going, names)
 
 
@@ -126,9 +126,8 @@ def without_refused(attempt: Attempt, mode: Merge, prepared: PreparedFrame) -> P
     refused = prepared.frame.where(prepared.refused_predicate).select(*source)
     names = [identifier(name) for name in dict.fromkeys((*mode.on, *mode.prune_by))]
     existing = attempt.existing().join(refused, source, "left_semi").selectExpr(*names)
-    return _with_deleted(
-        prepared, existing.join(_keys(prepared, names), [*mode.on], "left_anti"), names
-    )
+    going = without_keys(existing, _keys(prepared, names), mode.on)
+    return _with_deleted(prepared, going, names)
 
 
 def _with_deleted(

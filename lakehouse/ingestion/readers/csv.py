@@ -140,9 +140,11 @@ class CsvReader:
                 f"{match['found']} fields {_row(match['row'])}",
                 f"{match['expected']}, as in the header",
             )
-            return _rejected(
-                "a ragged row", found, expected, "Quote fields that hold commas or line breaks."
+            has_more = int(match["found"]) > int(match["expected"])
+            next_step = (
+                "Quote fields that hold commas or line breaks." if has_more else _CORRECT
             )
+            return _rejected("a ragged row", found, expected, next_step)
         if match := _NOT_UTF8.match(message):
             column = self.header.names[int(match["column"])]
             shown = f"in column {column} " if column in self._feed.column_names else ""
