@@ -45,6 +45,17 @@ def begun_at(branch: str) -> datetime | None:
     return moment(int(match[1], 16)) if match else None
 
 
+def kept_until(branch: str, refused_for: timedelta) -> datetime | None:
+    """Return until when an audit or refused branch is kept; None for other branches.
+
+    :param refused_for: how long refused ones are.
+    """
+    begun = begun_at(branch)
+    if begun is None:
+        return None
+    return begun + (refused_for if is_refused(branch) else AUDIT_KEPT_FOR)
+
+
 def is_of_write(branch: str) -> bool:
     """Whether a branch belongs to a write, and not to people."""
     return is_audit(branch) or is_refused(branch)

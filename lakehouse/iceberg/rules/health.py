@@ -9,12 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar, Self, Unpack
 
-from lakehouse.iceberg.commit.branch import (
-    AUDIT_KEPT_FOR,
-    begun_at,
-    is_audit,
-    is_refused,
-)
+from lakehouse.iceberg.commit.branch import kept_until
 from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot
 from lakehouse.iceberg.rules.size_schema_and_freshness import MetadataRule
 from lakehouse.tables.bounds import Number, bounds_of
@@ -113,8 +108,8 @@ class StrayBranchesRule(HealthRule):
         """Return how many there are, and their names."""
         refused_for, stray = evaluated.table.upkeep_policy.refused_for, []
         for branch in sorted(evaluated.history.refs):
-            begun, kept_for = begun_at(branch), _kept_for(branch, refused_for)
-            if begun and kept_for and evaluated.now - begun > kept_for + _UPKEEPS_ROUND:
+            until = kept_until(branch, refused_for)
+            if until and evaluated.now - until > _UPKEEPS_ROUND:
                 stray.append(branch)
         return len(stray), ", ".join(stray[:3])
 
@@ -175,13 +170,6 @@ def stray_branches(
     return StrayBranchesRule.limited(
         "stray_branches", description, at_most, warn_above, options
     )
-
-
-def _kept_for(branch: str, refused_for: timedelta) -> timedelta | None:
-    """Return how long a branch of a write is kept; None of others."""
-    if is_audit(branch):
-        return AUDIT_KEPT_FOR
-    return refused_for if is_refused(branch) else None
 
 
 DEFAULT_RULES: tuple[HealthRule, ...] = (

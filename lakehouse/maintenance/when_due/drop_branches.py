@@ -5,11 +5,11 @@ people had time to look at.
 from collections.abc import Sequence
 from datetime import datetime
 
-from lakehouse.iceberg.commit.branch import AUDIT_KEPT_FOR, begun_at, is_refused
+from lakehouse.iceberg.commit.branch import kept_until
 from lakehouse.iceberg.metadata.measured_health import RefHealth
 from lakehouse.maintenance.upkeep_plan import Condition, PlannedStep, counted
 from lakehouse.maintenance.when_due.look import Look, planned_step
-from lakehouse.tables.upkeep import UpkeepPolicy, in_days
+from lakehouse.tables.upkeep import in_days
 
 
 def plan_branches(look: Look) -> PlannedStep:
@@ -35,28 +35,18 @@ def stale_branches(look: Look) -> list[RefHealth]:
     """Return the branches of refused writes that were kept for long enough, and those of dead
     writers.
     """
-    return [
-        ref
-        for ref in look.health.refs
-        if ref.is_branch and _is_stale(ref, look.policy, look.now)
-    ]
-
-
-def _is_stale(ref: RefHealth, policy: UpkeepPolicy, now: datetime) -> bool:
-    begun = begun_at(ref.name)
-    kept_for = policy.refused_for if is_refused(ref.name) else AUDIT_KEPT_FOR
-    return begun is not None and begun < now - kept_for
+    stale = []
+    for ref in look.health.refs:
+        until = kept_until(ref.name, look.policy.refused_for)
+        if ref.is_branch and until and until < look.now:
+            stale.append(ref)
+    return stale
 
 
 def _refused_until(look: Look) -> datetime | None:
     """Return when the next branch of a refused or dead write has been kept for long enough."""
-    moments = []
-    for ref in look.health.refs:
-        begun = begun_at(ref.name)
-        if begun:
-            is_kept = is_refused(ref.name)
-            moments.append(begun + (look.policy.refused_for if is_kept else AUDIT_KEPT_FOR))
-    return min((at for at in moments if at > look.now), default=None)
+    moments = (kept_until(ref.name, look.policy.refused_for) for ref in look.health.refs)
+    return min((at for at in moments if at and at > look.now), default=None)
 
 
 def _some(names: Sequence[str]) -> str:
