@@ -2,7 +2,7 @@
 
 By copy-on-write each file that holds a changed row is written anew. By merge-on-read the changed
 rows are written, with delete files that say which rows they replace; each reader applies these
-until upkeep has compacted the table. Where the numbers come from: benchmarks/bench_row_level.py.
+until upkeep has compacted the table. benchmarks/bench_row_level.py measures both.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,8 @@ stays so until it has half of that, so that a table of about that size does not 
 """
 MOST_CHANGED = 0.2
 """Share of a table's rows that a merge changes, with those that delete files take off already,
-above which whole files are cheaper: delete files would have the table compacted at once.
+above which whole files are cheaper: delete files would have the table compacted at once. An
+estimate, which was not measured on large tables.
 """
 VECTORS_SINCE = 3
 """Format version whose delete files, deletion vectors, go with the data file that they are of.
