@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import FEW, having, same_key
+from lakehouse.iceberg.metadata.frame_joins import FEW, same_key, with_keys
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import pin_since, read, read_main
@@ -174,12 +174,7 @@ def _with_outcome(
     if 0 < rest < FEW:
         # The rows that an outer join keeps cannot be sent to all processes; like this, those
         # beside them are few too.
-        existing = having(
-            existing.alias("l"),
-            rows.selectExpr(*keys).alias("r"),
-            same_key(versions.of),
-            rest,
-        )
+        existing = with_keys(existing, rows.selectExpr(*keys), versions.of, rest)
     # Cast here, of the few rows that get so far: reading moments takes longer than all else.
     newest = newest_sql(target, "__newest", dict(rows.dtypes)["__newest"])
     joined = rows.alias("s").join(existing.alias("v"), same_key(versions.of, "s", "v"), "left")

@@ -38,26 +38,35 @@ def having(rows: "DataFrame", keys: "DataFrame", on: "Column", count: int) -> "D
     return rows.join(broadcast(keys) if count < FEW else keys, on, "left_semi")
 
 
-def same_key(key: "Sequence[str]", left: str = "l", right: str = "r") -> "Column":
-    """Return the condition that two rows, of frames with these aliases, have one key.
+def same_key_sql(key: "Sequence[str]", left: str, right: str) -> str:
+    """Return the SQL predicate that two rows, of tables with these aliases, have one key.
 
-    NULL is a value like any other, as it is to a merge and to a window: by `=` a row whose key
-    has one would be of no key, so that what was rejected stayed, and what stays went twice.
+    NULL is a value like any other, as it is to a window: by `=` a row whose key has one would
+    be of no key, so that what was rejected stayed, and what stays went twice.
     """
+    terms = (f"{left}.{identifier(name)} <=> {right}.{identifier(name)}" for name in key)
+    return " AND ".join(terms)
+
+
+def same_key(key: "Sequence[str]", left: str, right: str) -> "Column":
+    """Return the same as the condition of a join."""
     from pyspark.sql.functions import expr
 
-    terms = (f"{left}.{identifier(name)} <=> {right}.{identifier(name)}" for name in key)
-    return expr(" AND ".join(terms))
+    return expr(same_key_sql(key, left, right))
 
 
-def with_keys(rows: "DataFrame", keys: "DataFrame", key: "Sequence[str]") -> "DataFrame":
-    """Return the rows that have any of some keys."""
-    return rows.alias("l").join(keys.alias("r"), same_key(key), "left_semi")
+def with_keys(
+    rows: "DataFrame", keys: "DataFrame", key: "Sequence[str]", count: int = FEW
+) -> "DataFrame":
+    """Return the rows that have any of some keys; where these are known to be few, the rows are
+    not shuffled for it.
+    """
+    return having(rows.alias("l"), keys.alias("r"), same_key(key, "l", "r"), count)
 
 
 def without_keys(rows: "DataFrame", keys: "DataFrame", key: "Sequence[str]") -> "DataFrame":
     """Return the rows that have none of some keys."""
-    return rows.alias("l").join(keys.alias("r"), same_key(key), "left_anti")
+    return rows.alias("l").join(keys.alias("r"), same_key(key, "l", "r"), "left_anti")
 
 
 def sized(rows: "DataFrame", count: int) -> "DataFrame":

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import UsageError
+from lakehouse.iceberg.metadata.frame_joins import with_keys, without_keys
 from lakehouse.iceberg.metadata.history import Snapshot
 from lakehouse.iceberg.metadata.write_result import Outcome, Quarantined, RuleResult
 from lakehouse.iceberg.read.inputs import read_main
@@ -274,15 +275,10 @@ def _not_landed(
         return None if arriving is not None and not arriving else frame
     if arriving is None:
         there = attempt.existing().selectExpr(*map(identifier, keys)).distinct()
-        on = " AND ".join(f"s.{identifier(key)} <=> t.{identifier(key)}" for key in keys)
-        from pyspark.sql.functions import expr
-
-        not_there = frame.alias("s").join(there.alias("t"), expr(on), "left_anti")
-        return (
-            not_there
-            if not attempt.decided.rows
-            else not_there.unionByName(_quarantined(attempt, frame, there, on))
-        )
+        not_there = without_keys(frame, there, keys)
+        if not attempt.decided.rows:
+            return not_there
+        return not_there.unionByName(_quarantined(attempt, with_keys(frame, there, keys)))
     arriving = [tuple(map(_in_utc, values)) for values in arriving]
     landed = _landed(attempt, keys, arriving)
     if landed >= set(arriving):
@@ -296,20 +292,15 @@ def _not_landed(
     return frame
 
 
-def _quarantined(
-    attempt: Attempt, frame: "DataFrame", there: "DataFrame", on: str
-) -> "DataFrame":
+def _quarantined(attempt: Attempt, landed: "DataFrame") -> "DataFrame":
     """Return the rows of what landed before that did not land themselves, and are evaluated once
     more.
     """
-    from pyspark.sql.functions import expr
-
     assert attempt.table.quarantine is not None
     in_quarantine = read_main(attempt.engine, attempt.table.quarantine.name).select(
         *SOURCE_COLUMNS
     )
-    landed = frame.alias("s").join(there.alias("t"), expr(on), "left_semi")
-    return landed.join(in_quarantine, list(SOURCE_COLUMNS), "left_semi").select(*frame.columns)
+    return landed.join(in_quarantine, list(SOURCE_COLUMNS), "left_semi").select(*landed.columns)
 
 
 def _landed(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lakehouse.iceberg.metadata.frame_joins import (
     FEW,
     FEW_WHOLE,
-    having,
     same_key,
+    with_keys,
     without_keys,
 )
 from lakehouse.iceberg.metadata.write_result import Outcome, RuleResult
@@ -204,11 +204,11 @@ def _compare(
         .where(came.matching)
         .selectExpr(*map(identifier, columns), "true AS __existing")
     )
-    on = same_key(mode.on, "s", "t")
     if came.rows is not None and came.rows < FEW:
         keys = prepared.frame.selectExpr(*map(identifier, mode.on))
-        existing = having(existing.alias("t"), keys.alias("s"), on, came.rows)
+        existing = with_keys(existing, keys, mode.on, came.rows)
         existing = broadcast(existing) if came.is_few else existing
+    on = same_key(mode.on, "s", "t")
     joined = prepared.frame.alias("s").join(existing.alias("t"), on, "left_outer")
     differs = [
         differs_sql(attempt.table, name, "s", "t") for name in columns if name not in mode.on

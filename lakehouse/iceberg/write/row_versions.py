@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import FrameMismatch
-from lakehouse.iceberg.metadata.frame_joins import having, same_key, together, with_keys
+from lakehouse.iceberg.metadata.frame_joins import together, with_keys
 from lakehouse.iceberg.metadata.write_context import Partitions
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.version_keys import (
@@ -203,10 +203,10 @@ def _versions_of(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "
     rows_by_partition = {
         with_zone(row[0]): row[1] for row in met.groupBy(identifier(by)).count().collect()
     }
-    return having(
-        rows.where(among(by, rows_by_partition)).alias("l"),
-        met.selectExpr(*map(identifier, of)).alias("r"),
-        same_key(of),
+    return with_keys(
+        rows.where(among(by, rows_by_partition)),
+        met.selectExpr(*map(identifier, of)),
+        of,
         sum(rows_by_partition.values()),
     )
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from lakehouse.iceberg.commit.retry import Failure, classify
 from lakehouse.iceberg.commit.snapshot_properties import session_with, writer_with
-from lakehouse.iceberg.metadata.frame_joins import sized
+from lakehouse.iceberg.metadata.frame_joins import same_key_sql, sized
 from lakehouse.iceberg.write.merge_row_level import row_level_chosen
 from lakehouse.iceberg.write.prepared_frame import DELETED, written_columns
 from lakehouse.iceberg.write.write_attempt import Attempt
@@ -69,7 +69,7 @@ def merge(
     if mode.stamp:
         values[identifier(mode.stamp)] = "current_timestamp()"
     # Only the key belongs into ON: a column that may change would let a second row in.
-    on = " AND ".join(f"t.{identifier(key)} <=> s.{identifier(key)}" for key in mode.on)
+    on = same_key_sql(mode.on, "t", "s")
     on = on if matching == "true" else f"{on} AND {matching}"
     delete = f"WHEN MATCHED AND s.{DELETED} THEN DELETE " if DELETED in rows.columns else ""
     insert = (
