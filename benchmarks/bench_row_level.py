@@ -43,7 +43,7 @@ SHARES = (0.001, 0.01, 0.1, 0.3)
 MODES: tuple[RowLevel, ...] = ("copy-on-write", "merge-on-read")
 MERGES = 5
 """Merges until upkeep compacts: by then each file has been changed as often as takes so many
-delete files (`LEAST_FILES` of `lakehouse.maintenance.compaction_candidates`).
+delete files (`LEAST_FILES` of `lakehouse.maintenance.when_due.compact`).
 """
 SCANS = 2
 """Reads of all rows after each merge: by whoever computes from the table, and by a person."""

@@ -20,9 +20,9 @@ from pyspark.sql import DataFrame
 from benchmarks.bench_write import CURRENCIES, ORDERS, orders
 from benchmarks.harness import Measured, Way, compare, conditions, options, report
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.read.inputs import read_main
+from lakehouse.iceberg.read.pinned_frames import read_main
+from lakehouse.iceberg.rules.aggregate_rules import null_fraction
 from lakehouse.iceberg.rules.audit import audit
-from lakehouse.iceberg.rules.column_aggregates import null_fraction
 from lakehouse.iceberg.rules.evaluation import evaluate
 from lakehouse.iceberg.rules.rows import (
     accepted,

@@ -20,7 +20,7 @@ def test_sinks(state: State) -> None:
 
     Each is named with whether it received the message, and the exit code is 1 where one did not.
     """
-    from lakehouse.monitoring.routes import read_routes
+    from lakehouse.monitoring.alert_settings import read_routes
     from lakehouse.monitoring.sinks import open_sinks
 
     routes, alert = read_routes(state.settings), _test_alert(state)

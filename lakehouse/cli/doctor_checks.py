@@ -19,8 +19,8 @@ from lakehouse.errors import LakehouseError, TableDamaged
 from lakehouse.iceberg.metadata.catalog import CATALOG_NAME, Catalog
 from lakehouse.iceberg.metadata.catalog_file import check_catalog_file, require_catalog_file
 from lakehouse.iceberg.metadata.missing_files import missing_files
+from lakehouse.monitoring.alert_settings import name_of, read_routes
 from lakehouse.monitoring.heartbeat import read_heartbeat
-from lakehouse.monitoring.routes import name_of, read_routes
 from lakehouse.monitoring.sinks import FILE, FILE_NAME, LOG, check_url
 from lakehouse.runtime import jars, jvm
 from lakehouse.runtime.dev_address_file import DevNote, running_dev

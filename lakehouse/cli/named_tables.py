@@ -12,7 +12,7 @@ def declared_tables(state: State, names: tuple[str, ...]) -> "list[IcebergTable]
     """Return the tables of these names, or all; a feed's with the columns that its files added
     by themselves.
     """
-    from lakehouse.ingestion.bronze_frame import plan_landing_table
+    from lakehouse.ingestion.staged_frame import plan_landing_table
 
     feeds = {feed.table: feed for feed in state.feeds.values()}
     tables = [state.declared_table(name) for name in names or sorted(state.declared)]

@@ -15,10 +15,10 @@ from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, Refused, Unchanged
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.archive import archive_files
-from lakehouse.ingestion.bronze_frame import plan_landing_table, read_staged_rows
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.delivery import Archived, Delivery
 from lakehouse.ingestion.ingest import lock_feed
+from lakehouse.ingestion.staged_frame import plan_landing_table, read_staged_rows
 from lakehouse.storage.object_store import ObjectStore
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable

@@ -24,7 +24,7 @@ from lakehouse.orchestration.blocked_tables import (
     was_stopped,
 )
 from lakehouse.orchestration.dagster_internals import selected_assets, selected_checks
-from lakehouse.orchestration.partitions import range_tags
+from lakehouse.orchestration.partition_bounds import range_tags
 from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream, PendingRun
 from lakehouse.runtime.backoff import pause_seconds
 from lakehouse.tables.escaping import shown

@@ -12,7 +12,7 @@ from lakehouse.errors import FileRejected, UsageError
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.read.inputs import read_main
+from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.ingestion.archive import move_once, sha256_of
 from lakehouse.ingestion.archive_names import HASH_DIGITS, hashed_name, rejected_key

@@ -8,17 +8,12 @@ from datetime import datetime, timedelta
 
 from lakehouse.iceberg.metadata.measured_health import TableHealth
 from lakehouse.iceberg.upkeep.step_result import StepName
-from lakehouse.maintenance.compaction_candidates import Candidate, candidates
-from lakehouse.maintenance.compaction_plan import (
-    Choice,
-    DailyBytes,
-    choose,
-    planned_compaction,
-    value_of,
-)
+from lakehouse.maintenance.compaction_budget import Choice, choose, planned_compaction, value_of
+from lakehouse.maintenance.daily_bytes import DailyBytes
 from lakehouse.maintenance.past_upkeep import PastUpkeep
 from lakehouse.maintenance.table_reads import TableReads
 from lakehouse.maintenance.upkeep_plan import Condition, PlannedStep, UpkeepPlan
+from lakehouse.maintenance.when_due.compact import Candidate, candidates
 from lakehouse.maintenance.when_due.compute_statistics import plan_statistics
 from lakehouse.maintenance.when_due.drop_branches import plan_branches
 from lakehouse.maintenance.when_due.expire_snapshots import plan_expiry

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from lakehouse.iceberg.metadata.measured_health import TableHealth
-from lakehouse.maintenance.compaction_plan import size_text
+from lakehouse.maintenance.daily_bytes import size_text
 from lakehouse.maintenance.past_upkeep import PastUpkeep
 from lakehouse.maintenance.upkeep_record import CompactedPartition
 

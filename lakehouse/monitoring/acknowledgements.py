@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 from lakehouse.errors import UsageError
 from lakehouse.monitoring.alert_log import read_alerts
+from lakehouse.monitoring.alert_settings import read_routes
 from lakehouse.monitoring.alert_state import AlertState, read_state, state_lock, write_state
 from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
 from lakehouse.monitoring.incidents import Incident, Observed, Resolved
-from lakehouse.monitoring.routes import read_routes
 from lakehouse.monitoring.silences import silence_texts
 from lakehouse.monitoring.sinks import FILE, FILE_NAME, FileSink
 from lakehouse.orchestration.alert import Alert

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
+from lakehouse.monitoring.alert_settings import read_routes
 from lakehouse.monitoring.alert_state import (
     AlertState,
     StateBusy,
@@ -19,7 +20,6 @@ from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
 from lakehouse.monitoring.heartbeat import Heartbeat, beat
 from lakehouse.monitoring.monitor import run_detectors
-from lakehouse.monitoring.routes import read_routes
 from lakehouse.monitoring.silences import silence_texts
 from lakehouse.monitoring.sinks import open_sinks
 from lakehouse.orchestration.dagster_internals import graph_of_repository

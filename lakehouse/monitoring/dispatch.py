@@ -13,6 +13,7 @@ from threading import Lock
 
 from lakehouse.errors import LakehouseError
 from lakehouse.monitoring.alert_plan import SilenceOf, plan_alerts
+from lakehouse.monitoring.alert_settings import Routes, name_of
 from lakehouse.monitoring.alert_state import AlertState
 from lakehouse.monitoring.incidents import Observed
 from lakehouse.monitoring.outbox import (
@@ -24,7 +25,6 @@ from lakehouse.monitoring.outbox import (
     next_parcel,
     postpone_refused,
 )
-from lakehouse.monitoring.routes import Routes, name_of
 from lakehouse.monitoring.sinks import FILE, LOG, Sink
 from lakehouse.orchestration.alert import Alert
 

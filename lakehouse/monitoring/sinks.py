@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lakehouse.errors import LakehouseError, SettingsError
-from lakehouse.monitoring.routes import name_of
+from lakehouse.monitoring.alert_settings import name_of
 from lakehouse.orchestration.alert import Alert
 from lakehouse.settings import Settings
 

@@ -15,14 +15,14 @@ from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, RuleResult
 from lakehouse.iceberg.read.input_validation import check_appended_once, check_versions
 from lakehouse.iceberg.read.inputs import Input
+from lakehouse.iceberg.read.row_version_inputs import with_version_reads
 from lakehouse.iceberg.read.rows_outside_partitions import evaluate_by_metadata, has_partition
 from lakehouse.iceberg.read.stale_partitions import partition_only_sources
-from lakehouse.iceberg.read.versioned_inputs import with_version_reads
 from lakehouse.orchestration.asset_inputs import reads_metadata
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.io_manager import IcebergIOManager
+from lakehouse.orchestration.partition_bounds import all_partitions_of
 from lakehouse.orchestration.partition_validation import check_partitions
-from lakehouse.orchestration.partitions import all_partitions_of
 from lakehouse.orchestration.run_failures.function_error_text import explained
 from lakehouse.orchestration.table_asset import Look, Written, table_asset
 from lakehouse.tables.rule import Rule

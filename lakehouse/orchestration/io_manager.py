@@ -14,16 +14,17 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Outcome, Pin, Refused, RuleResult
-from lakehouse.iceberg.read import inputs
 from lakehouse.iceberg.read.inputs import Input, latest
+from lakehouse.iceberg.read.pinned_frames import read
+from lakehouse.iceberg.read.pinned_inputs import pin
 from lakehouse.iceberg.rules import evaluation
 from lakehouse.iceberg.write import write_audit_publish
 from lakehouse.orchestration.asset_checks import Evaluated
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.dagster_internals import set_data_version
-from lakehouse.orchestration.partitions import partitions_of
-from lakehouse.orchestration.run_failures.personal_data import values_withheld
+from lakehouse.orchestration.partition_bounds import partitions_of
 from lakehouse.orchestration.run_failures.refused_write_text import refusal
+from lakehouse.orchestration.run_failures.withheld_values import values_withheld
 from lakehouse.orchestration.undeclared_table import inferred_table
 from lakehouse.orchestration.unmasked_rows_command import has_source
 from lakehouse.orchestration.written_metadata import pin_metadata, written_metadata
@@ -73,7 +74,7 @@ class IcebergIOManager(dg.ConfigurableIOManager):
 
     def read(self, pinned: Pin, where: str | None = None) -> "DataFrame":
         """Return the frame of a pinned input."""
-        return inputs.read(self.engine, pinned, where)
+        return read(self.engine, pinned, where)
 
     def evaluate(self, table: IcebergTable, run: Run) -> tuple[list[RuleResult], Evaluated]:
         """Evaluate the rules on what readers see, in the run's partitions where it has any;
@@ -105,7 +106,7 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         parameter says so.
         """
         name = table_name(context.asset_key)
-        pinned = inputs.pin(self.engine, {name: latest(name)}, name)[name]
+        pinned = pin(self.engine, {name: latest(name)}, name)[name]
         # Dagster attaches an input's metadata to one partition, and has no place for that of a
         # range.
         if not context.has_asset_partitions or len(context.asset_partition_keys) == 1:

@@ -8,7 +8,7 @@ import dagster as dg
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.read.inputs import Input
-from lakehouse.orchestration.partitions import all_partitions_of
+from lakehouse.orchestration.partition_bounds import all_partitions_of
 from lakehouse.tables.partitioning import PartitionField
 from lakehouse.tables.table import IcebergTable
 

@@ -8,6 +8,7 @@ import dagster as dg
 
 from lakehouse.iceberg.metadata.spark_errors import plain
 from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.orchestration.error_causes import OURS, known_cause
 from lakehouse.orchestration.metadata_keys import (
     UNCHANGED,
     CheckMetadata,
@@ -16,7 +17,6 @@ from lakehouse.orchestration.metadata_keys import (
     WriteMetadata,
     plain_values,
 )
-from lakehouse.orchestration.run_failures.error_chain import OURS, known_cause
 
 Status = Literal["published", "unchanged", "failed", "not run"]
 INTERRUPTED = "UNEXPECTED_TERMINATION"

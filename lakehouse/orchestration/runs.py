@@ -16,7 +16,7 @@ from lakehouse.orchestration.dagster_internals import (
     selected_checks,
 )
 from lakehouse.orchestration.dead_runs import fail_dead_runs
-from lakehouse.orchestration.partitions import range_tags
+from lakehouse.orchestration.partition_bounds import range_tags
 from lakehouse.orchestration.run_result import RunResult, is_interrupted, read_result
 from lakehouse.runtime.processes import Process
 from lakehouse.settings import Settings

@@ -16,7 +16,7 @@ from lakehouse.iceberg.read.stale_tables import is_stale
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.orchestration.dagster_internals import selected_assets
-from lakehouse.orchestration.partitions import all_partitions_of, keys_holding
+from lakehouse.orchestration.partition_bounds import all_partitions_of, keys_holding
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ from lakehouse.orchestration.asset_specs import table_spec
 from lakehouse.orchestration.blocked_tables import note_refused
 from lakehouse.orchestration.io_manager import IcebergIOManager, run_partitions
 from lakehouse.orchestration.metadata_keys import WriteMetadata
-from lakehouse.orchestration.run_failures.personal_data import values_withheld
 from lakehouse.orchestration.run_failures.refused_write_text import refusal
+from lakehouse.orchestration.run_failures.withheld_values import values_withheld
 from lakehouse.orchestration.runs_for_stale_tables import is_full_recompute
 from lakehouse.orchestration.unmasked_rows_command import table_of_rows
 from lakehouse.orchestration.written_metadata import (

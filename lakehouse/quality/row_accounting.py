@@ -10,7 +10,8 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import FEW, same_key, with_keys
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Pin
-from lakehouse.iceberg.read.inputs import pin_since, read, read_main
+from lakehouse.iceberg.read.pinned_frames import read, read_main
+from lakehouse.iceberg.read.pinned_inputs import pin_since
 from lakehouse.iceberg.read.version_keys import declared_versions, key_terms, newest_sql
 from lakehouse.iceberg.rules.failing_row_samples import sample_of
 from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import same_key, together
 from lakehouse.iceberg.metadata.write_result import Pin
-from lakehouse.iceberg.read.inputs import read, read_main
+from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS
 from lakehouse.tables.quoting import among, identifier
 from lakehouse.tables.table import IcebergTable, Merge

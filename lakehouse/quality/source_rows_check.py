@@ -10,7 +10,8 @@ from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
 from lakehouse.iceberg.metadata.write_result import Pin
-from lakehouse.iceberg.read.inputs import Input, pin_since
+from lakehouse.iceberg.read.inputs import Input
+from lakehouse.iceberg.read.pinned_inputs import pin_since
 from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import table_name

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from lakehouse.monitoring.alert_settings import read_routes
 from lakehouse.monitoring.alert_state import read_state, write_state
 from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
 from lakehouse.monitoring.incidents import Firing, Observed
-from lakehouse.monitoring.routes import read_routes
 from lakehouse.monitoring.sinks import open_sinks
 from lakehouse.orchestration.alert import Alert
 from lakehouse.settings import Settings

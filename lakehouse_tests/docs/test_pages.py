@@ -9,7 +9,7 @@ import pytest
 
 from lakehouse.iceberg.evolve.planning import plan
 from lakehouse.iceberg.rules import (
-    column_aggregates,
+    aggregate_rules,
     health,
     reconciliation,
     rows,
@@ -91,7 +91,7 @@ def test_the_declaration_of_the_versions_is_one():
     [
         rows,
         unique_and_references,
-        column_aggregates,
+        aggregate_rules,
         reconciliation,
         size_schema_and_freshness,
         health,

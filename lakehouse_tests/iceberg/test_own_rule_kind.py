@@ -12,7 +12,7 @@ from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused, RuleResult
-from lakehouse.iceberg.rules.column_aggregates import mean
+from lakehouse.iceberg.rules.aggregate_rules import mean
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, EvaluatedSnapshot, evaluable
 from lakehouse.iceberg.rules.evaluation import evaluate
 from lakehouse.iceberg.rules.rows import not_null

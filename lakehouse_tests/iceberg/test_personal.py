@@ -13,7 +13,7 @@ from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Outcome, Refused
 from lakehouse.iceberg.read.sample_rows import first_rows
-from lakehouse.iceberg.rules.column_aggregates import mean
+from lakehouse.iceberg.rules.aggregate_rules import mean
 from lakehouse.iceberg.rules.rows import castable, excluded
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.masking import mask

@@ -8,7 +8,9 @@ from lakehouse.errors import SnapshotNotFound, TableNotFound, UsageError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Unchanged
-from lakehouse.iceberg.read.inputs import Input, as_of, incremental, latest, pin, read
+from lakehouse.iceberg.read.inputs import Input, as_of, incremental, latest
+from lakehouse.iceberg.read.pinned_frames import read
+from lakehouse.iceberg.read.pinned_inputs import pin
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.iceberg.declarations import (

@@ -10,7 +10,7 @@ from lakehouse.errors import TableNotFound
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Published, Refused
 from lakehouse.iceberg.read.inputs import latest
-from lakehouse.iceberg.rules.column_aggregates import mean
+from lakehouse.iceberg.rules.aggregate_rules import mean
 from lakehouse.iceberg.rules.evaluation import evaluate
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.rules.unique_and_references import references, unique

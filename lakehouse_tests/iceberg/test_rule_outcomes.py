@@ -8,7 +8,7 @@ import pytest
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused
-from lakehouse.iceberg.rules.column_aggregates import (
+from lakehouse.iceberg.rules.aggregate_rules import (
     ColumnAggregateRule,
     mean,
     null_fraction,

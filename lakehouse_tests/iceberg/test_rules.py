@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.rules.aggregate_rules import mean, null_fraction, total
 from lakehouse.iceberg.rules.audit import audit
-from lakehouse.iceberg.rules.column_aggregates import mean, null_fraction, total
 from lakehouse.iceberg.rules.rows import (
     accepted,
     between,

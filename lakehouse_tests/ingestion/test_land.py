@@ -12,10 +12,10 @@ from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Published, Refused, Unchanged
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.ingestion import land as landing
-from lakehouse.ingestion.bronze_frame import plan_landing_table, read_staged_rows
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.land import land
+from lakehouse.ingestion.staged_frame import plan_landing_table, read_staged_rows
 from lakehouse.tables.feed import Feed, bronze_table
 from lakehouse_tests.ingestion.conftest import CUSTOMERS, FRUITS, files
 

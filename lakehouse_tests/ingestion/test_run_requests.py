@@ -32,7 +32,7 @@ from lakehouse.orchestration.discovery import declared_tables
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.incident_reports import read_reports
 from lakehouse.orchestration.instance import open_instance
-from lakehouse.orchestration.partitions import range_of
+from lakehouse.orchestration.partition_bounds import range_of
 from lakehouse.runtime.backoff import pause_seconds
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings

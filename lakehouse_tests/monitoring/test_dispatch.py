@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 
 from lakehouse.monitoring.alert_log import read_alerts
+from lakehouse.monitoring.alert_settings import Route, Routes, name_of
 from lakehouse.monitoring.alert_state import AlertState, read_state, write_state
 from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
 from lakehouse.monitoring.incidents import Observed
-from lakehouse.monitoring.routes import Route, Routes, name_of
 from lakehouse.monitoring.sinks import FILE_NAME, open_sinks
 from lakehouse.orchestration.alert import Alert
 from lakehouse.settings import Settings

@@ -7,7 +7,7 @@ import dagster as dg
 import pytest
 
 from lakehouse.iceberg.metadata.write_result import Refused, RuleResult
-from lakehouse.iceberg.rules.column_aggregates import mean
+from lakehouse.iceberg.rules.aggregate_rules import mean
 from lakehouse.iceberg.rules.reconciliation import reconciles
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.iceberg.rules.size_schema_and_freshness import row_count, row_count_change

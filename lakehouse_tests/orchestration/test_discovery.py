@@ -139,7 +139,7 @@ def test_a_file_that_cannot_be_imported_is_named(package: Write) -> None:
             "from lakehouse.iceberg.rules.tables import mean, unique",
             (
                 "lakehouse.iceberg.rules.tables.mean has moved: import from"
-                " lakehouse.iceberg.rules.column_aggregates. lakehouse.iceberg.rules.tables.unique has"
+                " lakehouse.iceberg.rules.aggregate_rules. lakehouse.iceberg.rules.tables.unique has"
                 " moved: import from lakehouse.iceberg.rules.unique_and_references."
             ),
         ),

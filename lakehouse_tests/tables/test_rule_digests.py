@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from lakehouse.iceberg.rules.column_aggregates import mean, null_fraction, total
+from lakehouse.iceberg.rules.aggregate_rules import mean, null_fraction, total
 from lakehouse.iceberg.rules.reconciliation import reconciles
 from lakehouse.iceberg.rules.rows import (
     accepted,

@@ -11,7 +11,7 @@ import pytest
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.write_result import RuleResult
-from lakehouse.iceberg.rules.column_aggregates import (
+from lakehouse.iceberg.rules.aggregate_rules import (
     ColumnAggregateRule,
     mean,
     null_fraction,

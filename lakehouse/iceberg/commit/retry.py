@@ -18,6 +18,15 @@ from lakehouse.iceberg.metadata.error_explanations import text_of
 T = TypeVar("T")
 
 REF_ATTEMPTS = 20
+"""Of an operation on refs, each of which takes moments."""
+WRITE_ATTEMPTS = 40
+"""Of a whole write, which computes its rows again. Four writers of one table without a common
+lock lose three of four races; 40 tries fail one in 100,000 times.
+"""
+DIRECT_APPEND_ATTEMPTS = 10
+"""Of an append of few rows without Spark, which is made again with the next run at the
+latest.
+"""
 _LONGEST_PAUSE_SECONDS = 5.0
 
 

@@ -6,7 +6,7 @@ from lakehouse.errors import UsageError
 from lakehouse.iceberg.diff.diff_plan import Diff
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Pin
-from lakehouse.iceberg.read.inputs import read
+from lakehouse.iceberg.read.pinned_frames import read
 
 
 def check_unique(engine: Engine, planned: Diff) -> None:

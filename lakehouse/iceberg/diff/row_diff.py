@@ -21,7 +21,7 @@ from lakehouse.iceberg.diff.columns import SharedColumn
 from lakehouse.iceberg.diff.diff_plan import Diff
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Pin
-from lakehouse.iceberg.read.inputs import read
+from lakehouse.iceberg.read.pinned_frames import read
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.types import Map, has_map
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.read.inputs import Input
-from lakehouse.iceberg.read.versioned_inputs import versioned_inputs
+from lakehouse.iceberg.read.row_version_inputs import versioned_inputs
 from lakehouse.tables.table import Append, IcebergTable, Merge
 
 

@@ -11,7 +11,8 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Pin
-from lakehouse.iceberg.read.inputs import SINCE, Input, pin
+from lakehouse.iceberg.read.inputs import SINCE, Input
+from lakehouse.iceberg.read.pinned_inputs import pin
 from lakehouse.iceberg.read.rows_outside_partitions import was_left_out
 from lakehouse.iceberg.read.stale_partitions import followed, stale_by_source
 from lakehouse.tables.table import IcebergTable

@@ -18,7 +18,9 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.write_context import Partitions
 from lakehouse.iceberg.metadata.write_result import Pin
-from lakehouse.iceberg.read.inputs import Input, pin_since, read, read_since
+from lakehouse.iceberg.read.inputs import Input
+from lakehouse.iceberg.read.pinned_frames import read
+from lakehouse.iceberg.read.pinned_inputs import pin_since, read_since
 from lakehouse.iceberg.read.version_keys import key_locations, key_terms
 from lakehouse.tables.quoting import between, identifier, with_zone
 from lakehouse.tables.table import IcebergTable

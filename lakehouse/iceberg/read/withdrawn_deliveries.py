@@ -17,7 +17,8 @@ from lakehouse.iceberg.metadata.frame_joins import together
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
 from lakehouse.iceberg.metadata.table_state import names_at
 from lakehouse.iceberg.metadata.write_result import Pin
-from lakehouse.iceberg.read.inputs import Input, read
+from lakehouse.iceberg.read.inputs import Input
+from lakehouse.iceberg.read.pinned_frames import read
 from lakehouse.tables.escaping import shown
 from lakehouse.tables.quoting import identifier, literal
 

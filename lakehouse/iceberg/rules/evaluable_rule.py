@@ -14,7 +14,7 @@ from lakehouse.iceberg.metadata.history import History, Snapshot
 from lakehouse.iceberg.metadata.measured_health import TableHealth
 from lakehouse.iceberg.metadata.write_context import Partitions
 from lakehouse.iceberg.metadata.write_result import RuleResult
-from lakehouse.iceberg.read.inputs import read_main
+from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.rules.snapshot_aggregates import TableAggregate
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable

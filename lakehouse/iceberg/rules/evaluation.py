@@ -9,7 +9,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, History, read_history
 from lakehouse.iceberg.metadata.write_context import Partitions, within_partitions
 from lakehouse.iceberg.metadata.write_result import Pin, RuleResult
-from lakehouse.iceberg.read.inputs import read
+from lakehouse.iceberg.read.pinned_frames import read
 from lakehouse.iceberg.rules.audit import audit
 from lakehouse.iceberg.rules.evaluable_rule import (
     EvaluableRule,

@@ -12,7 +12,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import together
 from lakehouse.iceberg.metadata.history import Snapshot
 from lakehouse.iceberg.metadata.write_result import Pin
-from lakehouse.iceberg.read.inputs import read
+from lakehouse.iceberg.read.pinned_frames import read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -8,7 +8,7 @@ from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.frame_joins import with_keys, without_keys
 from lakehouse.iceberg.metadata.history import Snapshot
 from lakehouse.iceberg.metadata.write_result import Outcome, Quarantined, RuleResult
-from lakehouse.iceberg.read.inputs import read_main
+from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.rules.audit import Audited, audit, count
 from lakehouse.iceberg.rules.evaluable_rule import evaluable
 from lakehouse.iceberg.rules.failing_row_samples import sample_of

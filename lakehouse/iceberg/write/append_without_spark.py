@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lakehouse.errors import DeclarationError, WriteConflict
 from lakehouse.iceberg.commit.branch import new_write_id
 from lakehouse.iceberg.commit.lock import table_lock
-from lakehouse.iceberg.commit.retry import Failure, classify, pause
+from lakehouse.iceberg.commit.retry import DIRECT_APPEND_ATTEMPTS, Failure, classify, pause
 from lakehouse.iceberg.evolve.creation import ensure_directly
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
@@ -25,7 +25,6 @@ from lakehouse.tables.table import IcebergTable
 if TYPE_CHECKING:
     from pyiceberg.table import Table
 
-ATTEMPTS = 10
 LOCK_SECONDS = 30.0
 NO_RETRIES = {"commit.retry.num-retries": "0"}
 """Properties of a table that is appended to directly: a retry of PyIceberg's own would not look
@@ -60,7 +59,7 @@ def append_once(
         )
     with table_lock(engine, table.name, LOCK_SECONDS):
         ensure_directly(engine, table, run_id)
-        for number in range(1, ATTEMPTS + 1):
+        for number in range(1, DIRECT_APPEND_ATTEMPTS + 1):
             loaded = engine.catalog.load(table.name)
             if has_run(loaded, run_id, min(row[made_at] for row in rows)):
                 return None
@@ -72,8 +71,8 @@ def append_once(
                 last = error
             pause(number)
     raise WriteConflict(
-        f"{table.name} was not written: other writers came first {ATTEMPTS} times, last with"
-        f" {last}.",
+        f"{table.name} was not written: other writers came first"
+        f" {DIRECT_APPEND_ATTEMPTS} times, last with {last}.",
         next_step="Nothing was lost; it is tried again with the next run.",
     ) from last
 

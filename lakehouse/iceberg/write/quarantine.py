@@ -10,7 +10,7 @@ from lakehouse.iceberg.metadata.frame_joins import FEW_WHOLE, having, together
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Quarantined
-from lakehouse.iceberg.read.inputs import read_main
+from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame
 from lakehouse.iceberg.write.quarantine_removals import (
     delivered_in_type,

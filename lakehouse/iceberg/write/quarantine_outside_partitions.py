@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lakehouse.iceberg.metadata.frame_joins import together
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Quarantined, RuleResult
-from lakehouse.iceberg.read.inputs import read, read_main
+from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.rows_outside_partitions import (
     HAS_PARTITION,
     IS_LEFT_OUT,

@@ -9,17 +9,17 @@ from lakehouse.errors import FrameMismatch
 from lakehouse.iceberg.metadata.frame_joins import together, with_keys
 from lakehouse.iceberg.metadata.write_context import Partitions
 from lakehouse.iceberg.read.inputs import Input
-from lakehouse.iceberg.read.version_keys import (
-    declared_versions,
-    delivered_casts,
-    key_locations,
-)
-from lakehouse.iceberg.read.versioned_inputs import (
+from lakehouse.iceberg.read.row_version_inputs import (
     EXISTING,
     EXISTING_ELSEWHERE,
     elsewhere,
     has_no_partition,
     versioned_inputs,
+)
+from lakehouse.iceberg.read.version_keys import (
+    declared_versions,
+    delivered_casts,
+    key_locations,
 )
 from lakehouse.iceberg.write.prepared_frame import (
     DELETED,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.write_result import Pin, RuleResult
-from lakehouse.iceberg.read.inputs import read, read_main
+from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot, evaluable
 from lakehouse.iceberg.rules.evaluation import evaluate_snapshot
 from lakehouse.iceberg.write.write_attempt import Attempt

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import together, without_keys
 from lakehouse.iceberg.metadata.write_result import Pin
-from lakehouse.iceberg.read.inputs import Input, read
+from lakehouse.iceberg.read.inputs import Input
+from lakehouse.iceberg.read.pinned_frames import read
 from lakehouse.iceberg.read.withdrawn_deliveries import Withdrawn, rows_withdrawn
 from lakehouse.iceberg.write import stage
 from lakehouse.iceberg.write.prepared_frame import (

@@ -11,14 +11,23 @@ from typing import TYPE_CHECKING, Any
 from lakehouse.errors import FrameMismatch, WriteConflict
 from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.lock import WriteLog, table_lock
-from lakehouse.iceberg.commit.retry import Failure, FenceLost, classify, pause
+from lakehouse.iceberg.commit.retry import (
+    WRITE_ATTEMPTS,
+    Failure,
+    FenceLost,
+    classify,
+    pause,
+)
 from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, Refused, Unchanged
-from lakehouse.iceberg.read.inputs import Input, read_inputs, read_since
+from lakehouse.iceberg.read.inputs import Input
+from lakehouse.iceberg.read.pinned_frames import read_inputs
+from lakehouse.iceberg.read.pinned_inputs import read_since
 from lakehouse.iceberg.read.read_plan import ReadPlan, plan_read
+from lakehouse.iceberg.read.row_version_inputs import with_version_reads
 from lakehouse.iceberg.read.rows_outside_partitions import (
     OutsidePartitions,
     find_left_out,
@@ -26,7 +35,6 @@ from lakehouse.iceberg.read.rows_outside_partitions import (
 )
 from lakehouse.iceberg.read.scanned_files import with_scanned
 from lakehouse.iceberg.read.stale_partitions import affected_partitions, watermarks
-from lakehouse.iceberg.read.versioned_inputs import with_version_reads
 from lakehouse.iceberg.read.withdrawn_deliveries import withdrawn_by_source
 from lakehouse.iceberg.rules.evaluation import evaluate_age
 from lakehouse.iceberg.write.append_or_overwrite import rows_attempt
@@ -48,10 +56,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Compute = Callable[..., "DataFrame"]
-MAX_ATTEMPTS = 40
-"""Four writers of one table without a common lock lose three of four races; 40 tries fail one
-in 100,000 times.
-"""
 _TRIED_AGAIN = (Failure.MOVED, Failure.CONFLICT, Failure.BUSY, Failure.UNKNOWN)
 
 
@@ -85,7 +89,7 @@ def write(
         planning.ensure(engine, table, run.run_id)
         _ensure_quarantine(engine, table, run)
         branch.drop_dead_branches(engine, table.name, log)
-        for number in range(1, MAX_ATTEMPTS + 1):
+        for number in range(1, WRITE_ATTEMPTS + 1):
             plan = plan_read(engine, table, inputs, run)
             if not plan.has_news:
                 return _unchanged(engine, table, run, plan, number)
@@ -105,7 +109,7 @@ def write(
                 return outcome
             pause(number)
     raise WriteConflict(
-        f"{table.name} was not written: other writers came first {MAX_ATTEMPTS} times, "
+        f"{table.name} was not written: other writers came first {WRITE_ATTEMPTS} times, "
         f"last with {_first_line(last)!r}.",
         next_step="Nothing was lost; run this again when the table is less busy.",
     ) from last

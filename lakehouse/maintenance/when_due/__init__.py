@@ -1,1 +1,1 @@
-"""When each step of upkeep is due beside compaction, a file for each step; pure."""
+"""When each step of upkeep is due, a file for each step; pure."""

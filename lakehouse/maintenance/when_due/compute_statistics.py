@@ -5,7 +5,7 @@ ones.
 from datetime import timedelta
 
 from lakehouse.iceberg.upkeep.step_result import StepName
-from lakehouse.maintenance.compaction_plan import next_day, size_text
+from lakehouse.maintenance.daily_bytes import next_day, size_text
 from lakehouse.maintenance.upkeep_plan import Condition, PlannedStep
 from lakehouse.maintenance.upkeep_record import live_rows
 from lakehouse.maintenance.when_due.look import Look, planned_step

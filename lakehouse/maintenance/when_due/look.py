@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from lakehouse.iceberg.metadata.measured_health import TableHealth
 from lakehouse.iceberg.upkeep.step_result import StepName
-from lakehouse.maintenance.compaction_plan import DailyBytes
+from lakehouse.maintenance.daily_bytes import DailyBytes
 from lakehouse.maintenance.past_upkeep import PastUpkeep
 from lakehouse.maintenance.upkeep_plan import Condition, Estimate, Gain, PlannedStep
 from lakehouse.maintenance.upkeep_record import UpkeepRecord

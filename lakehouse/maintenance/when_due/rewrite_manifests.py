@@ -1,6 +1,6 @@
 """When manifests are rewritten: there are many more than their size takes."""
 
-from lakehouse.maintenance.compaction_plan import size_text
+from lakehouse.maintenance.daily_bytes import size_text
 from lakehouse.maintenance.upkeep_plan import Condition, Gain, PlannedStep, counted
 from lakehouse.maintenance.when_due.look import Look, planned_step
 

@@ -24,9 +24,9 @@ from lakehouse.monitoring.incidents import Firing, Observed, moment_text
 from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key, table_name
 from lakehouse.orchestration.blocked_tables import STALE
 from lakehouse.orchestration.dagster_internals import events_of_run
+from lakehouse.orchestration.error_causes import causes
 from lakehouse.orchestration.metadata_keys import RefusalMetadata, WriteMetadata
-from lakehouse.orchestration.partitions import range_of
-from lakehouse.orchestration.run_failures.error_chain import causes
+from lakehouse.orchestration.partition_bounds import range_of
 
 CURSOR = "runs"
 _KNOWN = {

@@ -15,7 +15,7 @@ from lakehouse.monitoring.detectors.failure_reasons import reason_of
 from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.monitoring.incidents import Firing, Observed
 from lakehouse.orchestration.dagster_internals import automation_states, last_ticks
-from lakehouse.orchestration.run_failures.error_chain import causes
+from lakehouse.orchestration.error_causes import causes
 
 _MOST_TICKS = 5
 _FAILURE, _STARTED = "FAILURE", "STARTED"

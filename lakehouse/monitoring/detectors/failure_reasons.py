@@ -8,7 +8,7 @@ words outside of quotes where nothing personal is near. The run has the whole.
 import re
 from typing import Any
 
-from lakehouse.orchestration.run_failures.error_chain import OURS, causes, known_cause
+from lakehouse.orchestration.error_causes import OURS, causes, known_cause
 from lakehouse.tables.table import IcebergTable
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|‘[^’]*’|“[^”]*”")

@@ -17,7 +17,7 @@ from lakehouse.monitoring.incidents import Firing, Kind
 from lakehouse.orchestration.alert import Severity
 from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.orchestration.dagster_internals import selected_assets
-from lakehouse.orchestration.partitions import range_of
+from lakehouse.orchestration.partition_bounds import range_of
 from lakehouse.settings import Settings
 from lakehouse.tables.escaping import shell_word
 from lakehouse.tables.feed import Feed

@@ -10,7 +10,7 @@ from lakehouse.errors import ComputeFailed, FrameMismatch, LakehouseError
 from lakehouse.iceberg.metadata.error_explanations import spark_ended
 from lakehouse.iceberg.metadata.spark_errors import is_of_query, one_line, tells_no_rows
 from lakehouse.orchestration.code_locations import place_of_error, place_of_function
-from lakehouse.orchestration.run_failures.personal_data import cause_without_data
+from lakehouse.orchestration.run_failures.withheld_values import cause_without_data
 from lakehouse.tables.table import IcebergTable
 
 _NO_COLUMN = re.compile(r"name `(.+?)` cannot be resolved")

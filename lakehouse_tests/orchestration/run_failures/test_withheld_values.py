@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 
 from lakehouse.errors import ComputeFailed, FrameMismatch, SparkEnded
-from lakehouse.orchestration.run_failures.personal_data import (
+from lakehouse.orchestration.run_failures.withheld_values import (
     cause_without_data,
     values_withheld,
 )
@@ -35,7 +35,7 @@ def test_an_error_is_told_without_its_text_and_what_it_came_of() -> None:
     found = raised(ValueError(f"cannot read {SECRET}"))
     assert isinstance(found, ComputeFailed)
     assert str(found).startswith(
-        "silver.p could not be computed: ValueError (test_personal_data.py, line "
+        "silver.p could not be computed: ValueError (test_withheld_values.py, line "
     )
     assert SECRET not in "".join(traceback.format_exception(found))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse.errors import SettingsError
-from lakehouse.monitoring.routes import name_of, read_routes
+from lakehouse.monitoring.alert_settings import name_of, read_routes
 from lakehouse.settings import Settings
 
 FILE = """

@@ -4,37 +4,13 @@ first, as far as the day's bytes go; pure.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from lakehouse.iceberg.metadata.measured_health import TableHealth
-from lakehouse.maintenance.compaction_candidates import PAID_BACK_IN_DAYS, Candidate
+from lakehouse.maintenance.daily_bytes import DailyBytes, next_day, size_text
 from lakehouse.maintenance.upkeep_plan import Condition, Estimate, Gain, PlannedStep, counted
+from lakehouse.maintenance.when_due.compact import PAID_BACK_IN_DAYS, Candidate
 from lakehouse.tables.upkeep import UpkeepPolicy
-
-
-@dataclass
-class DailyBytes:
-    """The bytes that upkeep may read and write on one day, and what is left of them; shared by
-    all tables.
-
-    What is larger than a whole day's bytes is done on a day of its own, or it never would.
-    """
-
-    bytes_a_day: int
-    spent_bytes: int = 0
-
-    @property
-    def left_bytes(self) -> int:
-        """What is left of the day."""
-        return max(0, self.bytes_a_day - self.spent_bytes)
-
-    def take(self, cost_bytes: int) -> bool:
-        """Take bytes off what is left; return whether there are so many."""
-        is_a_day_of_its_own = cost_bytes > self.bytes_a_day and not self.spent_bytes
-        if cost_bytes > self.left_bytes and not is_a_day_of_its_own:
-            return False
-        self.spent_bytes += cost_bytes
-        return True
 
 
 @dataclass(frozen=True)
@@ -178,25 +154,9 @@ def _not_before(health: TableHealth, choice: Choice, now: datetime) -> datetime 
     return min(moments, default=None)
 
 
-def next_day(now: datetime) -> datetime:
-    """Return when the next day begins, in UTC."""
-    midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    return midnight + timedelta(days=1)
-
-
 def _parameters(health: TableHealth, policy: UpkeepPolicy) -> dict[str, str]:
     parameters = {"target_bytes": str(health.target_bytes)}
     if policy.sort_by:
         parameters["sort_by"] = ",".join(policy.sort_by)
         parameters["z_order"] = str(policy.z_order).lower()
     return parameters
-
-
-def size_text(size_bytes: int) -> str:
-    """Return a size as people write it: `3 kB`, `1.5 MB`, `100 GB`."""
-    size = float(size_bytes)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:.3g} TB"

@@ -1,0 +1,112 @@
+"""The frames of pinned inputs, narrowed to what a run asks for."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from lakehouse.iceberg.metadata.changed_partitions import changed_values
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.table_state import names_at
+from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.read.changed_rows import keys_of_changed_rows
+from lakehouse.iceberg.read.inputs import Input
+from lakehouse.tables.quoting import among, identifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def read(engine: Engine, pinned: Pin, where: str | None = None) -> "DataFrame":
+    """Return the frame of a pinned input, narrowed by a SQL predicate that Iceberg prunes files
+    by.
+    """
+    name = engine.catalog.sql_name(pinned.table)
+    if pinned.snapshot_id is None:
+        # A table without a snapshot cannot change under our feet before it has one, and then
+        # the pin is no longer it.
+        frame = engine.spark.table(name).where("false")
+    elif pinned.is_empty or pinned.rows == 0:
+        # Known before it is read, so that Spark leaves out whatever it would be joined with.
+        frame = (
+            engine.spark.read.option("versionAsOf", str(pinned.snapshot_id))
+            .table(name)
+            .where("false")
+        )
+    elif pinned.since_snapshot_id is None:
+        frame = engine.spark.read.option("versionAsOf", str(pinned.snapshot_id)).table(name)
+    else:
+        bounds = {
+            "start-snapshot-id": str(pinned.since_snapshot_id),
+            "end-snapshot-id": str(pinned.snapshot_id),
+        }
+        frame = engine.spark.read.format("iceberg").options(**bounds).load(name)
+    return frame.where(where) if where else frame
+
+
+def read_main(engine: Engine, table: str) -> "DataFrame":
+    """Return the frame of what readers see of a table now."""
+    main = read_history(engine, table).main
+    return read(engine, Pin(table, main.snapshot_id if main else None))
+
+
+def read_inputs(
+    engine: Engine,
+    inputs: Mapping[str, Input],
+    pins: Mapping[str, Pin],
+    run: Run,
+    target: str,
+    affected: Collection[Any] | None = None,
+) -> "dict[str, DataFrame]":
+    """Return the frames of a write's inputs, each narrowed to the run's partitions where it
+    asks for that.
+
+    :param affected: the partitions where versions of what came stand; None where they are not
+        known.
+    """
+    return {
+        name: (
+            _read_keys(engine, declared, pins[name], target)
+            if declared.mode == "changed_keys"
+            else read(engine, pins[name], _narrowed(declared, run, affected))
+        )
+        for name, declared in inputs.items()
+    }
+
+
+def _read_keys(engine: Engine, declared: Input, pinned: Pin, target: str) -> "DataFrame":
+    """Return the keys of `changed_keys`, each once."""
+    keys = [identifier(name) for name in declared.keys]
+    now = read(engine, replace(pinned, since_snapshot_id=None, rows=None))
+    if pinned.is_empty or pinned.snapshot_id is None:
+        return now.where("false").selectExpr(*keys)
+    if pinned.since_snapshot_id is None:
+        return (
+            now.selectExpr(*keys)
+            .unionAll(read_main(engine, target).selectExpr(*keys))
+            .distinct()
+        )
+    assert declared.by is not None
+    history, loaded = read_history(engine, declared.table), engine.catalog.load(declared.table)
+    touched = changed_values(
+        loaded, history, pinned.since_snapshot_id, pinned.snapshot_id, declared.by
+    )
+    names = names_at(loaded, pinned.snapshot_id, pinned.since_snapshot_id)
+    by = names[declared.by]
+    assert by is not None
+    before = read(engine, Pin(declared.table, pinned.since_snapshot_id), among(by, touched))
+    return keys_of_changed_rows(
+        now.where(among(declared.by, touched)), before, names, declared.keys
+    )
+
+
+def _narrowed(declared: Input, run: Run, affected: Collection[Any] | None) -> str | None:
+    if not declared.by or not run.partitions:
+        return None
+    if not declared.outside:
+        return run.partitions.predicate(declared.by)
+    outside = run.partitions.outside(declared.by)
+    if declared.mode != "existing_rows" or affected is None:
+        return outside
+    return f"({outside} AND {among(declared.by, affected)})"

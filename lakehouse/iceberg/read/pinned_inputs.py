@@ -1,0 +1,156 @@
+"""Which snapshot each input is pinned to, and since which one it is read.
+
+Every read is pinned to a snapshot id: a frame over the bare table changes when somebody
+commits.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from lakehouse.errors import SnapshotNotFound
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import History, read_history
+from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.read.inputs import SINCE, Input
+
+
+def pin(
+    engine: Engine, inputs: Mapping[str, Input], target: str, *, full_recompute: bool = False
+) -> dict[str, Pin]:
+    """Resolve each input to the snapshot that will be read; metadata only, no JVM.
+
+    :param target: the table whose commits hold the watermarks.
+    :param full_recompute: whether the run's partitions are computed from all rows of their
+        sources, whatever the table has of them.
+    :raises TableNotFound: when an input, or the target of an incremental one, is not there.
+    """
+    marks = (
+        read_history(engine, target)
+        if any(declared.mode in SINCE for declared in inputs.values())
+        else None
+    )
+    # Once for each table: two inputs of one table are read of the same snapshot.
+    sources: dict[str, History] = {}
+    for declared in inputs.values():
+        if declared.table not in sources:
+            sources[declared.table] = read_history(engine, declared.table)
+    pins = {
+        name: _pin_one(sources[declared.table], declared, marks)
+        for name, declared in inputs.items()
+    }
+    added = _added(inputs)
+    if full_recompute or any(pins[name].since_snapshot_id is None for name in added):
+        pins |= {name: _whole(sources[pins[name].table], pins[name]) for name in added}
+        staying = (
+            name
+            for name, declared in inputs.items()
+            if declared.mode == "existing_rows" and not declared.outside
+        )
+        pins |= {name: replace(pins[name], rows=0) for name in staying}
+    return pins
+
+
+def read_since(inputs: Mapping[str, Input], pins: Mapping[str, Pin]) -> dict[str, int]:
+    """Return, by table, the snapshot after which it is read for the run's partitions; none
+    where that is all of it.
+    """
+    read_pins = (pins[name] for name in _added(inputs))
+    return {
+        pin.table: pin.since_snapshot_id
+        for pin in read_pins
+        if pin.since_snapshot_id is not None
+    }
+
+
+def _added(inputs: Mapping[str, Input]) -> list[str]:
+    """Return the names of the inputs that read what came to the run's partitions."""
+    return [
+        name
+        for name, declared in inputs.items()
+        if declared.mode == "incremental" and declared.by and not declared.outside
+    ]
+
+
+def _whole(source: History, pinned: Pin) -> Pin:
+    if pinned.snapshot_id is None or pinned.since_snapshot_id is None:
+        return pinned
+    rows = source.snapshots[pinned.snapshot_id].rows
+    return Pin(pinned.table, pinned.snapshot_id, rows=rows, note="read in full: full recompute")
+
+
+def pin_since(source: History, since: int | None, until: int) -> Pin:
+    """Return what was appended to a table after a snapshot, up to another; all rows where that
+    can't be told.
+
+    It can't be told where the start is None or no longer an ancestor that is kept, and where
+    rows were rewritten since.
+    """
+    rows = source.snapshots[until].rows
+    if since is None:
+        return Pin(source.table, until, rows=rows, note="read in full: the first time")
+    if since == until:
+        return Pin(source.table, until, since, rows=0)
+    added = source.kept_between(since, until)
+    if added is None:
+        return Pin(
+            source.table,
+            until,
+            rows=rows,
+            note=f"read in full: snapshot {since} is gone from main",
+        )
+    rewriting = next((snapshot for snapshot in added if snapshot.rewrites_rows), None)
+    if rewriting:
+        note = f"read in full: snapshot {rewriting.snapshot_id} is a {rewriting.operation}"
+        return Pin(source.table, until, rows=rows, note=note)
+    appended = sum(
+        snapshot.count("added-records") for snapshot in added if snapshot.operation == "append"
+    )
+    return Pin(source.table, until, since, rows=appended)
+
+
+def _pin_one(source: History, declared: Input, marks: History | None) -> Pin:
+    if declared.mode == "as_of":
+        return Pin(declared.table, _resolve(source, declared))
+    head = source.main
+    if head is None:
+        return Pin(declared.table, None, rows=0)
+    if declared.mode in ("latest", "existing_rows") or marks is None:
+        return Pin(declared.table, head.snapshot_id, rows=head.rows)
+    since = marks.watermark(declared.table)
+    if declared.mode == "changed_keys":
+        return _pin_keys(source, declared.table, since)
+    return pin_since(source, since, head.snapshot_id)
+
+
+def _pin_keys(source: History, table: str, since: int | None) -> Pin:
+    assert source.main is not None
+    head = source.main.snapshot_id
+    if since == head:
+        return Pin(table, head, since, rows=0)
+    if source.kept_between(since, head) is None:
+        note = (
+            "read in full: the first time"
+            if since is None
+            else f"read in full: snapshot {since} is gone from main"
+        )
+        return Pin(table, head, note=note)
+    return Pin(table, head, since)
+
+
+def _resolve(source: History, declared: Input) -> int:
+    if declared.timestamp is not None:
+        return source.at(declared.timestamp).snapshot_id
+    if declared.tag is not None:
+        if declared.tag not in source.refs:
+            known = ", ".join(sorted(source.refs)) or "none"
+            raise SnapshotNotFound(
+                f"{declared.table} has no tag or branch {declared.tag!r}; it has {known}."
+            )
+        return source.refs[declared.tag]
+    if declared.snapshot_id is None or declared.snapshot_id not in source.snapshots:
+        raise SnapshotNotFound(
+            f"{declared.table} has no snapshot {declared.snapshot_id}; it keeps"
+            f" {len(source.snapshots)} snapshots.",
+            next_step="It may have expired; the history table lists those that are kept.",
+        )
+    return declared.snapshot_id

@@ -1,0 +1,45 @@
+"""The bytes that upkeep may read and write on one day, and sizes as people write them."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+
+@dataclass
+class DailyBytes:
+    """The bytes that upkeep may read and write on one day, and what is left of them; shared by
+    all tables.
+
+    What is larger than a whole day's bytes is done on a day of its own, or it never would.
+    """
+
+    bytes_a_day: int
+    spent_bytes: int = 0
+
+    @property
+    def left_bytes(self) -> int:
+        """What is left of the day."""
+        return max(0, self.bytes_a_day - self.spent_bytes)
+
+    def take(self, cost_bytes: int) -> bool:
+        """Take bytes off what is left; return whether there are so many."""
+        is_a_day_of_its_own = cost_bytes > self.bytes_a_day and not self.spent_bytes
+        if cost_bytes > self.left_bytes and not is_a_day_of_its_own:
+            return False
+        self.spent_bytes += cost_bytes
+        return True
+
+
+def next_day(now: datetime) -> datetime:
+    """Return when the next day begins, in UTC."""
+    midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return midnight + timedelta(days=1)
+
+
+def size_text(size_bytes: int) -> str:
+    """Return a size as people write it: `3 kB`, `1.5 MB`, `100 GB`."""
+    size = float(size_bytes)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} TB"
