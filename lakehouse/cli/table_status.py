@@ -189,19 +189,33 @@ def with_upkeep(
     """Return statuses that say what upkeep does with the needless files of each table, by the
     plan of `lakehouse maintain`; starts no JVM.
     """
-    from lakehouse.maintenance.planner import plan_compactions
-    from lakehouse.maintenance.upkeep_round import known_of
-
-    healths, said = [], {}
+    healths: list[TableHealth] = []
+    said: dict[str, str] = {}
     for status in statuses:
         if status.is_worth_a_word and status.declared and status.measured:
             healths.append(status.measured)
         elif status.is_worth_a_word:
             said[status.table] = "not declared, so that `maintain` keeps it where it is named"
     if healths:
-        for name, step in plan_compactions(healths, known_of(engine, upkept, now), now).items():
-            said[name] = "due" if step.is_due else step.reason
+        said |= _compactions(healths, engine, upkept, now)
     return [replace(status, upkeep=said.get(status.table, "")) for status in statuses]
+
+
+def _compactions(
+    healths: Sequence[TableHealth], engine: "Engine", upkept: "Upkept", now: datetime
+) -> dict[str, str]:
+    """Return, by table, whether its compaction is due, or why not."""
+    from lakehouse.maintenance.planner import plan_compactions
+    from lakehouse.maintenance.upkeep_round import known_of
+
+    try:
+        known = known_of(engine, upkept, now)
+    except (TableDamaged, OSError):
+        # The tables are wanted all the same.
+        why = "unknown, since what upkeep remembers cannot be read; see `lakehouse doctor`"
+        return {health.table: why for health in healths}
+    steps = plan_compactions(healths, known, now)
+    return {name: "due" if step.is_due else step.reason for name, step in steps.items()}
 
 
 def last_checks(
@@ -298,10 +312,10 @@ def _quarantined(catalog: "Catalog", table: "IcebergTable | None") -> int:
         return 0
     try:
         main = history_of(quarantine.name, catalog.load(quarantine.name)).main
+        return main.rows if main else 0
     except (TableNotFound, TableDamaged):
         # Where it is damaged, its own line says so.
         return 0
-    return main.rows if main else 0
 
 
 def _kind(snapshot: Snapshot) -> str:

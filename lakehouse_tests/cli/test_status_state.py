@@ -123,6 +123,20 @@ def health_of(lakehouse, table: str) -> str:
     return shown
 
 
+def test_tables_are_shown_also_where_what_upkeep_remembers_is_damaged(
+    lakehouse, settings: Settings, arrive: Arrive
+) -> None:
+    for _ in range(6):
+        arrive()
+    client = open_engine(settings).catalog.client
+    client.create_namespace("monitoring")
+    client.create_table("monitoring.upkeep_runs", Schema(NestedField(1, "id", StringType())))
+    (metadata,) = settings.home.glob("warehouse/monitoring/upkeep_runs/metadata/*.json")
+    metadata.unlink()
+    said = health_of(lakehouse, BRONZE)
+    assert said.startswith("small files 5; unknown, since what upkeep remembers")
+
+
 def test_why_upkeep_leaves_small_files_is_said(lakehouse, arrive: Arrive) -> None:
     for _ in range(6):
         arrive()
