@@ -59,8 +59,13 @@ class State:
         return FEEDS
 
     def start_spark(self) -> None:
-        """Start Spark, or connect to it, and say so."""
-        with self.progress("Starting Spark"):
+        """Start Spark, or connect to the one that is named or that `lakehouse dev` keeps, and
+        say which.
+        """
+        from lakehouse.runtime.spark_server import with_server
+
+        is_there = with_server(self.settings).spark_remote is not None
+        with self.progress("Connecting to Spark" if is_there else "Starting Spark"):
             _ = self.engine.spark
 
     def feed(self, name: str) -> "Feed":

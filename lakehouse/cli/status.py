@@ -1,6 +1,7 @@
 """`lakehouse status`: the tables and how they are, without a JVM."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,7 +12,8 @@ from lakehouse.cli.output.printing import conclude, count, size, table
 from lakehouse.cli.output.records import print_records, table_or_json
 
 if TYPE_CHECKING:
-    from lakehouse.cli.table_status import Checks, TableStatus
+    from lakehouse.cli.table_status import Sources, TableStatus
+    from lakehouse.orchestration.dagster_internals import AssetGraph
 
 
 @command("status")
@@ -20,15 +22,14 @@ def status(state: State, form: str) -> None:
     """List the tables, and how they are.
 
     Shown are rows, snapshots, files and their size as of now, the last write and its kind (what
-    the lakehouse did, or Iceberg's word where something else wrote), small files that could be
-    joined and delete files where there are some, the last result of the checks, and what is
-    declared but not yet made. Times are in UTC.
+    the lakehouse did, or Iceberg's word where something else wrote), whether a table is stale
+    (what it is computed from has news for it) or blocked (a run refused it, and would again),
+    small files that could be joined and delete files where there are some, with what upkeep
+    does with them or why it leaves them, the last result of the checks, and what is declared but
+    not yet made. Times are in UTC.
     """
-    from lakehouse.cli.table_status import table_statuses
-
     with state.progress("Reading the tables' metadata"):
-        checks = _checks(state)
-        tables = table_statuses(state.engine.catalog, state.declared, checks)
+        tables = _read_tables(state)
     open_now = _open_incidents(state)
     if form == "json":
         print_records(
@@ -46,17 +47,37 @@ def status(state: State, form: str) -> None:
     conclude((), damage, success=not damage)
 
 
-def _checks(state: State) -> "Mapping[str, Checks]":
-    from lakehouse.cli.table_status import last_checks
-    from lakehouse.definitions import defs
+def _read_tables(state: State) -> "Sequence[TableStatus]":
+    from lakehouse.cli.table_status import (
+        last_checks,
+        table_statuses,
+        with_blocked,
+        with_upkeep,
+    )
+    from lakehouse.definitions import defs, upkept
     from lakehouse.orchestration.dagster_internals import asset_graph
     from lakehouse.orchestration.instance import open_instance
 
+    graph, catalog, declared = asset_graph(defs), state.engine.catalog, state.declared
+    sources = _sources(graph)
     # Reading creates nothing: before the first run there is no instance, and no check was made.
-    if not state.settings.dagster_home.exists():
-        return {}
-    with open_instance(state.settings) as instance:
-        return last_checks(instance, asset_graph(defs).asset_check_keys, state.declared)
+    if state.settings.dagster_home.exists():
+        with open_instance(state.settings) as instance:
+            checks = last_checks(instance, graph.asset_check_keys, declared)
+            tables = table_statuses(catalog, declared, checks, sources)
+            tables = with_blocked(tables, instance, declared, sources)
+    else:
+        tables = table_statuses(catalog, declared, {}, sources)
+    return with_upkeep(tables, state.engine, upkept(), datetime.now(UTC))
+
+
+def _sources(graph: "AssetGraph") -> "Sources":
+    """Return, by table, those whose current state it is computed from."""
+    from lakehouse.orchestration.asset_keys import table_name
+    from lakehouse.orchestration.runs_for_stale_tables import Downstream
+
+    names = [table_name(key) for key in graph.executable_asset_keys]
+    return {name: Downstream(graph, name).read_now(name) for name in names}
 
 
 def _open_incidents(state: State) -> "dict[str, list[str]]":
@@ -84,15 +105,18 @@ def _status_record(status: "TableStatus", open_alerts: "list[str]") -> dict[str,
         "checks_warned": list(status.checks.warned),
         "checks_failed": list(status.checks.failed),
         "quarantined_rows": status.quarantined,
+        "stale": status.is_stale,
+        "refused_by": status.refused_by or None,
         "small_files": status.small_files,
         "delete_files": status.delete_files,
+        "upkeep": status.upkeep or None,
         "open_alerts": open_alerts,
         "pending": list(status.pending),
         "damage": status.damage or None,
     }
 
 
-def _status_table(tables: "list[TableStatus]") -> str:
+def _status_table(tables: "Sequence[TableStatus]") -> str:
     numbers = ("rows", "snapshots", "files")
     names = (
         "table",
@@ -101,6 +125,7 @@ def _status_table(tables: "list[TableStatus]") -> str:
         "size",
         "last write",
         "kind",
+        "state",
         "health",
         "checks",
         "pending",
@@ -121,6 +146,7 @@ def _status_row(status: "TableStatus") -> list[Any]:
         *numbers,
         utc_seconds(status.written_at) if status.written_at else never,
         status.kind or "",
+        status.state,
         status.health,
         _describe_state(status),
         "; ".join(status.pending),

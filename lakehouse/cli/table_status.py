@@ -3,7 +3,7 @@ JVM, no scan of data.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -11,16 +11,22 @@ from lakehouse.errors import TableDamaged, TableNotFound
 from lakehouse.iceberg.evolve.planning import plan
 from lakehouse.iceberg.metadata.damaged_metadata import explain_table
 from lakehouse.iceberg.metadata.health_measurement import measure_health
-from lakehouse.iceberg.metadata.history import Snapshot, history_of
+from lakehouse.iceberg.metadata.history import History, Snapshot, history_of
+from lakehouse.iceberg.metadata.measured_health import TableHealth
 from lakehouse.iceberg.metadata.table_state import TableState, state_of
+from lakehouse.iceberg.read.stale_tables import has_news
 
 if TYPE_CHECKING:
     from dagster import AssetCheckEvaluation, AssetCheckKey, DagsterInstance
     from pyiceberg.table import Table
 
     from lakehouse.iceberg.metadata.catalog import Catalog
+    from lakehouse.iceberg.metadata.engine import Engine
+    from lakehouse.maintenance.upkeep_round import Upkept
     from lakehouse.tables.table import IcebergTable
 
+Sources = Mapping[str, Sequence[str]]
+"""By table, those that it is computed from."""
 
 _SAID_SMALL_FILES = 5
 """Small files from which on they are worth a word; an ordinary day leaves a few."""
@@ -82,10 +88,37 @@ class TableStatus:
     """Data files that joining its small ones would spare."""
     delete_files: int = 0
     """Delete files, which each read opens too."""
+    upkeep: str = ""
+    """What upkeep does with them: `due`, or why it leaves them; empty where there are few."""
+    is_stale: bool = False
+    """Whether a table that it is computed from has news for it."""
+    refused_by: str = ""
+    """The run that refused it, and would again; empty where none did."""
+    history: History | None = field(default=None, repr=False)
+    measured: TableHealth | None = field(default=None, repr=False)
+    """Its health; None where it has few files."""
+
+    @property
+    def state(self) -> str:
+        """Whether it is up to date, in a word: nothing where it is."""
+        if self.refused_by:
+            return "blocked"
+        return "stale" if self.is_stale else ""
 
     @property
     def health(self) -> str:
         """What there is to say of its files, in few words; nothing of a healthy table."""
+        if not self._needless:
+            return ""
+        return f"{self._needless}; {self.upkeep}" if self.upkeep else self._needless
+
+    @property
+    def is_worth_a_word(self) -> bool:
+        """Whether there is anything to say of its files."""
+        return bool(self._needless)
+
+    @property
+    def _needless(self) -> str:
         notes = []
         if self.small_files >= _SAID_SMALL_FILES:
             notes.append(f"small files {self.small_files}")
@@ -95,14 +128,94 @@ class TableStatus:
 
 
 def table_statuses(
-    catalog: "Catalog", declared: "Mapping[str, IcebergTable]", checks: Mapping[str, Checks]
+    catalog: "Catalog",
+    declared: "Mapping[str, IcebergTable]",
+    checks: Mapping[str, Checks],
+    sources: Sources,
 ) -> list[TableStatus]:
-    """Return the status of every table, declared or not, by name."""
+    """Return the status of every table, declared or not, by name.
+
+    :param sources: by table, those whose current state it is computed from.
+    """
     existing = catalog.tables()
+    statuses: dict[str, TableStatus] = {}
+    for name in sorted({*existing, *declared}):
+        its_checks = checks.get(name, Checks())
+        statuses[name] = _status(
+            catalog, name, declared.get(name), name in existing, its_checks
+        )
+    histories = {name: status.history for name, status in statuses.items() if status.history}
     return [
-        _status(catalog, name, declared.get(name), name in existing, checks.get(name, Checks()))
-        for name in sorted({*existing, *declared})
+        replace(status, is_stale=_is_stale(status, histories, sources.get(name, ())))
+        for name, status in statuses.items()
     ]
+
+
+def _is_stale(
+    status: TableStatus, histories: Mapping[str, History], sources: Sequence[str]
+) -> bool:
+    if status.damage:
+        return False
+    return any(
+        has_news(histories[source], status.history) for source in sources if source in histories
+    )
+
+
+def with_blocked(
+    statuses: Sequence[TableStatus],
+    instance: "DagsterInstance",
+    declared: "Mapping[str, IcebergTable]",
+    sources: Sources,
+) -> list[TableStatus]:
+    """Return statuses that say which stale tables were refused, and would be again."""
+    from lakehouse.orchestration.blocked_tables import refused_tables
+
+    mains: dict[str, int | None] = {}
+    for status in statuses:
+        main = status.history.main if status.history else None
+        mains[status.table] = main.snapshot_id if main else None
+    read = {}
+    for status in statuses:
+        if status.is_stale and status.declared:
+            names = sources[status.table]
+            read[status.table] = {name: mains.get(name) for name in names}
+    refused = refused_tables(instance, declared, read) if read else {}
+    return [replace(status, refused_by=refused.get(status.table, "")) for status in statuses]
+
+
+def with_upkeep(
+    statuses: Sequence[TableStatus], engine: "Engine", upkept: "Upkept", now: datetime
+) -> list[TableStatus]:
+    """Return statuses that say what upkeep does with the needless files of each table, by the
+    plan of `lakehouse maintain`; starts no JVM.
+    """
+    healths: list[TableHealth] = []
+    said: dict[str, str] = {}
+    for status in statuses:
+        if status.is_worth_a_word and status.declared and status.measured:
+            healths.append(status.measured)
+        elif status.is_worth_a_word:
+            said[status.table] = "not declared, so that `maintain` keeps it where it is named"
+    if healths:
+        said |= _compactions(healths, engine, upkept, now)
+    return [replace(status, upkeep=said.get(status.table, "")) for status in statuses]
+
+
+def _compactions(
+    healths: Sequence[TableHealth], engine: "Engine", upkept: "Upkept", now: datetime
+) -> dict[str, str]:
+    """Return, by table, whether its compaction is due, or why not."""
+    from lakehouse.maintenance.planner import plan_compactions
+    from lakehouse.maintenance.upkeep_round import known_of
+
+    try:
+        known = known_of(engine, upkept, now)
+    except (TableDamaged, OSError):
+        # The tables are wanted all the same.
+        why = "unknown, since what upkeep remembers cannot be read; see `lakehouse doctor`"
+        return {health.table: why for health in healths}
+    steps = plan_compactions(healths, known, now)
+    return {name: "due" if step.is_due else step.reason for name, step in steps.items()}
 
 
 def last_checks(
@@ -162,7 +275,7 @@ def _known(
 ) -> TableStatus:
     history = history_of(name, loaded)
     main = history.main
-    small_files, delete_files = _needless_files(name, loaded, main)
+    health = _measured(name, loaded, main)
     return TableStatus(
         table=name,
         declared=table is not None,
@@ -175,19 +288,22 @@ def _known(
         kind=_kind(main) if main else None,
         checks=checks,
         pending=_pending(table, state_of(name, loaded)),
-        small_files=small_files,
-        delete_files=delete_files,
+        small_files=health.fewer_files if health else 0,
+        delete_files=health.delete_files if health else 0,
+        history=history,
+        measured=health,
     )
 
 
-def _needless_files(name: str, loaded: "Table", main: Snapshot | None) -> tuple[int, int]:
-    """Return how many small and how many delete files there are too many."""
-    # The manifests of a table of few files are not worth a look.
-    if main is None or main.count("total-data-files") <= _SAID_SMALL_FILES:
-        return 0, main.count("total-delete-files") if main else 0
+def _measured(name: str, loaded: "Table", main: Snapshot | None) -> TableHealth | None:
+    """Measure a table's health; the manifests of a table of few files are not worth a look."""
+    if main is None:
+        return None
+    is_small = main.count("total-data-files") <= _SAID_SMALL_FILES
+    if is_small and not main.count("total-delete-files"):
+        return None
     with explain_table(name):
-        health = measure_health(name, loaded, lists_folder=False)
-    return health.fewer_files, health.delete_files
+        return measure_health(name, loaded, lists_folder=False)
 
 
 def _quarantined(catalog: "Catalog", table: "IcebergTable | None") -> int:
@@ -196,10 +312,10 @@ def _quarantined(catalog: "Catalog", table: "IcebergTable | None") -> int:
         return 0
     try:
         main = history_of(quarantine.name, catalog.load(quarantine.name)).main
+        return main.rows if main else 0
     except (TableNotFound, TableDamaged):
         # Where it is damaged, its own line says so.
         return 0
-    return main.rows if main else 0
 
 
 def _kind(snapshot: Snapshot) -> str:

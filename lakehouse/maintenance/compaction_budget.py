@@ -9,7 +9,12 @@ from datetime import datetime
 from lakehouse.iceberg.metadata.measured_health import TableHealth
 from lakehouse.maintenance.daily_bytes import DailyBytes, next_day, size_text
 from lakehouse.maintenance.upkeep_plan import Condition, Estimate, Gain, PlannedStep, counted
-from lakehouse.maintenance.when_due.compact import PAID_BACK_IN_DAYS, Candidate
+from lakehouse.maintenance.when_due.compact import (
+    LEAST_FILES,
+    LEAST_FILES_AT_REST,
+    PAID_BACK_IN_DAYS,
+    Candidate,
+)
 from lakehouse.tables.upkeep import UpkeepPolicy
 
 
@@ -113,7 +118,16 @@ def _conditions(
             yield Condition(f"{counted(len(held), 'partition')} {_needs(held)}: {why}", False)
     is_well = not any(_of(candidates, health.table) for candidates, _ in waiting)
     if is_well and not chosen:
-        yield Condition("no partition gains by it (1 or more)", False)
+        yield Condition(_nothing_gains(health), False)
+
+
+def _nothing_gains(health: TableHealth) -> str:
+    if not health.fewer_files and not health.delete_files:
+        return "no partition gains by it (1 or more)"
+    return (
+        f"no partition has {LEAST_FILES} small or delete files, or {LEAST_FILES_AT_REST} and"
+        " was not written to for a day"
+    )
 
 
 def _reason(chosen: Sequence[Candidate]) -> str:

@@ -64,13 +64,7 @@ def plan_upkeep(
         the pause after a failure do not hold back what their health calls for then.
     """
     budget = DailyBytes(known.bytes_a_day, known.past.spent_bytes(now))
-    gaining: list[Candidate] = []
-    for health in healths:
-        if _hold(health, "compact", known, now, asked_by_name) is None:
-            gaining += candidates(
-                health, known.reads, known.past, now, asked_by_name=asked_by_name
-            )
-    choice = choose(gaining, budget, asked_by_name=asked_by_name)
+    choice = _choose(healths, known, now, budget, asked_by_name)
     steps: list[PlannedStep] = []
     proposed: list[str] = []
     in_order = sorted(healths, key=lambda health: health.table)
@@ -81,6 +75,38 @@ def plan_upkeep(
             steps.append(hold or step)
         proposed += proposals(health, known.past, now)
     return UpkeepPlan(now, tuple(steps), tuple(proposed))
+
+
+def plan_compactions(
+    healths: Sequence[TableHealth], known: Known, now: datetime
+) -> dict[str, PlannedStep]:
+    """Return the compaction of each table as `plan_upkeep` plans it where no table is named."""
+    budget = DailyBytes(known.bytes_a_day, known.past.spent_bytes(now))
+    choice = _choose(healths, known, now, budget, asked_by_name=False)
+    steps = {}
+    for health in healths:
+        hold = _hold(health, "compact", known, now, asked_by_name=False)
+        policy = known.policy(health.table)
+        steps[health.table] = hold or planned_compaction(
+            health, choice, policy, now, known.bytes_a_day
+        )
+    return steps
+
+
+def _choose(
+    healths: Sequence[TableHealth],
+    known: Known,
+    now: datetime,
+    budget: DailyBytes,
+    asked_by_name: bool,
+) -> Choice:
+    gaining: list[Candidate] = []
+    for health in healths:
+        if _hold(health, "compact", known, now, asked_by_name) is None:
+            gaining += candidates(
+                health, known.reads, known.past, now, asked_by_name=asked_by_name
+            )
+    return choose(gaining, budget, asked_by_name=asked_by_name)
 
 
 def _steps(

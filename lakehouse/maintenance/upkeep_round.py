@@ -88,14 +88,19 @@ def plan_round(
             if asked_by_name:
                 raise
             unread[name] = str(error)
-    known = Known(
+    known = known_of(engine, upkept, now)
+    plan = plan_upkeep(list(healths.values()), known, now, asked_by_name=asked_by_name)
+    return Round(healths, plan, unread)
+
+
+def known_of(engine: Engine, upkept: Upkept, now: datetime) -> Known:
+    """Return what a plan takes into account beside the health of tables; starts no JVM."""
+    return Known(
         policies={name: table.upkeep_policy for name, table in upkept.declared.items()},
         reads=recent_reads(engine.catalog, upkept.metrics_table, now),
         past=past_upkeep(engine.catalog, upkept.log.name, now),
         bytes_a_day=upkept.bytes_a_day,
     )
-    plan = plan_upkeep(list(healths.values()), known, now, asked_by_name=asked_by_name)
-    return Round(healths, plan, unread)
 
 
 def pins_of(engine: Engine, upkept: Upkept, table: str) -> tuple[SnapshotPin, ...]:

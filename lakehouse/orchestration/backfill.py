@@ -1,29 +1,45 @@
-"""Partitions of a table recomputed in full by hand, in one run, with what follows from them."""
+"""A table, or partitions of it, recomputed in full by hand, in one run, with what follows from
+that.
+"""
 
 import re
+from collections.abc import Sequence
 from datetime import date
+from typing import TYPE_CHECKING
 
 import dagster as dg
 
 from lakehouse.errors import UsageError
-from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.asset_inputs import inputs_of
+from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.run_result import RunResult
 from lakehouse.orchestration.runs import Project, materialize
-from lakehouse.orchestration.runs_for_stale_tables import Downstream
+from lakehouse.orchestration.runs_for_stale_tables import BACKFILL, Downstream
 from lakehouse.settings import Settings
+
+if TYPE_CHECKING:
+    from lakehouse.orchestration.dagster_internals import AssetGraph
 
 
 def backfill(
-    project: Project, settings: Settings, table: str, first: str, last: str
+    project: Project,
+    settings: Settings,
+    table: str,
+    first: str | None = None,
+    last: str | None = None,
 ) -> RunResult:
-    """Compute a range of a table's partitions, and what is computed from them alone.
+    """Compute a table in full, or a range of its partitions, and what is computed from that
+    alone.
 
-    :raises UsageError: when the table has no partitions, or not these.
+    :param first: key of the first partition; None of a table without partitions.
+    :param last: key of the last; the first where it is left out.
+    :raises UsageError: when the table has no partitions, not these, or some and none is named;
+        or when it is computed from no other table.
     """
     here = project(lambda: settings)
-    _check(here, table, first, last)
+    partition = _checked_range(here, table, first, last)
     tables = Downstream(asset_graph(here), table).with_alike([table])
     selection = dg.AssetSelection.assets(*map(asset_key, tables))
     with open_instance(settings) as instance:
@@ -31,25 +47,47 @@ def backfill(
             here,
             instance,
             selection,
-            partition=(first, last),
-            tags={"lakehouse/backfill": table},
+            partition=partition,
+            tags={BACKFILL: table},
         )
 
 
-def _check(definitions: dg.Definitions, table: str, first: str, last: str) -> None:
+def _checked_range(
+    definitions: dg.Definitions, table: str, first: str | None, last: str | None
+) -> tuple[str, str] | None:
+    """Return the first and last partition to compute; None of a table without partitions."""
     graph = asset_graph(definitions)
     key = asset_key(table)
     node = graph.get(key) if graph.has(key) else None
     if node is None or node.partitions_def is None:
-        partitioned = sorted(
-            ".".join(key.path)
-            for key in graph.get_all_asset_keys()
-            if graph.get(key).partitions_def
-        )
-        raise UsageError(
-            f"{table} has no partitions; those that have are {', '.join(partitioned)}."
-        )
+        if first is not None or last is not None:
+            raise _without_partitions(graph, table)
+        if node is None or not inputs_of(node.metadata):
+            raise UsageError(
+                f"{table} is computed from no other table; expected one that is.",
+                next_step="`lakehouse ingest` puts the files of a feed into its table.",
+            )
+        return None
     keys = node.partitions_def.get_partition_keys()
+    if first is None:
+        raise UsageError(
+            f"{table} is computed by partitions, and no --from is given; expected one of"
+            f" {keys[0]} to {keys[-1]}."
+        )
+    _check_keys(keys, table, first, last or first)
+    return first, last or first
+
+
+def _without_partitions(graph: "AssetGraph", table: str) -> UsageError:
+    keys = graph.get_all_asset_keys()
+    partitioned = sorted(table_name(key) for key in keys if graph.get(key).partitions_def)
+    return UsageError(
+        f"{table} has no partitions; those that have are {', '.join(partitioned)}.",
+        next_step=f"`lakehouse backfill {table}` computes all of it.",
+    )
+
+
+def _check_keys(keys: Sequence[str], table: str, first: str, last: str) -> None:
     for asked in (first, last):
         if asked not in keys:
             why = ", and there is no such day" if _is_no_day(asked) else ""

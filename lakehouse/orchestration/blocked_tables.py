@@ -14,6 +14,7 @@ import dagster as dg
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.orchestration.dagster_internals import add_run_tags
+from lakehouse.orchestration.partition_bounds import range_of
 from lakehouse.tables.table import IcebergTable
 
 BLOCKED = "lakehouse/held."
@@ -28,6 +29,8 @@ STALE = "lakehouse/owed"
 """Tag of a run that was asked for: what it was asked for, and on which state of the tables, as
 a digest.
 """
+_NEWEST_FAILED_RUNS = 100
+"""How many runs are looked at for one that refused a table."""
 _LONGEST_NAME = 63
 _DIGITS = 32
 
@@ -103,6 +106,32 @@ def refused_run(
     """
     refused = _newest(instance, {blocked_tag(table.name): digest_of(table, partitions, read)})
     return refused.run_id if refused else None
+
+
+def refused_tables(
+    instance: dg.DagsterInstance,
+    declared: Mapping[str, IcebergTable],
+    read: Mapping[str, Mapping[str, object]],
+) -> dict[str, str]:
+    """Return, by table, the newest of the last failed runs that refused it, whatever its
+    partitions, on the same input and declaration.
+
+    :param read: by table what is read now, by name.
+    """
+    failed = instance.get_run_records(
+        dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE]), limit=_NEWEST_FAILED_RUNS
+    )
+    refused: dict[str, str] = {}
+    for run in (record.dagster_run for record in failed):
+        # A table without partitions may have been computed along with those of a range.
+        bounds: tuple[Sequence[str], ...] = ((), range_of(run.tags) or ())
+        for name, states in read.items():
+            digest = run.tags.get(blocked_tag(name))
+            if digest is None or name in refused:
+                continue
+            if any(digest == digest_of(declared[name], keys, states) for keys in bounds):
+                refused[name] = run.run_id
+    return refused
 
 
 def asked_for(instance: dg.DagsterInstance, digest: str) -> dg.DagsterRun | None:

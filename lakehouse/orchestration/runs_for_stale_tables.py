@@ -26,6 +26,8 @@ INCREMENTAL = {"lakehouse/catch_up": "true"}
 """Tag of a run that computes what is stale: partitions from the rows that they have and what came
 since. The key is the one that stored runs have.
 """
+BACKFILL = "lakehouse/backfill"
+"""Tag of a run that computes a table in full because a person asks: the table's name."""
 
 
 def is_full_recompute(tags: Mapping[str, str]) -> bool:

@@ -7,6 +7,7 @@ import dagster as dg
 
 from lakehouse.definitions import TABLES, definitions
 from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.orchestration.backfill import backfill
 from lakehouse.orchestration.runs import materialize
 from lakehouse.tables.upkeep import Upkeep
 from lakehouse_tests.assets.conftest import Fruits
@@ -299,3 +300,18 @@ def _land_bronze_alone(fruits):
         lambda instance: materialize(definitions(lambda: fruits.settings), instance, only)
     )
     assert result.success, result.messages
+
+
+def test_a_merged_table_is_computed_in_full_by_hand(fruits):
+    fruits.put("a.csv", "1,Apple,false", "2,Pear,false")
+    fruits.put("b.csv", "3,Plum,false", second=1)
+    assert fruits.ingest().success
+    fruits.rows("DELETE FROM silver.fruits WHERE fruit IN ('Apple', 'Plum')")
+    # A run that a person starts of it reads what is new, which is nothing.
+    assert fruits.materialize("silver.fruits").success
+    assert fruits.silver().keys() == {"Pear"}
+
+    run = backfill(definitions, fruits.settings, "silver.fruits")
+
+    assert run.success
+    assert fruits.silver() == {"Apple": (1, False), "Pear": (2, False), "Plum": (3, False)}

@@ -1,21 +1,28 @@
 """`lakehouse` as a process of its own, and what runs below it."""
 
+import secrets
 import socket
 import subprocess
 import sys
 import urllib.request
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from urllib.error import URLError
 
 from lakehouse_tests.processes import Child
 
+_FIRST_PORT, _PORTS = 20_000, 12_000
 LAKEHOUSE = str(Path(sys.executable).with_name("lakehouse"))
 
 
 def free_port() -> int:
-    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
-        return probe.getsockname()[1]
+    """Return a port that nobody listens on. It is below those that the system gives to the
+    other ends of connections: one of these, or the next, may be in use once it is listened on.
+    """
+    while True:
+        port = _FIRST_PORT + secrets.randbelow(_PORTS)
+        with suppress(OSError), closing(socket.create_server(("127.0.0.1", port))):
+            return port
 
 
 def answers(port: int, child: Child) -> bool:

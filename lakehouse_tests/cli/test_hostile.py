@@ -31,6 +31,9 @@ WRONG = [
         ["backfill", "silver.fruits", "--from", "2026-03-01"],
         "has no partitions; those that have are",
     ),
+    (["backfill", "silver.fruits", "--to", "2026-03-01"], "has no partitions"),
+    (["backfill", DAYS], "is computed by partitions, and no --from is given"),
+    (["backfill", "bronze.raw_fruits"], "is computed from no other table"),
     (
         ["backfill", "silver.fruits_quarantine", "--from", "2026-03-01"],
         "is the quarantine of silver.fruits",

@@ -271,8 +271,8 @@ def test_a_schedule_asks_for_what_waits(settings, instance, put) -> None:
     schedule = repository.get_schedule_def("fruits_batch")
 
     def requests() -> list[list[str]]:
-        context = dg.build_schedule_context(instance=instance, repository_def=repository)
-        return [keys(request) for request in schedule.evaluate_tick(context).run_requests]
+        with dg.build_schedule_context(instance, repository_def=repository) as context:
+            return [keys(request) for request in schedule.evaluate_tick(context).run_requests]
 
     assert requests() == []
     put("a.csv")
@@ -353,7 +353,7 @@ def test_tables_of_different_partitions_below_a_feed_are_asked_for_in_turn(
         (others, ("2026-02-01", "2026-02-01")),
         (others, ("2026-03-02", "2026-03-03")),
     ]
-    context = dg.build_schedule_context(instance=instance, repository_def=repository)
-    (batch,) = repository.get_schedule_def("bnpl_batch").evaluate_tick(context).run_requests
+    with dg.build_schedule_context(instance, repository_def=repository) as context:
+        (batch,) = repository.get_schedule_def("bnpl_batch").evaluate_tick(context).run_requests
     assert keys(batch) == ["silver/recent"]
     assert asked() == [({"silver/recent"}, ("2026-03-02", "2026-03-03"))]

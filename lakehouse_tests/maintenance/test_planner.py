@@ -15,7 +15,7 @@ from lakehouse.iceberg.metadata.measured_health import (
     SnapshotPin,
     TableHealth,
 )
-from lakehouse.maintenance.planner import Known, plan_upkeep
+from lakehouse.maintenance.planner import Known, plan_compactions, plan_upkeep
 from lakehouse.maintenance.table_reads import TableReads
 from lakehouse.tables.upkeep import UpkeepPolicy
 from lakehouse_tests.maintenance.sick_tables import (
@@ -252,6 +252,27 @@ def test_a_partition_at_rest_is_joined_to_the_last_and_others_when_it_is_worth_i
     health = table("silver.t", partition(small=small, newest_file_at=written_at))
     assert compaction(health).is_due is due
     assert compaction(health, by_name=True).is_due
+
+
+def test_too_few_files_are_the_reason_where_no_partition_has_enough() -> None:
+    written_at = NOW - timedelta(hours=23)
+    parts = [partition(number, small=4, newest_file_at=written_at) for number in range(3)]
+    step = compaction(table("silver.t", *parts))
+    assert step.reason == (
+        "no partition has 5 small or delete files, or 2 and was not written to for a day"
+    )
+    healthy = table("silver.t", partition(small=0, data_files=2, data_bytes=2 * TARGET))
+    assert compaction(healthy).reason == "no partition gains by it (1 or more)"
+
+
+@given(one=tables("silver.a"), other=tables("silver.b"))
+def test_compactions_alone_are_planned_as_they_are_with_all_else(
+    one: TableHealth, other: TableHealth
+) -> None:
+    known = Known(reads=TableReads({"silver.a": 1, "silver.b": 9}), bytes_a_day=500 * MB)
+    steps = plan_upkeep([one, other], known, NOW).steps
+    planned = {step.table: step for step in steps if step.step == "compact"}
+    assert plan_compactions([one, other], known, NOW) == planned
 
 
 def test_a_rewrite_that_no_read_pays_for_waits_for_a_person() -> None:

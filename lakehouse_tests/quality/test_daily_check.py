@@ -15,10 +15,13 @@ def asked(settings: Settings) -> dg.RunRequest | dg.SkipReason:
     """What the schedule asks for."""
     repository = definitions(lambda: settings).get_repository_def()
     schedule = repository.get_schedule_def("check_tables_daily")
-    with dg.instance_for_test() as instance:
-        found = schedule.evaluate_tick(
-            dg.build_schedule_context(instance, repository_def=repository)
-        )
+    # The context opens the instance once more. Left to the garbage collector, it would make the
+    # closed one that before it the current one again, at any later moment.
+    with (
+        dg.instance_for_test() as instance,
+        dg.build_schedule_context(instance, repository_def=repository) as context,
+    ):
+        found = schedule.evaluate_tick(context)
     return found.run_requests[0] if found.run_requests else dg.SkipReason(found.skip_message)
 
 

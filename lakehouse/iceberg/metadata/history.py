@@ -3,14 +3,16 @@ with; no JVM.
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import SnapshotNotFound
 from lakehouse.iceberg.metadata.commit_properties import PREFIX, CommitProperties
+from lakehouse.iceberg.metadata.counted_rows import count_rows
+from lakehouse.iceberg.metadata.damaged_metadata import explain_table
 from lakehouse.iceberg.metadata.engine import Engine
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ class Snapshot:
     committed_at: datetime
     operation: str
     summary: Mapping[str, str]
+    counted_rows: Callable[[], int] | None = field(default=None, compare=False, repr=False)
+    """Counts the rows by the files; None where the totals of the summary tell them."""
 
     @cached_property
     def commit(self) -> CommitProperties | None:
@@ -73,9 +77,14 @@ class Snapshot:
         """
         return self.count("total-records") == 0
 
-    @property
+    @cached_property
     def rows(self) -> int:
-        """Rows of the table as of this snapshot; position deletes are taken off."""
+        """Rows of the table as of this snapshot; position deletes are taken off.
+
+        :raises TableDamaged: when they are counted by the files, and a manifest is missing.
+        """
+        if self.counted_rows is not None:
+            return self.counted_rows()
         return self.count("total-records") - self.count("total-position-deletes")
 
 
@@ -238,10 +247,11 @@ def read_history(engine: Engine, table: str) -> History:
 def history_of(name: str, table: "Table") -> History:
     """Return the history of a table that PyIceberg has loaded."""
     metadata = table.metadata
-    snapshots = {}
-    for kept in metadata.snapshots:
+    snapshots: dict[int, Snapshot] = {}
+    # By age, so that each comes after the one it descends from.
+    for kept in sorted(metadata.snapshots, key=lambda snapshot: snapshot.sequence_number or 0):
         summary = kept.summary
-        snapshots[kept.snapshot_id] = Snapshot(
+        snapshot = Snapshot(
             snapshot_id=kept.snapshot_id,
             parent_id=kept.parent_snapshot_id,
             schema_id=kept.schema_id,
@@ -249,6 +259,10 @@ def history_of(name: str, table: "Table") -> History:
             operation=summary.operation.value if summary else "",
             summary=dict(summary.additional_properties) if summary else {},
         )
+        if _may_have_dangling_deletes(snapshot, snapshots):
+            counted_rows = partial(_count_rows, name, table, kept.snapshot_id)
+            snapshot = replace(snapshot, counted_rows=counted_rows)
+        snapshots[kept.snapshot_id] = snapshot
     return History(
         table=name,
         snapshots=snapshots,
@@ -258,6 +272,25 @@ def history_of(name: str, table: "Table") -> History:
         ),
         properties=dict(metadata.properties),
     )
+
+
+def _may_have_dangling_deletes(snapshot: Snapshot, earlier: Mapping[int, Snapshot]) -> bool:
+    """Whether position deletes may have outlived their data files, so that the summary takes
+    them off all the same: where data files went, or where it is not known that none did.
+    """
+    deletes = snapshot.count("total-position-deletes")
+    if deletes == snapshot.count("added-position-deletes"):
+        # A commit adds none for a file that it removes.
+        return False
+    if snapshot.count("deleted-data-files"):
+        return True
+    parent = earlier.get(snapshot.parent_id) if snapshot.parent_id is not None else None
+    return parent is None or parent.counted_rows is not None
+
+
+def _count_rows(name: str, table: "Table", snapshot_id: int) -> int:
+    with explain_table(name):
+        return count_rows(table, snapshot_id)
 
 
 def moment(timestamp_ms: int) -> datetime:

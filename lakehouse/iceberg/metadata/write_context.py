@@ -78,12 +78,14 @@ class Run:
     """The run that a write belongs to: its id in Dagster, and its partitions where it has any.
 
     `full_recompute` says that these are computed from all rows of their sources, and not
-    incrementally, from the rows that they have and what came since.
+    incrementally, from the rows that they have and what came since. A table without partitions
+    is only where `reads_everything` is set: a run that a person starts of it reads what is new.
     """
 
     run_id: str = ""
     partitions: Partitions | None = None
     full_recompute: bool = True
+    reads_everything: bool = False
 
     @property
     def partition_values(self) -> tuple[str, ...]:

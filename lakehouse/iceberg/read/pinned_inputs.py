@@ -15,13 +15,20 @@ from lakehouse.iceberg.read.inputs import SINCE, Input
 
 
 def pin(
-    engine: Engine, inputs: Mapping[str, Input], target: str, *, full_recompute: bool = False
+    engine: Engine,
+    inputs: Mapping[str, Input],
+    target: str,
+    *,
+    full_recompute: bool = False,
+    reads_everything: bool = False,
 ) -> dict[str, Pin]:
     """Resolve each input to the snapshot that will be read; metadata only, no JVM.
 
     :param target: the table whose commits hold the watermarks.
     :param full_recompute: whether the run's partitions are computed from all rows of their
         sources, whatever the table has of them.
+    :param reads_everything: whether each input is read in full, also of a table without
+        partitions.
     :raises TableNotFound: when an input, or the target of an incremental one, is not there.
     """
     marks = (
@@ -39,6 +46,9 @@ def pin(
         for name, declared in inputs.items()
     }
     added = _added(inputs)
+    if reads_everything:
+        since = (name for name, declared in inputs.items() if declared.mode in SINCE)
+        pins |= {name: _whole(sources[pins[name].table], pins[name]) for name in since}
     if full_recompute or any(pins[name].since_snapshot_id is None for name in added):
         pins |= {name: _whole(sources[pins[name].table], pins[name]) for name in added}
         staying = (

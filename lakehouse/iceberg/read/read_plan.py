@@ -48,14 +48,21 @@ def plan_read(
     stand in other partitions.
     """
     target = read_history(engine, table.name)
-    # Only partitions are computed in full because a person asks: a whole table that reads what
-    # is new reads no more than that.
+    # Only partitions are computed in full by each run that a person starts: a whole table reads
+    # what is new, unless all is asked for.
     full_recompute = (
-        (run.full_recompute and run.partitions is not None)
+        run.reads_everything
+        or (run.full_recompute and run.partitions is not None)
         or _was_declared_otherwise(target, table)
         or was_left_out(engine, table, inputs, run.partitions)
     )
-    pins = pin(engine, inputs, table.name, full_recompute=full_recompute)
+    pins = pin(
+        engine,
+        inputs,
+        table.name,
+        full_recompute=full_recompute,
+        reads_everything=run.reads_everything,
+    )
     stale = stale_by_source(engine, table, inputs, pins, run.partitions)
     return ReadPlan(target, pins, stale, _has_news(table, inputs, run, pins, stale))
 

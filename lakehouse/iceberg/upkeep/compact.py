@@ -9,6 +9,7 @@ wins: Iceberg refuses the commit of a rewrite whose files it changed.
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
 from lakehouse.iceberg.metadata.engine import Engine
@@ -18,7 +19,7 @@ from lakehouse.iceberg.metadata.manifests import read_manifests
 from lakehouse.iceberg.metadata.measured_health import PartitionKey
 from lakehouse.iceberg.upkeep.compaction_chunks import Chunk, plan_chunks
 from lakehouse.iceberg.upkeep.lost_race import RaceLost, free_lock, run_step, skipped
-from lakehouse.iceberg.upkeep.partition_filter import partitions_predicate
+from lakehouse.iceberg.upkeep.partition_filter import partitions_predicate, range_predicate
 from lakehouse.iceberg.upkeep.readers_view import changed_row_counts, view_of
 from lakehouse.iceberg.upkeep.rewrite_procedures import (
     Layout,
@@ -26,6 +27,9 @@ from lakehouse.iceberg.upkeep.rewrite_procedures import (
     rewrite_position_deletes,
 )
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
 
 _STEP: StepName = "compact"
 CHUNK_BYTES = 512 * 1024**2
@@ -66,7 +70,7 @@ class _Compaction:
     def _rewrite_and_verify(self, chunk: Chunk) -> None:
         loaded = self.engine.catalog.load(self.table)
         before, history = view_of(self.engine, self.table)
-        predicate = partitions_predicate(self.engine.catalog.name, loaded, chunk.partitions)
+        predicate = self._predicate(loaded, chunk)
         try:
             with free_lock(self.engine, self.table):
                 self._rewrite(chunk, predicate)
@@ -78,6 +82,13 @@ class _Compaction:
         counted = predicate if len(loaded.specs()) == 1 else ""
         self.differences += changed_row_counts(self.engine, self.table, history, counted)
         self._note_commits(history, now)
+
+    def _predicate(self, loaded: "Table", chunk: Chunk) -> str:
+        predicate = partitions_predicate(self.engine.catalog.name, loaded, chunk.partitions)
+        if chunk.within is None:
+            return predicate
+        within = range_predicate(loaded, chunk.within)
+        return f"({predicate}) AND {within}" if predicate else within
 
     def _rewrite(self, chunk: Chunk, predicate: str) -> None:
         main = read_history(self.engine, self.table).main

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.metadata.live_files import read_live_files
+from lakehouse.iceberg.metadata.live_files import LiveFile, read_live_files
 from lakehouse.iceberg.metadata.manifests import read_manifests
 from lakehouse.iceberg.metadata.measured_health import SMALL_SHARE, PartitionKey
+from lakehouse.iceberg.upkeep.column_ranges import ColumnRange, split_by_column
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -20,7 +21,9 @@ _MOST_PARTITIONS = 100
 
 @dataclass(frozen=True)
 class Chunk:
-    """What is rewritten in one go: partitions, or some of the files of a large one."""
+    """What is rewritten in one go: partitions, or some of the files of a large one: so many at
+    once, or those with values of a range.
+    """
 
     partitions: tuple[PartitionKey, ...]
     input_bytes: int
@@ -30,6 +33,8 @@ class Chunk:
     """How often that is done until all are."""
     rewrites_all: bool = False
     """Whether files of the right size are rewritten too, since they are of an old spec."""
+    within: ColumnRange | None = None
+    """The values that the files of one chunk have, and those of the others do not."""
 
 
 @dataclass
@@ -69,34 +74,50 @@ def plan_chunks(
     delete files. A partition of more than `chunk_bytes` is a chunk of its own, done in turns.
 
     Of an old partition spec, each file has: those of a partition move into today's spec at
-    once, since the next turn would rewrite what the last one wrote.
+    once, since the next turn would rewrite what the last one wrote. One of more than
+    `chunk_bytes` is split by the values of a column that its files do not share; where each
+    column's overlap, as where nothing is sorted, it stays a chunk.
     """
     wanted = set(partitions)
+    live = list(read_live_files(table, read_manifests(table)))
     joined: dict[PartitionKey, _PartitionFiles] = {}
     moved: dict[PartitionKey, _PartitionFiles] = {}
-    for key, files in _files_by_partition(table, target_bytes).items():
+    for key, files in _files_by_partition(table, live, target_bytes).items():
         if (wanted and key not in wanted) or not files.is_worth_it:
             continue
         if files.moves_as_a_whole:
             moved[key] = files
         else:
             joined[key] = files
-    return [
-        *_chunks(joined, chunk_bytes, rewrites_all=False),
-        *_chunks(moved, chunk_bytes, rewrites_all=True),
-    ]
+    chunks: list[Chunk] = []
+    for key, files in _pop_larger(joined, chunk_bytes).items():
+        chunks.append(_in_turns(key, files, chunk_bytes))
+    chunks += _batches(joined, chunk_bytes, rewrites_all=False)
+    for key, files in _pop_larger(moved, chunk_bytes).items():
+        chunks += _in_ranges(table, key, files, live, chunk_bytes)
+    chunks += _batches(moved, chunk_bytes, rewrites_all=True)
+    return chunks
 
 
-def _chunks(
+def _pop_larger(
+    partitions: dict[PartitionKey, _PartitionFiles], chunk_bytes: int
+) -> dict[PartitionKey, _PartitionFiles]:
+    """Take those out of some partitions that are larger than a chunk."""
+    larger = {}
+    for key, files in list(partitions.items()):
+        if files.input_bytes > chunk_bytes:
+            larger[key] = partitions.pop(key)
+    return larger
+
+
+def _batches(
     partitions: Mapping[PartitionKey, _PartitionFiles], chunk_bytes: int, *, rewrites_all: bool
 ) -> list[Chunk]:
+    """Return chunks of whole partitions, none of which is larger than a chunk."""
     chunks: list[Chunk] = []
     batch: list[PartitionKey] = []
     batch_bytes = 0
     for key, files in partitions.items():
-        if files.input_bytes > chunk_bytes and not rewrites_all:
-            chunks.append(_in_turns(key, files, chunk_bytes))
-            continue
         is_full = batch_bytes + files.input_bytes > chunk_bytes
         if batch and (is_full or len(batch) == _MOST_PARTITIONS):
             chunks.append(Chunk(tuple(batch), batch_bytes, rewrites_all=rewrites_all))
@@ -109,9 +130,8 @@ def _chunks(
 
 
 def _files_by_partition(
-    table: "Table", target_bytes: int
+    table: "Table", live: Sequence[LiveFile], target_bytes: int
 ) -> dict[PartitionKey, _PartitionFiles]:
-    live = list(read_live_files(table, read_manifests(table)))
     default_spec_id = table.spec().spec_id
     by_partition = {}
     for file in live:
@@ -141,3 +161,24 @@ def _in_turns(key: PartitionKey, files: _PartitionFiles, chunk_bytes: int) -> Ch
     turns = ceil(files.gaining_bytes / chunk_bytes)
     most_files = max(2, files.gaining // turns)
     return Chunk((key,), files.gaining_bytes, most_files, repeats=turns + 1)
+
+
+def _in_ranges(
+    table: "Table",
+    key: PartitionKey,
+    files: _PartitionFiles,
+    live: Sequence[LiveFile],
+    chunk_bytes: int,
+) -> list[Chunk]:
+    default_spec_id = table.spec().spec_id
+    own: set[str] = set()
+    of_today: set[str] = set()
+    for file in live:
+        if file.content == "data" and file.partition == key:
+            own.add(file.path)
+        elif file.content == "data" and file.partition.spec_id == default_spec_id:
+            of_today.add(file.path)
+    ranges = split_by_column(table, own, of_today, chunk_bytes)
+    if len(ranges) < 2:
+        return [Chunk((key,), files.input_bytes, rewrites_all=True)]
+    return [Chunk((key,), part.size_bytes, rewrites_all=True, within=part) for part in ranges]

@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.measured_health import PartitionKey
+from lakehouse.iceberg.upkeep.column_ranges import ColumnRange
 from lakehouse.tables.partitioning import PartitionField
 from lakehouse.tables.quoting import identifier, literal
 
@@ -34,6 +35,14 @@ def partitions_predicate(catalog: str, table: "Table", keys: Iterable[PartitionK
         return ""
     # Each once, in order: two specs may name the same rows.
     return " OR ".join(dict.fromkeys(f"({predicate})" for predicate in predicates))
+
+
+def range_predicate(table: "Table", within: ColumnRange) -> str:
+    """Return the predicate of the rows that have values of a range, in Spark SQL."""
+    column_type = str(table.schema().find_field(within.column).field_type)
+    column = identifier(within.column)
+    low, high = _typed(within.low, column_type), _typed(within.high, column_type)
+    return f"{column} >= {low} AND {column} <= {high}"
 
 
 def partition_predicate(catalog: str, table: "Table", key: PartitionKey) -> str:

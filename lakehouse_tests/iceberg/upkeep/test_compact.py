@@ -153,6 +153,26 @@ def test_files_of_the_right_size_move_into_the_new_partition_spec_too(
     assert compact(embedded_engine, NAME, target_bytes=target_bytes).outcome == "skipped"
 
 
+def test_a_large_partition_of_an_old_spec_moves_in_chunks(embedded_engine: Engine) -> None:
+    sick = create(embedded_engine, "id bigint, at timestamp", "months(at)")
+    for day in (5, 6, 7):
+        embedded_engine.sql(
+            f"INSERT INTO {sick} SELECT /*+ REPARTITION(1) */ id, timestamp'2024-01-0{day}' FROM"
+            " range(1000)"
+        )
+    embedded_engine.sql(f"ALTER TABLE {sick} REPLACE PARTITION FIELD months(at) WITH days(at)")
+    rows_before, a_file = rows(embedded_engine), size_bytes(embedded_engine) // 3
+
+    result = compact(
+        embedded_engine, NAME, target_bytes=a_file, chunk_bytes=a_file + a_file // 2
+    )
+
+    assert (result.outcome, result.figures["rewritten_files"]) == ("done", 3)
+    assert replaces(embedded_engine) == 3
+    assert {key.spec_id for key in paths_by_partition(embedded_engine)} == {1}
+    assert rows(embedded_engine) == rows_before
+
+
 @pytest.mark.parametrize("version", ["2", "3"])
 @pytest.mark.parametrize("partitioning", ["", "part"])
 def test_deleted_rows_and_their_delete_files_are_gone(
