@@ -88,6 +88,10 @@ class Feed:
     """The column that stands for a person."""
     no_subject: str | None = None
     """Why no column stands for a person, though some are personal."""
+    moment: str | None = None
+    """The column that says when the source wrote a row: of a person who was erased, rows that are
+    newer land. Without it none does, until somebody allows it.
+    """
     max_files_per_run: int | None = None
     """How many waiting files one run takes at most, in the order of arrival; 1 for a run for
     each; None for all.
@@ -201,6 +205,8 @@ def _check(feed: Feed) -> None:
     _check_among(feed, "ingest_by", (feed.ingest_by,), get_args(IngestBy))
     if feed.subject is not None:
         _check_among(feed, "subject", (feed.subject,), feed.column_names)
+    if feed.moment is not None:
+        _check_among(feed, "moment", (feed.moment,), feed.column_names)
     if feed.max_files_per_run is not None and feed.max_files_per_run < 1:
         raise DeclarationError(
             f"feed {feed.name}: max_files_per_run is {feed.max_files_per_run}; expected at"

@@ -4,8 +4,10 @@ marked at their end.
 
 import gzip
 import hashlib
+import io
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Condition
 from typing import BinaryIO, Protocol, TypeVar
 
@@ -18,6 +20,7 @@ _BLOCKS_AHEAD = 4
 and as many again.
 """
 _LOOK_SECONDS = 0.5
+_GZIP_LEVEL = 6
 
 
 class Readable(Protocol):
@@ -142,6 +145,24 @@ def unpacked(delivered: Readable, file_format: str) -> Readable:
         return delivered
     # Of a source gzip asks for no more than `Readable` has; its stubs want a whole file.
     return gzip.GzipFile(fileobj=delivered, mode="rb")  # type: ignore[call-overload,no-any-return]
+
+
+@contextmanager
+def packed(target: BinaryIO, file_format: str) -> Iterator[BinaryIO]:
+    """Give what takes the content of a file, and compresses it where its format says so.
+
+    No moment and no name is in a compressed file, so that the same content gives the same
+    bytes.
+    """
+    if not file_format.endswith(".gz"):
+        yield target
+        return
+    # Each write to it is a call of the compressor, and a row is small.
+    with (
+        gzip.GzipFile("", "wb", _GZIP_LEVEL, target, mtime=0) as compressed,
+        io.BufferedWriter(compressed, HEAD_BYTES) as content,
+    ):
+        yield content
 
 
 def refuse_damaged(read: Callable[[], T]) -> T:
