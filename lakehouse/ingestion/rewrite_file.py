@@ -67,7 +67,7 @@ class Rewriting:
                 return None
             looked = self.look(item.key, made)
             if looked.positions or looked.rows != max(0, found.rows - len(positions)):
-                raise _unlike()
+                raise _unlike(known.sha256)
             return self._exchange(item, known, found.sha256, looked.sha256, rows, made)
 
     def leave_nothing(
@@ -92,7 +92,9 @@ class Rewriting:
     ) -> StoredObject | None:
         name = self.noted_name(delivered_name(self.feed, item.key, known.sha256))
         left_out, now = tuple(sorted(rows)), datetime.now(UTC)
-        change = Change(old_sha256, new_sha256, left_out, name, self.request, now)
+        change = Change(
+            old_sha256, new_sha256, left_out, name, self.request, now, item.modified_at
+        )
         self.ledger.record(known, change)
         return self.store.exchange(item, made)
 
@@ -116,9 +118,10 @@ def look_into(
     return look
 
 
-def _unlike() -> LakehouseError:
+def _unlike(sha256: str) -> LakehouseError:
+    # Its name may hold a value of a person.
     return LakehouseError(
-        "A delivered file read without some of its rows is not what was expected: all other"
-        " rows, and no other.",
+        f"The delivered file with SHA-256 {sha256} was written without some rows, and what was"
+        " read of it is not what was expected: all other rows, and no row more.",
         next_step="It stays as it is. Report this with a file like it.",
     )

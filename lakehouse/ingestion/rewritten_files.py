@@ -12,7 +12,7 @@ is written twice is the same.
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from hashlib import sha256 as hash_of
 from threading import Lock
@@ -25,6 +25,10 @@ from lakehouse.tables.feed import Feed
 
 NOTHING = hash_of(b"").hexdigest()
 """The hash of no bytes: what a file holds that was erased as a whole."""
+
+_MOMENTS = ("at", "modified_at")
+_EXCHANGE_TAKES = timedelta(minutes=5)
+"""Noted, and then uploaded, by clocks that may differ."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ class Change:
     file: str
     request: str | None
     at: datetime
+    modified_at: datetime
+    """When the file was modified before: a bucket knows only when it was exchanged."""
 
     @property
     def is_of_whole_file(self) -> bool:
@@ -80,6 +86,15 @@ class KnownContent:
     def is_erased(self) -> bool:
         """Whether the delivery was erased as a whole."""
         return any(change.is_of_whole_file for change in self.changes)
+
+    def modified_at(self, modified_at: datetime) -> datetime:
+        """Return when a file of the delivery was modified at its source: of one whose time is
+        that of its rewriting, what it was before.
+        """
+        for change in self.changes:
+            if abs(modified_at - change.at) < _EXCHANGE_TAKES:
+                return min(modified_at, change.modified_at)
+        return modified_at
 
 
 @dataclass(frozen=True)
@@ -165,7 +180,8 @@ class RewrittenFiles:
     def _write(self, sha256: str, entry: _Entry) -> None:
         content = asdict(entry)
         for change in content["changes"]:
-            change["at"] = change["at"].isoformat()
+            for name in _MOMENTS:
+                change[name] = change[name].isoformat()
         self._store.write_text(self._key(sha256), json.dumps(content) + "\n")
         self._known.add(sha256)
 
@@ -200,7 +216,7 @@ def _digest(name: str) -> str:
 
 
 def _is_same(change: Change, other: Change) -> bool:
-    return replace(change, at=other.at) == other
+    return replace(change, at=other.at, modified_at=other.modified_at) == other
 
 
 def _together(changes: Iterable[Change]) -> frozenset[int]:
@@ -219,6 +235,6 @@ def _missing(sha256: str, changes: Iterable[Change]) -> frozenset[int]:
 def _entry(content: Mapping[str, Any]) -> _Entry:
     changes = []
     for noted in content["changes"]:
-        at, left_out = datetime.fromisoformat(noted["at"]), tuple(noted["left_out"])
-        changes.append(Change(**{**noted, "at": at, "left_out": left_out}))
+        moments = {name: datetime.fromisoformat(noted[name]) for name in _MOMENTS}
+        changes.append(Change(**{**noted, **moments, "left_out": tuple(noted["left_out"])}))
     return _Entry(tuple(changes), tuple(content["form_of"]))

@@ -9,6 +9,7 @@ column.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -33,6 +34,7 @@ _WRITTEN_VALUES = 1 << 20
 """Fields of the rows that are stamped and written at once: a file's name, 255 bytes or more,
 stands in each row.
 """
+_UNKNOWN = KnownContent("")
 _reading_again = Lock()
 
 
@@ -75,7 +77,7 @@ class Staging:
         seldom and ends early. So is one with a row longer than a block. One file at a time is,
         since the blocks are larger then. A file that was rewritten, or is to be, is read again.
 
-        :return: None where a file to be rewritten changed meanwhile; no Parquet of it stays.
+        :return: None where a file that is read twice changed meanwhile; no Parquet of it stays.
         :raises FileRejected: it is not what the feed declares; no Parquet of it stays.
         :raises FileNotFoundError: it went away.
         """
@@ -86,7 +88,10 @@ class Staging:
             if known.is_erased:
                 raise _erased_file()
             if known.missing or known.erased:
+                sha256 = converted.sha256
                 converted = self._convert(stored, target, _ignore_progress, known)
+                if converted.sha256 != sha256:
+                    return None
             return self._file(stored, target, converted, known)
         finally:
             target.unlink(missing_ok=True)
@@ -96,9 +101,9 @@ class Staging:
         stored: StoredObject,
         target: Path,
         progress: Callable[[int], None],
-        known: KnownContent | None = None,
+        known: KnownContent = _UNKNOWN,
     ) -> "_Converted":
-        plan = _RowPlan.of(known, self.gone)
+        plan = _RowPlan(known, self.gone)
         try:
             return self._read(stored, target, progress, plan, use_threads=True)
         except FileRejected:
@@ -121,9 +126,8 @@ class Staging:
         with self.rewriting.store.open(stored.key) as raw:
             delivered = HashedBytes(raw, progress)
             reader = open_reader(feed, its_format, delivered, use_threads=use_threads)
-            origin = _Origin(
-                feed, reader.header, source_file, stored.modified_at, self.ingested_at
-            )
+            modified_at = plan.known.modified_at(stored.modified_at)
+            origin = _Origin(feed, reader.header, source_file, modified_at, self.ingested_at)
             rows, left_out = _write(target, origin, reader.batches(), plan)
             sha256 = delivered.sha256()
         return _Converted(sha256, rows, frozenset(left_out), reader.header.added)
@@ -173,15 +177,18 @@ class _Converted:
 class _RowPlan:
     """How the rows of a content are numbered, and which are not staged."""
 
-    numbers: RowNumbers
-    erased: frozenset[int]
+    known: KnownContent
     gone: RowFinder
 
-    @classmethod
-    def of(cls, known: KnownContent | None, gone: RowFinder) -> "_RowPlan":
-        if known is None:
-            return cls(RowNumbers(), frozenset(), gone)
-        return cls(RowNumbers.without(known.missing), known.erased - known.missing, gone)
+    @cached_property
+    def numbers(self) -> RowNumbers:
+        """The numbers that its rows were delivered with."""
+        return RowNumbers.without(self.known.missing)
+
+    @cached_property
+    def erased(self) -> frozenset[int]:
+        """The numbers of rows that it has and that a request left out of the delivery."""
+        return self.known.erased - self.known.missing
 
     def left_out(self, batch: "pa.RecordBatch", numbers: "pa.Int64Array") -> list[int]:
         """Return the places of the rows of a batch that are not staged, in order."""

@@ -6,7 +6,6 @@ of the content as it was delivered; the ledger (`ingestion.rewritten_files`) kno
 without a row of theirs is not touched.
 """
 
-import json
 import re
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -267,10 +266,10 @@ class _Erasure:
     def _erase_reason(self, item: StoredObject) -> None:
         """Take the values out of a reason, which has none by design."""
         with self.store.open(item.key) as file:
-            reason = json.loads(file.read())
-        erased = {name: self._text.erased(text) for name, text in reason.items()}
-        if erased != reason:
-            self.store.write_text(item.key, json.dumps(erased, indent=2) + "\n")
+            text = file.read().decode("utf-8", "replace")
+        erased = self._text.erased(text)
+        if erased != text:
+            self.store.write_text(item.key, erased)
             self.reasons.append(self.shown(self.store, item.key))
 
     def _note(self, store: ObjectStore, key: str, sha256: str | None, why: str) -> None:

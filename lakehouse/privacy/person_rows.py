@@ -2,6 +2,7 @@
 read as rows by the values that bytes can tell.
 """
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -99,7 +100,10 @@ class PersonText:
     def erased(self, text: str) -> str:
         """Return a text with `[erased]` for each value of theirs that can be told."""
         for value in self._longest_first:
-            text = text.replace(value, ERASED)
+            # What a person gave as a reason is JSON in JSON.
+            escaped = json.dumps(value)[1:-1]
+            for written in (value, escaped, json.dumps(escaped)[1:-1]):
+                text = text.replace(written, ERASED)
         return text
 
     @cached_property

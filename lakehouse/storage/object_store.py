@@ -4,6 +4,7 @@ calls.
     inbox/<feed>/…              what waits to be ingested
     archive/<feed>/<date>/…     what bronze has
     rejected/<feed>/…           what is not what its feed declares, each with a `.reason.json`
+    privacy/rewritten/<feed>/…  which of them were rewritten without some rows
 
 Keys are relative to the home, or to the bucket, and have `/` between their parts.
 """
