@@ -170,8 +170,6 @@ class _Search:
     def end(self) -> FoundRows:
         """Return what was found."""
         self._find()
-        if self._uncertain - self._positions:
-            self._problem = self._problem or "a row that nobody can read may be theirs"
         positions = tuple(sorted(self._positions))
         return FoundRows("", self._rows, positions, self._problem, is_readable=False)
 
@@ -186,7 +184,7 @@ class _Search:
             fields = len(self._names)
             in_place = [*values, *[""] * (fields - len(values))][:fields]
             self._batch.append((number, in_place))
-            self._batch_bytes += len(raw)
+        self._batch_bytes += len(raw)
         if not is_named or len(values) != len(self._names):
             self._search_text(number, values, raw)
         if self._batch_bytes > _BATCH_BYTES:
@@ -197,15 +195,22 @@ class _Search:
         return not self._finder.columns.isdisjoint(names) and len(set(names)) == len(names)
 
     def _find(self) -> None:
+        """Find the rows that came since the last time."""
+        self._positions.update(self._found_in_batch())
+        if self._uncertain - self._positions:
+            self._problem = self._problem or "a row that nobody can read may be theirs"
+        self._uncertain.clear()
+        self._batch, self._batch_bytes = [], 0
+
+    def _found_in_batch(self) -> list[int]:
         import pyarrow as pa
 
-        batch, self._batch, self._batch_bytes = self._batch, [], 0
-        if not batch:
-            return
-        columns = zip(*(values for _, values in batch), strict=True)
+        if not self._batch:
+            return []
+        columns = zip(*(values for _, values in self._batch), strict=True)
         arrays = [pa.array(column, pa.string()) for column in columns]
         rows = pa.RecordBatch.from_arrays(arrays, names=self._names)
-        self._positions.update(batch[place][0] for place in self._finder.of_batch(rows))
+        return [self._batch[place][0] for place in self._finder.of_batch(rows)]
 
     def _search_text(self, number: int, values: list[str], raw: bytes) -> None:
         """Search a row of which nobody knows which value is of which column."""

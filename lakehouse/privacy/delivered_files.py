@@ -36,7 +36,7 @@ _OWN_UNFINISHED = re.compile(r"/\.[^/]*\.tmp$")
 _COPIES = ".ad-hoc-*"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class RewrittenFile:
     """A file that a request took rows from; `sha256` is the hash that it was delivered with.
 
@@ -60,11 +60,11 @@ class Unreadable:
     """A file that people may still be in, and why nobody can say or take them out; no text of
     it holds a value of them.
 
-    `sha256` names it where its key holds a value; None where nobody can read it.
+    `sha256` names it where its key holds a value; empty where nobody can read it.
     """
 
     key: str
-    sha256: str | None
+    sha256: str
     why: str
 
 
@@ -155,10 +155,10 @@ class _Erasure:
                 self._rewrite(self._rewriting(store, folder), item)
             self._remove_old(store, prefix)
             for entry in store.passed_over(prefix):
-                self._note(store, entry.key, None, f"it is {entry.kind}")
+                self._note(store, entry.key, "", f"it is {entry.kind}")
         return FilesRewritten(
-            tuple(self.files),
-            tuple(self.unreadable),
+            tuple(sorted(self.files)),
+            tuple(sorted(self.unreadable)),
             tuple(self.reasons),
             tuple(self.removed),
         )
@@ -272,7 +272,7 @@ class _Erasure:
             self.store.write_text(item.key, erased)
             self.reasons.append(self.shown(self.store, item.key))
 
-    def _note(self, store: ObjectStore, key: str, sha256: str | None, why: str) -> None:
+    def _note(self, store: ObjectStore, key: str, sha256: str, why: str) -> None:
         self.unreadable.append(Unreadable(self.shown(store, key), sha256, why))
 
     def _rewriting(self, store: ObjectStore, folder: Path) -> Rewriting:

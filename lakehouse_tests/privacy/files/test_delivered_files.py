@@ -8,11 +8,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from lakehouse.ingestion.ad_hoc_files import AdHocStore
 from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.rewritten_files import NOTHING, Change, KnownContent, RewrittenFiles
 from lakehouse.privacy.delivered_files import find_in_files
+from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse.tables.feed import Feed, FeedColumn
 from lakehouse.tables.person import Person
 from lakehouse_tests.privacy.files.conftest import (
@@ -341,6 +343,22 @@ def test_either_form_is_archived_once_and_only_as_rewritten(files, form: str) ->
     assert files.store.objects(files.feed.inbox) == []
     assert delivery.left_out_rows == 1
     assert "1 row of people who were erased" in delivery.warnings[0]
+
+
+@pytest.mark.parametrize("form", [MIXED, WITHOUT])
+def test_either_form_that_somebody_names_is_the_same_delivery(
+    folder, tmp_path, form: str
+) -> None:
+    key = folder.put(f"{ARCHIVED}c.{{}}.csv", MIXED)
+    folder.erase()
+    copies = LocalObjectStore(tmp_path / "copies", settle_seconds=0)
+    copies.write_text("inbox/customers/c.csv", form)
+    named = replace(folder, store=AdHocStore(folder.store, copies, folder.feed.inbox))
+
+    delivery, archived = ingest(named)
+
+    assert [file.sha256 for file in delivery.files] == [sha256(MIXED)]
+    assert {folder.text(one) for one in (key, *archived.keys)} == {WITHOUT}
 
 
 def test_a_file_that_waits_keeps_the_numbers_of_its_rows(files) -> None:
