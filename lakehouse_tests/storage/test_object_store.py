@@ -165,14 +165,14 @@ def test_a_file_is_exchanged_and_keeps_its_time(store, tmp_path: Path) -> None:
 
 
 def test_a_file_that_was_overwritten_is_not_exchanged(store, tmp_path: Path) -> None:
-    store.write_text("a", "old")
-    seen = store.stat("a")
-    store.write_text("a", "other")
+    store.write_text("f/a", "old")
+    seen = store.stat("f/a")
+    store.write_text("f/a", "other")
     (tmp_path / "new").write_text("new")
 
     assert store.exchange(seen, tmp_path / "new") is None
-    assert (store.root / "a").read_text() == "other"
-    assert store.unfinished("") == []
+    assert (store.root / "f/a").read_text() == "other"
+    assert store.unfinished("f/") == []
 
 
 def test_what_is_unfinished_is_told_apart(store) -> None:
