@@ -116,6 +116,10 @@ class AdHocStore:
         """Remove an old version from the store."""
         self.base.remove_old(old)
 
+    def discard_uploads(self, prefix: str) -> list[str]:
+        """Discard what never appeared in the store."""
+        return self.base.discard_uploads(prefix)
+
     def write_text(self, key: str, text: str) -> None:
         """Write UTF-8 text into the store."""
         self.base.write_text(key, text)

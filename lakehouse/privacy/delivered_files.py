@@ -245,6 +245,9 @@ class _Erasure:
         """Remove what this store itself left half-written, and note what others did where it
         may hold the people.
         """
+        if prefix != self.feed.inbox:
+            for key in store.discard_uploads(prefix):
+                self.removed.append(f"{self.shown(store, key)} (a part of it)")
         for item in store.unfinished(prefix):
             # In the inbox another may write.
             is_own = _OWN_UNFINISHED.search(item.key) and prefix != self.feed.inbox

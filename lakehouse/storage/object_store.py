@@ -145,6 +145,11 @@ class ObjectStore(Protocol):
     def remove_old(self, old: StoredObject) -> None:
         """Remove an old version for good."""
 
+    def discard_uploads(self, prefix: str) -> list[str]:
+        """Discard the parts of objects below a prefix that never appeared, and return their
+        keys: a bucket keeps what a killed process had uploaded of a large one.
+        """
+
     def write_text(self, key: str, text: str) -> None:
         """Write UTF-8 text, in the place of what was there."""
 
@@ -376,6 +381,10 @@ class LocalObjectStore:
     def remove_old(self, old: StoredObject) -> None:
         """Find no old version."""
         raise FileNotFoundError(self.uri(old.key))
+
+    def discard_uploads(self, prefix: str) -> list[str]:  # noqa: ARG002
+        """Discard nothing: what is half-written in a folder is a file."""
+        return []
 
     def write_text(self, key: str, text: str) -> None:
         """Write a file under a temporary name, then give it its own."""

@@ -203,6 +203,19 @@ class S3ObjectStore:
         """Delete a noncurrent version."""
         self.client.delete_object(Bucket=self.bucket, Key=old.key, VersionId=old.version)
 
+    def discard_uploads(self, prefix: str) -> list[str]:
+        """Abort the uploads in parts that were not completed."""
+        pages = self.client.get_paginator("list_multipart_uploads").paginate(
+            Bucket=self.bucket, Prefix=prefix
+        )
+        with self._bucket_is_there():
+            uploads = [item for page in pages for item in page.get("Uploads", ())]
+        for upload in uploads:
+            self.client.abort_multipart_upload(
+                Bucket=self.bucket, Key=upload["Key"], UploadId=upload["UploadId"]
+            )
+        return [upload["Key"] for upload in uploads]
+
     def write_text(self, key: str, text: str) -> None:
         """Write UTF-8 text."""
         self.client.put_object(

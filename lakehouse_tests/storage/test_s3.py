@@ -146,3 +146,19 @@ def test_unfinished_objects_are_told_apart(store) -> None:
         store.write_text(key, "")
 
     assert {item.key for item in store.unfinished("f/")} == {"f/.hidden", "f/a.tmp"}
+
+
+def test_parts_of_what_never_appeared_are_discarded(store) -> None:
+    for key in ("f/a", "g/a"):
+        upload = store.client.create_multipart_upload(Bucket=store.bucket, Key=key)
+        store.client.upload_part(
+            Bucket=store.bucket,
+            Key=key,
+            PartNumber=1,
+            UploadId=upload["UploadId"],
+            Body=b"part",
+        )
+
+    assert store.discard_uploads("f/") == ["f/a"]
+    assert store.discard_uploads("f/") == []
+    assert store.discard_uploads("g/") == ["g/a"]
