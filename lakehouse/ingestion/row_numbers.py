@@ -40,9 +40,9 @@ class RowNumbers:
 
         positions = np.arange(first, first + rows, dtype=np.int64)
         if not self.missing:
-            return pa.array(positions)
+            return pa.array(positions, pa.int64())
         shifts = np.searchsorted(np.array(self._shifts), positions, side="right")
-        return pa.array(positions + shifts)
+        return pa.array(positions + shifts, pa.int64())
 
     @cached_property
     def _shifts(self) -> list[int]:

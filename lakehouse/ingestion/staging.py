@@ -250,7 +250,7 @@ def _without(batch: "pa.RecordBatch", places: list[int]) -> "pa.RecordBatch":
 
     kept = np.ones(batch.num_rows, dtype=bool)
     kept[places] = False
-    return batch.filter(pa.array(kept))
+    return batch.filter(pa.array(kept, pa.bool_()))
 
 
 def _pieces(batches: "Iterator[pa.RecordBatch]", columns: int) -> "Iterator[pa.RecordBatch]":

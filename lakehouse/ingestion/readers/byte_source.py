@@ -4,7 +4,6 @@ marked at their end.
 
 import gzip
 import hashlib
-import io
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,6 +27,13 @@ class Readable(Protocol):
 
     def read(self, size: int = -1, /) -> bytes:
         """Return up to `size` bytes, and none at the end."""
+
+
+class Writable(Protocol):
+    """Whatever takes bytes."""
+
+    def write(self, block: bytes, /) -> int:
+        """Take some bytes."""
 
 
 class HashedBytes:
@@ -148,21 +154,16 @@ def unpacked(delivered: Readable, file_format: str) -> Readable:
 
 
 @contextmanager
-def packed(target: BinaryIO, file_format: str) -> Iterator[BinaryIO]:
+def packed(target: BinaryIO, file_format: str) -> Iterator[Writable]:
     """Give what takes the content of a file, and compresses it where its format says so.
 
-    No moment and no name is in a compressed file, so that the same content gives the same
-    bytes.
+    No moment and no name is in a compressed file, so that the same blocks give the same bytes.
     """
     if not file_format.endswith(".gz"):
         yield target
         return
-    # Each write to it is a call of the compressor, and a row is small.
-    with (
-        gzip.GzipFile("", "wb", _GZIP_LEVEL, target, mtime=0) as compressed,
-        io.BufferedWriter(compressed, HEAD_BYTES) as content,
-    ):
-        yield content
+    with gzip.GzipFile("", "wb", _GZIP_LEVEL, target, mtime=0) as compressed:
+        yield compressed
 
 
 def refuse_damaged(read: Callable[[], T]) -> T:

@@ -84,5 +84,5 @@ def write_without_rows(
     """
     rows = row_bytes(file_format)
     with packed(target, file_format) as content:
-        for raw in rows.without(unpacked(delivered, file_format), left_out):
-            content.write(raw)
+        for block in rows.without(unpacked(delivered, file_format), left_out):
+            content.write(block)

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from lakehouse.ingestion.readers.byte_source import Readable
 
+_BLOCK_BYTES = 1 << 20
+
 
 class Row(NamedTuple):
     """Bytes of a file, with the line end behind them.
@@ -34,7 +36,12 @@ class RowBytes:
     values: Callable[[bytes], list[str]]
 
     def without(self, content: Readable, left_out: Container[int]) -> Iterator[bytes]:
-        """Yield the bytes of a file without those of the rows of some numbers."""
+        """Yield the bytes of a file without those of the rows of some numbers, in blocks."""
+        block = bytearray()
         for row in self.rows(content):
             if row.number is None or row.number not in left_out:
-                yield row.raw
+                block += row.raw
+            if len(block) > _BLOCK_BYTES:
+                yield bytes(block)
+                block.clear()
+        yield bytes(block)
