@@ -106,11 +106,11 @@ def read_moment(text: str | None, zone: tzinfo) -> datetime | None:
     if not match:
         return None
     year, month, day = map(int, match["day"].split("-"))
-    clock = [int(match[part] or 0) for part in ("hour", "minute", "second")]
+    hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
     microsecond = int(f"{match['part'] or '':0<6}"[:6])
     try:
         offset = _offset(match["offset"]) if match["offset"] else zone
-        return datetime(year, month, day, *clock, microsecond, tzinfo=offset)
+        return datetime(year, month, day, hour, minute, second, microsecond, offset)
     except ValueError:
         return None
 

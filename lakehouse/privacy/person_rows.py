@@ -40,6 +40,7 @@ class PersonRows:
 
     def of_batch(self, batch: "pa.RecordBatch") -> Sequence[int]:
         """Return the places of their rows among those of a batch, in order."""
+        import pyarrow as pa
         import pyarrow.compute as pc
 
         subjects = [name for name in batch.schema.names if name in self._ids]
@@ -48,7 +49,7 @@ class PersonRows:
         for name in subjects:
             values = _normal(batch.column(name))
             by_id.append(_is_among(values, self._ids[name]))
-            is_nobody.append(pc.equal(pc.fill_null(values, ""), ""))
+            is_nobody.append(pc.equal(pc.fill_null(values, ""), pa.scalar("")))
         by_value = []
         for name in personal:
             values = _stripped(batch.column(name))
