@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.archive_names import file_format
@@ -290,7 +290,7 @@ class _Origin:
 
         rows = batch.num_rows
         moment = pa.timestamp("us", tz="UTC")
-        source = {
+        source: dict[str, pa.Array[Any]] = {
             "_source_file": pa.repeat(pa.scalar(self.source_file, pa.string()), rows),
             "_source_modified_at": pa.repeat(pa.scalar(self.modified_at, moment), rows),
             "_source_row": numbers,
