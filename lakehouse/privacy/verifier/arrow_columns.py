@@ -11,7 +11,7 @@ from lakehouse.privacy.verifier.column_values import column_texts
 from lakehouse.privacy.verifier.search_state import FilePart
 from lakehouse.privacy.verifier.sought_values import Sought
 
-_DECODED = "decoded "
+_COLUMN = "column"
 _Path = Sequence[str]
 
 
@@ -27,7 +27,7 @@ class ColumnHit(NamedTuple):
 
 
 def search_column(
-    part: FilePart, path: _Path, values: pa.Array, first_row: int | None, how: str = "column"
+    part: FilePart, path: _Path, values: pa.Array, first_row: int | None, how: str = _COLUMN
 ) -> None:
     """Search the values of a column, and of the fields in it.
 
@@ -63,13 +63,13 @@ def _leaf_hits(part: FilePart, path: _Path, values: pa.Array, how: str) -> Itera
     column = ".".join(path)
     if _is_text(values.type):
         for index, sought, encoding in _text_hits(part, values):
-            yield ColumnHit(column, f"{_DECODED}{encoding}", sought, index)
+            yield ColumnHit(column, f"{_decoded(how)}{encoding}", sought, index)
     if part.compares(path):
         for index, sought in part.matches(path, column_texts(values)):
             yield ColumnHit(column, how, sought, index)
     elif pa.types.is_integer(values.type):
         for index, sought in _integer_hits(part, values):
-            yield ColumnHit(column, f"{_DECODED}integer", sought, index)
+            yield ColumnHit(column, f"{_decoded(how)}integer", sought, index)
 
 
 def _dictionary_hits(
@@ -123,6 +123,10 @@ def _integer_hits(part: FilePart, values: pa.Array) -> Iterator[tuple[int, Sough
     positions = indices.to_numpy(zero_copy_only=False)
     for at in np.flatnonzero(positions >= 0):
         yield int(at), integers[known[positions[at]]]
+
+
+def _decoded(how: str) -> str:
+    return "decoded " if how == _COLUMN else f"{how}, "
 
 
 def _is_list(kind: pa.DataType) -> bool:

@@ -50,10 +50,10 @@ class BucketRoot:
         copy.seek(0)
         return copy
 
-    def open_beside(self, entry: RootEntry, ending: str) -> BinaryIO | None:
-        """Open the object whose key has an ending more."""
+    def open_beside(self, entry: RootEntry, name: str) -> BinaryIO | None:
+        """Open another object of the same folder; None where there is none."""
         try:
-            return self.open(RootEntry(f"{entry.key}{ending}"))
+            return self.open(entry.beside(name))
         except FileNotFoundError:
             return None
 

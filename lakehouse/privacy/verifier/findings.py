@@ -83,13 +83,17 @@ class FindingsByPlace:
         return iter(sorted(self._findings.values(), key=_order))
 
     def add(self, finding: Finding) -> None:
-        """Add a finding to those of its spot; the first one's offset and row are kept."""
+        """Add a finding to those of its spot; the first offset and the first row are kept."""
         known = self._findings.get(finding.spot)
         if known is None:
             self._findings[finding.spot] = finding
         else:
-            count = known.count + finding.count
-            self._findings[finding.spot] = replace(known, count=count)
+            self._findings[finding.spot] = replace(
+                known,
+                count=known.count + finding.count,
+                row=finding.row if known.row is None else known.row,
+                offset=finding.offset if known.offset is None else known.offset,
+            )
 
 
 def _order(finding: Finding) -> tuple[str, ...]:

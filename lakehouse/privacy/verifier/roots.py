@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Protocol
 
 _DATABASE_ENDINGS = (".db", ".sqlite", ".sqlite3")
@@ -33,6 +33,10 @@ class RootEntry:
         """Return how it is named in a report."""
         return f"{self.key} (version {self.version})" if self.version else self.key
 
+    def beside(self, name: str) -> "RootEntry":
+        """Return another file of the same folder."""
+        return RootEntry(str(PurePosixPath(self.key).with_name(name)))
+
 
 class Root(Protocol):
     """A place that is searched as a whole."""
@@ -51,8 +55,8 @@ class Root(Protocol):
         :raises OSError: when it cannot be read.
         """
 
-    def open_beside(self, entry: RootEntry, ending: str) -> BinaryIO | None:
-        """Open what has an entry's key and an ending after it; None where there is none."""
+    def open_beside(self, entry: RootEntry, name: str) -> BinaryIO | None:
+        """Open another file of an entry's folder; None where there is none."""
 
 
 @dataclass(frozen=True)
@@ -97,9 +101,11 @@ class FolderRoot:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         return os.fdopen(os.open(path, flags), "rb", buffering=0)
 
-    def open_beside(self, entry: RootEntry, ending: str) -> BinaryIO | None:
-        """Open the file with an ending after the name, such as a database's log."""
-        beside = RootEntry(f"{entry.key}{ending}")
+    def open_beside(self, entry: RootEntry, name: str) -> BinaryIO | None:
+        """Open another file of the folder, such as a database's log; None where there is
+        none.
+        """
+        beside = entry.beside(name)
         return self.open(beside) if (self.folder / beside.key).is_file() else None
 
     def _entry(self, path: Path) -> RootEntry | None:

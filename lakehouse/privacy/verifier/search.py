@@ -150,7 +150,7 @@ def _part(
         "",
         entry.key,
         names,
-        open_beside=lambda ending: root.open_beside(entry, ending),
+        open_beside=lambda name: root.open_beside(entry, name),
     )
     # The finding in a name needs a name, which does not have the value in it.
     unnamed = replace(part, file=_parent(entry.key))

@@ -19,6 +19,12 @@ from lakehouse.privacy.verifier.findings import (
 from lakehouse.privacy.verifier.held_columns import ColumnNames, Names, held_in
 from lakehouse.privacy.verifier.sought_values import Sought
 
+_MASK = b"[value]"
+PartitionColumns = tuple[tuple[tuple[str, ...], str] | None, ...]
+"""Of each field of a partition spec, the path and the type of the column that it keeps as it is;
+None where it keeps another form of it.
+"""
+
 
 @dataclass
 class SearchState:
@@ -37,6 +43,8 @@ class SearchState:
     files_by_kind: Counter[str] = field(default_factory=Counter)
     bytes_by_kind: Counter[str] = field(default_factory=Counter)
     places: set[str] = field(default_factory=set)
+    partition_columns: dict[tuple[str, int], PartitionColumns] = field(default_factory=dict)
+    """By a table's folder of metadata and the id of a partition spec."""
 
     def all_compared(self) -> tuple[Compared, ...]:
         """Return the columns that were compared, by file."""
@@ -44,9 +52,6 @@ class SearchState:
             Compared(file, tuple(sorted(columns)))
             for file, columns in sorted(self.compared.items())
         )
-
-
-_MASK = b"[value]"
 
 
 class TextToSearch:
@@ -60,7 +65,7 @@ class TextToSearch:
         self.row = row
 
 
-def _none_beside(ending: str) -> BinaryIO | None:  # noqa: ARG001
+def _none_beside(name: str) -> BinaryIO | None:  # noqa: ARG001
     return None
 
 

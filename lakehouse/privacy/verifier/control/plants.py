@@ -146,9 +146,13 @@ def _log_of_changes(key: str) -> Plant:
 
 
 def _spilled(home: Path, person: PlantedPerson) -> Path:
-    """Plant what Spark spills: blocks of lz4-java."""
+    """Plant what Spark spills: blocks of lz4-java.
+
+    Of what was there before they keep where it was, so that the value is nowhere as bytes.
+    """
     file = _file(home, "tmp/spark/blockmgr-1/0c/temp_shuffle_1")
-    content = f"{person.email} ".encode() * 50
+    begin, end = person.email[:12], person.email[12:]
+    content = f"{begin} {end} {begin}{end} {'-' * 64}".encode()
     packed = pa.compress(content, "lz4_raw", asbytes=True)
     sizes = len(packed).to_bytes(4, "little") + len(content).to_bytes(4, "little")
     file.write_bytes(b"LZ4Block\x26" + sizes + bytes(4) + packed)

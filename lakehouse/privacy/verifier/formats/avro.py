@@ -1,21 +1,14 @@
-"""Avro: data files, and Iceberg's manifests with their bounds and partitions."""
+"""Avro: data files, and Iceberg's manifests and lists of them."""
 
-import json
-import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from pathlib import PurePosixPath
 from typing import Any, BinaryIO
-from uuid import UUID
 
 import fastavro
 
+from lakehouse.privacy.verifier.formats.manifest_values import ManifestHeader, list_values
 from lakehouse.privacy.verifier.record_columns import RecordColumns
-from lakehouse.privacy.verifier.search_state import FilePart
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_BOUNDS = ("lower_bounds", "upper_bounds")
+from lakehouse.privacy.verifier.search_state import FilePart, PartitionColumns
 
 
 def read_avro(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa: ARG001
@@ -24,7 +17,7 @@ def read_avro(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa:
     :raises Exception: whatever fastavro raises where it is none, or damaged.
     """
     reader = fastavro.block_reader(file)
-    manifest = _Manifest.of(reader.metadata)
+    header = ManifestHeader.of(reader.metadata)
     columns = RecordColumns(part)
     row = 0
     for block in reader:
@@ -33,92 +26,43 @@ def read_avro(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa:
         for record in block:
             row += 1
             columns.add(record, row)
-            if manifest and isinstance(record, dict):
-                for path, value in manifest.values(record):
-                    columns.add(value, row, path)
+            for path, value in _kept_values(record, header, part):
+                columns.add(value, row, path)
     columns.flush()
 
 
-@dataclass(frozen=True)
-class _Manifest:
-    """The names and types of the fields that a manifest keeps values of."""
-
-    fields: Mapping[int, tuple[tuple[str, ...], str]]
-    partition_sources: Mapping[str, tuple[str, ...]]
-    """By name of a partition field, the path of the column that it keeps as it is."""
-
-    @classmethod
-    def of(cls, metadata: Mapping[str, str]) -> "_Manifest | None":
-        """Read a manifest's header; None where a file is none."""
-        if "schema" not in metadata or "partition-spec" not in metadata:
-            return None
-        fields = dict(_fields(json.loads(metadata["schema"]), ()))
-        spec = json.loads(metadata["partition-spec"])
-        specs = spec["fields"] if isinstance(spec, dict) else spec
-        sources = {
-            field["name"]: fields[field["source-id"]][0]
-            for field in specs
-            if field["transform"] == "identity" and field["source-id"] in fields
-        }
-        return cls(fields, sources)
-
-    def values(self, entry: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
-        """Yield the values of columns that an entry of the manifest keeps: bounds and
-        partitions.
-        """
-        data_file = entry.get("data_file") or {}
-        for name in _BOUNDS:
-            for bound in _pairs(data_file.get(name)):
-                path, kind = self.fields.get(bound[0], ((), "binary"))
-                yield path, _bound(bound[1], kind)
-        for name, value in (data_file.get("partition") or {}).items():
-            if name in self.partition_sources:
-                yield self.partition_sources[name], value
-
-
-def _fields(
-    kind: Any, path: tuple[str, ...]
-) -> Iterator[tuple[int, tuple[tuple[str, ...], str]]]:
-    """Yield the fields of a schema of Iceberg by id, with those that are nested."""
-    if not isinstance(kind, dict):
+def _kept_values(
+    record: Any, header: ManifestHeader | None, part: FilePart
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield what an entry of Iceberg's metadata keeps of columns."""
+    if not isinstance(record, dict):
         return
-    for field in kind.get("fields", ()):
-        inner = (*path, field["name"])
-        yield field["id"], (inner, str(field["type"]))
-        yield from _fields(field["type"], inner)
-    for part in ("element", "key", "value"):
-        if f"{part}-id" in kind:
-            yield kind[f"{part}-id"], (path, str(kind[part]))
-            yield from _fields(kind[part], path)
+    if header is not None:
+        yield from header.values(record)
+    elif "manifest_path" in record and record.get("partitions"):
+        yield from list_values(record, _partition_columns(record, part))
 
 
-def _pairs(bounds: Any) -> Iterator[tuple[int, bytes]]:
-    """Yield a map of bounds, which Avro has as a list of pairs where keys are no text."""
-    if isinstance(bounds, dict):
-        yield from bounds.items()
-    else:
-        yield from ((pair["key"], pair["value"]) for pair in bounds or ())
-
-
-def _bound(content: bytes, kind: str) -> Any:
-    """Return a bound as a value of its type (Iceberg's spec, appendix D); bytes where it has
-    none.
+def _partition_columns(record: Mapping[str, Any], part: FilePart) -> PartitionColumns:
+    """Return the columns of a partition spec, which stand in the header of the manifests alone
+    that a list names.
     """
-    numbers = {"int": "<i", "long": "<q", "float": "<f", "double": "<d"}
-    if kind in numbers and len(content) == struct.calcsize(numbers[kind]):
-        return struct.unpack(numbers[kind], content)[0]
-    if kind == "long" and len(content) == 4:
-        # Kept from when the column was an int.
-        return struct.unpack("<i", content)[0]
-    if kind == "string":
-        return content.decode("utf-8", "replace")
-    if kind == "date":
-        return date(1970, 1, 1) + timedelta(days=struct.unpack("<i", content)[0])
-    if kind in ("timestamp", "timestamptz"):
-        return _EPOCH + timedelta(microseconds=struct.unpack("<q", content)[0])
-    if kind == "uuid":
-        return UUID(bytes=content)
-    if kind.startswith("decimal"):
-        scale = int(kind.rpartition(",")[2].rstrip(") "))
-        return Decimal(int.from_bytes(content, "big", signed=True)).scaleb(-scale)
-    return content
+    folder, spec_id = str(PurePosixPath(part.key).parent), record["partition_spec_id"]
+    known = part.state.partition_columns
+    if (folder, spec_id) not in known:
+        columns = _columns_of_manifest(record["manifest_path"], part)
+        if columns is None:
+            what = "partitions of a manifest that is gone; only bytes were searched"
+            part.gap("not compared", what, is_blocking=False)
+            return ()
+        known[folder, spec_id] = columns
+    return known[folder, spec_id]
+
+
+def _columns_of_manifest(path: str, part: FilePart) -> PartitionColumns | None:
+    manifest = part.open_beside(PurePosixPath(path).name)
+    if manifest is None:
+        return None
+    with manifest:
+        header = ManifestHeader.of(fastavro.block_reader(manifest).metadata)
+    return header.partition_columns if header else None

@@ -105,9 +105,23 @@ class _ZlibStream:
         return b""
 
 
+class _LeftOpen:
+    """A file that Arrow closes, and that stays open."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.read = file.read
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
 def _by_arrow(codec: str) -> Callable[[BinaryIO], Readable]:
     def open_stream(file: BinaryIO) -> Readable:
-        return cast(Readable, pa.CompressedInputStream(pa.PythonFile(file, "r"), codec))
+        return cast(
+            Readable, pa.CompressedInputStream(pa.PythonFile(_LeftOpen(file), "r"), codec)
+        )
 
     return open_stream
 

@@ -10,6 +10,7 @@ from lakehouse.privacy.verifier.search_state import FilePart
 
 _BATCH_ROWS = 64 * 1024
 _BYTES = "BYTE_ARRAY"
+_READ_PLAIN = frozenset({"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"})
 
 
 def read_parquet(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa: ARG001
@@ -19,14 +20,11 @@ def read_parquet(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # no
     """
     metadata = pq.read_metadata(file)
     file.seek(0)
-    # As dictionaries, whose values are searched once, whether a row has them or not.
-    texts = [
-        column.path
-        for column in map(metadata.schema.column, range(metadata.num_columns))
-        if column.physical_type == _BYTES and column.max_repetition_level == 0
-    ]
     with pq.ParquetFile(
-        file, metadata=metadata, read_dictionary=texts, page_checksum_verification=True
+        file,
+        metadata=metadata,
+        read_dictionary=_with_dictionary(metadata),
+        page_checksum_verification=True,
     ) as parquet:
         first_row = 1
         for group in range(metadata.num_row_groups):
@@ -35,6 +33,27 @@ def read_parquet(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # no
             for name in parquet.schema_arrow.names:
                 _search_group_column(parquet, group, name, first_row, within)
             first_row += metadata.row_group(group).num_rows
+
+
+def _with_dictionary(metadata: pq.FileMetaData) -> list[str]:
+    """Return the columns of texts that are read as dictionaries, whose values are searched
+    once, whether a row has them or not.
+
+    Arrow reads no page as a dictionary that is encoded by what texts have in common.
+    """
+    chunks = [
+        metadata.row_group(group).column(number)
+        for group in range(metadata.num_row_groups)
+        for number in range(metadata.num_columns)
+    ]
+    refused = {
+        chunk.path_in_schema
+        for chunk in chunks
+        if chunk.physical_type != _BYTES or _READ_PLAIN.intersection(chunk.encodings)
+    }
+    nested = {chunk.path_in_schema for chunk in chunks if "." in chunk.path_in_schema}
+    paths = {chunk.path_in_schema for chunk in chunks}
+    return sorted(paths - refused - nested)
 
 
 def _search_group_column(

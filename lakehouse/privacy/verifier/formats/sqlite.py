@@ -8,7 +8,7 @@ import struct
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -37,7 +37,7 @@ def read_sqlite(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noq
     with tempfile.TemporaryFile() as database:
         file.seek(0)
         shutil.copyfileobj(file, database)
-        log = part.open_beside("-wal")
+        log = part.open_beside(f"{PurePosixPath(part.key).name}-wal")
         if log is not None:
             with log:
                 _apply_log(database, log)
