@@ -1,7 +1,10 @@
-"""Columns of Arrow are searched: texts for every value, declared columns by comparing."""
+"""Columns of Arrow are searched: texts for every value, declared columns by comparing.
+
+Arrays are not typed more closely: what they are is looked at.
+"""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -21,13 +24,13 @@ class ColumnHit(NamedTuple):
     column: str
     how: str
     sought: Sought
-    index: int | None
+    position: int | None
     """Its place among the values; None where it has none of its own, as in a list."""
-    count: int = 1
+    rows: int = 1
 
 
 def search_column(
-    part: FilePart, path: _Path, values: pa.Array, first_row: int | None, how: str = _COLUMN
+    part: FilePart, path: _Path, values: Any, first_row: int | None, how: str = _COLUMN
 ) -> None:
     """Search the values of a column, and of the fields in it.
 
@@ -35,11 +38,11 @@ def search_column(
         rows.
     """
     for hit in column_hits(part, path, values, how):
-        row = None if first_row is None or hit.index is None else first_row + hit.index
-        part.found(hit.sought, hit.how, column=hit.column, row=row, count=hit.count)
+        row = None if first_row is None or hit.position is None else first_row + hit.position
+        part.found(hit.sought, hit.how, column=hit.column, row=row, count=hit.rows)
 
 
-def column_hits(part: FilePart, path: _Path, values: pa.Array, how: str) -> Iterator[ColumnHit]:
+def column_hits(part: FilePart, path: _Path, values: Any, how: str) -> Iterator[ColumnHit]:
     """Yield the values of people in a column, and in the fields of it."""
     kind = values.type
     if isinstance(values, pa.ExtensionArray):
@@ -51,15 +54,15 @@ def column_hits(part: FilePart, path: _Path, values: pa.Array, how: str) -> Iter
         for field, inner in zip(kind, values.flatten(), strict=True):
             yield from column_hits(part, [*path, field.name], inner, how)
     elif pa.types.is_map(kind):
-        yield from _without_index(column_hits(part, [*path, "key"], values.keys, how))
-        yield from _without_index(column_hits(part, [*path, "value"], values.items, how))
+        yield from _without_position(column_hits(part, [*path, "key"], values.keys, how))
+        yield from _without_position(column_hits(part, [*path, "value"], values.items, how))
     elif _is_list(kind):
-        yield from _without_index(column_hits(part, path, values.flatten(), how))
+        yield from _without_position(column_hits(part, path, values.flatten(), how))
     elif not pa.types.is_null(kind):
         yield from _leaf_hits(part, path, values, how)
 
 
-def _leaf_hits(part: FilePart, path: _Path, values: pa.Array, how: str) -> Iterator[ColumnHit]:
+def _leaf_hits(part: FilePart, path: _Path, values: Any, how: str) -> Iterator[ColumnHit]:
     column = ".".join(path)
     if _is_text(values.type):
         for index, sought, encoding in _text_hits(part, values):
@@ -72,9 +75,7 @@ def _leaf_hits(part: FilePart, path: _Path, values: pa.Array, how: str) -> Itera
             yield ColumnHit(column, f"{_decoded(how)}integer", sought, index)
 
 
-def _dictionary_hits(
-    part: FilePart, path: _Path, values: pa.DictionaryArray, how: str
-) -> Iterator[ColumnHit]:
+def _dictionary_hits(part: FilePart, path: _Path, values: Any, how: str) -> Iterator[ColumnHit]:
     """Search the dictionary, which may have values that no row has, and find the rows of its
     hits.
     """
@@ -83,19 +84,19 @@ def _dictionary_hits(
         return
     indices = values.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     for hit in hits:
-        rows = np.flatnonzero(indices == hit.index)
+        rows = np.flatnonzero(indices == hit.position)
         if len(rows):
-            yield hit._replace(index=int(rows[0]), count=len(rows))
+            yield hit._replace(position=int(rows[0]), rows=len(rows))
         else:
-            yield hit._replace(index=None, how=f"{hit.how}, only in the dictionary")
+            yield hit._replace(position=None, how=f"{hit.how}, only in the dictionary")
 
 
-def _without_index(hits: Iterator[ColumnHit]) -> Iterator[ColumnHit]:
+def _without_position(hits: Iterator[ColumnHit]) -> Iterator[ColumnHit]:
     for hit in hits:
-        yield hit._replace(index=None)
+        yield hit._replace(position=None)
 
 
-def _text_hits(part: FilePart, values: pa.Array) -> Iterator[tuple[int, Sought, str]]:
+def _text_hits(part: FilePart, values: Any) -> Iterator[tuple[int, Sought, str]]:
     """Search the buffer that the texts of a column stand in side by side."""
     search = part.state.search
     if search is None or not len(values):
@@ -107,12 +108,12 @@ def _text_hits(part: FilePart, values: pa.Array) -> Iterator[tuple[int, Sought, 
     edges = np.frombuffer(offsets, np.int64)[large.offset : large.offset + len(large) + 1]
     begin, end = int(edges[0]), int(edges[-1])
     block = memoryview(content)[begin:end].tobytes()
-    for index, hit in search.find_in_values(block, edges - begin):
+    for index, hit in search.find_in_values(block, cast(Sequence[int], edges - begin)):
         assert hit.sought
         yield index, hit.sought, hit.encoding
 
 
-def _integer_hits(part: FilePart, values: pa.Array) -> Iterator[tuple[int, Sought]]:
+def _integer_hits(part: FilePart, values: Any) -> Iterator[tuple[int, Sought]]:
     """Find integers that are long enough to be told from others, in whatever column."""
     integers = part.state.integers
     if not integers:

@@ -4,7 +4,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from lakehouse.privacy.verifier.roots import RootEntry
 
@@ -74,7 +74,7 @@ class BucketRoot:
                 raise FileNotFoundError(key) from error
             # Such as AccessDenied, or InvalidObjectState of what lies in Glacier.
             raise OSError(code) from error
-        return answer["Body"]  # type: ignore[return-value]
+        return cast(BinaryIO, answer["Body"])
 
     def _objects(self) -> Iterator[RootEntry]:
         pages = self.client.get_paginator("list_objects_v2").paginate(

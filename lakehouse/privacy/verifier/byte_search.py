@@ -134,7 +134,7 @@ def _patterns(values: SoughtValues) -> Iterator[_Pattern]:
     for text in values.texts():
         for form in byte_forms(text.text):
             yield _Pattern(form, text.sought, text.text.isdigit())
-    for value in sorted(values.remaining):
+    for value in values.longer_values():
         for form in byte_forms(value):
             yield _Pattern(form, None, value.isdigit())
 

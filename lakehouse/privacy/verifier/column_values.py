@@ -7,14 +7,14 @@ import hmac
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakehouse.privacy.verifier.held_columns import HeldColumn
-from lakehouse.privacy.verifier.sought_values import Sought, SoughtValues
+from lakehouse.privacy.verifier.sought_values import Kind, Sought, SoughtValues
 from lakehouse.tables.person import normal_id
 
 _PLAIN_ZERO = r"^\+?0*([0-9]+)$"
@@ -36,11 +36,11 @@ class ValueMatcher:
         self._personal: dict[str, dict[str, Sought]] = {}
         for number, person in enumerate(values.people):
             ids = self._ids.setdefault(person.subject, {})
-            for value in sorted(person.ids):
+            for value in sorted(filter(str.strip, person.ids)):
                 ids.setdefault(normal_id(value), Sought(number, "id"))
             for column, texts in sorted(person.personal.items()):
                 known = self._personal.setdefault(column, {})
-                for text in sorted(texts):
+                for text in sorted(filter(str.strip, texts)):
                     sought = Sought(number, "personal value", values.is_shared(text))
                     known.setdefault(text, sought)
 
@@ -51,8 +51,8 @@ class ValueMatcher:
             return []
         sought = list(known.values())
         value_set = _comparable(pa.array(list(known), pa.string()), column)
-        indices = pc.index_in(_comparable(values, column), value_set=value_set)
-        indices = indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        found = pc.index_in(_comparable(values, column), value_set=value_set)
+        indices = found.fill_null(-1).to_numpy(zero_copy_only=False)
         return [(int(at), sought[indices[at]]) for at in np.flatnonzero(indices >= 0)]
 
 
@@ -69,15 +69,15 @@ class HmacMatcher:
         people = self._people_of(column, encoded.dictionary.to_pylist())
         if not people:
             return []
-        kind = "id" if column.is_subject else "personal value"
+        kind: Kind = "id" if column.is_subject else "personal value"
         indices = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         at_people = np.flatnonzero(np.isin(indices, list(people)))
         return [(int(at), Sought(people[indices[at]], kind)) for at in at_people]
 
-    def _people_of(self, column: HeldColumn, values: Iterable[str]) -> Mapping[int, int]:
+    def _people_of(self, column: HeldColumn, values: Iterable[str | None]) -> Mapping[int, int]:
         people = {}
         for index, value in enumerate(values):
-            person = self._people.get(person_hmac(self._key, column.name, value))
+            person = self._people.get(person_hmac(self._key, column.name, value or ""))
             if person is not None:
                 people[index] = person
         return people
@@ -91,20 +91,21 @@ def person_hmac(key: bytes, column: str, value: str) -> str:
     return hmac.new(key, message, hashlib.sha256).hexdigest()
 
 
-def _comparable(values: pa.StringArray, column: HeldColumn) -> pa.StringArray:
+def _comparable(values: pa.StringArray, column: HeldColumn) -> Any:
     stripped = pc.utf8_trim_whitespace(values)
     if column.is_subject:
         return pc.replace_substring_regex(stripped, _PLAIN_ZERO, r"\1")
-    return pc.utf8_lower(pc.utf8_normalize(stripped, form="NFC"))
+    composed = pc.utf8_normalize(stripped, form="NFC")  # type: ignore[attr-defined]
+    return pc.utf8_lower(composed)
 
 
-def column_texts(values: pa.Array) -> pa.StringArray:
+def column_texts(values: Any) -> pa.StringArray:
     """Return values as Spark casts them to a string."""
     kind = values.type
     if pa.types.is_string(kind):
-        return values
+        return cast(pa.StringArray, values)
     if pa.types.is_large_string(kind) or pa.types.is_integer(kind):
-        return values.cast(pa.string())
+        return cast(pa.StringArray, values.cast(pa.string()))
     return pa.array(map(spark_text, values.to_pylist()), pa.string())
 
 

@@ -54,6 +54,10 @@ class ColumnNames:
                 return names
         return self._elsewhere
 
+    def are_declared(self, key: str) -> bool:
+        """Whether a file is of a table, or delivered to one, that has people in it."""
+        return any(pattern.match(key) for pattern, _ in self._by_folder)
+
     @cached_property
     def _by_folder(self) -> list[tuple[re.Pattern[str], Names]]:
         # The longest first: a folder may lie in another.

@@ -19,6 +19,7 @@ from lakehouse.privacy.verifier.formats.parquet import read_parquet
 from lakehouse.privacy.verifier.formats.puffin import read_puffin
 from lakehouse.privacy.verifier.formats.sqlite import read_sqlite
 from lakehouse.privacy.verifier.places import DELIVERED_PLACES
+from lakehouse.privacy.verifier.roots import is_database_file
 from lakehouse.privacy.verifier.search_state import FilePart
 
 DEEPEST = 3
@@ -52,7 +53,7 @@ def inspect(file: BinaryIO, size_bytes: int, part: FilePart) -> None:
     head = file.read(min(HEAD_BYTES, size_bytes))
     by_content, by_name = kind_by_content(head), kind_by_name(part.key)
     kind = _kind(by_content, by_name, part.place)
-    is_database = by_content == "sqlite" or by_name == "sqlite" or "-wal" in part.key[-4:]
+    is_database = by_content == "sqlite" or is_database_file(part.key)
     part.search_file(file, size_bytes, is_database=is_database)
     if not part.depth:
         part.state.files_by_kind[kind] += 1

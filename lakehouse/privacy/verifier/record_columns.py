@@ -3,7 +3,6 @@ declared fields are compared.
 """
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from lakehouse.privacy.verifier.column_values import spark_text
@@ -12,6 +11,10 @@ from lakehouse.privacy.verifier.search_state import FilePart, TextToSearch
 _BATCH_BYTES = 1024 * 1024
 _JSON_DEPTH = 4
 """How often JSON stands in a string of JSON: as deep as anything of the lakehouse goes."""
+_SOURCE_BYTES = 64 * 1024
+"""Of JSON in which each of its values is looked for: in more of it that would take long."""
+_OPENING = (b"{", b"[")
+_Path = tuple[str, ...]
 
 
 class RecordColumns:
@@ -20,13 +23,18 @@ class RecordColumns:
     def __init__(self, part: FilePart) -> None:
         self._part = part
         self._texts: list[TextToSearch] = []
-        self._columns: dict[tuple[str, ...], list[TextToSearch]] = {}
+        self._columns: dict[_Path, list[TextToSearch]] = {}
         self._bytes = 0
+        self._names = [name.encode() for name in part.names]
 
-    def add(self, record: Any, row: int | None, path: tuple[str, ...] = ()) -> None:
-        """Add all values of a record."""
-        for inner, value in _leaves(record, path, 0):
-            self._add_value(inner, value, row)
+    def add(
+        self, record: Any, row: int | None, path: _Path = (), source: bytes | None = None
+    ) -> None:
+        """Add all values of a record.
+
+        :param source: the JSON that it is from, where that is searched too.
+        """
+        self._add(record, row, path, source, 0)
         if self._bytes >= _BATCH_BYTES:
             self.flush()
 
@@ -39,16 +47,48 @@ class RecordColumns:
         self._columns = {}
         self._bytes = 0
 
-    def _add_value(self, path: tuple[str, ...], value: Any, row: int | None) -> None:
+    def _add(
+        self, value: Any, row: int | None, path: _Path, source: bytes | None, depth: int
+    ) -> None:
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                name = str(key)
+                self._add_leaf(name, row, (), source)
+                # Other parts of a path may be values themselves, and are told to nobody.
+                declared = (name,) if name.strip().lower() in self._part.names else ()
+                self._add(inner, row, (*path, *declared), source, depth)
+        elif isinstance(value, list | tuple):
+            for inner in value:
+                self._add(inner, row, path, source, depth)
+        elif value is not None:
+            content = self._add_leaf(value, row, path, source)
+            if depth < _JSON_DEPTH and self._says_more(content):
+                inner_source = content if len(content) <= _SOURCE_BYTES else None
+                self._add(_json_in(content), row, path, inner_source, depth + 1)
+
+    def _says_more(self, content: bytes) -> bool:
+        """Whether a text may be JSON that says more than its bytes: by escapes, or by the names
+        of columns.
+        """
+        if content[:1] not in _OPENING:
+            return False
+        lowered = content.lower()
+        return b"\\" in content or any(name in lowered for name in self._names)
+
+    def _add_leaf(
+        self, value: Any, row: int | None, path: _Path, source: bytes | None
+    ) -> bytes:
         content = _content(value)
-        # Other parts of a path may be values themselves, and are told to nobody.
-        names = self._part.names
-        declared = tuple(part for part in path if part.strip().lower() in names)
+        declared = tuple(name for name in path if name.strip().lower() in self._part.names)
         text = TextToSearch(content, ".".join(declared), row)
-        self._bytes += len(content)
-        self._texts.append(text)
+        # What stands in its source as it is, is found there.
+        if source is None or content not in source:
+            self._texts.append(text)
+            self._bytes += len(content)
         if declared:
+            self._bytes += len(content)
             self._columns.setdefault(declared, []).append(text)
+        return content
 
 
 def _content(value: Any) -> bytes:
@@ -59,29 +99,9 @@ def _content(value: Any) -> bytes:
     return (spark_text(value) or "").encode()
 
 
-def _leaves(
-    value: Any, path: tuple[str, ...], depth: int
-) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield each value with its path; JSON in a text is taken for what it says, too."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield (), str(key)
-            yield from _leaves(inner, (*path, str(key)), depth)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _leaves(inner, path, depth)
-    elif value is not None:
-        yield path, value
-        yield from _leaves(_json_in(value, depth), path, depth + 1)
-
-
-def _json_in(value: Any, depth: int) -> Any:
+def _json_in(content: bytes) -> Any:
     """Return what a text says as JSON; None where it is none."""
-    opens = ("{", "[") if isinstance(value, str) else (b"{", b"[")
-    is_text = isinstance(value, str | bytes)
-    if not is_text or depth >= _JSON_DEPTH or not value.startswith(opens):
-        return None
     try:
-        return json.loads(value)
+        return json.loads(content)
     except (ValueError, RecursionError):
         return None

@@ -106,7 +106,10 @@ class FolderRoot:
         none.
         """
         beside = entry.beside(name)
-        return self.open(beside) if (self.folder / beside.key).is_file() else None
+        try:
+            return self.open(beside)
+        except FileNotFoundError:
+            return None
 
     def _entry(self, path: Path) -> RootEntry | None:
         key = path.relative_to(self.folder).as_posix()

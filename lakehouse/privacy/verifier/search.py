@@ -150,6 +150,7 @@ def _part(
         "",
         entry.key,
         names,
+        state.names.are_declared(entry.key),
         open_beside=lambda name: root.open_beside(entry, name),
     )
     # The finding in a name needs a name, which does not have the value in it.

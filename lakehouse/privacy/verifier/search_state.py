@@ -78,6 +78,8 @@ class FilePart:
     file: str
     key: str
     names: Names
+    is_declared: bool = False
+    """Whether it is of a table, or delivered to one, that has people in it."""
     inside: str = ""
     depth: int = 0
     """How often it was unpacked."""

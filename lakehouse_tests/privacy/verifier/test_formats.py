@@ -233,6 +233,12 @@ def test_a_delivered_file_is_compared_by_its_header(tmp_path):
     ]
 
 
+def test_a_header_of_a_table_without_people_is_no_gap(tmp_path):
+    written(tmp_path, "inbox/fruits/a.csv", "fruit\nApple\n")
+
+    assert searched(tmp_path).not_proved == ()
+
+
 def test_a_header_without_the_columns_is_told(tmp_path):
     written(tmp_path, "inbox/raw/a.csv", "other\n4711\n")
 

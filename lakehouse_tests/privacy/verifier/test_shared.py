@@ -51,6 +51,25 @@ def test_a_short_value_in_a_column_may_be_shared(tmp_path):
     assert not searched(tmp_path, remaining=["mia"]).findings
 
 
+def test_a_value_that_very_many_have_in_theirs_is_shared_as_bytes_alone(tmp_path):
+    person = Person("customer_id", frozenset(), {"nickname": frozenset({"Malaysia"})})
+    written(tmp_path, "notes.txt", "Malaysia")
+    written(tmp_path, "inbox/raw/a.csv", "nickname\nMalaysia\n")
+    remaining = (f"{number} Road, Malaysia" for number in range(2000))
+
+    report = searched(tmp_path, person=person, remaining=remaining)
+
+    assert [item.how for item in report.findings] == ["column"]
+    assert {item.file for item in report.shared} == {"notes.txt", "inbox/raw/a.csv"}
+
+
+def test_an_empty_value_is_nobodys(tmp_path):
+    person = Person("customer_id", frozenset({" "}), {"nickname": frozenset({""})})
+    written(tmp_path, "inbox/raw/a.csv", "client,nickname\n,\n")
+
+    assert searched(tmp_path, person=person).findings == ()
+
+
 def test_an_id_is_nobody_elses(tmp_path):
     written(tmp_path, "inbox/raw/a.csv", "customer_id\n4711\n")
 

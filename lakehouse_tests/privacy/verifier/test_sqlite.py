@@ -12,7 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakehouse_tests.privacy.verifier.someone import EMAIL, PHONE, searched, written
+from lakehouse.privacy.verifier.roots import FolderRoot
+from lakehouse.privacy.verifier.search import search
+from lakehouse_tests.privacy.verifier.someone import (
+    COLUMNS,
+    EMAIL,
+    PERSON,
+    PHONE,
+    searched,
+    written,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -25,6 +34,7 @@ sqlite3.connect(sys.argv[1], timeout=0).execute("BEGIN IMMEDIATE")
 def database(home, name="catalog.db", *, journal="DELETE"):
     connection = sqlite3.connect(written(home, name))
     connection.execute("PRAGMA secure_delete = OFF")
+    connection.execute("PRAGMA synchronous = OFF")
     connection.execute(f"PRAGMA journal_mode = {journal}")
     connection.execute("CREATE TABLE runs (client, body)")
     connection.commit()
@@ -107,6 +117,28 @@ def test_what_only_the_log_has_is_found(tmp_path):
     assert {item.file for item in report.findings} == {"catalog.db", "catalog.db-wal"}
     assert ("id", "column", "table runs") in kinds(report)
     assert {item.place for item in report.findings} == {"catalog db"}
+
+
+def test_a_database_that_is_written_to_meanwhile_is_read_anew(tmp_path):
+    class Written(FolderRoot):
+        """A database that somebody writes to as soon as it was opened."""
+
+        def open(self, entry):
+            file = super().open(entry)
+            if entry.key == "catalog.db" and not opened:
+                opened.append(entry)
+                insert(connection, 4711, "late")
+                connection.execute("PRAGMA wal_checkpoint(RESTART)")
+                insert(connection, 1, "log begun anew")
+            return file
+
+    opened = []
+    with database(tmp_path, journal="WAL") as connection:
+        insert(connection, 1, "nobody")
+        report = search([Written(tmp_path)], [PERSON], COLUMNS)
+
+    assert ("id", "column", "table runs") in kinds(report)
+    assert report.gaps == ()
 
 
 def test_what_a_log_still_has_after_it_was_written_back_is_found(tmp_path):

@@ -70,9 +70,9 @@ def _table(home: Path, name: str) -> "Table":
 
     catalog = SqlCatalog("control", uri="sqlite:///:memory:", warehouse=str(home / "warehouse"))
     catalog.create_namespace(_NAMESPACE)
-    schema = pa.schema([(SUBJECT, pa.int64()), (PERSONAL, pa.string())])
+    fields: dict[str, pa.DataType] = {SUBJECT: pa.int64(), PERSONAL: pa.string()}
     location = str(home / "warehouse" / _NAMESPACE / name)
-    return catalog.create_table(f"{_NAMESPACE}.{name}", schema, location=location)
+    return catalog.create_table(f"{_NAMESPACE}.{name}", pa.schema(fields), location)
 
 
 def _newest(table: "Table", pattern: str) -> Path:

@@ -22,7 +22,7 @@ def read_avro(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa:
     row = 0
     for block in reader:
         # As it is once decompressed: what records lie side by side, and anything between them.
-        part.search_block(block.bytes_.getvalue())
+        part.search_block(block.bytes_.getvalue())  # type: ignore[attr-defined]
         for record in block:
             row += 1
             columns.add(record, row)

@@ -9,8 +9,8 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from io import BytesIO
-from typing import BinaryIO, Protocol, cast
+from io import BytesIO, IOBase
+from typing import BinaryIO, Literal, Protocol, cast
 
 import pyarrow as pa
 
@@ -117,10 +117,11 @@ class _LeftOpen:
         """Do nothing."""
 
 
-def _by_arrow(codec: str) -> Callable[[BinaryIO], Readable]:
+def _by_arrow(codec: Literal["lz4", "zstd"]) -> Callable[[BinaryIO], Readable]:
     def open_stream(file: BinaryIO) -> Readable:
         return cast(
-            Readable, pa.CompressedInputStream(pa.PythonFile(_LeftOpen(file), "r"), codec)
+            Readable,
+            pa.CompressedInputStream(pa.PythonFile(cast(IOBase, _LeftOpen(file)), "r"), codec),
         )
 
     return open_stream

@@ -16,8 +16,8 @@ _MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 def read_csv(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa: ARG001
     """Compare the columns that have people in them, row by row.
 
-    Rows are counted from 1, without the header. A file whose header names none of the columns
-    is said to be not compared.
+    Rows are counted from 1, without the header. A delivery to a table that has people in it,
+    whose header names none of the columns, is said to be not compared.
 
     :raises csv.Error: where it cannot be read as rows.
     """
@@ -38,9 +38,10 @@ def _read_rows(text: TextIOWrapper, part: FilePart) -> None:
     rows = csv.reader(text, delimiter=delimiter)
     header = [name.strip() for name in next(rows, [])]
     compared = {index: name for index, name in enumerate(header) if part.compares([name])}
-    if not compared:
+    if not compared and part.is_declared:
         what = "its header names no column that has people in it; only bytes were searched"
         part.gap("not compared", what, is_blocking=False)
+    if not compared:
         return
     for batch in _batches(rows):
         for index, name in compared.items():

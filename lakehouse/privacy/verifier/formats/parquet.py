@@ -74,7 +74,7 @@ def _search_footer(group: pq.RowGroupMetaData, part: FilePart) -> None:
         path = column.path_in_schema.split(".")
         if not part.compares(path):
             continue
-        if column.bloom_filter_offset is not None:
+        if column.bloom_filter_offset is not None:  # type: ignore[attr-defined]
             what = f"the bloom filter of column {column.path_in_schema}: it holds no values"
             part.gap("not provable", what, is_blocking=False)
         statistics = column.statistics

@@ -24,6 +24,8 @@ _VERSIONS_AT = 18
 """Where the header says whether a log of changes is kept beside the database."""
 _ZLIB_HEADERS = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 _GZIP_HEADER = b"\x1f\x8b"
+_ATTEMPTS = 5
+_CHUNK_BYTES = 1024 * 1024
 _LARGEST_BLOB_BYTES = 256 * 1024 * 1024
 
 
@@ -35,15 +37,50 @@ def read_sqlite(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noq
     :raises sqlite3.Error: where it is none, or damaged.
     """
     with tempfile.TemporaryFile() as database:
-        file.seek(0)
-        shutil.copyfileobj(file, database)
-        log = part.open_beside(f"{PurePosixPath(part.key).name}-wal")
+        log = _copy_with_log(file, database, part)
         if log is not None:
             with log:
                 _apply_log(database, log)
         _forget_log(database)
         _search_overflow(database, part)
         _search_tables(database, part)
+
+
+def _copy_with_log(file: BinaryIO, copy: BinaryIO, part: FilePart) -> BinaryIO | None:
+    """Copy a database, and return its log as it was at the same time; None where it has none.
+
+    The database is the same before and after the log was opened, or all of it is read anew.
+    """
+    name = PurePosixPath(part.key).name
+    file.seek(0)
+    shutil.copyfileobj(file, copy)
+    for _ in range(_ATTEMPTS):
+        log = part.open_beside(f"{name}-wal")
+        again = part.open_beside(name)
+        if again is None:
+            return log
+        with again:
+            if _are_same(copy, again):
+                return log
+            copy.seek(0)
+            copy.truncate()
+            again.seek(0)
+            shutil.copyfileobj(again, copy)
+        if log is not None:
+            log.close()
+    part.gap("changed", f"it was written to during {_ATTEMPTS} reads of it")
+    return None
+
+
+def _are_same(one: BinaryIO, other: BinaryIO) -> bool:
+    one.seek(0)
+    other.seek(0)
+    while True:
+        chunk = one.read(_CHUNK_BYTES)
+        if chunk != other.read(_CHUNK_BYTES):
+            return False
+        if not chunk:
+            return True
 
 
 def _page_bytes(database: BinaryIO) -> int:
