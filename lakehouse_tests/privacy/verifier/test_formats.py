@@ -233,6 +233,29 @@ def test_a_delivered_file_is_compared_by_its_header(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "client,note\n1,a\n4711,b\n",
+        "client,note\n1,a\n4711,b,too many\n",
+        "client,note\n1,a\n4711\n",
+        "client,client\n1,\n,4711\n",
+        'client,note\r\n1,"two\r\nlines"\r\n 4711 ,\r\n',
+        "\ufeff client ,note\n1,a\n4711,b\n",
+        '"client","note"\n"1","a ""quoted"" word"\n"+4711",""\n',
+        "client\n1\n4711",
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "latin-1"])
+def test_a_file_of_any_form_is_compared(tmp_path, text, encoding):
+    text = text.replace("a", "ä") if encoding == "latin-1" else text
+    written(tmp_path, "inbox/raw/a.csv", text.replace("\ufeff", "").encode(encoding))
+
+    (finding,) = found(searched(tmp_path), kind="id")
+
+    assert (finding.column, finding.row) == ("client", 2)
+
+
 def test_a_header_of_a_table_without_people_is_no_gap(tmp_path):
     written(tmp_path, "inbox/fruits/a.csv", "fruit\nApple\n")
 

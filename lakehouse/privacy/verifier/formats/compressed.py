@@ -9,10 +9,12 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from io import BytesIO, IOBase
+from io import BytesIO
 from typing import BinaryIO, Literal, Protocol, cast
 
 import pyarrow as pa
+
+from lakehouse.privacy.verifier.formats.arrow_file import left_open
 
 _CHUNK_BYTES = 1024 * 1024
 _LZ4_BLOCK = struct.Struct("<8sBiiI")
@@ -105,23 +107,11 @@ class _ZlibStream:
         return b""
 
 
-class _LeftOpen:
-    """A file that Arrow closes, and that stays open."""
-
-    closed = False
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.read = file.read
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
 def _by_arrow(codec: Literal["lz4", "zstd"]) -> Callable[[BinaryIO], Readable]:
     def open_stream(file: BinaryIO) -> Readable:
         return cast(
             Readable,
-            pa.CompressedInputStream(pa.PythonFile(cast(IOBase, _LeftOpen(file)), "r"), codec),
+            pa.CompressedInputStream(left_open(file), codec),
         )
 
     return open_stream
