@@ -45,7 +45,7 @@ def place_of(key: str) -> str:
     """Return the class of place of a file, by its path below a home or a bucket."""
     parts = PurePosixPath(key).parts
     folder = parts[0] if len(parts) > 1 else ""
-    name = parts[-1]
+    name = parts[-1] if parts else ""
     if folder == "warehouse":
         return _table_place(parts)
     if folder == "rejected":

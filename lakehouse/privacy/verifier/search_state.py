@@ -127,10 +127,9 @@ class FilePart:
 
     def masked(self, name: str, how: str) -> str:
         """Return the name of a file without values of people, which are findings."""
-        if self.state.search is None:
-            return name
         content = name.encode("utf-8", "surrogateescape")
-        for hit in reversed(self.state.search.find(content)):
+        hits = self.state.search.find(content) if self.state.search else []
+        for hit in reversed(hits):
             self._found_bytes(hit, how=f"{how}, ")
             content = content[: hit.start] + _MASK + content[hit.end :]
         return content.decode("utf-8", "replace")

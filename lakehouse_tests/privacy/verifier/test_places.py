@@ -40,6 +40,7 @@ pytestmark = pytest.mark.unit
         ("privacy/gone.json", places.PRIVACY),
         ("logs/dev.log", places.OTHER),
         ("dev.json", places.OTHER),
+        ("", places.OTHER),
     ],
 )
 def test_a_file_is_named_by_where_it_stands(key, place):

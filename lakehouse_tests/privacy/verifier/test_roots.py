@@ -29,6 +29,12 @@ def test_hidden_and_unfinished_files_are_read(tmp_path):
     assert sorted({item.file for item in searched(tmp_path).findings}) == sorted(keys)
 
 
+def test_a_name_that_is_no_text_can_be_printed(tmp_path):
+    (tmp_path / os.fsdecode(b"a\xff.txt")).write_text(EMAIL)
+
+    searched(tmp_path).as_text().encode()
+
+
 def test_a_link_is_told_and_not_followed(tmp_path):
     home = tmp_path / "home"
     written(home, "a.txt")

@@ -47,7 +47,7 @@ def _partition_columns(record: Mapping[str, Any], part: FilePart) -> PartitionCo
     """Return the columns of a partition spec, which stand in the header of the manifests alone
     that a list names.
     """
-    folder, spec_id = str(PurePosixPath(part.key).parent), record["partition_spec_id"]
+    folder, spec_id = str(PurePosixPath(part.file).parent), record["partition_spec_id"]
     known = part.state.partition_columns
     if (folder, spec_id) not in known:
         columns = _columns_of_manifest(record["manifest_path"], part)
