@@ -1,16 +1,17 @@
 """What a file is by its first bytes, and what its name says that it is."""
 
+import re
+
 _MAGICS = (
     (b"PAR1", "parquet"),
     (b"Obj\x01", "avro"),
-    (b"ORC", "orc"),
     (b"PFA1", "puffin"),
     (b"SQLite format 3\0", "sqlite"),
     (b"\x1f\x8b\x08", "gzip"),
     (b"\x28\xb5\x2f\xfd", "zstd"),
     (b"\x04\x22\x4d\x18", "lz4"),
     (b"LZ4Block", "lz4 block"),
-    (b"BZh", "bzip2"),
+    (b"\x82SNAPPY\0", "snappy"),
     (b"\xfd7zXZ\0", "xz"),
     (b"PK\x03\x04", "zip"),
 )
@@ -32,6 +33,9 @@ _ENDINGS = {
     ".jsonl": "json",
     ".csv": "csv",
 }
+_BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
+_TEXT_LIKE_ORC = re.compile(rb"ORC[\x20-\x7e\r\n\t]*")
+"""A text that begins as ORC does."""
 _TAR_MAGIC = b"ustar"
 _TAR_MAGIC_AT = 257
 HEAD_BYTES = 512
@@ -44,6 +48,10 @@ def kind_by_content(head: bytes) -> str:
     for magic, kind in _MAGICS:
         if head.startswith(magic):
             return kind
+    if _BZIP2.match(head):
+        return "bzip2"
+    if head.startswith(b"ORC") and not _TEXT_LIKE_ORC.fullmatch(head[:64]):
+        return "orc"
     if head[_TAR_MAGIC_AT:].startswith(_TAR_MAGIC):
         return "tar"
     return "json" if head.lstrip()[:1] in (b"{", b"[") else "bytes"

@@ -38,6 +38,8 @@ _READERS: dict[str, Callable[[BinaryIO, int, FilePart], None]] = {
     "csv": read_csv,
 }
 _ARCHIVES = ("zip", "tar")
+_NOT_DECODED = ("snappy",)
+"""What nothing of the lakehouse writes by its own settings."""
 
 
 class UnpacksToTooMuch(Exception):
@@ -83,6 +85,8 @@ def _decode(file: BinaryIO, size_bytes: int, kind: str, by_name: str, part: File
             for name, chunks in members(file, kind):
                 member = part.masked(name, "name in an archive")
                 _inspect_packed(chunks, part.unpacked(f"{kind} {member}", name))
+        elif kind in _NOT_DECODED:
+            part.gap("not looked into", f"a stream of {kind}, which nothing here decodes")
         elif kind in _READERS:
             _READERS[kind](file, size_bytes, part)
     except Exception as error:

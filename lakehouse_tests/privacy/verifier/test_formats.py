@@ -351,6 +351,24 @@ def test_what_cannot_be_decoded_is_never_passed_over(tmp_path, key, content):
     assert not report.is_proof
 
 
+@pytest.mark.parametrize("text", ["ORCID,client\n1,4711\n", "BZhang,client\n1,4711\n"])
+def test_a_text_that_begins_as_a_format_does_is_a_text(tmp_path, text):
+    written(tmp_path, "inbox/raw/a", text)
+
+    report = searched(tmp_path)
+
+    assert found(report, column="client")
+    assert report.gaps == ()
+
+
+def test_what_nothing_decodes_is_told(tmp_path):
+    written(tmp_path, "tmp/shuffle_0_0_0.data", b"\x82SNAPPY\0" + bytes(50))
+
+    (gap,) = searched(tmp_path).gaps
+
+    assert gap.gap == "not looked into"
+
+
 def test_a_damaged_page_of_parquet_is_told(tmp_path):
     file = parquet(tmp_path, pa.table({"client": list(range(1000))}), write_page_checksum=True)
     content = bytearray(file.read_bytes())
