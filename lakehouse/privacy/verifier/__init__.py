@@ -10,6 +10,6 @@ that shares nothing with what erases.
 
 What it cannot find: a value that is encrypted or hashed (bloom filters and sketches are named, of
 declared columns), in base64 that is broken into lines, in more JSON within JSON than three levels
-of escapes, compressed in a page of a database that is free, or a small integer anywhere but in
+of escapes, compressed in a page of a database that is free, in part overwritten there, or a small integer anywhere but in
 a column or field of a declared name.
 """

@@ -9,7 +9,7 @@ import zlib
 from contextlib import closing
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakehouse.privacy.verifier.roots import FolderRoot
@@ -84,16 +84,33 @@ def test_nothing_is_left_after_a_vacuum(tmp_path):
     assert searched(tmp_path).findings == ()
 
 
-@given(begin=st.integers(3900, 4300))
-def test_a_deleted_value_is_found_across_the_border_of_pages(tmp_path_factory, begin):
+PAGE_ENDS = (600, 600 + 4092, 600 + 2 * 4092)
+"""Where in a row of 12,876 bytes the first page ends, and the two that it goes on in."""
+ROW_BYTES, ROW_HEADER_BYTES = 600 + 3 * 4092, 5
+
+
+@pytest.mark.parametrize(
+    ("page_end", "is_freed_first"),
+    # The first page that is freed lists the others, in place of the value's first bytes.
+    [*((end, False) for end in PAGE_ENDS), *((end, True) for end in PAGE_ENDS[1:])],
+)
+@settings(max_examples=20)
+@given(before=st.integers(1, len(EMAIL)))
+def test_a_deleted_value_is_found_across_the_border_of_pages(
+    tmp_path_factory, page_end, is_freed_first, before
+):
     home = tmp_path_factory.mktemp("home")
+    text = "-" * (page_end - ROW_HEADER_BYTES - before) + EMAIL
+    text += "-" * (ROW_BYTES - ROW_HEADER_BYTES - len(text.encode()))
     with database(home) as connection:
-        insert(connection, None, f"{'-' * begin}{EMAIL}{'-' * 9000}")
+        if not is_freed_first:
+            insert(connection, None, "-" * 9000)
+        insert(connection, None, text)
         insert(connection, None, "stays")
         connection.execute("DELETE FROM runs WHERE body != 'stays'")
         connection.commit()
 
-    assert searched(home).findings
+    assert "personal value" in {finding.kind for finding in searched(home).findings}
 
 
 def test_two_values_side_by_side_are_not_one_number(tmp_path):

@@ -184,18 +184,22 @@ def _borders(database: BinaryIO, reach: int) -> Iterator[bytes]:
     pages = size_bytes // page_bytes
     content = np.memmap(database, np.uint8, "r", shape=(pages, page_bytes)) if pages else ()
     for page in content:
+        pointers = _possible_pointers(page, pages)
         joined = [
-            _joined(content, page, at, following, reach)
-            for at, following in _possible_pointers(page, pages)
+            _joined(page[max(0, at - reach) : at], content[number - 1], reach)
+            for at, number in pointers
         ]
+        # A page that goes on in another begins with its number; one that was freed may list
+        # it among others, in place of that.
+        following = sorted({number for at, number in pointers if at % 4 == 0})
+        tail = page[-reach:]
+        joined += [_joined(tail, content[number - 1], reach) for number in following]
         if joined:
             yield b"\0\0".join(joined)
 
 
 def _possible_pointers(page: Any, pages: int) -> list[tuple[int, int]]:
-    """Return where numbers of pages may stand in a page, and those numbers: at its begin, and
-    after content.
-    """
+    """Return where numbers of pages may stand in a page, and those numbers."""
     wide = page.astype(np.int64)
     numbers = (wide[:-3] << 24) | (wide[1:-2] << 16) | (wide[2:-1] << 8) | wide[3:]
     # The two upper bytes of most numbers are zero, as much else is.
@@ -203,7 +207,5 @@ def _possible_pointers(page: Any, pages: int) -> list[tuple[int, int]]:
     return [(int(at), int(numbers[at])) for at in positions]
 
 
-def _joined(content: Any, page: Any, at: int, following: int, reach: int) -> bytes:
-    before = page[-reach:] if at == 0 else page[max(0, at - reach) : at]
-    after = content[following - 1][4 : 4 + reach]
-    return bytes(before.tobytes() + after.tobytes())
+def _joined(before: Any, following: Any, reach: int) -> bytes:
+    return bytes(before.tobytes() + following[4 : 4 + reach].tobytes())
