@@ -9,7 +9,7 @@ that shares nothing with what erases.
     control/                    a planted person
 
 What it cannot find: a value that is encrypted or hashed (bloom filters and sketches are named, of
-declared columns), in base64 that is broken into lines, in more JSON within JSON than three levels
-of escapes, compressed in a page of a database that is free, in part overwritten there, or a small integer anywhere but in
-a column or field of a declared name.
+declared columns); in base64 that is broken into lines; in more JSON within JSON than three levels
+of escapes; in a free page of a database where it is compressed, or in part overwritten; or a
+small integer anywhere but in a column or field of a declared name.
 """
