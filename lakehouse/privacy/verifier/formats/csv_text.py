@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Iterator, Mapping
 from io import TextIOWrapper
-from typing import BinaryIO
+from typing import IO, BinaryIO, cast
 
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
@@ -74,7 +74,7 @@ def _compare_by_arrow(
     first_row = 1
     try:
         with arrow_csv.open_csv(
-            left_open(file),
+            cast(IO[bytes], left_open(file)),
             arrow_csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
             arrow_csv.ParseOptions(
                 delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=False
@@ -85,7 +85,8 @@ def _compare_by_arrow(
         ) as reader:
             for batch in reader:
                 for name in names:
-                    for index, sought in part.matches([name.strip()], batch[name]):
+                    texts = cast(pa.StringArray, batch[name])
+                    for index, sought in part.matches([name.strip()], texts):
                         found.append((name.strip(), first_row + index, sought))
                 first_row += batch.num_rows
     except pa.ArrowInvalid:
