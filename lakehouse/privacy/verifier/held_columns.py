@@ -9,7 +9,7 @@ from typing import NamedTuple
 _UNIQUE_ENDING = r"(-[0-9a-f-]{32,36})?"
 """What a table's location ends in, so that no other table has the same."""
 _NAMES_OF_MANY = frozenset({"id", "key", "name", "value"})
-"""Columns that anything has: outside of tables and deliveries they stand for nobody."""
+"""Fields that anything has: outside of rows they stand for nobody."""
 
 
 class HeldColumn(NamedTuple):
@@ -70,8 +70,14 @@ class ColumnNames:
 
     @cached_property
     def _elsewhere(self) -> Names:
-        names = _names(self.tables)
-        return {name: held for name, held in names.items() if name not in _NAMES_OF_MANY}
+        return without_names_of_many(_names(self.tables))
+
+
+def without_names_of_many(names: Names) -> Names:
+    """Return the names that stand for somebody wherever they are: Iceberg's metadata has an `id`
+    of each column, which is nobody's.
+    """
+    return {name: held for name, held in names.items() if name not in _NAMES_OF_MANY}
 
 
 def _names(tables: Sequence[HeldColumns]) -> Names:

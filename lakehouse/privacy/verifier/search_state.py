@@ -16,7 +16,12 @@ from lakehouse.privacy.verifier.findings import (
     Gap,
     NotProved,
 )
-from lakehouse.privacy.verifier.held_columns import ColumnNames, Names, held_in
+from lakehouse.privacy.verifier.held_columns import (
+    ColumnNames,
+    Names,
+    held_in,
+    without_names_of_many,
+)
 from lakehouse.privacy.verifier.sought_values import Sought
 
 _MASK = b"[value]"
@@ -94,6 +99,10 @@ class FilePart:
         """Return what this one has packed in it, under a key of its own."""
         part = self.within(name)
         return replace(part, key=key, depth=self.depth + 1, open_beside=_none_beside)
+
+    def outside_of_rows(self) -> "FilePart":
+        """Return this part for what is no row of a table, such as Iceberg's own fields."""
+        return replace(self, names=without_names_of_many(self.names))
 
     def found(
         self,

@@ -9,6 +9,9 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.transforms import IdentityTransform
 
+from lakehouse.privacy.verifier.held_columns import HeldColumns
+from lakehouse.privacy.verifier.roots import FolderRoot
+from lakehouse.privacy.verifier.search import search
 from lakehouse.tables.person import Person
 from lakehouse_tests.privacy.verifier.someone import EMAIL, PERSON, searched, written
 
@@ -131,6 +134,22 @@ def test_a_name_that_a_column_had_counts(tmp_path, catalog):
 
     columns = {item.column for item in report.findings if item.place == "data file"}
     assert columns == {"client", "customer_id"}
+
+
+@pytest.mark.parametrize("name", ["id", "key", "value"])
+def test_fields_of_icebergs_own_are_nobodys(tmp_path, catalog, name):
+    columns = HeldColumns(("warehouse/bronze/raw",), {"customer_id": frozenset({name})})
+    table = catalog.create_table(
+        "bronze.raw", pa.schema([(name, pa.int64())]), f"file://{tmp_path}/warehouse/bronze/raw"
+    )
+    table.append(pa.table({name: [4711]}))
+
+    def places_of(number):
+        person = Person("customer_id", frozenset({number}))
+        return places(search([FolderRoot(tmp_path)], [person], [columns]))
+
+    assert places_of("1") == set()
+    assert places_of("4711") == {"data file", "manifest"}
 
 
 @pytest.mark.parametrize("codec", ["zstd", "lz4", None])

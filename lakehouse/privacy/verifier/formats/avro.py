@@ -7,8 +7,11 @@ from typing import Any, BinaryIO
 import fastavro
 
 from lakehouse.privacy.verifier.formats.manifest_values import ManifestHeader, list_values
+from lakehouse.privacy.verifier.places import MANIFEST, MANIFEST_LIST
 from lakehouse.privacy.verifier.record_columns import RecordColumns
 from lakehouse.privacy.verifier.search_state import FilePart, PartitionColumns
+
+_METADATA = (MANIFEST, MANIFEST_LIST)
 
 
 def read_avro(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa: ARG001
@@ -18,17 +21,20 @@ def read_avro(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa:
     """
     reader = fastavro.block_reader(file)
     header = ManifestHeader.of(reader.metadata)
+    is_metadata = part.place in _METADATA
     columns = RecordColumns(part)
+    own_fields = RecordColumns(part.outside_of_rows()) if is_metadata else columns
     row = 0
     for block in reader:
         # As it is once decompressed: what records lie side by side, and anything between them.
         part.search_block(block.bytes_.getvalue())  # type: ignore[attr-defined]
         for record in block:
             row += 1
-            columns.add(record, row)
+            own_fields.add(record, row)
             for path, value in _kept_values(record, header, part):
                 columns.add(value, row, path)
     columns.flush()
+    own_fields.flush()
 
 
 def _kept_values(

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from lakehouse.privacy.verifier.places import METADATA
 from lakehouse.privacy.verifier.record_columns import RecordColumns
 from lakehouse.privacy.verifier.search_state import FilePart
 
@@ -16,7 +17,7 @@ def read_json(file: BinaryIO, size_bytes: int, part: FilePart) -> None:
 
     :raises ValueError: where it is none, or one value of it is too large.
     """
-    columns = RecordColumns(part)
+    columns = RecordColumns(part.outside_of_rows() if part.place == METADATA else part)
     if size_bytes <= LARGEST_BYTES:
         content = file.read(size_bytes)
         file.seek(0)

@@ -23,7 +23,7 @@ def read_puffin(file: BinaryIO, size_bytes: int, part: FilePart) -> None:
     footer = _footer(file, size_bytes)
     part.search_block(footer)
     content = json.loads(footer)
-    columns = RecordColumns(part)
+    columns = RecordColumns(part.outside_of_rows())
     columns.add(content, None)
     columns.flush()
     for number, blob in enumerate(content["blobs"]):
