@@ -86,6 +86,8 @@ class Feed:
     on_new_column: OnNewColumn = "reject"
     subject: str | None = None
     """The column that stands for a person."""
+    no_subject: str | None = None
+    """Why no column stands for a person, though some are personal."""
     max_files_per_run: int | None = None
     """How many waiting files one run takes at most, in the order of arrival; 1 for a run for
     each; None for all.
@@ -181,6 +183,7 @@ def bronze_table(
         columns=(*delivered, *extra, *INGEST_COLUMNS),
         write=Append(once_by=SOURCE_KEY),
         subject=feed.subject,
+        no_subject=feed.no_subject,
         **declaration,
     )
 
