@@ -23,10 +23,10 @@ _COLUMNS = ("request", "state", "people", "requested", "due", "removed from", "b
 def erasures(state: State, request_id: str | None, form: str) -> None:
     """List the requests to erase people.
 
-    With ID it shows that one alone. A request is requested, logically_deleted (no reader sees the person any more),
-    pending_physical (what Iceberg keeps waits for its time, from which it is removed), verified,
-    not_found, or an exception: something cannot be reached. It is due a month after it was
-    made. Times are in UTC.
+    With ID it shows that one alone. A request is requested, logically_deleted (no reader sees
+    the person any more), pending_physical (what Iceberg keeps waits for its time, from which it
+    is removed), verified, not_found, or an exception: something cannot be reached. It is due a
+    month after it was made. Times are in UTC.
     """
     from lakehouse.privacy.requests import read_request, read_requests
 

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 def export(state: State, people: tuple[str, ...], output: Path | None) -> None:
     """Print all rows that tables have of a person.
 
-    They are JSON, each with its table, as readers see them now. A person is named by the column that stands for them (customer_id=123), or by one that
-    identifies them (customer_email=a@b.c). In place of a value, - reads values from standard
-    input, one a line; - alone reads lines of SUBJECT=VALUE. Which tables were looked at is said
-    on standard error. Delivered files that no table has, such as rejected ones, are not
-    searched.
+    They are JSON, each with its table, as readers see them now. A person is named by the column
+    that stands for them (customer_id=123), or by one that identifies them
+    (customer_email=a@b.c). In place of a value, - reads values from standard input, one a line;
+    - alone reads lines of SUBJECT=VALUE. Which tables were looked at is said on standard error.
+    Delivered files that no table has, such as rejected ones, are not searched.
     """
     from lakehouse.definitions import subjects
     from lakehouse.privacy.export import export_people

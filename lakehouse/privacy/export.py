@@ -8,6 +8,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.privacy.holders import Holder, Subject
 from lakehouse.privacy.identity import Identity
 from lakehouse.privacy.table_reading import (
+    is_searchable,
     present_names,
     read_now,
     row_condition,
@@ -115,7 +116,10 @@ class _Finder:
         personal = []
         for column in holder.personal:
             known = sorted(names_of(column) & identity.person.personal.keys())
-            if column.name in names and known:
+            if column.name not in names or not known:
+                continue
+            # Of a table of people it is a last resort, for rows without an id.
+            if not holder.is_by_id or is_searchable(loaded, names[column.name]):
                 personal.append((names[column.name], known[0]))
         row_column = None
         if holder.row_column is not None and holder.is_by_id:

@@ -14,8 +14,8 @@ What leads to what, and how far:
    one with them. This bounds the search: two looks at each table, whatever they hold.
 4. In a table without a subject, in one whose subject is itself such a value, and in rows that
    have no id, the person's values are looked for in all their spellings (other capitals, spaces
-   around them). A value that
-   somebody else has as well is `shared`: who erases leaves it to them, and says so.
+   around them). A value that somebody else has as well is `shared`: who erases leaves it to
+   them, and says so.
 
 A value that no id has, but a table without a subject, is a person of its own: its subject is that
 column, and the value its id.
@@ -69,7 +69,9 @@ class Identity:
 
     @property
     def normal_id(self) -> str:
-        """The form that all ids of the person have in common."""
+        """The form that all ids of the person have in common; of who is known by a personal
+        value alone, the first of its spellings.
+        """
         return min(map(normal_id, self.person.ids))
 
 

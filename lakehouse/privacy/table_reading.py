@@ -3,7 +3,7 @@ its snapshots still has.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -111,6 +111,8 @@ def among(loaded: "Table", name: str, texts: Iterable[str]) -> "BooleanExpressio
     values: list[Any] = []
     if kind == "string":
         values = sorted(texts)
+    elif kind == "date":
+        values = sorted(text for text in texts if _is_date(text))
     elif kind in _INTEGERS:
         numbers = (int(text) for text in texts if text.removeprefix("-").isdecimal())
         values = sorted(
@@ -120,6 +122,19 @@ def among(loaded: "Table", name: str, texts: Iterable[str]) -> "BooleanExpressio
         return None
     # mypy takes pydantic's fields for the arguments, and not PyIceberg's own constructor.
     return In(name, values) if values else AlwaysFalse()  # type: ignore[call-arg,arg-type]
+
+
+def is_searchable(loaded: "Table", name: str) -> bool:
+    """Whether rows can be told by a column without looking at each."""
+    return among(loaded, name, ()) is not None
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def row_condition(

@@ -1,9 +1,14 @@
 """All rows of a person, and none of anybody else."""
 
+from dataclasses import replace
+from datetime import UTC, date, datetime
+
 import pytest
 
 from lakehouse.privacy.export import Export, export_people
+from lakehouse.privacy.holders import find_subjects
 from lakehouse.privacy.identity import Named, find_people
+from lakehouse.tables.table import Column
 from lakehouse_tests.privacy.conftest import TABLES, People, declared
 
 pytestmark = pytest.mark.unit
@@ -55,3 +60,21 @@ def test_who_is_unknown_has_no_row(people: People) -> None:
 def test_a_table_that_nobody_declared_is_told_as_unsearched(people: People) -> None:
     people.add(declared("t.copy", "customer_id", "note"), ("7", "seven"))
     assert export(people, "customer_id", "7").unsearched == {"t.copy": ("customer_id",)}
+
+
+def test_values_of_any_type_are_told_and_searched(people: People) -> None:
+    column = [
+        Column("customer_id", "bigint"),
+        Column("born", "date", personal=True),
+        Column("seen", "timestamp", personal=True),
+    ]
+    members = declared("s.members", *column, subject="customer_id")
+    known = replace(people, subjects=find_subjects({members.name: members}, {}))
+    seen = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    known.add(members, (7, date(1990, 1, 2), seen), (None, date(1990, 1, 2), None))
+    known.add(members, (8, date(1991, 1, 2), None))
+
+    (identity,) = find_people(known.engine, known.subjects, [Named("customer_id", "07")])
+    assert identity.person.personal["born"] == {"1990-01-02"}
+    exported = export_people(known.engine, known.subjects, [identity], {})
+    assert [held.row["customer_id"] for held in exported.rows] == [7, None]
