@@ -44,6 +44,11 @@ ERASED = AuditedAction(
 )
 
 
+@pytest.fixture
+def engine(engine_without_spark: Engine) -> Engine:
+    return engine_without_spark
+
+
 def rows(engine: Engine) -> list[dict[str, Any]]:
     read = engine.catalog.load(TABLE.name).scan().to_arrow().to_pylist()
     return sorted(read, key=lambda row: row["sequence"])

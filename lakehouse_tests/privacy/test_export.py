@@ -9,7 +9,7 @@ from lakehouse.privacy.export import Export, export_people
 from lakehouse.privacy.holders import find_subjects
 from lakehouse.privacy.identity import Named, find_people
 from lakehouse.tables.table import Column
-from lakehouse_tests.privacy.conftest import TABLES, People, declared
+from lakehouse_tests.privacy.small_lakehouse import TABLES, People, declared
 
 pytestmark = pytest.mark.unit
 

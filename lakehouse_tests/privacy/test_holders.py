@@ -3,7 +3,7 @@
 import pytest
 
 from lakehouse.privacy.holders import Subject, find_subjects
-from lakehouse_tests.privacy.conftest import SOURCES, TABLES, declared, personal
+from lakehouse_tests.privacy.small_lakehouse import SOURCES, TABLES, declared, personal
 
 pytestmark = pytest.mark.unit
 

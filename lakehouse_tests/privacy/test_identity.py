@@ -5,7 +5,7 @@ from pyiceberg.expressions import EqualTo
 
 from lakehouse.errors import UsageError
 from lakehouse.privacy.identity import Identity, Named, find_people
-from lakehouse_tests.privacy.conftest import MAILS, ORDERS, RAW, People
+from lakehouse_tests.privacy.small_lakehouse import MAILS, ORDERS, RAW, People
 
 pytestmark = pytest.mark.unit
 
