@@ -12,9 +12,14 @@ StepName = Literal[
     "remove_orphans",
     "remove_lost_metadata",
     "compute_statistics",
+    "rewrite_erased_files",
+    "clean_manifests",
+    "remove_statistics",
+    "remove_old_metadata",
+    "remove_unnamed_files",
 ]
 """The steps, in the order in which they are safe: branches go first, since they keep snapshots
-from expiry.
+from expiry. The last five are of an erasure.
 """
 StepOutcome = Literal["done", "skipped", "partial", "failed"]
 
