@@ -62,6 +62,10 @@ class DeletedRows:
     """What the request took in this call and before, as far as the commits are kept."""
     moved_tags: Mapping[str, int] = field(default_factory=dict)
     """The snapshots that tags point at now, by tag, of those that this call moved."""
+    dropped: tuple[str, ...] = ()
+    """Tags and refused candidates that had rows and were dropped, of a table whose files Spark
+    alone writes.
+    """
     skipped: Mapping[str, str] = field(default_factory=dict)
     """Branches that still may have rows, each with the reason."""
 
@@ -108,6 +112,7 @@ def delete_rows(
                 continue
             rows[ref] = _delete_from(engine, table, persons, request, ref)
         after = read_history(engine, table.name)
+        dropped = tuple(ref for ref in rows if rows[ref] and ref not in after.refs)
         for tag in _tags(engine, table.name):
             if rows.get(tag):
                 moved_tags[tag] = after.refs[tag]
@@ -116,6 +121,7 @@ def delete_rows(
             rows={ref: count for ref, count in rows.items() if count},
             of_request=erased_refs(after, request),
             moved_tags=moved_tags,
+            dropped=dropped,
             skipped=_alive(after),
         )
 

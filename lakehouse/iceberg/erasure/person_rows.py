@@ -105,7 +105,7 @@ def _row_filter(columns: PersonColumns) -> "BooleanExpression | None":
     """Return what leaves files out by their statistics; None where they cannot tell."""
     from pyiceberg.expressions import In, Or
 
-    terms = []
+    terms: list[BooleanExpression] = []
     for column in columns.all:
         values = _prunable(column)
         if values is None:

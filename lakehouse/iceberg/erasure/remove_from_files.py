@@ -11,7 +11,11 @@ from datetime import UTC, datetime
 
 from lakehouse.iceberg.erasure.clean_manifests import clean_manifests
 from lakehouse.iceberg.erasure.old_metadata import remove_old_metadata, remove_statistics
-from lakehouse.iceberg.erasure.remove_unnamed import remove_unnamed, unnamed_files
+from lakehouse.iceberg.erasure.remove_unnamed import (
+    refuse_where_written,
+    remove_unnamed,
+    unnamed_files,
+)
 from lakehouse.iceberg.erasure.rewrite_erased_files import rewrite_erased_files
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
@@ -68,22 +72,45 @@ def remove_from_files(
     :param readers: names of the tables that are declared to read this one.
     :raises TableBusy: with `now`, when the table is being written.
     """
+    if now:
+        return remove_now(engine, [table], request)
     name = table.name
     if not engine.catalog.has(name):
         return ()
-    results = [
-        rewrite_erased_files(engine, name, request),
-        clean_manifests(engine, name, request),
-        _expire(engine, name, () if now else find_pins(engine, name, readers)),
-        remove_statistics(engine, name),
-        remove_old_metadata(engine, name),
-    ]
-    if now:
-        return (*results, *remove_unnamed(engine, [name]))
+    results = _remove_named(engine, name, request, find_pins(engine, name, readers))
     moment = datetime.now(UTC)
     results.append(remove_lost_metadata(engine, name, older_than=moment))
     results.append(_remove_orphans(engine, name, moment))
     return tuple(results)
+
+
+def remove_now(
+    engine: Engine, tables: Iterable[IcebergTable], request: str
+) -> tuple[StepResult, ...]:
+    """Do what `remove_from_files` does with `now`, for several tables; in the end the locks of
+    all of them are held at once.
+
+    :raises TableBusy: when one of them, or one whose files lie among theirs, is being written.
+    """
+    names = [table.name for table in tables if engine.catalog.has(table.name)]
+    for name in names:
+        refuse_where_written(engine, name)
+    results: list[StepResult] = []
+    for name in names:
+        results += _remove_named(engine, name, request, ())
+    return (*results, *remove_unnamed(engine, names))
+
+
+def _remove_named(
+    engine: Engine, table: str, request: str, pins: Sequence[SnapshotPin]
+) -> list[StepResult]:
+    return [
+        rewrite_erased_files(engine, table, request),
+        clean_manifests(engine, table, request),
+        _expire(engine, table, pins),
+        remove_statistics(engine, table),
+        remove_old_metadata(engine, table),
+    ]
 
 
 def _expire(engine: Engine, table: str, pins: Sequence[SnapshotPin]) -> StepResult:

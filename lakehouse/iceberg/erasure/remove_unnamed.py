@@ -15,7 +15,11 @@ from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.metadata.damaged_metadata import explain_table
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.location_files import LocationFile, list_location, path_key
+from lakehouse.iceberg.metadata.location_files import (
+    LocationFile,
+    list_all_locations,
+    path_key,
+)
 from lakehouse.iceberg.metadata.named_files import logged_metadata, named_files
 from lakehouse.iceberg.upkeep.remove_orphans import tables_in_location
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
@@ -59,11 +63,15 @@ def _all_locks(engine: Engine, tables: Sequence[str], wait_seconds: float) -> It
         for table in tables:
             log = locks.enter_context(table_lock(engine, table, wait_seconds))
             drop_dead_branches(engine, table, log)
-            _refuse_where_written(engine, table)
+            refuse_where_written(engine, table)
         yield
 
 
-def _refuse_where_written(engine: Engine, table: str) -> None:
+def refuse_where_written(engine: Engine, table: str) -> None:
+    """Refuse to go on where a branch stages a write.
+
+    :raises TableBusy: names the branch.
+    """
     staged = sorted(filter(is_audit, read_history(engine, table).refs))
     if staged:
         raise TableBusy(
@@ -102,10 +110,10 @@ def _remove(loaded: "Table", table: str, named: frozenset[str]) -> StepResult:
 
 
 def unnamed_files(loaded: "Table", named: frozenset[str]) -> Mapping[str, LocationFile]:
-    """Return the files in a table's location that are not among the named ones, by
+    """Return the files in a table's locations that are not among the named ones, by
     `path_key`.
     """
-    listed = list_location(loaded)
+    listed = list_all_locations(loaded)
     return {key: file for key, file in listed.items() if key not in named}
 
 

@@ -1,10 +1,10 @@
-"""Rows of people deleted by Spark from main, a branch or a tag."""
+"""Rows of people leave main, a branch or a tag of a table that Spark alone changes."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.commit.branch import drop_branch
+from lakehouse.iceberg.commit.branch import drop_branch, is_refused
 from lakehouse.iceberg.commit.retry import retry_on_refs
 from lakehouse.iceberg.commit.table_property import set_property
 from lakehouse.iceberg.erasure.person_columns import PersonColumns
@@ -16,11 +16,6 @@ from lakehouse.tables.row_level import COPY_ON_WRITE, DELETE_PROPERTY
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
-    from pyiceberg.table.refs import SnapshotRef
-
-_MINUTE_MS = 60_000
-_COPY = "erasure_of_tag"
-"""A branch that a tag's rows are deleted on."""
 
 
 def delete_from_ref(
@@ -29,45 +24,37 @@ def delete_from_ref(
     columns: PersonColumns,
     ref: str,
     properties: Mapping[str, str],
-) -> None:
-    """Delete the rows of some people from a branch or tag; a tag then points at a snapshot of
-    its own.
+) -> bool:
+    """Take the rows of some people from main or a branch; drop a tag or a refused candidate that
+    has any, of which no procedure could clean the manifests.
 
-    From main they go as the table's properties say. The files of others are written again,
-    since nothing compacts a branch.
+    From main they go as the table's properties say. The files of a branch are written again,
+    since nothing compacts one.
+
+    :returns: whether the ref was dropped.
     """
     name = ".".join(loaded.name())
     if ref == MAIN:
         delete_by_spark(engine, name, columns, None, properties)
-        return
+        return False
+    if loaded.metadata.refs[ref].snapshot_ref_type == "tag":
+        _drop_tag(engine, name, ref)
+        return True
+    if is_refused(ref):
+        drop_branch(engine, name, ref)
+        return True
     with _whole_files(engine, loaded):
-        if loaded.metadata.refs[ref].snapshot_ref_type == "branch":
-            delete_by_spark(engine, name, columns, ref, properties)
-        else:
-            _delete_from_tag(engine, name, columns, loaded.metadata.refs, ref, properties)
+        delete_by_spark(engine, name, columns, ref, properties)
+    return False
 
 
-def _delete_from_tag(
-    engine: Engine,
-    name: str,
-    columns: PersonColumns,
-    refs: "Mapping[str, SnapshotRef]",
-    tag: str,
-    properties: Mapping[str, str],
-) -> None:
-    table = f"ALTER TABLE {engine.catalog.sql_name(name)}"
-    copied = (
-        f"{table} CREATE OR REPLACE BRANCH {identifier(_COPY)} AS OF VERSION"
-        f" {refs[tag].snapshot_id}"
+def _drop_tag(engine: Engine, table: str, tag: str) -> None:
+    name = engine.catalog.sql_name(table)
+    statement = f"ALTER TABLE {name} DROP TAG IF EXISTS {identifier(tag)}"
+    retry_on_refs(
+        lambda: engine.sql(statement),
+        done=lambda: tag not in read_history(engine, table).refs,
     )
-    retry_on_refs(lambda: engine.sql(copied))
-    delete_by_spark(engine, name, columns, _COPY, properties)
-    head = read_history(engine, name).refs[_COPY]
-    moved = f"{table} REPLACE TAG {identifier(tag)} AS OF VERSION {head}"
-    if refs[tag].max_ref_age_ms is not None:
-        moved += f" RETAIN {refs[tag].max_ref_age_ms // _MINUTE_MS} MINUTES"
-    retry_on_refs(lambda: engine.sql(moved))
-    drop_branch(engine, name, _COPY)
 
 
 @contextmanager

@@ -4,9 +4,12 @@ should be: of format 3, other files than Parquet, types whose text is Spark's ow
 Values are parameters of each statement, so that they stand in no text of one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from lakehouse.errors import UpkeepFailed
+from lakehouse.iceberg.commit.retry import Failure, classify
 from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.erasure.normal_id_sql import normal_id_sql
 from lakehouse.iceberg.erasure.person_columns import INTEGERS, PersonColumn, PersonColumns
@@ -36,11 +39,9 @@ def count_by_spark(engine: Engine, table: str, columns: PersonColumns, snapshot_
     predicate = _predicate(columns, parameters)
     name = engine.catalog.sql_name(table)
     # Columns that are tested were found in the table as it is; a snapshot may lack one.
-    rows = engine.sql(
-        f"SELECT count(*) FROM {name} VERSION AS OF {snapshot_id} WHERE {predicate}",
-        **parameters.values,
-    )
-    return int(rows.collect()[0][0])
+    statement = f"SELECT count(*) FROM {name} VERSION AS OF {snapshot_id} WHERE {predicate}"
+    with _values_untold(table):
+        return int(engine.sql(statement, **parameters.values).collect()[0][0])
 
 
 def delete_by_spark(
@@ -59,8 +60,26 @@ def delete_by_spark(
     parameters = _Parameters()
     predicate = _predicate(columns, parameters)
     name = engine.catalog.sql_name(table, branch=branch)
-    with session_with(engine.spark, properties):
+    with _values_untold(table), session_with(engine.spark, properties):
         engine.sql(f"DELETE FROM {name} WHERE {predicate}", **parameters.values)
+
+
+@contextmanager
+def _values_untold(table: str) -> Iterator[None]:
+    """Keep the text of an error of Spark from being shown, which may quote the values."""
+    try:
+        yield
+    except Exception as error:
+        if classify(error) is not Failure.OTHER:
+            raise
+        kind = type(error).__name__
+    else:
+        return
+    raise UpkeepFailed(
+        f"{table}: Spark could not look for rows of people, or delete them ({kind}); expected"
+        " that it can. Its words are not shown, since they may quote values of theirs.",
+        next_step="Look whether `lakehouse sql` reads the table, then run the erasure again.",
+    )
 
 
 def _predicate(columns: PersonColumns, parameters: _Parameters) -> str:

@@ -6,12 +6,13 @@ in no plan: Spark shows literals there, and of a frame its columns alone.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from lakehouse.iceberg.erasure.normal_id_sql import normal_id_sql
+from lakehouse.iceberg.read.inputs import Input
 from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import IcebergTable
 
@@ -72,6 +73,47 @@ def without_gone(
     own = [identifier(name) for name in frame.columns]
     kept, dropped = marked.where(f"NOT {is_theirs}"), marked.where(is_theirs)
     return WithoutGone(kept.selectExpr(*own), dropped.selectExpr(*own))
+
+
+def compute_without_gone(
+    compute: "Callable[..., DataFrame]",
+    inputs: Mapping[str, Input],
+    tables: Mapping[str, IcebergTable],
+    gone: Gone,
+    tell: Callable[[str, int], None],
+    *,
+    moments: Mapping[str, str] | None = None,
+) -> "Callable[..., DataFrame]":
+    """Return a function that computes what another does from its inputs without the rows of
+    people who are gone; the function itself where nobody is.
+
+    Of each input that may have such rows, the columns that tell are read once more, to count
+    them; where there are none, the function is given the frame as it was. Keys of changed rows
+    are let through, since what the target makes of them is read of rows.
+
+    :param tables: the declared tables by name; an input of another one is let through.
+    :param tell: is told the table and how many rows of it were left out, where there are any.
+    :param moments: by table, the column that tells when a row was made, where that is not the
+        first of its `versions.newest`.
+    """
+    if not gone.erased_at:
+        return compute
+
+    def computed(**frames: "DataFrame") -> "DataFrame":
+        kept = dict(frames)
+        for name, declared in inputs.items():
+            source = tables.get(declared.table)
+            if source is None or name not in frames or declared.mode == "changed_keys":
+                continue
+            moment = (moments or {}).get(source.name)
+            left = without_gone(frames[name], source, gone, moment=moment)
+            rows = left.count_dropped()
+            if rows:
+                tell(source.name, rows)
+                kept[name] = left.rows
+        return compute(**kept)
+
+    return computed
 
 
 def _names(table: IcebergTable) -> set[str]:

@@ -32,7 +32,8 @@ class StepResult:
     if anything did.
     `figures` are what it changed, by name: `files_before`, `files_after`, `rewritten_bytes`,
     `rewritten_files`, `added_bytes`, `removed_files`, `removed_bytes`, `expired_snapshots`,
-    `dropped_branches`, `manifests_before`, `manifests_after`, `seconds`.
+    `dropped_branches`, `manifests_before`, `manifests_after`, `cleaned_refs`, `due_at` (in
+    seconds since 1970), `seconds`.
     `remaining` are paths or branches that were to be deleted and are still there.
     """
 

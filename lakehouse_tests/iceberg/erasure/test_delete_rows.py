@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 from datetime import date
+from typing import Any
 
 import pytest
 
+from lakehouse.iceberg.erasure import delete_rows as delete_rows_module
 from lakehouse.iceberg.erasure.delete_rows import count_rows, delete_rows
+from lakehouse.iceberg.erasure.person_rows import FileRows, find_rows
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.tables.person import Person
@@ -20,6 +23,7 @@ from lakehouse_tests.iceberg.erasure.people import (
     fill,
     tag,
 )
+from lakehouse_tests.iceberg.upkeep.tables import stored
 
 MONDAY, TUESDAY = date(2024, 1, 1), date(2024, 1, 2)
 ROWS = [
@@ -157,6 +161,39 @@ def test_many_people_go_in_one_commit(engine: Engine) -> None:
     assert delete_rows(engine, ORDERS, people, REQUEST).rows == {"main": 3000}
     assert {row[1] for row in content(engine, ORDERS)} == set(range(300, 500))
     assert len(read_history(engine, ORDERS.name).snapshots) == snapshots + 1
+
+
+def test_rows_that_come_meanwhile_go_too(
+    filled: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find_while_another_writes(*arguments: Any) -> list[FileRows]:
+        monkeypatch.setattr(delete_rows_module, "find_rows", find_rows)
+        found = find_rows(*arguments)
+        fill(filled, ORDERS, [(9, 7, None, "late", TUESDAY)])
+        return found
+
+    monkeypatch.setattr(delete_rows_module, "find_rows", find_while_another_writes)
+
+    assert delete_rows(filled, ORDERS, [ANNA], REQUEST).rows == {"main": 3}
+    assert count_rows(filled, ORDERS, [ANNA]) == {}
+
+
+def test_a_commit_that_dies_leaves_the_table_as_it_was(
+    filled: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyiceberg.table import Table
+
+    def die(*_: Any, **__: Any) -> None:
+        raise MemoryError
+
+    before = stored(filled, ORDERS.name)
+    with monkeypatch.context() as patch, pytest.raises(MemoryError):
+        patch.setattr(Table, "_do_commit", die)
+        delete_rows(filled, ORDERS, [ANNA], REQUEST)
+    left = {path.name for path in stored(filled, ORDERS.name) - before}
+    assert all(name.endswith("-deletes.parquet") for name in left)
+
+    assert delete_rows(filled, ORDERS, [ANNA], REQUEST).rows == {"main": 2}
 
 
 def test_what_main_was_computed_from_is_said_again(engine: Engine) -> None:

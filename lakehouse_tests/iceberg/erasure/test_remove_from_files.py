@@ -169,7 +169,7 @@ def test_nothing_that_is_kept_holds_her(embedded_engine: Engine, format_version:
         engine.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({properties})")
     assert set(kinds_with_her(engine)) == {"data", "manifest"}
 
-    delete_rows(engine, orders, [ANNA], REQUEST)
+    deleted = delete_rows(engine, orders, [ANNA], REQUEST)
     results = remove_from_files(engine, orders, REQUEST, now=True)
 
     assert {result.outcome for result in results} <= {"done", "skipped"}, results
@@ -179,6 +179,8 @@ def test_nothing_that_is_kept_holds_her(embedded_engine: Engine, format_version:
     assert sorted(map(tuple, in_spark), key=repr) == EVERYONE_ELSE
     if format_version == 2:
         assert content(engine, orders, "month_end") == EVERYONE_ELSE
+    else:
+        assert deleted.dropped == ("month_end",)
     again = remove_from_files(engine, orders, REQUEST, now=True)
     assert {result.outcome for result in again} == {"skipped"}
 

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lakehouse.iceberg.erasure.without_gone import without_gone
+from lakehouse.iceberg.erasure.without_gone import compute_without_gone, without_gone
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.read.inputs import latest
 from lakehouse.tables.person import normal_id
 from lakehouse.tables.table import Column, Versions
 from lakehouse_tests.frames import frame_of
@@ -87,6 +88,26 @@ def test_no_plan_has_the_key_or_a_hash(
     digest = next(iter(gone("7").erased_at)).hex()
     for secret in (KEY.hex(), KEY.decode(), inner, digest):
         assert secret.lower() not in plan.lower()
+
+
+def test_a_function_is_given_its_inputs_without_them(embedded_engine: Engine) -> None:
+    schema = "customer_id string, made_at timestamp"
+    orders = frame_of(embedded_engine.spark, schema, [("7", EARLIER), ("8", EARLIER)])
+    others = frame_of(embedded_engine.spark, schema, [("8", EARLIER)])
+    given, told = {}, {}
+    inputs = {"orders": latest(TABLE.name), "others": latest(TABLE.name)}
+
+    def compute(**frames):
+        given.update(frames)
+        return frames["orders"]
+
+    computed = compute_without_gone(
+        compute, inputs, {TABLE.name: TABLE}, gone("7"), told.__setitem__
+    )(orders=orders, others=others)
+
+    assert [row[0] for row in computed.collect()] == ["8"]
+    assert given["others"] is others
+    assert told == {TABLE.name: 1}
 
 
 def test_the_frame_is_the_same_where_nobody_is_gone(embedded_engine: Engine) -> None:
