@@ -114,27 +114,32 @@ class _Commit:
         )
 
         metadata, ref = self.table.metadata, self.ref
-        snapshot = Snapshot(
-            snapshot_id=self.id,
-            parent_snapshot_id=ref.snapshot_id,
-            manifest_list=self._write_manifest_list(),
-            sequence_number=metadata.next_sequence_number(),
-            summary=self._summary(operation, properties),
-            schema_id=metadata.current_schema_id,
+        snapshot = Snapshot.model_validate(
+            {
+                "snapshot-id": self.id,
+                "parent-snapshot-id": ref.snapshot_id,
+                "manifest-list": self._write_manifest_list(),
+                "sequence-number": metadata.next_sequence_number(),
+                "summary": self._summary(operation, properties),
+                "schema-id": metadata.current_schema_id,
+            }
         )
-        set_ref = SetSnapshotRefUpdate(
-            ref_name=self.ref_name,
-            type=ref.snapshot_ref_type,
-            snapshot_id=self.id,
-            max_ref_age_ms=ref.max_ref_age_ms,
-            max_snapshot_age_ms=ref.max_snapshot_age_ms,
-            min_snapshots_to_keep=ref.min_snapshots_to_keep,
+        set_ref = SetSnapshotRefUpdate.model_validate(
+            {
+                "ref-name": self.ref_name,
+                "type": ref.snapshot_ref_type,
+                "snapshot-id": self.id,
+                "max-ref-age-ms": ref.max_ref_age_ms,
+                "max-snapshot-age-ms": ref.max_snapshot_age_ms,
+                "min-snapshots-to-keep": ref.min_snapshots_to_keep,
+            }
         )
+        is_unmoved = {"ref": self.ref_name, "snapshot-id": ref.snapshot_id}
         self.table._do_commit(
             updates=(AddSnapshotUpdate(snapshot=snapshot), set_ref),
             requirements=(
                 AssertTableUUID(uuid=metadata.table_uuid),
-                AssertRefSnapshotId(ref=self.ref_name, snapshot_id=ref.snapshot_id),
+                AssertRefSnapshotId.model_validate(is_unmoved),
             ),
         )
         return CommittedRef(self.ref_name, self.id, ref.snapshot_id)

@@ -3,11 +3,14 @@ files, whose summaries may name partitions by their values; no JVM.
 """
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from lakehouse.iceberg.erasure.commit_files import WRITABLE_FORMATS
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
+from lakehouse.tables.quoting import literal
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -28,7 +31,11 @@ def remove_statistics(engine: Engine, table: str) -> StepResult:
 
 
 def _remove_statistics(engine: Engine, table: str) -> StepResult:
-    from pyiceberg.table.update import RemovePartitionStatisticsUpdate, RemoveStatisticsUpdate
+    from pyiceberg.table.update import (
+        RemovePartitionStatisticsUpdate,
+        RemoveStatisticsUpdate,
+        TableUpdate,
+    )
 
     with free_lock(engine, table):
         loaded = engine.catalog.load(table)
@@ -39,16 +46,17 @@ def _remove_statistics(engine: Engine, table: str) -> StepResult:
         ]
         if not old and not old_of_partitions:
             return skipped(table, _STATISTICS, "there are none of an older snapshot")
-        loaded._do_commit(
-            updates=(
-                *(RemoveStatisticsUpdate(snapshot_id=file.snapshot_id) for file in old),
-                *(
-                    RemovePartitionStatisticsUpdate(snapshot_id=file.snapshot_id)
-                    for file in old_of_partitions
-                ),
-            ),
-            requirements=(),
-        )
+        if loaded.format_version not in WRITABLE_FORMATS:
+            reason = f"{len(old) + len(old_of_partitions)} go with their snapshots, not before"
+            return StepResult(table, _STATISTICS, "partial", reason)
+        updates: list[TableUpdate] = []
+        for file in old:
+            of_snapshot = {"snapshot-id": file.snapshot_id}
+            updates.append(RemoveStatisticsUpdate.model_validate(of_snapshot))
+        for partitions_file in old_of_partitions:
+            of_snapshot = {"snapshot-id": partitions_file.snapshot_id}
+            updates.append(RemovePartitionStatisticsUpdate.model_validate(of_snapshot))
+        loaded._do_commit(updates=tuple(updates), requirements=())
         paths = {file.statistics_path for file in (*old, *old_of_partitions)}
         for path in paths:
             if loaded.io.new_input(path).exists():
@@ -70,9 +78,10 @@ def _remove_old_metadata(engine: Engine, table: str) -> StepResult:
         if not _tell_of_others(loaded, before):
             return skipped(table, _METADATA, "none tells of a snapshot that has gone")
         kept = {name: loaded.properties.get(name) for name in (_VERSIONS, _DELETES)}
-        with loaded.transaction() as transaction:
-            transaction.set_properties({_VERSIONS: "1", _DELETES: "true"})
-        _restore(loaded, kept)
+        _change_properties(engine, table, {_VERSIONS: "1", _DELETES: "true"})
+        # One more commit, so that the log names no file of before.
+        _change_properties(engine, table, kept)
+        loaded = engine.catalog.load(table)
         remaining = []
         for path in before - _logged(loaded):
             if loaded.io.new_input(path).exists():
@@ -113,14 +122,24 @@ def _parsed(path: str, content: bytes) -> dict[str, list[dict[str, int]]]:
     return {"snapshots": parsed.get("snapshots") or []}
 
 
-def _restore(table: "Table", properties: dict[str, str | None]) -> None:
-    """Give a table the properties that it had; one more commit, so that the log names no file
-    of before.
-    """
+def _change_properties(
+    engine: Engine, table: str, properties: Mapping[str, str | None]
+) -> None:
+    """Set properties of a table, and remove those that are None; in one commit each."""
     had = {name: value for name, value in properties.items() if value is not None}
-    with table.transaction() as transaction:
-        if had:
-            transaction.set_properties(had)
-        missing = [name for name in properties if name not in had]
-        if missing:
-            transaction.remove_properties(*missing)
+    missing = [name for name in properties if name not in had]
+    loaded = engine.catalog.load(table)
+    if loaded.format_version in WRITABLE_FORMATS:
+        with loaded.transaction() as transaction:
+            if had:
+                transaction.set_properties(had)
+            if missing:
+                transaction.remove_properties(*missing)
+        return
+    name = engine.catalog.sql_name(table)
+    if had:
+        pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in had.items())
+        engine.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({pairs})")
+    if missing:
+        names = ", ".join(map(literal, missing))
+        engine.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES ({names})")

@@ -70,7 +70,8 @@ def person_columns(
     """
     holds_deliveries = set(SOURCE_KEY) <= set(table.column_names)
     is_delivered = holds_deliveries or set(table.column_names) >= _QUARANTINE
-    subject, personal = [], []
+    subject: list[PersonColumn] = []
+    personal: list[PersonColumn] = []
     for column in table.columns:
         names = _names(column)
         ids = frozenset(_ids(names, persons))

@@ -26,6 +26,10 @@ _FIELD_ID = b"PARQUET:field_id"
 _THREADS = 8
 _TEXT_TYPES = ("string", "date", "boolean", *INTEGERS)
 """The types whose values are the same text to Arrow as to Spark; decimals are too."""
+Mask = Any
+"""A boolean array of Arrow, whole or in chunks, with a value for each row."""
+Values = Any
+"""A column of Arrow; None where the file lacks it."""
 _DIGITS = r"^\+?0*([0-9]+)$"
 
 
@@ -38,9 +42,9 @@ class FileRows:
     """The rows of some people in one data file."""
 
     file: "DataFile"
-    positions: "pa.Array"
+    positions: "pa.Array[Any]"
     """Where they are in the file, from 0; those that were deleted already are left out."""
-    deleted: "pa.Array"
+    deleted: "pa.Array[Any]"
     """Positions of any rows that were deleted already, sorted."""
     delete_files: "frozenset[DataFile]" = frozenset()
     """The files that say so, which may be of other data files too."""
@@ -51,7 +55,7 @@ class FileRows:
         return len(self.positions)
 
     @property
-    def gone(self) -> "pa.Array":
+    def gone(self) -> "pa.Array[Any]":
         """Positions of all rows that are not to be in the file any more."""
         import pyarrow as pa
 
@@ -110,8 +114,9 @@ def _row_filter(columns: PersonColumns) -> "BooleanExpression | None":
         values = _prunable(column)
         if values is None:
             return None
-        terms.append(In(column.name, values))
-    return reduce(Or, terms)
+        # mypy takes pydantic's fields for the arguments, and not PyIceberg's own constructor.
+        terms.append(In(column.name, values))  # type: ignore[call-arg,arg-type]
+    return reduce(lambda left, right: Or(left, right), terms)
 
 
 def _prunable(column: PersonColumn) -> list[Any] | None:
@@ -131,6 +136,8 @@ def _rows_of_file(
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    # PyIceberg's streams are files to PyArrow, and are declared as something of their own.
+    stream: Any
     with table.io.new_input(task.file.file_path).open() as stream:
         positions = pc.indices_nonzero(_matches(stream, columns)).cast(pa.int64())
     if not len(positions):
@@ -140,7 +147,7 @@ def _rows_of_file(
     return FileRows(task.file, positions.filter(is_left), deleted, frozenset(task.delete_files))
 
 
-def _matches(stream: Any, columns: PersonColumns) -> "pa.ChunkedArray":
+def _matches(stream: Any, columns: PersonColumns) -> Mask:
     """Return of each row of a file whether it is some people's."""
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
@@ -155,17 +162,27 @@ def _matches(stream: Any, columns: PersonColumns) -> "pa.ChunkedArray":
         _is_value(column, values.get(column.field_id), rows) for column in columns.personal
     ]
     if not by_value:
-        return reduce(pc.or_, theirs)
-    personal = reduce(pc.or_, by_value)
+        return _any(theirs)
+    personal = _any(by_value)
     if not theirs:
         return personal
     nobody = [_is_blank(values.get(column.field_id), rows) for column in columns.subject]
-    return pc.or_(reduce(pc.or_, theirs), pc.and_(reduce(pc.and_, nobody), personal))
+    return pc.or_(_any(theirs), pc.and_(_all(nobody), personal))
 
 
-def _read_columns(
-    file: "pq.ParquetFile", columns: Sequence[PersonColumn]
-) -> "dict[int, pa.ChunkedArray]":
+def _any(masks: Sequence[Mask]) -> Mask:
+    import pyarrow.compute as pc
+
+    return reduce(lambda left, right: pc.or_(left, right), masks)
+
+
+def _all(masks: Sequence[Mask]) -> Mask:
+    import pyarrow.compute as pc
+
+    return reduce(lambda left, right: pc.and_(left, right), masks)
+
+
+def _read_columns(file: "pq.ParquetFile", columns: Sequence[PersonColumn]) -> dict[int, Values]:
     """Return the columns that a file has, by field id; a file of no writer of Iceberg has no
     ids, and is read by name.
     """
@@ -185,27 +202,27 @@ def _read_columns(
     }
 
 
-def _is_value(
-    column: PersonColumn, values: "pa.ChunkedArray | None", rows: int
-) -> "pa.ChunkedArray":
+def _is_value(column: PersonColumn, values: Values, rows: int) -> Mask:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if values is None:
         return _none_of(rows)
     if column.type in INTEGERS:
-        return pc.is_in(values, value_set=pa.array(column.integers, values.type))
+        # The file may be of a time when the column was narrower.
+        numbers = values.cast(pa.int64())
+        return pc.is_in(numbers, value_set=pa.array(column.integers, pa.int64()))
     text = values.cast(pa.string())
     if not column.is_delivered:
         return pc.is_in(text, value_set=pa.array(sorted(column.values), pa.string()))
     known = pa.array(sorted(column.normal_values), pa.string())
     # Each text is looked at once: of millions of rows there are far fewer ids.
     encoded = text.combine_chunks().dictionary_encode()
-    is_known = pc.is_in(_normal(encoded.dictionary), value_set=known)
+    is_known: Mask = pc.is_in(_normal(encoded.dictionary), value_set=known)
     return pa.chunked_array([pc.fill_null(is_known.take(encoded.indices), False)])
 
 
-def _normal(text: "pa.Array") -> "pa.Array":
+def _normal(text: Values) -> Values:
     """Return delivered ids as `normal_id` does."""
     import pyarrow.compute as pc
 
@@ -213,7 +230,7 @@ def _normal(text: "pa.Array") -> "pa.Array":
     return pc.replace_substring_regex(trimmed, pattern=_DIGITS, replacement=r"\1")
 
 
-def _is_blank(values: "pa.ChunkedArray | None", rows: int) -> "pa.ChunkedArray":
+def _is_blank(values: Values, rows: int) -> Mask:
     """Return of each row whether nothing stands in a column."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -223,10 +240,10 @@ def _is_blank(values: "pa.ChunkedArray | None", rows: int) -> "pa.ChunkedArray":
     if not pa.types.is_string(values.type):
         return values.is_null()
     trimmed = pc.utf8_trim_whitespace(values)
-    return pc.or_(values.is_null(), pc.fill_null(pc.equal(trimmed, ""), False))
+    return pc.or_(values.is_null(), pc.fill_null(pc.equal(trimmed, pa.scalar("")), False))
 
 
-def _none_of(rows: int) -> "pa.ChunkedArray":
+def _none_of(rows: int) -> Mask:
     import numpy as np
     import pyarrow as pa
 

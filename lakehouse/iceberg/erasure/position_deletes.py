@@ -5,7 +5,7 @@ of them; no JVM.
 import struct
 from collections.abc import Collection, Iterable, Mapping
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from lakehouse.iceberg.metadata.manifests import read_manifests
@@ -24,10 +24,10 @@ class DeletedPositions:
 
     def __init__(self, table: "Table") -> None:
         self._table = table
-        self._read: dict[str, Mapping[str, pa.ChunkedArray]] = {}
+        self._read: dict[str, Mapping[str, pa.ChunkedArray[Any]]] = {}
         self._reading = Lock()
 
-    def of(self, task: "FileScanTask") -> "pa.Array":
+    def of(self, task: "FileScanTask") -> "pa.Array[Any]":
         """Return the positions that are deleted of a data file, sorted, each once."""
         import pyarrow as pa
 
@@ -38,7 +38,7 @@ class DeletedPositions:
                 chunks += [chunk.cast(pa.int64()) for chunk in positions.chunks]
         return pa.chunked_array(chunks, pa.int64()).combine_chunks().unique().sort()
 
-    def by_path(self, delete_file: "DataFile") -> "Mapping[str, pa.ChunkedArray]":
+    def by_path(self, delete_file: "DataFile") -> "Mapping[str, pa.ChunkedArray[Any]]":
         """Return the positions that a delete file names, by the path of their data file."""
         from pyiceberg.io.pyarrow import _read_deletes
 
@@ -90,7 +90,7 @@ def needless_delete_files(
 
 
 def write_position_deletes(
-    table: "Table", file: "DataFile", positions: "pa.Array"
+    table: "Table", file: "DataFile", positions: "pa.Array[Any]"
 ) -> "DataFile":
     """Write a file that deletes rows of one data file, and return its entry for a manifest.
 
@@ -105,6 +105,7 @@ def write_position_deletes(
     paths = pa.array([file.file_path] * len(positions), pa.string())
     rows = pa.Table.from_arrays([paths, positions], schema=_schema())
     output = table.io.new_output(path)
+    stream: Any
     with output.create() as stream:
         pq.write_table(rows, stream, compression="zstd")
     name = file.file_path.encode()

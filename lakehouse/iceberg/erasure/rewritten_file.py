@@ -4,7 +4,7 @@ order; no JVM.
 Row group by row group, so that no more of the file is held than one of these.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def has_bloom_filters(table: "Table") -> bool:
 
 
 def rewrite_without(
-    table: "Table", file: "DataFile", positions: "pa.Array"
+    table: "Table", file: "DataFile", positions: "pa.Array[Any]"
 ) -> "DataFile | None":
     """Write a data file again without the rows at some positions, and return its entry for a
     manifest; None where no row is left, and nothing is written.
@@ -35,13 +35,15 @@ def rewrite_without(
         return None
     path = table.location_provider().new_data_location(f"{uuid4()}.parquet")
     output = table.io.new_output(path)
+    # PyIceberg's streams are files to PyArrow, and are declared as something of their own.
+    stream: Any
     with table.io.new_input(file.file_path).open() as stream, pq.ParquetFile(stream) as before:
         footer = _write(table, before, output, positions)
         return _entry(table, file, output, footer, before.schema_arrow)
 
 
 def _write(
-    table: "Table", before: "pq.ParquetFile", output: "OutputFile", positions: "pa.Array"
+    table: "Table", before: "pq.ParquetFile", output: "OutputFile", positions: "pa.Array[Any]"
 ) -> "pq.FileMetaData":
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -49,6 +51,7 @@ def _write(
 
     schema = before.schema_arrow.remove_metadata()
     footers: list[pq.FileMetaData] = []
+    stream: Any
     with (
         output.create() as stream,
         pq.ParquetWriter(
@@ -73,7 +76,7 @@ def _write(
     return footers[0]
 
 
-def _codec(file: "pq.ParquetFile") -> str:
+def _codec(file: "pq.ParquetFile") -> Any:
     codec = str(file.metadata.row_group(0).column(0).compression).lower()
     return "none" if codec == "uncompressed" else codec
 

@@ -34,7 +34,7 @@ COLUMNS = """customer_id bigint, at timestamp, wall timestamp_ntz, day date, pri
 ROWS = """SELECT id % 10 AS customer_id, timestamp_seconds(1.7e9 + id) AS at,
  TIMESTAMP_NTZ '2024-01-01 00:00:00' AS wall, date_add(DATE '2024-01-01', cast(id AS int)) AS day,
  cast(id / 3 AS decimal(10,2)) AS price, array('a', NULL) AS tags, map('x', cast(id AS int)) AS marks,
- named_struct('city', concat('c', id), 'lat', double('NaN')) AS place, cast(id AS binary) AS raw,
+ named_struct('city', concat('c', id), 'lat', double('NaN')) AS place, cast(cast(id AS string) AS binary) AS raw,
  id / 7 AS share, cast(id % 2 AS int) AS part FROM range(100)"""
 SEVEN = Person("customer_id", frozenset({"7"}))
 
