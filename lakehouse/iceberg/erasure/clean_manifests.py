@@ -3,7 +3,7 @@ each branch and tag, which no procedure of Iceberg does.
 """
 
 from lakehouse.iceberg.commit.branch import is_audit
-from lakehouse.iceberg.commit.table_property import set_property
+from lakehouse.iceberg.erasure.borrowed_properties import borrowed_properties, give_back
 from lakehouse.iceberg.erasure.commit_files import (
     WRITABLE_FORMATS,
     FileChange,
@@ -18,7 +18,6 @@ from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.rewrite_manifests import TARGET_PROPERTY
 from lakehouse.iceberg.upkeep.rewrite_procedures import rewrite_manifests_of_spec
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
-from lakehouse.tables.quoting import literal
 
 _STEP: StepName = "clean_manifests"
 
@@ -35,6 +34,7 @@ def clean_manifests(engine: Engine, table: str, request: str) -> StepResult:
 
 def _clean(engine: Engine, table: str, request: str) -> StepResult:
     with free_lock(engine, table):
+        give_back(engine, table)
         unclean = _unclean(engine, table)
         if not unclean:
             return skipped(table, _STEP, "no manifest says anything of removed files")
@@ -86,11 +86,6 @@ def _clean_main_by_spark(engine: Engine, table: str) -> None:
             for manifest in manifests
             if manifest.partition_spec_id == spec_id
         ]
-        set_property(engine, table, TARGET_PROPERTY, str(max(1, min(sizes) // 2)))
-        rewrite_manifests_of_spec(engine, table, spec_id)
-    known = loaded.properties.get(TARGET_PROPERTY)
-    if known is not None:
-        set_property(engine, table, TARGET_PROPERTY, known)
-        return
-    name = engine.catalog.sql_name(table)
-    engine.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES ({literal(TARGET_PROPERTY)})")
+        target_bytes = str(max(1, min(sizes) // 2))
+        with borrowed_properties(engine, table, {TARGET_PROPERTY: target_bytes}):
+            rewrite_manifests_of_spec(engine, table, spec_id)

@@ -15,6 +15,7 @@ from lakehouse.errors import WriteConflict
 from lakehouse.iceberg.commit.branch import drop_dead_branches, is_audit
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.retry import Failure, classify, pause
+from lakehouse.iceberg.erasure.borrowed_properties import give_back
 from lakehouse.iceberg.erasure.commit_files import FileChange, commit_files
 from lakehouse.iceberg.erasure.erasure_commits import (
     ErasedRef,
@@ -104,6 +105,7 @@ def delete_rows(
     if not engine.catalog.has(table.name):
         return DeletedRows(table.name)
     with table_lock(engine, table.name) as log:
+        give_back(engine, table.name)
         drop_dead_branches(engine, table.name, log)
         refs = read_history(engine, table.name).refs
         rows, moved_tags = {}, {}

@@ -3,14 +3,13 @@ files, whose summaries may name partitions by their values; no JVM.
 """
 
 import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from lakehouse.iceberg.erasure.borrowed_properties import borrowed_properties, give_back
 from lakehouse.iceberg.erasure.commit_files import WRITABLE_FORMATS
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
-from lakehouse.tables.quoting import literal
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -73,14 +72,14 @@ def remove_old_metadata(engine: Engine, table: str) -> StepResult:
 
 def _remove_old_metadata(engine: Engine, table: str) -> StepResult:
     with free_lock(engine, table):
+        give_back(engine, table)
         loaded = engine.catalog.load(table)
         before = _logged(loaded)
         if not _tell_of_others(loaded, before):
             return skipped(table, _METADATA, "none tells of a snapshot that has gone")
-        kept = {name: loaded.properties.get(name) for name in (_VERSIONS, _DELETES)}
-        _change_properties(engine, table, {_VERSIONS: "1", _DELETES: "true"})
-        # One more commit, so that the log names no file of before.
-        _change_properties(engine, table, kept)
+        with borrowed_properties(engine, table, {_VERSIONS: "1", _DELETES: "true"}):
+            # Giving them back is one more commit, after which the log names no file of before.
+            pass
         loaded = engine.catalog.load(table)
         remaining = []
         for path in before - _logged(loaded):
@@ -120,26 +119,3 @@ def _parsed(path: str, content: bytes) -> dict[str, list[dict[str, int]]]:
     text = gzip.decompress(content) if ".gz." in path else content
     parsed = json.loads(text)
     return {"snapshots": parsed.get("snapshots") or []}
-
-
-def _change_properties(
-    engine: Engine, table: str, properties: Mapping[str, str | None]
-) -> None:
-    """Set properties of a table, and remove those that are None; in one commit each."""
-    had = {name: value for name, value in properties.items() if value is not None}
-    missing = [name for name in properties if name not in had]
-    loaded = engine.catalog.load(table)
-    if loaded.format_version in WRITABLE_FORMATS:
-        with loaded.transaction() as transaction:
-            if had:
-                transaction.set_properties(had)
-            if missing:
-                transaction.remove_properties(*missing)
-        return
-    name = engine.catalog.sql_name(table)
-    if had:
-        pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in had.items())
-        engine.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({pairs})")
-    if missing:
-        names = ", ".join(map(literal, missing))
-        engine.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES ({names})")

@@ -1,12 +1,11 @@
 """Rows of people leave main, a branch or a tag of a table that Spark alone changes."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.commit.branch import drop_branch, is_refused
 from lakehouse.iceberg.commit.retry import retry_on_refs
-from lakehouse.iceberg.commit.table_property import set_property
+from lakehouse.iceberg.erasure.borrowed_properties import borrowed_properties
 from lakehouse.iceberg.erasure.person_columns import PersonColumns
 from lakehouse.iceberg.erasure.spark_rows import delete_by_spark
 from lakehouse.iceberg.metadata.engine import Engine
@@ -43,7 +42,7 @@ def delete_from_ref(
     if is_refused(ref):
         drop_branch(engine, name, ref)
         return True
-    with _whole_files(engine, loaded):
+    with borrowed_properties(engine, name, {DELETE_PROPERTY: COPY_ON_WRITE}):
         delete_by_spark(engine, name, columns, ref, properties)
     return False
 
@@ -55,20 +54,3 @@ def _drop_tag(engine: Engine, table: str, tag: str) -> None:
         lambda: engine.sql(statement),
         done=lambda: tag not in read_history(engine, table).refs,
     )
-
-
-@contextmanager
-def _whole_files(engine: Engine, loaded: "Table") -> Iterator[None]:
-    """Let the delete inside write whole files again.
-
-    Iceberg knows how by the table's properties alone. After a failure it stays, until the next
-    write brings the table to its declaration.
-    """
-    name = ".".join(loaded.name())
-    current = loaded.properties.get(DELETE_PROPERTY, COPY_ON_WRITE)
-    if current == COPY_ON_WRITE:
-        yield
-        return
-    set_property(engine, name, DELETE_PROPERTY, COPY_ON_WRITE)
-    yield
-    set_property(engine, name, DELETE_PROPERTY, current)

@@ -7,6 +7,7 @@ import pytest
 
 from lakehouse.errors import TableBusy
 from lakehouse.iceberg.commit.branch import audit_branch, new_write_id
+from lakehouse.iceberg.erasure.borrowed_properties import BORROWED, borrowed_properties
 from lakehouse.iceberg.erasure.clean_manifests import clean_manifests
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
 from lakehouse.iceberg.erasure.old_metadata import remove_old_metadata
@@ -123,6 +124,23 @@ def test_metadata_files_that_tell_of_gone_snapshots_go(engine: Engine) -> None:
     assert told
     assert not any(str(first).encode() in text for text in told)
     assert remove_old_metadata(engine, ORDERS.name).outcome == "skipped"
+
+
+def test_what_a_killed_step_borrowed_is_given_back(engine: Engine) -> None:
+    filled(engine)
+    name = "write.metadata.previous-versions-max"
+    known = engine.catalog.load(ORDERS.name).properties[name]
+    borrowed = borrowed_properties(engine, ORDERS.name, {name: "1", "another": "x"})
+    borrowed.__enter__()
+    assert engine.catalog.load(ORDERS.name).properties[name] == "1"
+
+    # The process that borrowed them is no more.
+    clean_manifests(engine, ORDERS.name, REQUEST)
+
+    properties = engine.catalog.load(ORDERS.name).properties
+    assert (properties[name], properties.get("another")) == (known, None)
+    assert BORROWED not in properties
+    borrowed.__exit__(None, None, None)
 
 
 def test_files_without_a_name_go_at_once_and_named_ones_stay(engine: Engine) -> None:
