@@ -1,0 +1,169 @@
+"""Finds values in bytes, whatever they are of: one pass for all of them and their forms."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import ahocorasick_rs
+
+from lakehouse.privacy.places.value_forms import Form, forms_of
+from lakehouse.privacy.places.wanted_values import WantedValues
+from lakehouse.tables.person import is_distinctive
+
+_HASH = re.compile(rb"[0-9a-f-]+")
+_SHORTEST_HASH = 16
+_AROUND = 64
+"""Bytes on each side of a number that tell whether it is a part of something."""
+_QUOTE = rb"""\\*["'`]"""
+_NAMED = (
+    rb"(?<![A-Za-z0-9_])(?P<column>%b)(?:%b)?"
+    rb"\s{0,3}(?:==?|=>|:)\s{0,3}"
+    rb"(?:(?P<quote>%b)(?P<quoted>.{1,400}?)(?P=quote)"
+    rb"|(?P<plain>[^\s,;&|\"'`\\\[\](){}<>]{1,400}))"
+)
+"""A column's name and its value: `customer_id=7`, `"customer_id": "7"`, `customer_id = '7'`."""
+
+Interval = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Span:
+    """Where a value stands, and in which form."""
+
+    start: int
+    end: int
+    form: Form
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found in some bytes: in order, and none overlaps another."""
+
+    spans: tuple[Span, ...] = ()
+    shared: int = 0
+
+
+@dataclass(frozen=True)
+class ValueFinder:
+    """Searches the values of some persons."""
+
+    wanted: WantedValues
+
+    def may_hold(self, content: bytes) -> bool:
+        """Whether there is anything to look at: a value, or the name of a column."""
+        return bool(self._automaton.find_matches_as_indexes(content))
+
+    def find(self, content: bytes) -> Found:
+        """Return where values stand that are to go."""
+        spans: list[Span] = []
+        kept: dict[Interval, bool] = {}
+        has_column = False
+        for index, start, end in self._automaton.find_matches_as_indexes(
+            content, overlapping=True
+        ):
+            pattern = self._patterns[index]
+            if isinstance(pattern, Form):
+                if not pattern.is_number or _is_whole_number(content, start, end, pattern):
+                    spans.append(Span(start, end, pattern))
+            elif pattern is None:
+                has_column = True
+            else:
+                kept[start, end] = pattern or kept.get((start, end), False)
+        if has_column:
+            spans += self._named(content, kept)
+        return _resolved(spans, kept)
+
+    @cached_property
+    def longest(self) -> int:
+        """How many bytes the longest form has."""
+        return max(map(len, self._by_bytes), default=0)
+
+    def _named(self, content: bytes, kept: dict[Interval, bool]) -> Iterator[Span]:
+        """Yield the values that stand behind the name of their column."""
+        for match in self._of_a_column.finditer(content):
+            part = "plain" if match["quoted"] is None else "quoted"
+            column, text = match["column"].decode(), match[part].decode(errors="replace")
+            if not self.wanted.holds(column, text):
+                continue
+            if self.wanted.is_shared(text):
+                kept[match.span(part)] = True
+            else:
+                yield Span(*match.span(part), Form(match[part], "bytes"))
+
+    @cached_property
+    def _by_bytes(self) -> Mapping[bytes, Form | bool | None]:
+        """Return what each searched pattern stands for: the form of a value; whether a value
+        that is kept is one of the persons'; None for the name of a column.
+        """
+        patterns: dict[bytes, Form | bool | None] = {}
+        for column in self.wanted.columns:
+            patterns[column.encode()] = None
+        for value in sorted(filter(is_distinctive, self.wanted.shared)):
+            for form in forms_of(value):
+                patterns[form.pattern] = self.wanted.is_of_persons(value)
+        for value in sorted(self.wanted.distinctive):
+            for form in forms_of(value):
+                patterns.setdefault(form.pattern, form)
+        return patterns
+
+    @cached_property
+    def _patterns(self) -> list[Form | bool | None]:
+        return list(self._by_bytes.values())
+
+    @cached_property
+    def _automaton(self) -> ahocorasick_rs.BytesAhoCorasick:
+        return ahocorasick_rs.BytesAhoCorasick(list(self._by_bytes))
+
+    @cached_property
+    def _of_a_column(self) -> re.Pattern[bytes]:
+        names = sorted(self.wanted.columns, key=len, reverse=True)
+        columns = b"|".join(re.escape(name.encode()) for name in names)
+        return re.compile(_NAMED % (columns, _QUOTE, _QUOTE), re.DOTALL)
+
+
+def _is_whole_number(content: bytes, start: int, end: int, form: Form) -> bool:
+    """Whether digits are no part of a longer number, of a fraction or of a hash."""
+    before, after = _around(content, start, end, form)
+    if before[-1:].isdigit() or after[:1].isdigit():
+        return False
+    is_fraction = before[-1:] == b"." and before[-2:-1].isdigit()
+    if is_fraction or re.match(rb"[.]0*[1-9]", after):
+        return False
+    left, right = _HASH.match(before[::-1]), _HASH.match(after)
+    beside = (left[0] if left else b"") + (right[0] if right else b"")
+    is_long = len(beside) + len(form.pattern) >= _SHORTEST_HASH
+    return not (is_long and re.search(rb"[a-f]", beside))
+
+
+def _around(content: bytes, start: int, end: int, form: Form) -> tuple[bytes, bytes]:
+    """Return what stands before and after, a byte a character."""
+    if form.encoding == "bytes":
+        return content[max(0, start - _AROUND) : start], content[end : end + _AROUND]
+    first = max(start % 2, start - 2 * _AROUND)
+    before, after = content[first:start], content[end : end + 2 * _AROUND]
+    return _in_one_byte(before, form.encoding), _in_one_byte(after, form.encoding)
+
+
+def _in_one_byte(content: bytes, encoding: str) -> bytes:
+    return content.decode(encoding, "replace").encode("latin-1", "replace")
+
+
+def _resolved(spans: Iterable[Span], kept: Mapping[Interval, bool]) -> Found:
+    """Return the spans that are to go, of those that overlap one that covers all; without those
+    that stand within what others have.
+    """
+    explaining = {interval for interval, is_of_persons in kept.items() if is_of_persons}
+    merged: list[Span] = []
+    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
+        around = {
+            (start, end) for start, end in kept if start <= span.start and span.end <= end
+        }
+        if around:
+            explaining |= around
+        elif merged and span.start < merged[-1].end:
+            last = merged[-1]
+            merged[-1] = Span(last.start, max(last.end, span.end), last.form)
+        else:
+            merged.append(span)
+    return Found(tuple(merged), len(explaining))

@@ -1,0 +1,100 @@
+"""How a value may stand in a file: as it is, escaped, and encoded."""
+
+import html
+import json
+import unicodedata
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import quote, quote_plus
+
+from lakehouse.tables.escaping import visible
+
+Encoding = Literal["bytes", "utf-16-le", "utf-16-be", "hex", "base64", "urlsafe base64"]
+_WITH_QUOTES = ("''", "\\'")
+_SAFE = ("", "/", "@", "@:/")
+
+
+@dataclass(frozen=True)
+class Form:
+    """The bytes by which a value is found, and how they are to be overwritten."""
+
+    pattern: bytes
+    encoding: Encoding
+    is_number: bool = False
+    """Whether digits beside it would make it another number."""
+    lead_bytes: int = 0
+    """In base64, how many bytes of something else share its first four characters."""
+    value_bytes: int = 0
+    """In base64, how many bytes the value has."""
+
+
+def forms_of(value: str) -> Iterator[Form]:
+    """Yield the forms of a value, some of them equal."""
+    is_number = value.removeprefix("-").isdigit()
+    for text in _texts(value):
+        yield Form(_encoded(text), "bytes", is_number)
+    if not value.isascii():
+        yield from _in_one_byte(value)
+    yield Form(value.encode("utf-16-le", "surrogatepass"), "utf-16-le", is_number)
+    yield Form(value.encode("utf-16-be", "surrogatepass"), "utf-16-be", is_number)
+    digits = _encoded(value).hex()
+    yield Form(digits.encode(), "hex")
+    yield Form(digits.upper().encode(), "hex")
+    yield from _in_base64(value)
+
+
+def _texts(value: str) -> set[str]:
+    """Return the texts that stand for a value: in JSON, in JSON within JSON, in an address, in
+    a query, in Python's and our own escapes, in HTML.
+    """
+    composed = (unicodedata.normalize(form, value) for form in ("NFC", "NFD"))
+    texts = {value, *composed, visible(value), html.escape(value)}
+    texts |= {repr(value)[1:-1], ascii(value)[1:-1]}
+    texts |= {value.replace("'", escaped) for escaped in _WITH_QUOTES}
+    for is_ascii in (True, False):
+        once = _in_json(value, is_ascii=is_ascii)
+        texts |= {once, _in_json(once, is_ascii=is_ascii)}
+    for safe in _SAFE:
+        texts.add(quote(value, safe, errors="surrogatepass"))
+        texts.add(quote_plus(value, safe, errors="surrogatepass"))
+    texts |= {_lower_escapes(text) for text in texts if "%" in text}
+    if value.isdigit():
+        texts.add(f"{int(value):,}")
+    return texts
+
+
+def _in_json(text: str, *, is_ascii: bool) -> str:
+    return json.dumps(text, ensure_ascii=is_ascii)[1:-1]
+
+
+def _lower_escapes(text: str) -> str:
+    """Return an escaped text with `%c3` for `%C3`."""
+    first, *parts = text.split("%")
+    return "%".join([first, *(part[:2].lower() + part[2:] for part in parts)])
+
+
+def _in_one_byte(value: str) -> Iterator[Form]:
+    for encoding in ("latin-1", "cp1252"):
+        encoded = value.encode(encoding, "ignore")
+        # One that lost a character would be found in other words.
+        if encoded.decode(encoding) == value:
+            yield Form(encoded, "bytes")
+
+
+def _in_base64(value: str) -> Iterator[Form]:
+    """Yield what is the same whatever stands before and after the value."""
+    content = _encoded(value)
+    for lead in range(3):
+        first = (8 * lead + 5) // 6
+        last = 8 * (lead + len(content)) // 6
+        padded, size = bytes(lead) + content, len(content)
+        plain, urlsafe = b64encode(padded), urlsafe_b64encode(padded)
+        yield Form(plain[first:last], "base64", False, lead, size)
+        yield Form(urlsafe[first:last], "urlsafe base64", False, lead, size)
+
+
+def _encoded(text: str) -> bytes:
+    # A lone surrogate, as of a file's name that is no UTF-8, is searched too.
+    return text.encode("utf-8", "surrogatepass")
