@@ -68,7 +68,7 @@ def scrub_pickle(finder: ValueFinder, content: bytes) -> Scrubbed:
     found, shared = patches(finder, content)
     for patch in found:
         changed[patch.start : patch.end] = patch.content
-    return Scrubbed(bytes(changed), len(found), shared)
+    return Scrubbed(bytes(changed), len(found), len(shared))
 
 
 def is_pickle(content: bytes) -> bool:

@@ -63,9 +63,10 @@ def _chunks(finder: ValueFinder, descriptor: int) -> Iterator[tuple[list[Patch],
         length = begin - first + _CHUNK_BYTES + beside
         content = os.pread(descriptor, length, first)
         found, shared = patches(finder, content)
+        in_chunk = range(begin - first, begin - first + _CHUNK_BYTES)
         here = [
             Patch(first + patch.start, first + patch.end, patch.content)
             for patch in found
-            if begin <= first + patch.start < begin + _CHUNK_BYTES
+            if patch.start in in_chunk
         ]
-        yield here, shared
+        yield here, sum(start in in_chunk for start in shared)

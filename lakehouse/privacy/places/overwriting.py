@@ -44,15 +44,16 @@ def overwritten(finder: ValueFinder, content: bytes) -> Overwritten:
         patch = _patch(content, span, keeps_length=False)
         parts += [content[at : patch.start], patch.content]
         at = patch.end
-    return Overwritten(b"".join([*parts, content[at:]]), len(found.spans), found.shared)
+    return Overwritten(b"".join([*parts, content[at:]]), len(found.spans), len(found.shared))
 
 
-def patches(finder: ValueFinder, content: bytes) -> tuple[list[Patch], int]:
-    """Return what is to be written over some bytes, whose number stays; and how many values are
-    left, since others have them.
+def patches(finder: ValueFinder, content: bytes) -> tuple[list[Patch], list[int]]:
+    """Return what is to be written over some bytes, whose number stays; and where values begin
+    that are left, since others have them.
     """
     found = finder.find(content)
-    return [_patch(content, span, keeps_length=True) for span in found.spans], found.shared
+    patched = [_patch(content, span, keeps_length=True) for span in found.spans]
+    return patched, [start for start, _ in found.shared]
 
 
 def _patch(content: bytes, span: Span, *, keeps_length: bool) -> Patch:

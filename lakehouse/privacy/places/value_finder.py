@@ -41,7 +41,8 @@ class Found:
     """What was found in some bytes: in order, and none overlaps another."""
 
     spans: tuple[Span, ...] = ()
-    shared: int = 0
+    shared: tuple[Interval, ...] = ()
+    """Where values stand that are left, since others have them."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,9 @@ class ValueFinder:
         ):
             pattern = self._patterns[index]
             if isinstance(pattern, Form):
-                if not pattern.is_number or _is_whole_number(content, start, end, pattern):
-                    spans.append(Span(start, end, pattern))
+                span = Span(start, end, pattern)
+                if _is_aligned(content, span) and _is_whole(content, span):
+                    spans.append(span)
             elif pattern is None:
                 has_column = True
             else:
@@ -122,9 +124,24 @@ class ValueFinder:
         return re.compile(_NAMED % (columns, _QUOTE, _QUOTE), re.DOTALL)
 
 
-def _is_whole_number(content: bytes, start: int, end: int, form: Form) -> bool:
-    """Whether digits are no part of a longer number, of a fraction or of a hash."""
-    before, after = _around(content, start, end, form)
+def _is_aligned(content: bytes, span: Span) -> bool:
+    """Whether characters of two bytes are read as they were written: between others they look
+    like those of the other order, one byte aside.
+    """
+    if span.start % 2 == 0 or not span.form.encoding.startswith("utf-16"):
+        return True
+    if span.form.encoding == "utf-16-be":
+        return content[span.end : span.end + 1] != b"\0"
+    return content[span.start - 1 : span.start] != b"\0"
+
+
+def _is_whole(content: bytes, span: Span) -> bool:
+    """Whether digits are no part of a longer number, of a fraction or of a hash; other values
+    are none of these.
+    """
+    if not span.form.is_number:
+        return True
+    before, after = _around(content, span)
     if before[-1:].isdigit() or after[:1].isdigit():
         return False
     is_fraction = before[-1:] == b"." and before[-2:-1].isdigit()
@@ -132,17 +149,18 @@ def _is_whole_number(content: bytes, start: int, end: int, form: Form) -> bool:
         return False
     left, right = _HASH.match(before[::-1]), _HASH.match(after)
     beside = (left[0] if left else b"") + (right[0] if right else b"")
-    is_long = len(beside) + len(form.pattern) >= _SHORTEST_HASH
+    is_long = len(beside) + len(span.form.pattern) >= _SHORTEST_HASH
     return not (is_long and re.search(rb"[a-f]", beside))
 
 
-def _around(content: bytes, start: int, end: int, form: Form) -> tuple[bytes, bytes]:
+def _around(content: bytes, span: Span) -> tuple[bytes, bytes]:
     """Return what stands before and after, a byte a character."""
-    if form.encoding == "bytes":
+    start, end, encoding = span.start, span.end, span.form.encoding
+    if encoding == "bytes":
         return content[max(0, start - _AROUND) : start], content[end : end + _AROUND]
     first = max(start % 2, start - 2 * _AROUND)
     before, after = content[first:start], content[end : end + 2 * _AROUND]
-    return _in_one_byte(before, form.encoding), _in_one_byte(after, form.encoding)
+    return _in_one_byte(before, encoding), _in_one_byte(after, encoding)
 
 
 def _in_one_byte(content: bytes, encoding: str) -> bytes:
@@ -166,4 +184,4 @@ def _resolved(spans: Iterable[Span], kept: Mapping[Interval, bool]) -> Found:
             merged[-1] = Span(last.start, max(last.end, span.end), last.form)
         else:
             merged.append(span)
-    return Found(tuple(merged), len(explaining))
+    return Found(tuple(merged), tuple(explaining))
