@@ -8,8 +8,9 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lakehouse.privacy.places.json_values import JsonScrubber, read_structure, written_like
+from lakehouse.privacy.places.json_values import JsonScrubber, read_structure
 from lakehouse.privacy.places.overwriting import overwritten, patches
+from lakehouse.privacy.places.packed_text import unpacked
 from lakehouse.privacy.places.value_finder import ValueFinder
 
 GZIP = b"\x1f\x8b"
@@ -48,12 +49,11 @@ def scrub_text(finder: ValueFinder, content: bytes) -> Scrubbed:
     if not finder.may_hold(content):
         return Scrubbed(content)
     text = content.decode("utf-8", "surrogateescape")
-    structure = read_structure(text)
-    if structure is None:
+    if read_structure(text) is None and unpacked(text) is None:
         result = overwritten(finder, content)
         return Scrubbed(result.content, result.erased, result.shared)
     scrubber = JsonScrubber(finder)
-    scrubbed = written_like(text, scrubber.scrub(structure))
+    scrubbed = scrubber.text(text)
     changed = scrubbed.encode("utf-8", "surrogateescape") if scrubber.erased else content
     return Scrubbed(changed, scrubber.erased, scrubber.shared, scrubber.kept_names)
 

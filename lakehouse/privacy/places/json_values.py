@@ -5,10 +5,11 @@ table, all goes: it is the person's as a whole.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lakehouse.privacy.places.overwriting import overwritten
+from lakehouse.privacy.places.packed_text import unpacked
 from lakehouse.privacy.places.scrubbed_place import ERASED
 from lakehouse.privacy.places.value_finder import ValueFinder
 
@@ -77,11 +78,13 @@ class JsonScrubber:
         content = text.encode("utf-8", "surrogatepass")
         if not self.finder.may_hold(content):
             return text
-        structure = read_structure(text)
-        if structure is not None:
-            before = self.erased
+        before = self.erased
+        if (structure := read_structure(text)) is not None:
             scrubbed = self.scrub(structure)
             return written_like(text, scrubbed) if self.erased > before else text
+        if (inner := unpacked(text)) is not None:
+            changed = replace(inner, text=self.text(inner.text))
+            return changed.packed() if self.erased > before else text
         result = overwritten(self.finder, content)
         self.erased += result.erased
         self.shared += result.shared
@@ -97,7 +100,8 @@ class JsonScrubber:
             if key in _NAMES:
                 scrubbed[key] = self._name(value)
                 continue
-            name = self.text(key)
+            # Those of Dagster's own objects are names of fields.
+            name = key if CLASS in node else self.text(key)
             while name in scrubbed:
                 name += "*"
             scrubbed[name] = self.scrub(value, self._column(node, key, column))

@@ -42,7 +42,10 @@ def scrub_places(
     :param is_dry: whether is only counted what would be overwritten and removed.
     :returns: the places in which something was found, or which could not be looked through.
     """
-    wanted = WantedValues.of(persons, shared, masking_keys_in_use(settings))
+    people = tuple(persons)
+    if not people:
+        return ()
+    wanted = WantedValues.of(people, shared, masking_keys_in_use(settings))
     finder = ValueFinder(wanted)
     places = list(remove_left_folders(settings, is_dry=is_dry))
     for file in home_files(settings):

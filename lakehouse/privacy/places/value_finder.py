@@ -1,12 +1,15 @@
 """Finds values in bytes, whatever they are of: one pass for all of them and their forms."""
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 
 import ahocorasick_rs
 
+from lakehouse.privacy.places.packed_text import may_have_packed
 from lakehouse.privacy.places.value_forms import Form, forms_of
 from lakehouse.privacy.places.wanted_values import WantedValues
 from lakehouse.tables.person import is_distinctive
@@ -52,8 +55,12 @@ class ValueFinder:
     wanted: WantedValues
 
     def may_hold(self, content: bytes) -> bool:
-        """Whether there is anything to look at: a value, or the name of a column."""
-        return bool(self._automaton.find_matches_as_indexes(content))
+        """Whether there is anything to look at: a value, the name of a column, or text that is
+        packed.
+        """
+        return bool(self._automaton.find_matches_as_indexes(content)) or may_have_packed(
+            content
+        )
 
     def find(self, content: bytes) -> Found:
         """Return where values stand that are to go."""
@@ -172,13 +179,14 @@ def _resolved(spans: Iterable[Span], kept: Mapping[Interval, bool]) -> Found:
     that stand within what others have.
     """
     explaining = {interval for interval, is_of_persons in kept.items() if is_of_persons}
+    waiting = deque(sorted(kept))
+    furthest: Interval = (0, 0)
     merged: list[Span] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
-        around = {
-            (start, end) for start, end in kept if start <= span.start and span.end <= end
-        }
-        if around:
-            explaining |= around
+        while waiting and waiting[0][0] <= span.start:
+            furthest = max(furthest, waiting.popleft(), key=itemgetter(1))
+        if span.end <= furthest[1]:
+            explaining.add(furthest)
         elif merged and span.start < merged[-1].end:
             last = merged[-1]
             merged[-1] = Span(last.start, max(last.end, span.end), last.form)

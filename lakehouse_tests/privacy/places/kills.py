@@ -28,7 +28,7 @@ def scrub_after_each_death(folder: str) -> list[list[str]]:
         copy = Path(folder).with_name(f"home-{steps}")
         shutil.copytree(folder, copy, symlinks=True)
         settings = replace(Settings.from_env(), home=copy)
-        was_killed = _was_killed(lambda: scrub_places(settings, [PERSON]), steps)
+        was_killed = _was_killed(settings, steps)
         scrub_places(settings, [PERSON])
         left.append(traces(copy))
         if not was_killed:
@@ -36,13 +36,13 @@ def scrub_after_each_death(folder: str) -> list[list[str]]:
     return left
 
 
-def _was_killed(work: Callable[[], Any], steps: int) -> bool:
-    """Do some work in a process that is killed before its step of that number."""
+def _was_killed(settings: Settings, steps: int) -> bool:
+    """Scrub in a process that is killed before its step of that number."""
     # This process has no thread that a fork would lose.
     child = os.fork()
     if not child:
         _die_before(steps)
-        work()
+        scrub_places(settings, [PERSON])
         os._exit(0)
     _, status = os.waitpid(child, 0)
     assert status == 0 or os.WIFSIGNALED(status)

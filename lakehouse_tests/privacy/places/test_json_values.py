@@ -1,6 +1,8 @@
 """JSON without a person stays JSON of the same types, with the same keys in the same order."""
 
 import json
+import zlib
+from base64 import b64decode, b64encode
 
 import pytest
 
@@ -106,6 +108,23 @@ def test_names_by_which_dagster_finds_things_are_left_and_counted():
 
 def test_two_keys_that_would_become_one_stay_two():
     assert scrubbed({EMAIL: 1, PASSPORT: 2})[0] == {"[erased]": 1, "[erased]*": 2}
+
+
+def test_fields_of_dagsters_own_objects_keep_their_names():
+    event = {"__class__": "A", EMAIL: EMAIL}
+
+    assert scrubbed(event)[0] == {"__class__": "A", EMAIL: "[erased]"}
+
+
+def test_a_packed_cursor_is_packed_again():
+    inner = json.dumps({"customer_id": 7, "to": EMAIL}).encode()
+    cursor = "0" + b64encode(zlib.compress(inner)).decode()
+
+    after, erased = scrubbed({"cursor": cursor})
+
+    unpacked = zlib.decompress(b64decode(after["cursor"].removeprefix("0")))
+    assert json.loads(unpacked) == {"customer_id": 0, "to": "[erased]"}
+    assert erased == 2
 
 
 def test_json_in_which_nothing_stands_is_not_written_anew():
