@@ -2,9 +2,11 @@
 ones work on goes with them.
 """
 
+import math
 import shutil
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 from lakehouse.errors import TableBusy
@@ -27,10 +29,15 @@ def is_of_a_process(settings: Settings, path: Path) -> bool:
     return (len(parts) > 3 and parts[0] == "staging") or parts[0].startswith(_AD_HOC)
 
 
-def remove_left_folders(settings: Settings, *, is_dry: bool) -> Iterator[ScrubbedPlace]:
-    """Remove Spark's temporary folders, staged rows and copies of files whose process is gone."""
+def remove_left_folders(
+    settings: Settings, gone_at: datetime | None = None, *, is_dry: bool
+) -> Iterator[ScrubbedPlace]:
+    """Remove Spark's temporary folders, staged rows and copies of files whose process is gone.
+
+    :param gone_at: what a living Spark wrote later than that is without the persons.
+    """
     for folder in temporary_folders(settings):
-        yield from _temporary(settings, folder, is_dry=is_dry)
+        yield from _temporary(settings, folder, gone_at, is_dry=is_dry)
     for folder in _folders(settings.home / "staging"):
         yield from _staged(settings, folder, is_dry=is_dry)
     for folder in _folders(settings.home):
@@ -38,20 +45,25 @@ def remove_left_folders(settings: Settings, *, is_dry: bool) -> Iterator[Scrubbe
             yield from _copied(settings, folder, is_dry=is_dry)
 
 
-def _temporary(settings: Settings, folder: Path, *, is_dry: bool) -> Iterator[ScrubbedPlace]:
+def _temporary(
+    settings: Settings, folder: Path, gone_at: datetime | None, *, is_dry: bool
+) -> Iterator[ScrubbedPlace]:
     process, files = process_of(folder), _files_with_rows(folder)
-    if process is None or not files:
+    if process is None:
         return
-    if process.is_alive:
+    if not process.is_alive:
+        yield from _removed(settings, folder, files, is_dry=is_dry)
+        return
+    latest = gone_at.timestamp() if gone_at else math.inf
+    older = [file for file in files if _changed_at(file) <= latest]
+    if older:
         yield ScrubbedPlace(
             _name(settings, folder),
             "busy",
-            files=len(files),
+            files=len(older),
             why="Spark works in it, and removes it when it ends.",
             owner=f"process {process.pid} on {process.host}",
         )
-    else:
-        yield from _removed(settings, folder, files, is_dry=is_dry)
 
 
 def _staged(settings: Settings, folder: Path, *, is_dry: bool) -> Iterator[ScrubbedPlace]:
@@ -97,6 +109,16 @@ def _removed(
 ) -> Iterator[ScrubbedPlace]:
     if not is_dry:
         shutil.rmtree(folder, ignore_errors=True)
+    if not files:
+        return
+    if not is_dry and folder.exists():
+        yield ScrubbedPlace(
+            _name(settings, folder),
+            "not reached",
+            files=len(files),
+            why="It cannot be removed.",
+        )
+        return
     yield ScrubbedPlace(_name(settings, folder), "removed", files=len(files))
 
 

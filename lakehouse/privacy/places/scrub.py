@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 
 from lakehouse.privacy.places.alert_files import scrub_alerts
@@ -28,6 +29,7 @@ def scrub_places(
     persons: Iterable[Person],
     shared: Collection[str] = (),
     *,
+    gone_at: datetime | None = None,
     is_dry: bool = False,
 ) -> tuple[ScrubbedPlace, ...]:
     """Overwrite the values of persons wherever they stand below the home, but for the files of
@@ -39,6 +41,8 @@ def scrub_places(
 
     :param shared: values that are left where they stand, as somebody else has them too; also
         longer ones of others, which contain a value.
+    :param gone_at: since when no table and no delivered file has the persons: what a living
+        Spark spilled later is without them. None where they may still be read.
     :param is_dry: whether is only counted what would be overwritten and removed.
     :returns: the places in which something was found, or which could not be looked through.
     """
@@ -47,7 +51,7 @@ def scrub_places(
         return ()
     wanted = WantedValues.of(people, shared, masking_keys_in_use(settings))
     finder = ValueFinder(wanted)
-    places = list(remove_left_folders(settings, is_dry=is_dry))
+    places = list(remove_left_folders(settings, gone_at, is_dry=is_dry))
     for file in home_files(settings):
         places += _scrub(finder, settings, file, is_dry=is_dry)
     alerts = list(scrub_alerts(finder, settings, is_dry=is_dry))

@@ -2,6 +2,7 @@
 
 import os
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,18 @@ def test_what_a_living_spark_works_on_is_its_own(settings):
 
     assert remove(settings) == [(f"tmp/{folder.name}", "busy", 1)]
     assert spilled.exists()
+
+
+def test_what_a_living_spark_wrote_since_they_are_gone_is_without_them(settings):
+    folder = temporary_folder(settings)
+    os.utime(put(folder, ROWS), (1000, 1000))
+    put(folder, f"{ROWS}.later")
+    hours_ago, before = datetime.now(UTC) - timedelta(hours=1), datetime.fromtimestamp(999, UTC)
+
+    (busy,) = remove_left_folders(settings, hours_ago, is_dry=False)
+
+    assert (busy.outcome, busy.files) == ("busy", 1)
+    assert list(remove_left_folders(settings, before, is_dry=False)) == []
 
 
 def test_what_a_dead_ingest_staged_goes_and_the_clock_of_the_feed_stays(settings):

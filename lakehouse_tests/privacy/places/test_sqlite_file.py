@@ -25,6 +25,16 @@ print(flush=True)
 sys.stdin.read()
 """
 
+_WRITE = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], timeout=30)
+for number in range(300):
+    with connection:
+        connection.execute("INSERT INTO events (event) VALUES (?)", (sys.argv[2],))
+    if not number:
+        print(flush=True)
+"""
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
@@ -170,6 +180,21 @@ def test_what_another_process_reads_is_done_and_its_log_said_to_be_left(
         assert scrub(file).is_busy
 
     assert not scrub(file).is_busy
+    assert traces(tmp_path) == []
+
+
+def test_others_write_meanwhile_and_lose_nothing(file, tmp_path):
+    with subprocess.Popen(
+        [sys.executable, "-c", _WRITE, str(file), EMAIL], stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout
+        other.stdout.readline()
+        while other.poll() is None:
+            assert scrub(file).problem == ""
+    scrub(file)
+
+    assert other.returncode == 0
+    assert rows(file, "SELECT count(*) FROM events") == [(302,)]
     assert traces(tmp_path) == []
 
 
