@@ -4,7 +4,6 @@ taken for clean.
 
 import re
 import stat
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -20,10 +19,8 @@ NOT_HERE = ("warehouse", "inbox", "archive", "rejected", "privacy")
 """Folders of tables' files, of delivered files and of requests: other parts erase there."""
 _OF_THE_OPERATOR = ("alerts.toml", "masking.key", "dagster/dagster.yaml")
 _IS_LOG = re.compile(r".*[.](log([.]\d+)?|jsonl|out|err)")
-_IS_LEFT = re.compile(r"[.].+-([a-z0-9_]{8}|[0-9a-f]{8})")
-"""How `atomic_files` calls what it writes before it takes a file's place."""
-_LEFT_SECONDS = 600.0
 _HEAD_BYTES = 1 << 16
+"""How much of the beginning and the end of a file tells what it is."""
 
 
 class Kind(Enum):
@@ -33,7 +30,6 @@ class Kind(Enum):
     TEXT = "text"
     GZIP = "gzip"
     SETTING = "a setting"
-    LEFT = "half of a file"
     LINK = "a link to elsewhere"
     BINARY = "of an unknown kind"
     UNREADABLE = "closed to this user"
@@ -75,9 +71,10 @@ def _walk(folder: Path, settings: Settings) -> Iterator[Path]:
         yield folder
         return
     for path in entries:
+        if path.parent == settings.home and path.name in NOT_HERE:
+            continue
         if path.is_dir() and not path.is_symlink():
-            if path.parent != settings.home or path.name not in NOT_HERE:
-                yield from _walk(path, settings)
+            yield from _walk(path, settings)
         else:
             yield path
 
@@ -93,18 +90,18 @@ def _kind(settings: Settings, path: Path) -> Kind | None:
             return Kind.UNREADABLE
         if not stat.S_ISREG(status.st_mode) or not status.st_size or _is_a_side(path):
             return None
-        if _IS_LEFT.fullmatch(path.name) and time.time() - status.st_mtime > _LEFT_SECONDS:
-            return Kind.LEFT
         if str(path.relative_to(settings.home)) in _OF_THE_OPERATOR:
             return Kind.SETTING
-        return Kind.TEXT if _IS_LOG.fullmatch(path.name) else _kind_of_content(path)
+        kind = _kind_of_content(path, status.st_size)
+        # A log that was cut while it was written may have a gap.
+        return Kind.TEXT if kind is Kind.BINARY and _IS_LOG.fullmatch(path.name) else kind
     except FileNotFoundError:
         return None
     except OSError:
         return Kind.UNREADABLE
 
 
-def _kind_of_content(path: Path) -> Kind:
+def _kind_of_content(path: Path, size: int) -> Kind:
     with path.open("rb") as file:
         head = file.read(_HEAD_BYTES)
         if head.startswith(HEADER):
@@ -113,7 +110,12 @@ def _kind_of_content(path: Path) -> Kind:
             return Kind.GZIP
         if head.startswith(PICKLE):
             return Kind.TEXT if is_pickle(head + file.read()) else Kind.BINARY
-    return Kind.TEXT if is_text(head) else Kind.BINARY
+        # At an even place, as characters of two bytes begin.
+        file.seek(max(0, size - _HEAD_BYTES) // 2 * 2)
+        tail = file.read()
+    return (
+        Kind.TEXT if is_text(head) and (size <= _HEAD_BYTES or is_text(tail)) else Kind.BINARY
+    )
 
 
 def _is_a_side(path: Path) -> bool:

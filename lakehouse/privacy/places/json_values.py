@@ -5,6 +5,7 @@ table, all goes: it is the person's as a whole.
 """
 
 import json
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,6 +44,8 @@ _NAMES = frozenset(
 """Keys whose values are names by which Dagster finds things: without them it reads nothing."""
 _CARRIERS = frozenset({"value", "text", "data", "entry_data"})
 """Keys below which Dagster keeps a value that metadata has under a name."""
+
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 @dataclass
@@ -92,7 +95,8 @@ class JsonScrubber:
 
     def _object(self, node: dict[str, Any], column: str) -> dict[str, Any]:
         if node.get(CLASS) == "AssetKey":
-            return self._name(node)
+            self._name(node)
+            return node
         if node.get(CLASS) == "TableRecord" and self._is_of_person(node.get("data")):
             return {**node, "data": {name: _gone(cell) for name, cell in node["data"].items()}}
         scrubbed: dict[str, Any] = {}
@@ -156,16 +160,22 @@ def read_structure(text: str) -> Any | None:
     if text[:1] not in ("{", "["):
         return None
     try:
-        return json.loads(text)
-    except ValueError:
+        structure = json.loads(text)
+        # What is nested too deeply to be walked through is searched as text.
+        json.dumps(structure, indent=1)
+    except (ValueError, RecursionError):
         return None
+    return structure
 
 
 def written_like(text: str, structure: Any) -> str:
     """Write JSON in the way of a text: with its spaces and escapes."""
     is_compact = '": ' not in text and '":\n' not in text
     separators = (",", ":") if is_compact else None
-    return json.dumps(structure, ensure_ascii=text.isascii(), separators=separators)
+    written = json.dumps(structure, ensure_ascii=text.isascii(), separators=separators)
+    # Half a character has no other form than its escape.
+    is_whole = text.isascii() or not _HALF.search(written)
+    return written if is_whole else json.dumps(structure, separators=separators)
 
 
 def _as_text(value: Any) -> str:

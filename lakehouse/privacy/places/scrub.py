@@ -113,12 +113,6 @@ def _rewrite(
     yield from _found(name, scrubbed.erased, scrubbed.shared)
 
 
-def _remove(_: ValueFinder, file: Path, name: str, is_dry: bool) -> Iterator[ScrubbedPlace]:
-    if not is_dry:
-        file.unlink()
-    yield ScrubbedPlace(name, "removed", files=1)
-
-
 def _look(finder: ValueFinder, file: Path, name: str, _: bool) -> Iterator[ScrubbedPlace]:
     if count_values(finder, file):
         yield _not_reached(name, "It is a setting, and his to change.")
@@ -136,7 +130,6 @@ _TREATMENTS: Mapping[Kind, _Treatment] = {
     Kind.SQLITE: _scrub_sqlite,
     Kind.TEXT: _patch,
     Kind.GZIP: _rewrite,
-    Kind.LEFT: _remove,
     Kind.SETTING: _look,
     Kind.LINK: _say(Kind.LINK),
     Kind.BINARY: _say(Kind.BINARY),

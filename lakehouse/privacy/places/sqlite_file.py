@@ -91,6 +91,8 @@ class _Change:
 def scrub_sqlite(finder: ValueFinder, file: Path, *, is_dry: bool) -> SqliteResult:
     """Overwrite the values in a file; a dry run counts them."""
     result = SqliteResult()
+    if not file.is_file():
+        return result
     try:
         with closing(_open(file)) as connection:
             _scrub(finder, connection, file, result, is_dry=is_dry)
@@ -214,14 +216,22 @@ def _write(connection: sqlite3.Connection, change: _Change) -> None:
     keys = " AND ".join(f"{identifier(key)} IS ?" for key in change.table.keys)
     column = identifier(change.column)
     table = identifier(change.table.name)
-    statement = f"UPDATE {table} SET {column} = ? WHERE {keys} AND {column} IS ?"
+    place = "CAST(? AS TEXT)" if isinstance(change.before, str) else "?"
+    written = "CAST(? AS TEXT)" if isinstance(change.after, str) else "?"
+    statement = f"UPDATE {table} SET {column} = {written} WHERE {keys} AND {column} IS {place}"
+    before, after = _bound(change.before), _bound(change.after)
     try:
-        connection.execute(statement, (change.after, *change.key, change.before))
+        connection.execute(statement, (after, *change.key, before))
     except sqlite3.IntegrityError:
         # Each value is there once only, and another one became the same.
         number = " ".join(map(str, change.key))
-        after = f"{change.after} {number}"
-        connection.execute(statement, (after, *change.key, change.before))
+        apart = _bound(f"{change.after} {number}")
+        connection.execute(statement, (apart, *change.key, before))
+
+
+def _bound(value: Any) -> Any:
+    """Return a value as SQLite takes it: bytes that are no UTF-8 may stand in a text."""
+    return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
 
 
 def _free_pages(connection: sqlite3.Connection) -> int:

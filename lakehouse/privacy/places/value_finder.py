@@ -122,7 +122,9 @@ class ValueFinder:
 
     @cached_property
     def _automaton(self) -> ahocorasick_rs.BytesAhoCorasick:
-        return ahocorasick_rs.BytesAhoCorasick(list(self._by_bytes))
+        # Others take minutes to be made where a value has thousands of characters.
+        kind = ahocorasick_rs.Implementation.ContiguousNFA
+        return ahocorasick_rs.BytesAhoCorasick(list(self._by_bytes), implementation=kind)
 
     @cached_property
     def _of_a_column(self) -> re.Pattern[bytes]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote, quote_plus
 
+from lakehouse.privacy.places.wanted_values import is_integer
 from lakehouse.tables.escaping import visible
 
 Encoding = Literal["bytes", "utf-16-le", "utf-16-be", "hex", "base64", "urlsafe base64"]
@@ -32,7 +33,7 @@ class Form:
 
 def forms_of(value: str) -> Iterator[Form]:
     """Yield the forms of a value, some of them equal."""
-    is_number = value.removeprefix("-").isdigit()
+    is_number = is_integer(value.removeprefix("-"))
     for text in _texts(value):
         yield Form(_encoded(text), "bytes", is_number)
     if not value.isascii():
@@ -60,7 +61,7 @@ def _texts(value: str) -> set[str]:
         texts.add(quote(value, safe, errors="surrogatepass"))
         texts.add(quote_plus(value, safe, errors="surrogatepass"))
     texts |= {_lower_escapes(text) for text in texts if "%" in text}
-    if value.isdigit():
+    if is_integer(value):
         texts.add(f"{int(value):,}")
     return texts
 

@@ -6,8 +6,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from lakehouse.privacy.places.scrubbed_place import ERASED
 from lakehouse.tables.masking import mask
 from lakehouse.tables.person import Person, is_distinctive, normal_id
+
+_MOST_DIGITS = 40
 
 
 @dataclass(frozen=True)
@@ -34,13 +37,14 @@ class WantedValues:
         columns: dict[str, set[str]] = {}
         for person in persons:
             for column, values in person.personal.items():
-                columns.setdefault(column, set()).update(values)
+                columns.setdefault(column, set()).update(filter(_is_value, values))
             ids = columns.setdefault(person.subject, set())
-            ids.update(person.ids, map(normal_id, person.ids))
+            ids.update(filter(_is_value, person.ids))
+            ids.update(map(normal_id, tuple(ids)))
         keys = tuple(masking_keys)
-        for values in columns.values():
-            own = values - {*shared}
-            values.update(*(_masks(key, own) for key in keys))
+        for known in columns.values():
+            own = known - {*shared}
+            known.update(*(_masks(key, own) for key in keys))
         everything = frozenset().union(*columns.values())
         return cls(
             {column: frozenset(values) for column, values in columns.items()},
@@ -70,7 +74,17 @@ class WantedValues:
     @cached_property
     def numbers(self) -> frozenset[str]:
         """The distinctive integers, which JSON may have without quotes."""
-        return frozenset(value for value in self.distinctive if value.isdigit())
+        return frozenset(filter(is_integer, self.distinctive))
+
+
+def is_integer(value: str) -> bool:
+    """Whether a value has digits alone, and not so many that nobody counts with them."""
+    return value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS
+
+
+def _is_value(text: str) -> bool:
+    """Whether a text stands for somebody: neither a blank nor what is written over values."""
+    return bool(text.strip()) and text not in ERASED
 
 
 def _masks(key: bytes, values: Collection[str]) -> set[str]:

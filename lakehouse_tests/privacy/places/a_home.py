@@ -42,11 +42,6 @@ def _spill(settings: Settings) -> None:
     put(settings, f"tmp/{name}-1/blockmgr-1/0c/shuffle_1_3_0.data", EMAIL.encode())
 
 
-def _half(settings: Settings) -> None:
-    put(settings, "alerts/.state.json-a1b2c3d4", EMAIL.encode())
-    os.utime(settings.home / "alerts/.state.json-a1b2c3d4", (1, 1))
-
-
 def _copies(settings: Settings) -> None:
     put(settings, ".ad-hoc-1/inbox/fruits/a.csv", EMAIL.encode())
     for path in (settings.home / ".ad-hoc-1").rglob("*"):
@@ -70,7 +65,7 @@ PLACES: Mapping[str, Callable[[Settings], None]] = {
     "a spill": _spill,
     "staged rows": _file("staging/fruits/1/rows/0.parquet", EMAIL.encode()),
     "copies of named files": _copies,
-    "half of a file": _half,
+    "half of a file": _file("alerts/.state.json-a1b2c3d4", EMAIL.encode()),
     "a record of alerts": _file("alerts.jsonl", f'{{"title": "{PASSPORT}"}}\n'.encode()),
     "open incidents": _file("alerts/state.json", f'{{"open": "{PASSPORT}"}}'.encode()),
     "silences": _file("alerts/mutes.json", f'[{{"why": "{PASSPORT}"}}]'.encode()),

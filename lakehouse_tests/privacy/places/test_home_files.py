@@ -4,9 +4,7 @@ through.
 
 import gzip
 import json
-import os
 import pickle
-import time
 from pathlib import Path
 
 import pytest
@@ -109,19 +107,30 @@ def test_a_link_to_elsewhere_is_said_and_not_followed(settings, tmp_path):
     assert outside.read_text(encoding="utf-8") == EMAIL
 
 
-def test_half_a_file_of_a_killed_process_goes(settings):
-    half = put(settings, "alerts/.state.json-a1b2c3d4", f'{{"open": "{EMAIL}'.encode())
-    long_ago = time.time() - 3600
-    os.utime(half, (long_ago, long_ago))
-
-    assert scrub(settings) == [("alerts/.state.json-a1b2c3d4", "removed")]
-    assert not half.exists()
-
-
-def test_half_a_file_that_may_be_being_written_is_overwritten(settings):
+def test_half_a_file_of_a_killed_process_is_overwritten(settings):
     put(settings, "alerts/.state.json-a1b2c3d4", f'{{"open": "{EMAIL}'.encode())
 
     assert scrub(settings) == [("alerts/.state.json-a1b2c3d4", "erased")]
+    assert traces(settings.home) == []
+
+
+def test_text_that_goes_on_as_something_else_is_said(settings):
+    put(settings, "installer.sh", b"#!/bin/sh\n" * 20000 + BINARY * 200)
+
+    assert scrub(settings) == [("installer.sh", "not reached")]
+
+
+def test_a_log_with_a_gap_is_a_log(settings):
+    put(settings, "logs/spark.log", b"WARN\n" + b"\0" * 100 + EMAIL.encode())
+
+    assert scrub(settings) == [("logs/spark.log", "erased")]
+
+
+def test_a_folder_of_deliveries_may_be_a_link(settings, tmp_path):
+    settings.make_home()
+    (settings.home / "inbox").symlink_to(tmp_path)
+
+    assert scrub(settings) == []
 
 
 @pytest.mark.parametrize("folder", ["warehouse", "inbox", "archive", "rejected", "privacy"])
@@ -152,7 +161,7 @@ def test_a_home_that_is_not_there_has_nothing(settings):
 def test_what_is_closed_to_this_user_is_said(settings, monkeypatch):
     put(settings, "a.txt", EMAIL.encode())
 
-    def closed(_):
+    def closed(*_):
         raise PermissionError
 
     # Root, as whom tests may run, is let in everywhere.

@@ -127,6 +127,22 @@ def test_a_packed_cursor_is_packed_again():
     assert erased == 2
 
 
+def test_json_that_is_nested_too_deeply_is_searched_as_text():
+    text = "[" * 5000 + json.dumps(EMAIL) + "]" * 5000
+
+    result = scrub_text(finder(), text.encode())
+
+    assert result.content == ("[" * 5000 + '"[erased]"' + "]" * 5000).encode()
+
+
+def test_half_a_character_stays_as_it_is():
+    text = '{"a": "\\ud83d", "b": "é", "email": "' + EMAIL + '"}'
+
+    after = json.loads(scrub_text(finder(), text.encode()).content)
+
+    assert after == {"a": "\ud83d", "b": "é", "email": "[erased]"}
+
+
 def test_json_in_which_nothing_stands_is_not_written_anew():
     text = b'{ "customer_id" :  8 }'
 

@@ -209,6 +209,19 @@ def test_compressed_contents_stay_compressed(file):
     assert zlib.decompress(rows(file)[0][1]) == b'{"customer_id": 0, "email": "[erased]"}'
 
 
+def test_a_text_that_is_no_utf_8_keeps_its_other_bytes(file):
+    run(file, "CREATE TABLE notes (note TEXT)")
+    with closing(sqlite3.connect(file)) as connection:
+        note = b"\xff " + EMAIL.encode()
+        connection.execute("INSERT INTO notes VALUES (CAST(? AS TEXT))", (note,))
+        connection.commit()
+
+    scrub(file)
+
+    query = "SELECT CAST(note AS BLOB), typeof(note) FROM notes"
+    assert rows(file, query) == [(b"\xff [erased]", "text")]
+
+
 def test_values_that_are_there_once_only_stay_apart(file):
     run(
         file,

@@ -6,6 +6,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
+from lakehouse.privacy.places.contents import scrub_text
 from lakehouse.privacy.places.overwriting import overwritten, patches
 from lakehouse.privacy.places.value_finder import ValueFinder
 from lakehouse.privacy.places.wanted_values import WantedValues
@@ -159,6 +160,22 @@ def test_the_mask_of_a_value_that_others_have_is_left():
     masked = f"{mask(b'key', EMAIL)}".encode()
 
     assert overwritten(search, masked).content == masked
+
+
+@pytest.mark.parametrize("value", ["", " ", "erased", "[erased]"])
+def test_what_stands_for_nobody_is_not_searched(value):
+    person = Person("customer_id", frozenset({value}), {"email": frozenset({value})})
+    text = f'{{"customer_id": "{value}", "email": "{value}", "a": "[erased]"}}'
+
+    assert scrub_text(ValueFinder(WantedValues.of([person])), text.encode()).erased == 0
+
+
+@pytest.mark.parametrize("value", ["²" * 9, "9" * 5000, "a\x00b\ud800cdef"])
+def test_odd_values_are_searched_too(value):
+    person = Person("customer_id", frozenset(), {"email": frozenset({value})})
+    text = b"<" + value.encode("utf-8", "surrogatepass") + b">"
+
+    assert overwritten(ValueFinder(WantedValues.of([person])), text).content == b"<[erased]>"
 
 
 def test_a_thousand_people_are_searched_at_once():
