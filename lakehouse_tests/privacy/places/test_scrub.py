@@ -2,14 +2,17 @@
 whenever it is killed.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.privacy.places.scrub import scrub_places
-from lakehouse_tests.privacy.places.a_home import PLACES
-from lakehouse_tests.privacy.places.a_person import PERSON, traces
+from lakehouse.runtime.deployment import masking_key
+from lakehouse.tables.masking import mask
+from lakehouse_tests.privacy.places.a_home import PLACES, put
+from lakehouse_tests.privacy.places.a_person import NEIGHBOUR, PERSON, SHORT_ID, traces
 from lakehouse_tests.privacy.places.kills import scrub_after_each_death
 from lakehouse_tests.processes import start
 
@@ -59,6 +62,34 @@ def test_a_second_call_finds_nothing_and_writes_nothing(settings):
 
     assert [found.place for found in again] == ["values that are not distinctive"]
     assert content(settings.home) == before
+
+
+def test_the_masks_that_stand_for_the_person_go_too(settings):
+    masks = [mask(masking_key(settings), value) for value in (SHORT_ID, NEIGHBOUR)]
+    put(settings, "logs/spark.log", "\n".join(map(str, masks)).encode())
+
+    scrub_places(settings, [PERSON])
+
+    assert (
+        settings.home / "logs" / "spark.log"
+    ).read_text() == f"[erased]***********\n{masks[1]}"
+
+
+def test_where_alerts_of_the_person_were_sent_is_said(settings):
+    sending = replace(settings, alert_urls=("json://127.0.0.1:1/",))
+    PLACES["a record of alerts"](sending)
+
+    first, again = (scrub_places(sending, [PERSON]) for _ in range(2))
+
+    assert [place.outcome for place in first] == ["erased", "not reached", "kept"]
+    assert [place.outcome for place in again] == ["kept"]
+
+
+def test_nobody_to_be_erased_is_nothing_to_do(settings):
+    PLACES["Spark's log"](settings)
+
+    assert scrub_places(settings, []) == ()
+    assert traces(settings.home) == ["logs/spark.log"]
 
 
 def test_the_catalog_is_read_as_before(settings):
