@@ -81,10 +81,10 @@ def _scrub_sqlite(
     if result.is_busy:
         why = "Another process held it; the next call does the rest."
         yield ScrubbedPlace(name, "busy", result.erased, result.shared, why=why)
-    else:
+    elif not result.problem:
         yield from _found(name, result.erased, result.shared)
     left = {
-        "It could not be read": bool(result.problem),
+        "SQLite could not read or write it": bool(result.problem),
         "cells are of an unknown kind": result.not_read,
         "values stand in names, by which things are found": result.kept_names,
         "values stand in bytes that no row has": 0 if result.kept_names else result.raw_values,

@@ -208,7 +208,9 @@ def _apply(connection: sqlite3.Connection, changes: Sequence[_Change]) -> None:
             _write(connection, change)
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        # On a full disk SQLite has done so itself.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
 
 

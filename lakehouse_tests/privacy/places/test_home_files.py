@@ -170,6 +170,12 @@ def test_what_is_closed_to_this_user_is_said(settings, monkeypatch):
     assert scrub(settings) == [("a.txt", "not reached")]
 
 
+def test_a_damaged_database_is_said(settings):
+    put(settings, "own.db", b"SQLite format 3\0" + BINARY)
+
+    assert scrub(settings) == [("own.db", "not reached")]
+
+
 def test_a_note_of_a_process_stays_json(settings):
     note = put(settings, "spark-server.json", json.dumps({"port": 7, "token": EMAIL}).encode())
 
