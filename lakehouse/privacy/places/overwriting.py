@@ -60,11 +60,13 @@ def _patch(content: bytes, span: Span, *, keeps_length: bool) -> Patch:
     encoding, length = span.form.encoding, span.end - span.start
     if encoding in ("base64", "urlsafe base64"):
         return _in_base64(content, span)
+    if encoding == "raw":
+        return Patch(span.start, span.end, _FILLER * length)
     if encoding == "hex":
         return Patch(span.start, span.end, _FILLER.hex().encode() * (length // 2))
     if encoding == "bytes" and _is_number_of_json(content, span):
         return Patch(span.start, span.end, b"0".ljust(length if keeps_length else 1))
-    codec = "ascii" if encoding == "bytes" else encoding
+    codec = encoding if encoding.startswith("utf-16") else "ascii"
     width = len(ERASED.encode(codec)) // len(ERASED)
     text = _filled(length // width) if keeps_length else ERASED
     return Patch(span.start, span.end, text.encode(codec))

@@ -14,10 +14,8 @@ from lakehouse.privacy.places.value_forms import Form, forms_of
 from lakehouse.privacy.places.wanted_values import WantedValues
 from lakehouse.tables.person import is_distinctive
 
-_HASH = re.compile(rb"[0-9a-f-]+")
-_SHORTEST_HASH = 16
-_AROUND = 64
-"""Bytes on each side of a number that tell whether it is a part of something."""
+_AROUND = 2
+"""Characters on each side of a number that tell whether it is a part of another."""
 _QUOTE = rb"""\\*["'`]"""
 _NAMED = (
     rb"(?<![A-Za-z0-9_])(?P<column>%b)(?:%b)?"
@@ -67,13 +65,12 @@ class ValueFinder:
         spans: list[Span] = []
         kept: dict[Interval, bool] = {}
         has_column = False
-        for index, start, end in self._automaton.find_matches_as_indexes(
-            content, overlapping=True
-        ):
+        found = self._automaton.find_matches_as_indexes(content.lower(), overlapping=True)
+        for index, start, end in found:
             pattern = self._patterns[index]
             if isinstance(pattern, Form):
                 span = Span(start, end, pattern)
-                if _is_aligned(content, span) and _is_whole(content, span):
+                if _is_of_its_form(content, span):
                     spans.append(span)
             elif pattern is None:
                 has_column = True
@@ -107,13 +104,13 @@ class ValueFinder:
         """
         patterns: dict[bytes, Form | bool | None] = {}
         for column in self.wanted.columns:
-            patterns[column.encode()] = None
+            patterns[column.encode().lower()] = None
         for value in sorted(filter(is_distinctive, self.wanted.shared)):
             for form in forms_of(value):
-                patterns[form.pattern] = self.wanted.is_of_persons(value)
+                patterns[form.pattern.lower()] = self.wanted.is_of_persons(value)
         for value in sorted(self.wanted.distinctive):
             for form in forms_of(value):
-                patterns.setdefault(form.pattern, form)
+                patterns.setdefault(form.pattern.lower(), form)
         return patterns
 
     @cached_property
@@ -133,6 +130,12 @@ class ValueFinder:
         return re.compile(_NAMED % (columns, _QUOTE, _QUOTE), re.DOTALL)
 
 
+def _is_of_its_form(content: bytes, span: Span) -> bool:
+    if span.form.is_exact:
+        return content[span.start : span.end] == span.form.pattern
+    return _is_aligned(content, span) and _is_whole(content, span)
+
+
 def _is_aligned(content: bytes, span: Span) -> bool:
     """Whether characters of two bytes are read as they were written: between others they look
     like those of the other order, one byte aside.
@@ -145,21 +148,11 @@ def _is_aligned(content: bytes, span: Span) -> bool:
 
 
 def _is_whole(content: bytes, span: Span) -> bool:
-    """Whether digits are no part of a longer number, of a fraction or of a hash; other values
-    are none of these.
-    """
+    """Whether digits are no part of a longer number; other values are none."""
     if not span.form.is_number:
         return True
     before, after = _around(content, span)
-    if before[-1:].isdigit() or after[:1].isdigit():
-        return False
-    is_fraction = before[-1:] == b"." and before[-2:-1].isdigit()
-    if is_fraction or re.match(rb"[.]0*[1-9]", after):
-        return False
-    left, right = _HASH.match(before[::-1]), _HASH.match(after)
-    beside = (left[0] if left else b"") + (right[0] if right else b"")
-    is_long = len(beside) + len(span.form.pattern) >= _SHORTEST_HASH
-    return not (is_long and re.search(rb"[a-f]", beside))
+    return not (before[-1:].isdigit() or after[:1].isdigit())
 
 
 def _around(content: bytes, span: Span) -> tuple[bytes, bytes]:

@@ -3,8 +3,10 @@
 import html
 import json
 import unicodedata
+import uuid
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote, quote_plus
@@ -12,8 +14,10 @@ from urllib.parse import quote, quote_plus
 from lakehouse.privacy.places.wanted_values import is_integer
 from lakehouse.tables.escaping import visible
 
-Encoding = Literal["bytes", "utf-16-le", "utf-16-be", "hex", "base64", "urlsafe base64"]
-_WITH_QUOTES = ("''", "\\'")
+Encoding = Literal["bytes", "raw", "utf-16-le", "utf-16-be", "hex", "base64", "urlsafe base64"]
+_QUOTES = ("''", "\\'")
+_JSON_LEVELS = 3
+"""JSON in a string of JSON in a string of JSON: as Dagster keeps what a run reported."""
 _SAFE = ("", "/", "@", "@:/")
 
 
@@ -30,9 +34,32 @@ class Form:
     value_bytes: int = 0
     """In base64, how many bytes the value has."""
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the case of its letters counts."""
+        return self.encoding in ("raw", "base64", "urlsafe base64")
+
 
 def forms_of(value: str) -> Iterator[Form]:
-    """Yield the forms of a value, some of them equal."""
+    """Yield the forms of a value, some of them equal; letters of ASCII stand for either case,
+    but in base64.
+    """
+    for spelling in _spellings(value):
+        yield from _forms(spelling)
+    with suppress(ValueError):
+        identifier = uuid.UUID(value)
+        yield Form(identifier.hex.encode(), "bytes")
+        yield Form(identifier.bytes, "raw")
+
+
+def _spellings(value: str) -> set[str]:
+    """Return a value in its own, in small and in capital letters, their marks composed or not."""
+    texts = (value, value.lower(), value.upper())
+    composed = {unicodedata.normalize("NFC", text) for text in texts}
+    return {*texts, *composed, *(unicodedata.normalize("NFD", text) for text in texts)}
+
+
+def _forms(value: str) -> Iterator[Form]:
     is_number = is_integer(value.removeprefix("-"))
     for text in _texts(value):
         yield Form(_encoded(text), "bytes", is_number)
@@ -40,9 +67,7 @@ def forms_of(value: str) -> Iterator[Form]:
         yield from _in_one_byte(value)
     yield Form(value.encode("utf-16-le", "surrogatepass"), "utf-16-le", is_number)
     yield Form(value.encode("utf-16-be", "surrogatepass"), "utf-16-be", is_number)
-    digits = _encoded(value).hex()
-    yield Form(digits.encode(), "hex")
-    yield Form(digits.upper().encode(), "hex")
+    yield Form(_encoded(value).hex().encode(), "hex")
     yield from _in_base64(value)
 
 
@@ -50,17 +75,18 @@ def _texts(value: str) -> set[str]:
     """Return the texts that stand for a value: in JSON, in JSON within JSON, in an address, in
     a query, in Python's and our own escapes, in HTML.
     """
-    composed = (unicodedata.normalize(form, value) for form in ("NFC", "NFD"))
-    texts = {value, *composed, visible(value), html.escape(value)}
+    texts = {value, visible(value), html.escape(value), html.escape(value, quote=False)}
     texts |= {repr(value)[1:-1], ascii(value)[1:-1]}
-    texts |= {value.replace("'", escaped) for escaped in _WITH_QUOTES}
+    texts |= {value.replace("'", escaped) for escaped in _QUOTES}
+    texts.add(value.replace('"', '""'))
     for is_ascii in (True, False):
-        once = _in_json(value, is_ascii=is_ascii)
-        texts |= {once, _in_json(once, is_ascii=is_ascii)}
+        escaped = value
+        for _ in range(_JSON_LEVELS):
+            escaped = _in_json(escaped, is_ascii=is_ascii)
+            texts |= {escaped, escaped.replace("/", "\\/")}
     for safe in _SAFE:
         texts.add(quote(value, safe, errors="surrogatepass"))
         texts.add(quote_plus(value, safe, errors="surrogatepass"))
-    texts |= {_lower_escapes(text) for text in texts if "%" in text}
     if is_integer(value):
         texts.add(f"{int(value):,}")
     return texts
@@ -68,12 +94,6 @@ def _texts(value: str) -> set[str]:
 
 def _in_json(text: str, *, is_ascii: bool) -> str:
     return json.dumps(text, ensure_ascii=is_ascii)[1:-1]
-
-
-def _lower_escapes(text: str) -> str:
-    """Return an escaped text with `%c3` for `%C3`."""
-    first, *parts = text.split("%")
-    return "%".join([first, *(part[:2].lower() + part[2:] for part in parts)])
 
 
 def _in_one_byte(value: str) -> Iterator[Form]:

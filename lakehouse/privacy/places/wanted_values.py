@@ -48,7 +48,8 @@ class WantedValues:
         everything = frozenset().union(*columns.values())
         return cls(
             {column: frozenset(values) for column, values in columns.items()},
-            frozenset(filter(is_distinctive, everything - {*shared})),
+            frozenset(filter(is_distinctive, map(str.strip, everything - {*shared})))
+            - {*shared},
             frozenset(filter(None, shared)),
         )
 

@@ -3,6 +3,7 @@
 import json
 from base64 import b64decode, b64encode, urlsafe_b64encode
 from urllib.parse import quote, quote_plus
+from uuid import UUID
 
 import pytest
 
@@ -37,6 +38,9 @@ FORMS = {
     "a form": quote_plus(EMAIL).encode(),
     "Python": ascii(EMAIL).encode(),
     "SQL": EMAIL.replace("'", "''").encode(),
+    "capital letters": EMAIL.upper().encode(),
+    "letters of either case": b"ZOE\xcc\x88.O'Neil@Example.com",
+    "JSON within JSON within JSON": json.dumps(json.dumps(json.dumps(EMAIL))).encode(),
     "hex": EMAIL.encode().hex().encode(),
     "capital hex": EMAIL.encode().hex().upper().encode(),
     "letters with marks of their own": "zoe\u0308.o'neil@example.com".encode(),
@@ -50,7 +54,7 @@ def test_a_value_is_found_in_each_of_its_forms(form):
     result = overwritten(finder(), content)
 
     assert result.erased == 1
-    assert b"neil" not in result.content
+    assert b"neil" not in result.content.lower()
     assert len(result.content) <= len(content)
 
 
@@ -97,12 +101,10 @@ def test_a_number_is_found_where_it_is_a_whole(text):
     [
         f"{PASSPORT}3",
         f"1{PASSPORT}",
-        f"0.{PASSPORT}",
-        f"{PASSPORT}.25",
-        f"sha256 0ab{PASSPORT}cdef0123",
+        f"0{PASSPORT}.25",
     ],
 )
-def test_a_part_of_a_number_or_of_a_hash_is_none(text):
+def test_a_part_of_a_number_is_none(text):
     assert overwritten(finder(), text.encode()).erased == 0
     assert overwritten(finder(), text.encode("utf-16-le")).erased == 0
 
@@ -128,6 +130,16 @@ def test_a_short_id_is_found_behind_the_name_of_its_column(text):
 )
 def test_a_short_id_is_left_elsewhere(text):
     assert overwritten(finder(), text.encode()).content == text.encode()
+
+
+@pytest.mark.parametrize("spelling", [str, str.upper, lambda text: text.replace("-", "")])
+def test_an_identifier_is_found_however_it_is_written(spelling):
+    identifier = "0f8fad5b-d9cb-469f-a165-70867728950e"
+    person = Person("customer_id", frozenset({identifier}))
+    search = ValueFinder(WantedValues.of([person]))
+
+    assert overwritten(search, spelling(identifier).encode()).content == b"[erased]"
+    assert overwritten(search, UUID(identifier).bytes).content == b"*" * 16
 
 
 def test_what_others_have_too_is_left_and_counted():
