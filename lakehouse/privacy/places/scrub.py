@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lakehouse.privacy.places.alert_files import scrub_alerts
 from lakehouse.privacy.places.contents import scrub_content
+from lakehouse.privacy.places.csv_columns import has_columns, patch_columns
 from lakehouse.privacy.places.elsewhere import places_elsewhere, sent_alerts
 from lakehouse.privacy.places.file_patching import count_values, patch_file
 from lakehouse.privacy.places.home_files import HomeFile, Kind, home_files
@@ -95,7 +96,11 @@ def _scrub_sqlite(
 
 
 def _patch(finder: ValueFinder, file: Path, name: str, is_dry: bool) -> Iterator[ScrubbedPlace]:
-    yield from _found(name, *patch_file(finder, file, is_dry=is_dry))
+    in_columns = 0
+    if has_columns(file):
+        in_columns = patch_columns(finder.wanted, file, is_dry=is_dry)
+    erased, shared = patch_file(finder, file, is_dry=is_dry)
+    yield from _found(name, erased + in_columns, shared)
 
 
 def _rewrite(
