@@ -16,6 +16,9 @@ from lakehouse.tables.person import is_distinctive
 
 _AROUND = 2
 """Characters on each side of a number that tell whether it is a part of another."""
+_AFTER_CUT = ("…".encode(), b"...", b"\\u2026", b'"', b"'", b"\\", b"\n", b"\r", b"<")
+"""What stands behind a value that was cut: a mark of that, or the end of its text."""
+_AROUND_CUT = 8
 _QUOTE = rb"""\\*["'`]"""
 _NAMED = (
     rb"(?<![A-Za-z0-9_])(?P<column>%b)(?:%b)?"
@@ -69,7 +72,7 @@ class ValueFinder:
         for index, start, end in found:
             pattern = self._patterns[index]
             if isinstance(pattern, Form):
-                span = Span(start, end, pattern)
+                span = _extended(content, Span(start, end, pattern))
                 if _is_of_its_form(content, span):
                     spans.append(span)
             elif pattern is None:
@@ -107,7 +110,8 @@ class ValueFinder:
             patterns[column.encode().lower()] = None
         for value in sorted(filter(is_distinctive, self.wanted.shared)):
             for form in forms_of(value):
-                patterns[form.pattern.lower()] = self.wanted.is_of_persons(value)
+                if not form.rest:
+                    patterns[form.pattern.lower()] = self.wanted.is_of_persons(value)
         for value in sorted(self.wanted.distinctive):
             for form in forms_of(value):
                 patterns.setdefault(form.pattern.lower(), form)
@@ -130,7 +134,21 @@ class ValueFinder:
         return re.compile(_NAMED % (columns, _QUOTE, _QUOTE), re.DOTALL)
 
 
+def _extended(content: bytes, span: Span) -> Span:
+    """Return the beginning of a value as far as it goes."""
+    end = span.end
+    for expected in span.form.rest.lower():
+        if content[end : end + 1].lower() != bytes([expected]):
+            break
+        end += 1
+    return Span(span.start, end, span.form)
+
+
 def _is_of_its_form(content: bytes, span: Span) -> bool:
+    if span.form.rest:
+        # Where another letter follows it is somebody else's.
+        following = content[span.end : span.end + _AROUND_CUT]
+        return not following or following.startswith(_AFTER_CUT)
     if span.form.is_exact:
         return content[span.start : span.end] == span.form.pattern
     return _is_aligned(content, span) and _is_whole(content, span)

@@ -18,6 +18,8 @@ Encoding = Literal["bytes", "raw", "utf-16-le", "utf-16-be", "hex", "base64", "u
 _QUOTES = ("''", "\\'")
 _JSON_LEVELS = 3
 """JSON in a string of JSON in a string of JSON: as Dagster keeps what a run reported."""
+_BEGINNING = 16
+"""Bytes by which the beginning of a longer value is known, where messages cut it."""
 _SAFE = ("", "/", "@", "@:/")
 
 
@@ -33,6 +35,8 @@ class Form:
     """In base64, how many bytes of something else share its first four characters."""
     value_bytes: int = 0
     """In base64, how many bytes the value has."""
+    rest: bytes = b""
+    """Of a value that may have been cut, how it goes on."""
 
     @property
     def is_exact(self) -> bool:
@@ -62,7 +66,10 @@ def _spellings(value: str) -> set[str]:
 def _forms(value: str) -> Iterator[Form]:
     is_number = is_integer(value.removeprefix("-"))
     for text in _texts(value):
-        yield Form(_encoded(text), "bytes", is_number)
+        content = _encoded(text)
+        yield Form(content, "bytes", is_number)
+        if len(value) > _BEGINNING:
+            yield Form(content[:_BEGINNING], "bytes", rest=content[_BEGINNING:])
     if not value.isascii():
         yield from _in_one_byte(value)
     yield Form(value.encode("utf-16-le", "surrogatepass"), "utf-16-le", is_number)

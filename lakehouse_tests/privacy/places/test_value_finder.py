@@ -132,6 +132,28 @@ def test_a_short_id_is_left_elsewhere(text):
     assert overwritten(finder(), text.encode()).content == text.encode()
 
 
+@pytest.mark.parametrize("mark", ["…", "...", '"', "\n", ""])
+@pytest.mark.parametrize("length", [16, 20])
+def test_the_beginning_of_a_value_that_was_cut_is_found(mark, length):
+    person = Person(
+        "customer_id", frozenset(), {"address": frozenset({"12 Long Street, Springfield"})}
+    )
+    search = ValueFinder(WantedValues.of([person]))
+    text = f"Row: address={'12 Long Street, Springfield'[:length]}{mark}"
+
+    assert overwritten(search, text.encode()).content == f"Row: address=[erased]{mark}".encode()
+
+
+def test_what_begins_alike_and_goes_on_is_of_somebody_else():
+    person = Person(
+        "customer_id", frozenset(), {"address": frozenset({"12 Long Street, Springfield"})}
+    )
+    search = ValueFinder(WantedValues.of([person]))
+    text = b"12 Long Street, Spring Hill and 12 Long Street, Springfield"
+
+    assert overwritten(search, text).content == b"12 Long Street, Spring Hill and [erased]"
+
+
 @pytest.mark.parametrize("spelling", [str, str.upper, lambda text: text.replace("-", "")])
 def test_an_identifier_is_found_however_it_is_written(spelling):
     identifier = "0f8fad5b-d9cb-469f-a165-70867728950e"
