@@ -19,7 +19,8 @@ class UpkeepPolicy:
     `keep_snapshots_for` and `keep_at_least` say which snapshots time travel can rely on.
     `orphans_after` is the age from which a file that no metadata names is removed.
     `refused_for` is how long the branch of a refused write stays. `metadata_files` is how many
-    old metadata.json files are kept. Files that are rewritten are sorted by the columns of
+    old metadata.json files are kept: each tells of all snapshots, so that Iceberg's own number of
+    100 was most of a table's metadata. Files that are rewritten are sorted by the columns of
     `sort_by`, or where `z_order` by all of them at once; without any they are joined as they
     are (bin-pack). `kept_by` says who does the work: on AWS, Glue's table optimizers may
     compact, expire and remove orphans, and then the lakehouse does not.
@@ -29,7 +30,7 @@ class UpkeepPolicy:
     keep_at_least: int = 5
     orphans_after: timedelta = timedelta(days=7)
     refused_for: timedelta = timedelta(days=7)
-    metadata_files: int = 100
+    metadata_files: int = 20
     sort_by: tuple[str, ...] = ()
     z_order: bool = False
     kept_by: KeptBy = "lakehouse"
