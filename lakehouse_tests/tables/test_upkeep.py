@@ -118,9 +118,9 @@ def test_a_z_order_by_what_the_table_is_partitioned_by_is_refused() -> None:
 
 
 def test_old_metadata_is_pruned_by_the_tables_own_properties() -> None:
-    properties = table_properties(declared(upkeep=Upkeep(metadata_files=20)))
+    properties = table_properties(declared(upkeep=Upkeep(metadata_files=30)))
     assert properties["write.metadata.delete-after-commit.enabled"] == "true"
-    assert properties["write.metadata.previous-versions-max"] == "20"
+    assert properties["write.metadata.previous-versions-max"] == "30"
     assert table_properties(declared())["write.metadata.previous-versions-max"] == "20"
     kept = declared(properties={"write.metadata.delete-after-commit.enabled": "false"})
     assert table_properties(kept)["write.metadata.delete-after-commit.enabled"] == "false"
@@ -129,7 +129,7 @@ def test_old_metadata_is_pruned_by_the_tables_own_properties() -> None:
 def test_another_upkeep_is_a_property_that_the_next_write_sets_and_no_other_declaration() -> (
     None
 ):
-    before, after = declared(), declared(upkeep=Upkeep(metadata_files=20))
+    before, after = declared(), declared(upkeep=Upkeep(metadata_files=30))
     (step,) = plan(after, state_like(before)).automatic
     assert "write.metadata.previous-versions-max" in step.description
     assert after.declaration_hash == before.declaration_hash
