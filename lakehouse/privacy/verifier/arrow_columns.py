@@ -142,7 +142,9 @@ def _is_text(kind: pa.DataType) -> bool:
     return (
         pa.types.is_string(kind)
         or pa.types.is_large_string(kind)
+        or pa.types.is_string_view(kind)
         or pa.types.is_binary(kind)
         or pa.types.is_large_binary(kind)
+        or pa.types.is_binary_view(kind)
         or pa.types.is_fixed_size_binary(kind)
     )

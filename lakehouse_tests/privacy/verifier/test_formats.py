@@ -72,6 +72,16 @@ def test_texts_in_which_bytes_are_shared_are_read(tmp_path):
     assert found(searched(tmp_path), how="decoded UTF-8", column="mail")
 
 
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view()], ids=str)
+def test_views_of_texts_are_read(tmp_path, kind):
+    mails = pa.array([EMAIL, "maria.lopez.1"]).cast(pa.binary()).cast(kind)
+    options = {"use_dictionary": False, "column_encoding": {"mail": "DELTA_BYTE_ARRAY"}}
+    table = pa.table({"mail": mails})
+    parquet(tmp_path, table, write_statistics=False, compression="zstd", **options)
+
+    assert found(searched(tmp_path), how="decoded UTF-8", column="mail")
+
+
 def test_rows_are_numbered_through_row_groups(tmp_path):
     table = pa.table({"client": [*range(10_000, 10_250), 4711]})
     parquet(tmp_path, table, row_group_size=100)

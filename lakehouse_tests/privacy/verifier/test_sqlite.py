@@ -64,6 +64,18 @@ def test_values_of_tables_are_read(tmp_path):
     assert ("decoded UTF-8", "", 2, 1) in rows
 
 
+@pytest.mark.parametrize("text", ["x^2 + y^2", b"x\x9cno stream", b"\x1f\x8bno gzip"])
+def test_a_value_that_only_begins_as_what_is_packed_is_read_as_it_is(tmp_path, text):
+    with database(tmp_path) as connection:
+        insert(connection, 1, text)
+        insert(connection, 4711, EMAIL)
+
+    report = searched(tmp_path)
+
+    assert report.gaps == ()
+    assert ("decoded UTF-8", 2) in {(item.how, item.row) for item in report.findings}
+
+
 def test_what_was_deleted_is_found_in_free_pages(tmp_path):
     with database(tmp_path) as connection:
         for number in range(200):

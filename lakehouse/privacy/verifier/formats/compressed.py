@@ -6,7 +6,6 @@ import lzma
 import struct
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from io import BytesIO
@@ -88,25 +87,6 @@ def _chunks(stream: Readable) -> Iterator[bytes]:
         yield chunk
 
 
-class _ZlibStream:
-    """One stream of zlib, as a file."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._decompressor = zlib.decompressobj()
-
-    def read(self, size: int, /) -> bytes:
-        """Return at most so many bytes; none at the end."""
-        decompressor = self._decompressor
-        while not decompressor.eof:
-            pending = decompressor.unconsumed_tail or self._file.read(_CHUNK_BYTES)
-            if not pending:
-                raise EOFError("the stream ends early")
-            if content := decompressor.decompress(pending, size):
-                return content
-        return b""
-
-
 def _by_arrow(codec: Literal["lz4", "zstd"]) -> Callable[[BinaryIO], Readable]:
     def open_stream(file: BinaryIO) -> Readable:
         return cast(
@@ -123,7 +103,6 @@ _STREAMS: dict[str, Callable[[BinaryIO], Readable]] = {
     "xz": lambda file: cast(Readable, lzma.LZMAFile(file)),  # noqa: SIM115
     "zstd": _by_arrow("zstd"),
     "lz4": _by_arrow("lz4"),
-    "zlib": _ZlibStream,
 }
 
 

@@ -2,10 +2,12 @@
 changes has.
 """
 
+import gzip
 import shutil
 import sqlite3
 import struct
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path, PurePosixPath
@@ -13,7 +15,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from lakehouse.privacy.verifier.formats.compressed import decompressed
 from lakehouse.privacy.verifier.record_columns import RecordColumns
 from lakehouse.privacy.verifier.search_state import FilePart
 
@@ -155,10 +156,10 @@ def _readable(value: Any) -> Any:
         return value
     try:
         if value.startswith(_ZLIB_HEADERS):
-            return decompressed(value, "zlib")
+            return zlib.decompress(value)
         if value.startswith(_GZIP_HEADER):
-            return decompressed(value, "gzip")
-    except (OSError, EOFError, ValueError, ArithmeticError):
+            return gzip.decompress(value)
+    except (OSError, EOFError, zlib.error):
         # A text may begin like that.
         return value
     return value
