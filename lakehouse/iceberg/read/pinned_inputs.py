@@ -95,9 +95,9 @@ def pin_since(source: History, since: int | None, until: int) -> Pin:
     It can't be told where the start is None or no longer an ancestor that is kept, and where
     rows were rewritten since, or some of what was appended has been erased.
     """
-    rows = source.snapshots[until].rows
+    last = source.snapshots[until]
     if since is None:
-        return Pin(source.table, until, rows=rows, note="read in full: the first time")
+        return Pin(source.table, until, rows=last.rows, note="read in full: the first time")
     if since == until:
         return Pin(source.table, until, since, rows=0)
     added = source.kept_between(since, until)
@@ -105,13 +105,13 @@ def pin_since(source: History, since: int | None, until: int) -> Pin:
         return Pin(
             source.table,
             until,
-            rows=rows,
+            rows=last.rows,
             note=f"read in full: snapshot {since} is gone from main",
         )
     rewriting = first_rewriting(added)
     if rewriting:
         note = f"read in full: snapshot {rewriting.snapshot_id} is a {rewriting.operation}"
-        return Pin(source.table, until, rows=rows, note=note)
+        return Pin(source.table, until, rows=last.rows, note=note)
     appended = sum(
         snapshot.count("added-records") for snapshot in added if snapshot.operation == "append"
     )
