@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.output.cell_values import as_text, plain_json
-from lakehouse.cli.output.printing import complain, count, json_list
+from lakehouse.cli.output.printing import complain, count
+from lakehouse.cli.output.records import records_text
 from lakehouse.cli.subject_arguments import parse_people
 
 if TYPE_CHECKING:
@@ -49,10 +49,7 @@ def export(state: State, people: tuple[str, ...], output: Path | None) -> None:
 def _print(exported: "Export", output: Path | None) -> None:
     from lakehouse.storage.atomic_files import replace_text
 
-    records = []
-    for held in exported.rows:
-        records.append(as_text(plain_json({"table": held.table, "row": held.row})))
-    text = json_list(records)
+    text = records_text({"table": held.table, "row": held.row} for held in exported.rows)
     if output is None:
         click.echo(text)
     else:

@@ -16,7 +16,7 @@ from typing import Any
 
 from lakehouse.orchestration.alert import Severity
 from lakehouse.settings import Settings
-from lakehouse.storage.file_lock import BRIEF_SECONDS, busy_file, file_lock
+from lakehouse.storage.file_lock import brief_lock
 from lakehouse.storage.json_files import read_json, write_json
 
 _REMEMBERED = 50
@@ -92,8 +92,7 @@ def reports_lock(settings: Settings) -> AbstractContextManager[None]:
 
     :raises LakehouseError: when another process goes on to.
     """
-    lock = _folder(settings).with_suffix(".lock")
-    return file_lock(lock, BRIEF_SECONDS, busy_file(lock))
+    return brief_lock(_folder(settings).with_suffix(".lock"))
 
 
 def _add(settings: Settings, note: Note) -> None:

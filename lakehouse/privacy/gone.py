@@ -13,10 +13,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from lakehouse.privacy.folder import privacy_folder
-from lakehouse.privacy.person_hmac import hmac_key, person_hmac
+from lakehouse.privacy.hmac_key import hmac_key
 from lakehouse.settings import Settings
-from lakehouse.storage.file_lock import BRIEF_SECONDS, busy_file, file_lock
+from lakehouse.storage.file_lock import brief_lock
 from lakehouse.storage.json_files import read_json, write_json
+from lakehouse.tables.person import person_hmac
 
 
 @dataclass(frozen=True)
@@ -132,5 +133,4 @@ def _file(settings: Settings) -> Path:
 
 
 def _lock(settings: Settings) -> AbstractContextManager[None]:
-    file = privacy_folder(settings) / ".gone.lock"
-    return file_lock(file, BRIEF_SECONDS, busy_file(file))
+    return brief_lock(privacy_folder(settings) / ".gone.lock")

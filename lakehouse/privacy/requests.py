@@ -7,14 +7,14 @@ from pathlib import Path
 
 from lakehouse.errors import UsageError
 from lakehouse.privacy.folder import check_request_id, requests_folder
+from lakehouse.privacy.hmac_key import hmac_key
 from lakehouse.privacy.identity import Named
-from lakehouse.privacy.person_hmac import hmac_key, person_hmac
 from lakehouse.privacy.sealed_values import SealedValues, seal
 from lakehouse.privacy.states import Request, RequestedPerson, a_month_after
 from lakehouse.settings import Settings
-from lakehouse.storage.file_lock import BRIEF_SECONDS, busy_file, file_lock
+from lakehouse.storage.file_lock import brief_lock
 from lakehouse.storage.json_files import read_json, write_json
-from lakehouse.tables.person import is_distinctive
+from lakehouse.tables.person import is_distinctive, person_hmac
 
 
 def open_request(
@@ -122,8 +122,7 @@ def _file(settings: Settings, request_id: str) -> Path:
 
 
 def _lock(settings: Settings) -> AbstractContextManager[None]:
-    file = requests_folder(settings) / ".lock"
-    return file_lock(file, BRIEF_SECONDS, busy_file(file))
+    return brief_lock(requests_folder(settings) / ".lock")
 
 
 def _read(file: Path) -> Request:

@@ -3,7 +3,7 @@ holds it.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -30,6 +30,14 @@ def file_lock(file: Path, wait_seconds: float, busy: LakehouseError) -> Iterator
         yield
     finally:
         lock.release()
+
+
+def brief_lock(file: Path) -> AbstractContextManager[None]:
+    """Hold the lock of who changes a small file, or some of them.
+
+    :raises LakehouseError: when another process goes on to.
+    """
+    return file_lock(file, BRIEF_SECONDS, busy_file(file))
 
 
 def busy_file(file: Path) -> LakehouseError:

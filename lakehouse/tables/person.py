@@ -1,5 +1,7 @@
 """One person as the tables know them, and how their values are compared."""
 
+import hashlib
+import hmac
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -43,3 +45,11 @@ def is_distinctive(value: str) -> bool:
     if digits.isascii() and digits.isdigit():
         return len(digits) >= _DIGITS_OF_A_DISTINCTIVE_INTEGER
     return len(text) >= _SHORTEST_DISTINCTIVE
+
+
+def person_hmac(key: bytes, column: str, value: str) -> str:
+    """Return what stands for a person where the value is no longer kept: a keyed hash of the
+    column and the value, in hexadecimal digits; all forms of an id have one.
+    """
+    message = f"{column}\x00{normal_id(value)}".encode("utf-8", "surrogatepass")
+    return hmac.new(key, message, hashlib.sha256).hexdigest()

@@ -14,7 +14,11 @@ from lakehouse.iceberg.evolve.creation import ensure_directly
 from lakehouse.iceberg.evolve.planning import plan_now
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.write.append_without_spark import LOCK_SECONDS, NO_RETRIES, append_once
+from lakehouse.iceberg.write.append_without_spark import (
+    DIRECT_APPENDS,
+    LOCK_SECONDS,
+    append_once,
+)
 from lakehouse.tables.table import Append, Column, IcebergTable
 
 TABLE = IcebergTable(
@@ -28,7 +32,7 @@ TABLE = IcebergTable(
         Column("run_id", "string", required=True),
     ],
     write=Append(once_by=("run_id",)),
-    properties=NO_RETRIES,
+    properties=DIRECT_APPENDS,
 )
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

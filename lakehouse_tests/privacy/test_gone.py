@@ -14,8 +14,9 @@ from lakehouse.privacy.gone import (
     is_gone,
     read_gone,
 )
-from lakehouse.privacy.person_hmac import hmac_key, person_hmac
+from lakehouse.privacy.hmac_key import hmac_key
 from lakehouse.settings import Settings
+from lakehouse.tables.person import person_hmac
 
 pytestmark = pytest.mark.unit
 

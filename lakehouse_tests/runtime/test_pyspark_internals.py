@@ -67,6 +67,8 @@ def private_uses(tree: ast.AST) -> list[str]:
             _PRIVATE_MODULES
         ):
             uses.append(node.module or "")
+        if isinstance(node, ast.ImportFrom):
+            uses += [name.name for name in node.names if name.name.startswith("_")]
         if isinstance(node, ast.Attribute) and _is_of_another(node):
             uses.append(node.attr)
     return uses

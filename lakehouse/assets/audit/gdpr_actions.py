@@ -1,6 +1,6 @@
 """`audit.gdpr_actions`: what was done about people's requests, in a chain that shows a change."""
 
-from lakehouse.iceberg.write.append_without_spark import NO_RETRIES
+from lakehouse.iceberg.write.append_without_spark import DIRECT_APPENDS
 from lakehouse.orchestration.asset_specs import table_spec
 from lakehouse.tables.table import Append, Column, IcebergTable
 
@@ -32,7 +32,7 @@ TABLE = IcebergTable(
         Column("run_id", "string", "What the rows were appended for, once.", required=True),
     ],
     write=Append(once_by=("run_id",)),
-    properties={**NO_RETRIES, "commit.manifest-merge.enabled": "true"},
+    properties=DIRECT_APPENDS,
     owner="data-platform",
 )
 

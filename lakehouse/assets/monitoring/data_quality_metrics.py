@@ -1,6 +1,6 @@
 """`monitoring.data_quality_metrics`: what each run measured of each table, for trends."""
 
-from lakehouse.iceberg.write.append_without_spark import NO_RETRIES
+from lakehouse.iceberg.write.append_without_spark import DIRECT_APPENDS
 from lakehouse.orchestration.asset_specs import table_spec
 from lakehouse.tables.table import Append, Column, IcebergTable
 
@@ -35,11 +35,7 @@ TABLE = IcebergTable(
         Column("run_id", "string", "The Dagster run that measured it.", required=True),
     ],
     write=Append(once_by=("run_id",)),
-    # A small file and a manifest come with each run.
-    properties={
-        **NO_RETRIES,
-        "commit.manifest-merge.enabled": "true",
-    },
+    properties=DIRECT_APPENDS,
     owner="data-platform",
 )
 

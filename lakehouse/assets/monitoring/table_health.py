@@ -1,6 +1,6 @@
 """`monitoring.table_health`: how healthy each table was, from time to time."""
 
-from lakehouse.iceberg.write.append_without_spark import NO_RETRIES
+from lakehouse.iceberg.write.append_without_spark import DIRECT_APPENDS
 from lakehouse.orchestration.asset_specs import table_spec
 from lakehouse.tables.table import Append, Column, IcebergTable
 
@@ -57,8 +57,7 @@ TABLE = IcebergTable(
         ),
     ],
     write=Append(once_by=("run_id",)),
-    # A small file and a manifest come with each time.
-    properties={**NO_RETRIES, "commit.manifest-merge.enabled": "true"},
+    properties=DIRECT_APPENDS,
     owner="data-platform",
 )
 

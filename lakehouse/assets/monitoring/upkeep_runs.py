@@ -1,6 +1,6 @@
 """`monitoring.upkeep_runs`: what upkeep promised of each step, and what came of it."""
 
-from lakehouse.iceberg.write.append_without_spark import NO_RETRIES
+from lakehouse.iceberg.write.append_without_spark import DIRECT_APPENDS
 from lakehouse.orchestration.asset_specs import table_spec
 from lakehouse.tables.table import Append, Column, IcebergTable
 
@@ -30,7 +30,7 @@ TABLE = IcebergTable(
         Column("run_id", "string", "The round that the step was of.", required=True),
     ],
     write=Append(once_by=("run_id",)),
-    properties={**NO_RETRIES, "commit.manifest-merge.enabled": "true"},
+    properties=DIRECT_APPENDS,
     owner="data-platform",
 )
 

@@ -31,7 +31,12 @@ table_csv_or_json = _format_option(*FORMATS)
 
 def print_records(records: Iterable[Mapping[str, Any]]) -> None:
     """Print records as one JSON array, each on a line of its own."""
-    click.echo(json_list([as_text(plain_json(record)) for record in records]))
+    click.echo(records_text(records))
+
+
+def records_text(records: Iterable[Mapping[str, Any]]) -> str:
+    """Return records as one JSON array, each on a line of its own."""
+    return json_list([as_text(plain_json(record)) for record in records])
 
 
 def check_record(check: "CheckResult") -> dict[str, Any]:

@@ -44,15 +44,6 @@ class FileChange:
         return frozenset(file.file_path for file in self.removed)
 
 
-@dataclass(frozen=True)
-class CommittedRef:
-    """What a commit made of a ref."""
-
-    ref: str
-    snapshot_id: int
-    parent_id: int
-
-
 def commit_files(
     table: "Table",
     ref: str,
@@ -61,7 +52,7 @@ def commit_files(
     *,
     operation: str,
     rewrites_manifests: bool,
-) -> CommittedRef:
+) -> None:
     """Change the files of a branch or tag in one commit; a tag then points at a snapshot of its
     own that descends from the one it had.
 
@@ -75,7 +66,7 @@ def commit_files(
     """
     commit = _Commit(table, ref, change, rewrites_manifests=rewrites_manifests)
     try:
-        return commit.run(operation, properties)
+        commit.run(operation, properties)
     except Exception:
         commit.clean_up()
         raise
@@ -108,7 +99,7 @@ class _Commit:
     def ref(self) -> "SnapshotRef":
         return self.table.metadata.refs[self.ref_name]
 
-    def run(self, operation: str, properties: Mapping[str, str]) -> CommittedRef:
+    def run(self, operation: str, properties: Mapping[str, str]) -> None:
         from pyiceberg.table.snapshots import Snapshot
         from pyiceberg.table.update import (
             AddSnapshotUpdate,
@@ -147,7 +138,6 @@ class _Commit:
                 AssertRefSnapshotId.model_validate(is_unmoved),
             ),
         )
-        return CommittedRef(self.ref_name, self.id, ref.snapshot_id)
 
     def clean_up(self) -> None:
         """Remove what was written for nothing, where it can be: else it is an orphan."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from lakehouse.errors import WriteConflict
 from lakehouse.iceberg.commit.branch import drop_dead_branches, is_audit
 from lakehouse.iceberg.commit.lock import table_lock
-from lakehouse.iceberg.commit.retry import Failure, classify, pause
+from lakehouse.iceberg.commit.retry import WRITE_ATTEMPTS, Failure, classify, pause
 from lakehouse.iceberg.erasure.borrowed_properties import give_back
 from lakehouse.iceberg.erasure.commit_files import FileChange, commit_files
 from lakehouse.iceberg.erasure.erasure_commits import (
@@ -47,9 +47,6 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
 
-ATTEMPTS = 40
-"""As often as a write, whose table others may write without the lock."""
-_TRIED_AGAIN = (Failure.MOVED, Failure.CONFLICT, Failure.BUSY, Failure.UNKNOWN)
 _POSITION_DELETES_IN = 2
 """The format version whose position deletes are Parquet files; before it there are none."""
 
@@ -155,17 +152,17 @@ def _delete_from(
     """Delete the rows of some people from a branch or tag, and return how many they were; tried
     again where another commit comes first.
     """
-    for number in range(1, ATTEMPTS + 1):
+    for number in range(1, WRITE_ATTEMPTS + 1):
         try:
             return _attempt(engine, table, persons, request, ref)
         except Exception as error:
-            if classify(error) not in _TRIED_AGAIN:
-                raise
             failure = classify(error)
+            if failure is Failure.OTHER:
+                raise
         pause(number)
     raise WriteConflict(
-        f"{table.name}: rows were not erased from {ref}: other writers came first {ATTEMPTS}"
-        f" times, the last time since {failure.value}.",
+        f"{table.name}: rows were not erased from {ref}: other writers came first"
+        f" {WRITE_ATTEMPTS} times, the last time since {failure.value}.",
         next_step="Run the erasure again when the table is less busy; it goes on from here.",
     )
 

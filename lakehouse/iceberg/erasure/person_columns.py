@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from lakehouse.tables.people import names_of
 from lakehouse.tables.person import Person, normal_id
-from lakehouse.tables.table import SOURCE_KEY, Column, IcebergTable
+from lakehouse.tables.table import SOURCE_KEY, IcebergTable
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -31,12 +33,12 @@ class PersonColumn:
     is_delivered: bool = False
     """Whether it holds text as it came, so that ` 007 ` is the id 7."""
 
-    @property
+    @cached_property
     def normal_values(self) -> frozenset[str]:
         """The values as ids of delivered text are compared."""
         return frozenset(normal_id(value) for value in self.values)
 
-    @property
+    @cached_property
     def integers(self) -> list[int]:
         """The values that a column of whole numbers can have, sorted."""
         most = 2**31 if self.type == "int" else 2**63
@@ -73,7 +75,7 @@ def person_columns(
     subject: list[PersonColumn] = []
     personal: list[PersonColumn] = []
     for column in table.columns:
-        names = _names(column)
+        names = names_of(column)
         ids = frozenset(_ids(names, persons))
         if ids:
             subject += _of_table(loaded, names, ids, is_delivered=is_delivered)
@@ -84,17 +86,13 @@ def person_columns(
     return PersonColumns(tuple(subject), tuple(personal))
 
 
-def _names(column: Column) -> set[str]:
-    return {name.lower() for name in (column.name, *column.renamed_from)}
-
-
-def _ids(names: set[str], persons: Iterable[Person]) -> Iterator[str]:
+def _ids(names: frozenset[str], persons: Iterable[Person]) -> Iterator[str]:
     for person in persons:
         if person.subject.lower() in names:
             yield from person.ids
 
 
-def _personal_values(names: set[str], persons: Iterable[Person]) -> Iterator[str]:
+def _personal_values(names: frozenset[str], persons: Iterable[Person]) -> Iterator[str]:
     for person in persons:
         for column, values in person.personal.items():
             if column.lower() in names:
@@ -102,7 +100,11 @@ def _personal_values(names: set[str], persons: Iterable[Person]) -> Iterator[str
 
 
 def _of_table(
-    loaded: "Table", names: set[str], values: frozenset[str], *, is_delivered: bool = False
+    loaded: "Table",
+    names: frozenset[str],
+    values: frozenset[str],
+    *,
+    is_delivered: bool = False,
 ) -> Iterator[PersonColumn]:
     """Yield the columns of these names that a table has; where it has none of them, those that
     it had.
@@ -124,7 +126,7 @@ def _of_table(
         )
 
 
-def _fields(fields: "Iterable[NestedField]", names: set[str]) -> "dict[int, NestedField]":
+def _fields(fields: "Iterable[NestedField]", names: frozenset[str]) -> "dict[int, NestedField]":
     return {field.field_id: field for field in fields if field.name.lower() in names}
 
 

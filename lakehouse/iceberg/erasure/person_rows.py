@@ -187,19 +187,20 @@ def _read_columns(file: "pq.ParquetFile", columns: Sequence[PersonColumn]) -> di
     ids, and is read by name.
     """
     names = {}
-    for at, field in enumerate(file.schema_arrow):
+    for field in file.schema_arrow:
         field_id = (field.metadata or {}).get(_FIELD_ID)
         for column in columns:
-            is_it = field.name == column.name if field_id is None else False
-            if is_it or (field_id is not None and int(field_id) == column.field_id):
-                names[column.field_id] = at
+            is_it = (
+                field.name == column.name
+                if field_id is None
+                else int(field_id) == column.field_id
+            )
+            if is_it:
+                names[column.field_id] = field.name
     if not names:
         return {}
-    fields = [file.schema_arrow.names[at] for at in names.values()]
-    read = file.read(columns=fields)
-    return {
-        field_id: read.column(file.schema_arrow.names[at]) for field_id, at in names.items()
-    }
+    read = file.read(columns=list(names.values()))
+    return {field_id: read.column(name) for field_id, name in names.items()}
 
 
 def _is_value(column: PersonColumn, values: Values, rows: int) -> Mask:

@@ -8,15 +8,17 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from lakehouse.iceberg.metadata.live_files import DELETED_FROM_PATH
 from lakehouse.iceberg.metadata.manifests import read_manifests
+from lakehouse.iceberg.metadata.pyiceberg_internals import read_deletes
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import FileScanTask, Table
 
-_PATH_ID, _POSITION_ID = 2147483546, 2147483545
-"""Field ids of a delete file's columns, reserved by Iceberg's specification."""
+_POSITION_ID = 2147483545
+"""Field id of the positions in a delete file, reserved by Iceberg's specification."""
 
 
 class DeletedPositions:
@@ -40,12 +42,10 @@ class DeletedPositions:
 
     def by_path(self, delete_file: "DataFile") -> "Mapping[str, pa.ChunkedArray[Any]]":
         """Return the positions that a delete file names, by the path of their data file."""
-        from pyiceberg.io.pyarrow import _read_deletes
-
         with self._reading:
             known = self._read.get(delete_file.file_path)
             if known is None:
-                known = _read_deletes(self._table.io, delete_file)
+                known = read_deletes(self._table.io, delete_file)
                 self._read[delete_file.file_path] = known
         return known
 
@@ -117,8 +117,8 @@ def write_position_deletes(
         partition=file.partition,
         record_count=len(positions),
         file_size_in_bytes=len(output),
-        lower_bounds={_PATH_ID: name, _POSITION_ID: low},
-        upper_bounds={_PATH_ID: name, _POSITION_ID: high},
+        lower_bounds={DELETED_FROM_PATH: name, _POSITION_ID: low},
+        upper_bounds={DELETED_FROM_PATH: name, _POSITION_ID: high},
     )
     entry.spec_id = file.spec_id
     return entry
@@ -127,7 +127,7 @@ def write_position_deletes(
 def _schema() -> "pa.Schema":
     import pyarrow as pa
 
-    columns = {"file_path": (pa.string(), _PATH_ID), "pos": (pa.int64(), _POSITION_ID)}
+    columns = {"file_path": (pa.string(), DELETED_FROM_PATH), "pos": (pa.int64(), _POSITION_ID)}
     return pa.schema(
         pa.field(name, kind, nullable=False, metadata={"PARQUET:field_id": str(field_id)})
         for name, (kind, field_id) in columns.items()

@@ -19,9 +19,8 @@ from lakehouse.iceberg.erasure.remove_unnamed import (
 from lakehouse.iceberg.erasure.rewrite_erased_files import rewrite_erased_files
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.location_files import path_key
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin
-from lakehouse.iceberg.metadata.named_files import logged_metadata, named_files
+from lakehouse.iceberg.metadata.named_files import all_named_files
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
 from lakehouse.iceberg.upkeep.remove_lost_metadata import remove_lost_metadata
 from lakehouse.iceberg.upkeep.remove_orphans import YOUNGEST, remove_orphans
@@ -147,8 +146,7 @@ def orphans_due(engine: Engine, table: str) -> datetime | None:
     upkeep may remove it; None where there is none.
     """
     loaded = engine.catalog.load(table)
-    named = {*named_files(loaded), *(path_key(file.path) for file in logged_metadata(loaded))}
-    unnamed = unnamed_files(loaded, frozenset(named))
+    unnamed = unnamed_files(loaded, frozenset(all_named_files(loaded)))
     if not unnamed:
         return None
     return max(file.modified_at for file in unnamed.values()) + YOUNGEST

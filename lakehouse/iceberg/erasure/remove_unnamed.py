@@ -18,9 +18,8 @@ from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.location_files import (
     LocationFile,
     list_all_locations,
-    path_key,
 )
-from lakehouse.iceberg.metadata.named_files import logged_metadata, named_files
+from lakehouse.iceberg.metadata.named_files import all_named_files
 from lakehouse.iceberg.upkeep.remove_orphans import tables_in_location
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.iceberg.upkeep.stored_files import bytes_of
@@ -86,9 +85,7 @@ def _named_by_any(engine: Engine) -> frozenset[str]:
     named: set[str] = set()
     for table in engine.catalog.tables():
         with explain_table(table):
-            loaded = engine.catalog.load(table)
-            named |= named_files(loaded).keys()
-            named.update(path_key(file.path) for file in logged_metadata(loaded))
+            named |= all_named_files(engine.catalog.load(table)).keys()
     return frozenset(named)
 
 

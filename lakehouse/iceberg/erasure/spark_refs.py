@@ -23,28 +23,23 @@ def delete_from_ref(
     columns: PersonColumns,
     ref: str,
     properties: Mapping[str, str],
-) -> bool:
+) -> None:
     """Take the rows of some people from main or a branch; drop a tag or a refused candidate that
     has any, of which no procedure could clean the manifests.
 
     From main they go as the table's properties say. The files of a branch are written again,
     since nothing compacts one.
-
-    :returns: whether the ref was dropped.
     """
     name = ".".join(loaded.name())
     if ref == MAIN:
         delete_by_spark(engine, name, columns, None, properties)
-        return False
-    if loaded.metadata.refs[ref].snapshot_ref_type == "tag":
+    elif loaded.metadata.refs[ref].snapshot_ref_type == "tag":
         _drop_tag(engine, name, ref)
-        return True
-    if is_refused(ref):
+    elif is_refused(ref):
         drop_branch(engine, name, ref)
-        return True
-    with borrowed_properties(engine, name, {DELETE_PROPERTY: COPY_ON_WRITE}):
-        delete_by_spark(engine, name, columns, ref, properties)
-    return False
+    else:
+        with borrowed_properties(engine, name, {DELETE_PROPERTY: COPY_ON_WRITE}):
+            delete_by_spark(engine, name, columns, ref, properties)
 
 
 def _drop_tag(engine: Engine, table: str, tag: str) -> None:

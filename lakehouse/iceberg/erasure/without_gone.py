@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from lakehouse.iceberg.erasure.normal_id_sql import normal_id_sql
 from lakehouse.iceberg.read.inputs import Input
+from lakehouse.tables.people import names_of
 from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import IcebergTable
 
@@ -116,12 +117,9 @@ def compute_without_gone(
     return computed
 
 
-def _names(table: IcebergTable) -> set[str]:
+def _names(table: IcebergTable) -> frozenset[str]:
     """Return what the subject of a table is called, and was; empty where it has none."""
-    if table.subject is None:
-        return set()
-    column = table.column(table.subject)
-    return {name.lower() for name in (column.name, *column.renamed_from)}
+    return names_of(table.column(table.subject)) if table.subject else frozenset()
 
 
 def _subject_in(frame: "DataFrame", table: IcebergTable) -> str | None:

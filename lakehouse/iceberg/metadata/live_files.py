@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.table import Table
 
-_DELETED_FROM_PATH = 2147483546
+DELETED_FROM_PATH = 2147483546
 """Field id of `file_path` in position delete files, reserved by Iceberg's specification."""
 _DATA_FILE_STRUCT, _FORMAT_FIELD, _CONTENT_FIELD = 2, 101, 134
 _REFERENCED_PATH, _VECTOR_BYTES = 17, 19
@@ -129,6 +129,6 @@ def _deletes_from(file: "DataFile") -> str | None:
     referenced: str | None = file[_REFERENCED_PATH]
     if referenced is not None:
         return referenced
-    low = (file.lower_bounds or {}).get(_DELETED_FROM_PATH)
-    high = (file.upper_bounds or {}).get(_DELETED_FROM_PATH)
+    low = (file.lower_bounds or {}).get(DELETED_FROM_PATH)
+    high = (file.upper_bounds or {}).get(DELETED_FROM_PATH)
     return low.decode() if low is not None and low == high else None

@@ -1,6 +1,6 @@
 """The files that lie in a table's folder or prefix, whoever put them there; no JVM."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 _TABLE_METADATA = ".metadata.json"
-LOCATION_PROPERTIES = ("write.data.path", "write.metadata.path", "write.object-storage.path")
+_LOCATION_PROPERTIES = ("write.data.path", "write.metadata.path", "write.object-storage.path")
 """Table properties that have files written elsewhere than below the table's location."""
 
 
@@ -31,11 +31,18 @@ def list_all_locations(table: "Table") -> dict[str, LocationFile]:
     """Return the files in a table's location, and in those that its properties name, by
     `path_key`.
     """
-    listed = list_location(table)
-    for name in LOCATION_PROPERTIES:
-        if name in table.properties:
-            listed |= _list_files(table, table.properties[name])
+    listed: dict[str, LocationFile] = {}
+    for location in locations(table):
+        listed |= _list_files(table, location)
     return listed
+
+
+def locations(table: "Table") -> Iterator[str]:
+    """Yield a table's location, and those that its properties name."""
+    yield table.location()
+    for name in _LOCATION_PROPERTIES:
+        if name in table.properties:
+            yield table.properties[name]
 
 
 def list_metadata_folder(table: "Table") -> dict[str, LocationFile]:

@@ -48,6 +48,15 @@ def named_files(table: "Table") -> dict[str, NamedFile]:
     return named
 
 
+def all_named_files(table: "Table") -> dict[str, NamedFile]:
+    """Return the files that any snapshot of a table names, and its metadata.json files, by
+    `path_key`.
+    """
+    named = named_files(table)
+    named.update((path_key(file.path), file) for file in logged_metadata(table))
+    return named
+
+
 def named_metadata(table: "Table") -> Iterator[NamedFile]:
     """Yield the metadata files of a table, of all its snapshots: metadata.json files, manifest
     lists, manifests and statistics.

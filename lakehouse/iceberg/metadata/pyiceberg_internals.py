@@ -3,7 +3,8 @@
 Its compiled decoder reads doubles in single precision. They stand in manifests as the values of
 partitions: 1.1 came out as 1.100000023841858, so that a read of that partition held no row.
 
-It commits the updates of its own operations alone, and writes no manifests of delete files.
+It commits the updates of its own operations alone, writes no manifests of delete files, and gives
+no other the positions that one deletes.
 
 `test_pyiceberg_internals.py` fails where another version than `LOOKED_AT` is installed. Then look
 whether its decoder reads doubles whole by now, whether it has public calls for the others, and
@@ -11,13 +12,15 @@ whether these still do the same.
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyiceberg.avro.decoder import BinaryDecoder
     from pyiceberg.avro.reader import DoubleReader
-    from pyiceberg.manifest import ManifestWriter
+    from pyiceberg.io import FileIO
+    from pyiceberg.manifest import DataFile, ManifestWriter
     from pyiceberg.table import Table
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
@@ -65,3 +68,12 @@ def delete_manifest_writer(*arguments: Any) -> "ManifestWriter":
             return {**super()._meta, "content": "deletes"}
 
     return DeleteManifestWriter(*arguments)
+
+
+def read_deletes(io: "FileIO", delete_file: "DataFile") -> "Mapping[str, pa.ChunkedArray[Any]]":
+    """Return the positions that a file of position deletes names, by the path of their data
+    file.
+    """
+    from pyiceberg.io.pyarrow import _read_deletes
+
+    return _read_deletes(io, delete_file)

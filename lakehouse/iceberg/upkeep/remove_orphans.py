@@ -6,15 +6,15 @@ procedure refuses less. What it would remove is asked first, and refused where t
 that the location is rather somebody else's too.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.location_files import (
-    LOCATION_PROPERTIES,
     LocationFile,
     list_location,
+    locations,
     path_key,
 )
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
@@ -82,17 +82,10 @@ def tables_in_location(engine: Engine, table: str) -> list[str]:
     for name in engine.catalog.tables():
         if name == table:
             continue
-        folders = [_folder(location) for location in _locations(engine.catalog.load(name))]
+        folders = [_folder(location) for location in locations(engine.catalog.load(name))]
         if any(folder.startswith(own) or own.startswith(folder) for folder in folders):
             others.append(name)
     return others
-
-
-def _locations(table: "Table") -> Iterator[str]:
-    yield table.location()
-    for name in LOCATION_PROPERTIES:
-        if name in table.properties:
-            yield table.properties[name]
 
 
 def _folder(location: str) -> str:

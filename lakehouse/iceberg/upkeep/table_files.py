@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.damaged_metadata import explain_table
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.location_files import LocationFile, list_location, path_key
+from lakehouse.iceberg.metadata.location_files import LocationFile, list_location
 from lakehouse.iceberg.metadata.manifests import CONTENTS
 from lakehouse.iceberg.metadata.metadata_files import stored_size
-from lakehouse.iceberg.metadata.named_files import logged_metadata, named_files
+from lakehouse.iceberg.metadata.named_files import all_named_files
 from lakehouse.iceberg.upkeep.remove_orphans import tables_in_location
 from lakehouse.iceberg.upkeep.stored_files import keeps_all_files
 
@@ -55,13 +55,11 @@ def read_table_files(engine: Engine, table: str) -> TableFiles:
 
 
 def _named_files(table: "Table", listed: Mapping[str, LocationFile]) -> TableFiles:
-    named = named_files(table)
-    named.update((path_key(file.path), file) for file in logged_metadata(table))
     data: dict[str, int] = {}
     deletes: dict[str, int] = {}
     of_snapshots: dict[str, int] = {}
     metadata: dict[str, int] = {}
-    for key, file in named.items():
+    for key, file in all_named_files(table).items():
         size_bytes = file.size_bytes
         if size_bytes is None:
             # It may lie outside of the location, or be gone.

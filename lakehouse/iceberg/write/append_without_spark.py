@@ -26,9 +26,12 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 LOCK_SECONDS = 30.0
-NO_RETRIES = {"commit.retry.num-retries": "0"}
+DIRECT_APPENDS = {
+    "commit.retry.num-retries": "0",
+    "commit.manifest-merge.enabled": "true",
+}
 """Properties of a table that is appended to directly: a retry of PyIceberg's own would not look
-again for the run.
+again for the run, and a small file and a manifest come with each.
 """
 
 

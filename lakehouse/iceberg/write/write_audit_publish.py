@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Compute = Callable[..., "DataFrame"]
-_TRIED_AGAIN = (Failure.MOVED, Failure.CONFLICT, Failure.BUSY, Failure.UNKNOWN)
 
 
 def write(
@@ -99,7 +98,7 @@ def write(
                     engine, table, compute, inputs, run, plan, log, arriving, number, leaving
                 )
             except Exception as error:
-                if classify(error) not in _TRIED_AGAIN:
+                if classify(error) is Failure.OTHER:
                     raise
                 last = error
             else:

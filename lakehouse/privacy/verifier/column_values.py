@@ -2,8 +2,6 @@
 their HMACs.
 """
 
-import hashlib
-import hmac
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -15,7 +13,7 @@ import pyarrow.compute as pc
 
 from lakehouse.privacy.verifier.held_columns import HeldColumn
 from lakehouse.privacy.verifier.sought_values import Kind, Sought, SoughtValues
-from lakehouse.tables.person import normal_id
+from lakehouse.tables.person import normal_id, person_hmac
 
 _PLAIN_ZERO = r"^\+?0*([0-9]+)$"
 """An integer as `normal_id` reads it."""
@@ -81,14 +79,6 @@ class HmacMatcher:
             if person is not None:
                 people[index] = person
         return people
-
-
-def person_hmac(key: bytes, column: str, value: str) -> str:
-    """Return what stands for a person where the value is no longer kept, in hexadecimal
-    digits.
-    """
-    message = f"{column}\x00{normal_id(value)}".encode("utf-8", "surrogatepass")
-    return hmac.new(key, message, hashlib.sha256).hexdigest()
 
 
 def _comparable(values: pa.StringArray, column: HeldColumn) -> Any:

@@ -27,7 +27,6 @@ OTHER = "other"
 
 DELIVERED_PLACES = frozenset({DELIVERED, ARCHIVE, REJECTED, STAGING})
 """Where files stand as somebody delivered them, with a header that names their columns."""
-DATABASE_PLACES = frozenset({CATALOG, DAGSTER})
 
 _FOLDERS = {
     "inbox": DELIVERED,

@@ -27,14 +27,9 @@ class RecordColumns:
         self._bytes = 0
         self._names = [name.encode() for name in part.names]
 
-    def add(
-        self, record: Any, row: int | None, path: _Path = (), source: bytes | None = None
-    ) -> None:
-        """Add all values of a record.
-
-        :param source: the JSON that it is from, where that is searched too.
-        """
-        self._add(record, row, path, source, 0)
+    def add(self, record: Any, row: int | None, path: _Path = ()) -> None:
+        """Add all values of a record."""
+        self._add(record, row, path, None, 0)
         if self._bytes >= _BATCH_BYTES:
             self.flush()
 

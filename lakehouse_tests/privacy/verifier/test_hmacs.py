@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakehouse.privacy.verifier.column_values import person_hmac
 from lakehouse.privacy.verifier.roots import FolderRoot
 from lakehouse.privacy.verifier.verify import verify_by_hmac
+from lakehouse.tables.person import person_hmac
 from lakehouse_tests.privacy.verifier.someone import COLUMNS, EMAIL, written
 
 pytestmark = pytest.mark.unit

@@ -5,7 +5,6 @@ import tempfile
 from collections.abc import Collection
 from pathlib import Path
 
-from lakehouse.privacy.verifier.column_values import person_hmac
 from lakehouse.privacy.verifier.control.planted_person import (
     PERSONAL,
     SUBJECT,
@@ -17,6 +16,7 @@ from lakehouse.privacy.verifier.findings import Finding
 from lakehouse.privacy.verifier.report import ControlResult
 from lakehouse.privacy.verifier.roots import FolderRoot
 from lakehouse.privacy.verifier.search import search, search_hmacs
+from lakehouse.tables.person import person_hmac
 
 
 def run_control(places: Collection[str], scratch: Path | None = None) -> ControlResult:

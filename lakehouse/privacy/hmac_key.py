@@ -1,11 +1,9 @@
-"""A person as they are remembered once their values are gone: by a keyed hash.
+"""The key of the hash that a person is remembered by once their values are gone.
 
-The key is of this purpose alone. Who has it can tell whether a value that they know is that of an
+It is of this purpose alone. Who has it can tell whether a value that they know is that of an
 erased person; nobody can tell a value from the hash.
 """
 
-import hashlib
-import hmac
 import secrets
 from pathlib import Path
 
@@ -13,8 +11,7 @@ from lakehouse.errors import LakehouseError
 from lakehouse.privacy.folder import privacy_folder
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_text
-from lakehouse.storage.file_lock import BRIEF_SECONDS, busy_file, file_lock
-from lakehouse.tables.person import normal_id
+from lakehouse.storage.file_lock import brief_lock
 
 _KEY_BYTES = 32
 
@@ -27,17 +24,10 @@ def hmac_key(settings: Settings, *, is_needed: bool = False) -> bytes:
     """
     file = settings.home / "privacy" / "hmac.key"
     if not file.is_file() and not is_needed:
-        lock = privacy_folder(settings) / ".hmac.lock"
-        with file_lock(lock, BRIEF_SECONDS, busy_file(lock)):
+        with brief_lock(privacy_folder(settings) / ".hmac.lock"):
             if not file.is_file():
                 replace_text(file, secrets.token_hex(_KEY_BYTES))
     return _read(file)
-
-
-def person_hmac(key: bytes, subject: str, value: str) -> str:
-    """Return the keyed hash of a person, in hex; all forms of an id have one."""
-    text = f"{subject}\x00{normal_id(value)}"
-    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
 
 def _read(file: Path) -> bytes:
