@@ -4,10 +4,11 @@ number of bytes in a file that others write at its end.
 
 import re
 from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lakehouse.privacy.places.scrubbed_place import ERASED
-from lakehouse.privacy.places.value_finder import Span, ValueFinder
+from lakehouse.privacy.places.value_finder import Interval, Span, ValueFinder
 
 _FILLER = b"*"
 _AROUND = 16
@@ -39,12 +40,13 @@ def overwritten(finder: ValueFinder, content: bytes) -> Overwritten:
     before, so that they can be decoded.
     """
     found = finder.find(content)
+    masked, in_base64 = _mask_base64(content, found.spans)
     parts, at = [], 0
     for span in found.spans:
-        patch = _patch(content, span, keeps_length=False)
-        parts += [content[at : patch.start], patch.content]
-        at = patch.end
-    return Overwritten(b"".join([*parts, content[at:]]), len(found.spans), len(found.shared))
+        if span not in in_base64:
+            parts += [masked[at : span.start], _filler(content, span, keeps_length=False)]
+            at = span.end
+    return Overwritten(b"".join([*parts, masked[at:]]), len(found.spans), len(found.shared))
 
 
 def patches(finder: ValueFinder, content: bytes) -> tuple[list[Patch], list[int]]:
@@ -52,24 +54,49 @@ def patches(finder: ValueFinder, content: bytes) -> tuple[list[Patch], list[int]
     that are left, since others have them.
     """
     found = finder.find(content)
-    patched = [_patch(content, span, keeps_length=True) for span in found.spans]
+    masked, in_base64 = _mask_base64(content, found.spans)
+    patched = []
+    for span in found.spans:
+        if span in in_base64:
+            start, end = in_base64[span]
+            patched.append(Patch(start, end, masked[start:end]))
+        else:
+            filler = _filler(content, span, keeps_length=True)
+            patched.append(Patch(span.start, span.end, filler))
     return patched, [start for start, _ in found.shared]
 
 
-def _patch(content: bytes, span: Span, *, keeps_length: bool) -> Patch:
+def _mask_base64(
+    content: bytes, spans: Iterable[Span]
+) -> tuple[bytes, Mapping[Span, Interval]]:
+    """Return as many bytes with other ones for values in base64, and for each of these what was
+    written again.
+
+    It is done for one after the other: the encoded text around a value may reach into the next.
+    """
+    masked = bytearray(content)
+    written = {}
+    for span in spans:
+        if span.form.encoding in ("base64", "urlsafe base64"):
+            patch = _in_base64(masked, span)
+            masked[patch.start : patch.end] = patch.content
+            written[span] = (patch.start, patch.end)
+    return bytes(masked), written
+
+
+def _filler(content: bytes, span: Span, *, keeps_length: bool) -> bytes:
+    """Return what is written over a value that is not in base64."""
     encoding, length = span.form.encoding, span.end - span.start
-    if encoding in ("base64", "urlsafe base64"):
-        return _in_base64(content, span)
     if encoding == "raw":
-        return Patch(span.start, span.end, _FILLER * length)
+        return _FILLER * length
     if encoding == "hex":
-        return Patch(span.start, span.end, _FILLER.hex().encode() * (length // 2))
+        return _FILLER.hex().encode() * (length // 2)
     if encoding == "bytes" and _is_number_of_json(content, span):
-        return Patch(span.start, span.end, b"0".ljust(length if keeps_length else 1))
+        return b"0".ljust(length if keeps_length else 1)
     codec = encoding if encoding.startswith("utf-16") else "ascii"
     width = len(ERASED.encode(codec)) // len(ERASED)
     text = _filled(length // width) if keeps_length else ERASED
-    return Patch(span.start, span.end, text.encode(codec))
+    return text.encode(codec)
 
 
 def _filled(length: int) -> str:
@@ -88,7 +115,7 @@ def _is_number_of_json(content: bytes, span: Span) -> bool:
     return is_value or is_item
 
 
-def _in_base64(content: bytes, span: Span) -> Patch:
+def _in_base64(content: bytearray, span: Span) -> Patch:
     """Return the encoded text around a value with other bytes in the place of the value's.
 
     The first and the last character of it may stand for bytes of something else, too.

@@ -68,6 +68,22 @@ def test_in_a_file_it_is_overwritten_by_as_many_bytes(form):
     assert len(found[0].content) == found[0].end - found[0].start
 
 
+@pytest.mark.parametrize("between", [b"", b",", b"; "])
+@pytest.mark.parametrize("lead", [b"", b"a", b"ab"])
+def test_two_values_in_base64_beside_each_other_both_go(between, lead):
+    value = b64encode(lead + EMAIL.encode()).rstrip(b"=")
+    content = b"<" + value + between + value + b">"
+
+    result = overwritten(finder(), content)
+    found, _ = patches(finder(), content)
+
+    patched = bytearray(content)
+    for patch in found:
+        patched[patch.start : patch.end] = patch.content
+    assert len(result.content) == len(content)
+    assert finder().find(result.content).spans == finder().find(bytes(patched)).spans == ()
+
+
 @pytest.mark.parametrize("before", [b"", b"a", b"ab", b"abc"])
 @pytest.mark.parametrize("after", [b"", b"z", b"yz"])
 @pytest.mark.parametrize("encode", [b64encode, urlsafe_b64encode])
