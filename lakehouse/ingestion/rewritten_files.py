@@ -13,7 +13,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import cached_property
 from hashlib import sha256 as hash_of
 from threading import Lock
 from typing import Any
@@ -73,11 +72,6 @@ class KnownContent:
         return frozenset({self.sha256, *(change.new_sha256 for change in self.changes)})
 
     @property
-    def left_out(self) -> frozenset[int]:
-        """All rows that were left out of any form."""
-        return _together(self.changes)
-
-    @property
     def erased(self) -> frozenset[int]:
         """The rows that requests left out, which never come back."""
         return _together(change for change in self.changes if change.request is not None)
@@ -117,6 +111,9 @@ class RewrittenFiles:
         self._feed = feed
         self._prefix = f"privacy/rewritten/{feed.name}/"
         self._writing = Lock()
+        # Files are looked up by several threads, of which one lists.
+        self._listing = Lock()
+        self._listed: set[str] | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -158,10 +155,14 @@ class RewrittenFiles:
         if origin not in entry.form_of:
             self._write(sha256, replace(entry, form_of=(*entry.form_of, origin)))
 
-    @cached_property
+    @property
     def _known(self) -> set[str]:
-        keys = [item.key for item in self._store.objects(self._prefix)]
-        return {key.removeprefix(self._prefix).removesuffix(".json") for key in keys}
+        with self._listing:
+            if self._listed is None:
+                keys = [item.key for item in self._store.objects(self._prefix)]
+                names = (key.removeprefix(self._prefix) for key in keys)
+                self._listed = {name.removesuffix(".json") for name in names}
+            return self._listed
 
     def _read(self, sha256: str) -> _Entry:
         if sha256 not in self._known:

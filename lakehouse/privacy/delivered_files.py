@@ -49,11 +49,6 @@ class RewrittenFile:
     new_sha256: str
     rows: tuple[int, ...]
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether it was erased as a whole."""
-        return self.new_sha256 == NOTHING
-
 
 @dataclass(frozen=True, order=True)
 class Unreadable:

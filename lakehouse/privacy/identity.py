@@ -35,7 +35,6 @@ from lakehouse.privacy.table_reading import (
     present_names,
     read_all_snapshots,
     read_now,
-    spaces,
     text_of,
     texts_in,
 )
@@ -368,7 +367,7 @@ def _possible_ids(
     if not _is_text(values.type):
         return values
     # What is left of an id without what its forms may have in front.
-    bare = pc.utf8_ltrim(pc.utf8_trim(values, characters=spaces()), characters="+0")
+    bare = pc.utf8_ltrim(pc.utf8_trim_whitespace(values), characters="+0")
     known = pa.array(sorted(one.lstrip("+0") for one in wanted), bare.type)
     return values.filter(pc.is_in(bare, value_set=known))
 
@@ -383,7 +382,7 @@ def _narrowed(batch: "pa.RecordBatch", name: str, keys: frozenset[str]) -> "pa.R
     values = batch.column(name)
     if not _is_text(values.type):
         return batch
-    compared = pc.utf8_lower(pc.utf8_trim(values, characters=spaces()))
+    compared = pc.utf8_lower(pc.utf8_trim_whitespace(values))
     return batch.filter(pc.is_in(compared, value_set=pa.array(sorted(keys), compared.type)))
 
 

@@ -8,19 +8,16 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
+from lakehouse.privacy.places.scrubbed_place import ERASED
 from lakehouse.tables.person import Person, is_distinctive, normal_id
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from ahocorasick_rs import BytesAhoCorasick
 
-ERASED = "[erased]"
-"""What stands where a value of a person had to be overwritten."""
 _LATIN = "latin-1"
 _ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be", _LATIN)
 _INTEGER = r"^\+?0*([0-9]+)$"
-_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
-"""What Python strips."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +147,7 @@ def _written(values: Iterable[str]) -> Iterator[bytes]:
 def _stripped(values: Any) -> Any:
     import pyarrow.compute as pc
 
-    return pc.utf8_trim(values, characters=_SPACE)
+    return pc.utf8_trim_whitespace(values)
 
 
 def _normal(values: Any) -> Any:

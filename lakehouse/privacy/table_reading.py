@@ -5,12 +5,11 @@ its snapshots still has.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import LakehouseError, TableDamaged
+from lakehouse.iceberg.metadata.named_files import all_manifests
 from lakehouse.tables.column import Column
-from lakehouse.tables.people import names_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +34,7 @@ def present_names(loaded: "Table", columns: Iterable[Column]) -> dict[str, str]:
     for column in columns:
         former = [name.lower() for name in reversed(column.renamed_from)]
         found = [there[name] for name in (column.name.lower(), *former) if name in there]
-        if found and names_of(column):
+        if found:
             present[column.name] = found[0]
     return present
 
@@ -85,20 +84,14 @@ def data_files(loaded: "Table") -> "Iterator[DataFile]":
     """Yield each data file that a snapshot of a table names, once."""
     from pyiceberg.manifest import ManifestContent
 
-    manifests: set[str] = set()
     files: set[str] = set()
-    for snapshot in loaded.metadata.snapshots:
-        for manifest in snapshot.manifests(loaded.io):
-            if (
-                manifest.content is not ManifestContent.DATA
-                or manifest.manifest_path in manifests
-            ):
-                continue
-            manifests.add(manifest.manifest_path)
-            for entry in manifest.fetch_manifest_entry(loaded.io):
-                if entry.data_file.file_path not in files:
-                    files.add(entry.data_file.file_path)
-                    yield entry.data_file
+    for manifest in all_manifests(loaded):
+        if manifest.content is not ManifestContent.DATA:
+            continue
+        for entry in manifest.fetch_manifest_entry(loaded.io):
+            if entry.data_file.file_path not in files:
+                files.add(entry.data_file.file_path)
+                yield entry.data_file
 
 
 def among(loaded: "Table", name: str, texts: Iterable[str]) -> "BooleanExpression | None":
@@ -179,10 +172,8 @@ def texts_in(value: Any) -> Iterator[str]:
     parts: Iterable[Any] = ()
     if isinstance(value, Mapping):
         parts = value.values()
-    elif isinstance(value, list):
+    elif isinstance(value, list | tuple):
         # A map is a list of pairs.
-        parts = value
-    elif isinstance(value, tuple):
         parts = value
     else:
         text = text_of(value)
@@ -190,12 +181,6 @@ def texts_in(value: Any) -> Iterator[str]:
             yield text
     for part in parts:
         yield from texts_in(part)
-
-
-@cache
-def spaces() -> str:
-    """Return the characters that `str.strip` takes away."""
-    return "".join(character for character in map(chr, range(0x3001)) if character.isspace())
 
 
 def _explained(

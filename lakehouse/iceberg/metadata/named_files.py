@@ -32,7 +32,7 @@ def named_files(table: "Table") -> dict[str, NamedFile]:
     """Return the files that any snapshot of a table names, by `path_key`: manifest lists,
     manifests, data and delete files, statistics.
     """
-    manifests = _manifests_of_snapshots(table)
+    manifests = all_manifests(table)
     named = {path_key(file.path): file for file in _metadata_of_snapshots(table, manifests)}
     of_main = {manifest.manifest_path for manifest in read_manifests(table)}
     # Main's come last: a file that it reads may be in manifests of other snapshots too.
@@ -62,7 +62,7 @@ def named_metadata(table: "Table") -> Iterator[NamedFile]:
     lists, manifests and statistics.
     """
     yield from logged_metadata(table)
-    yield from _metadata_of_snapshots(table, _manifests_of_snapshots(table))
+    yield from _metadata_of_snapshots(table, all_manifests(table))
 
 
 def logged_metadata(table: "Table") -> Iterator[NamedFile]:
@@ -74,7 +74,8 @@ def logged_metadata(table: "Table") -> Iterator[NamedFile]:
     yield NamedFile("table metadata", table.metadata_location, None)
 
 
-def _manifests_of_snapshots(table: "Table") -> "list[ManifestFile]":
+def all_manifests(table: "Table") -> "list[ManifestFile]":
+    """Return the manifests of all snapshots of a table, each once."""
     manifests = {}
     for snapshot in table.snapshots():
         for manifest in read_manifests(table, snapshot.snapshot_id):

@@ -66,7 +66,10 @@ def _scrub(
 ) -> Iterator[ScrubbedPlace]:
     name = _shown(finder, settings, file.path)
     try:
-        yield from _TREATMENTS[file.kind](finder, file.path, name, is_dry)
+        if file.kind in _TREATMENTS:
+            yield from _TREATMENTS[file.kind](finder, file.path, name, is_dry)
+        else:
+            yield _not_reached(name, f"It is {file.kind.value}, and was not looked through.")
     except FileNotFoundError:
         return
     except OSError as error:
@@ -123,23 +126,16 @@ def _look(finder: ValueFinder, file: Path, name: str, _: bool) -> Iterator[Scrub
         yield _not_reached(name, "It is a setting, and his to change.")
 
 
-def _say(kind: Kind) -> "_Treatment":
-    def say(_: ValueFinder, __: Path, name: str, ___: bool) -> Iterator[ScrubbedPlace]:
-        yield _not_reached(name, f"It is {kind.value}, and was not looked through.")
-
-    return say
-
-
 _Treatment = Callable[[ValueFinder, Path, str, bool], Iterator[ScrubbedPlace]]
 _TREATMENTS: Mapping[Kind, _Treatment] = {
     Kind.SQLITE: _scrub_sqlite,
     Kind.TEXT: _patch,
     Kind.GZIP: _rewrite,
     Kind.SETTING: _look,
-    Kind.LINK: _say(Kind.LINK),
-    Kind.BINARY: _say(Kind.BINARY),
-    Kind.UNREADABLE: _say(Kind.UNREADABLE),
 }
+"""What is done with a file of each kind; of the others it is said that they were not looked
+through.
+"""
 
 
 def _found(name: str, erased: int, shared: int) -> Iterator[ScrubbedPlace]:
