@@ -59,6 +59,10 @@ class AdHocStore:
         """Return the copies for the inbox, and what the store has for any other prefix."""
         return self._of(prefix).objects(prefix)
 
+    def unfinished(self, prefix: str) -> list[StoredObject]:
+        """Return what is half-written among the copies, for the inbox, or in the store."""
+        return self._of(prefix).unfinished(prefix)
+
     def passed_over(self, prefix: str) -> list[PassedOver]:
         """Return what is no file among the copies, for the inbox, or in the store."""
         return self._of(prefix).passed_over(prefix)
@@ -95,6 +99,26 @@ class AdHocStore:
     def put(self, source: Path, key: str) -> None:
         """Copy a local file into the store."""
         self.base.put(source, key)
+
+    def exchange(self, seen: StoredObject, source: Path) -> StoredObject | None:
+        """Give a copy, or an object of the store, another content."""
+        return self._of(seen.key).exchange(seen, source)
+
+    def old_versions(self, prefix: str) -> list[StoredObject]:
+        """Return the old versions that the store has."""
+        return self.base.old_versions(prefix)
+
+    def open_old(self, old: StoredObject) -> BinaryIO:
+        """Open an old version that the store has."""
+        return self.base.open_old(old)
+
+    def remove_old(self, old: StoredObject) -> None:
+        """Remove an old version from the store."""
+        self.base.remove_old(old)
+
+    def discard_uploads(self, prefix: str) -> list[str]:
+        """Discard what never appeared in the store."""
+        return self.base.discard_uploads(prefix)
 
     def write_text(self, key: str, text: str) -> None:
         """Write UTF-8 text into the store."""

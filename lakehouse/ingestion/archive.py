@@ -3,7 +3,7 @@ was read.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 from lakehouse.errors import LakehouseError
@@ -59,19 +59,20 @@ def _archive(
     def key(digits: int) -> str:
         return archive_key(feed, file.source_file, file.sha256, began_at, digits)
 
-    return move_once(store, file.stored, file.sha256, key)
+    return move_once(store, file.stored, file.forms, key)
 
 
 def move_once(
     store: ObjectStore,
     seen: StoredObject,
-    sha256: str,
+    forms: Collection[str],
     key: Callable[[int], str],
     before: Callable[[str], None] = lambda _: None,
 ) -> str | None:
     """Move a file to the key that its content gives it; where the same content is there
     already, only remove it.
 
+    :param forms: the hashes of what is the same content: as delivered, and rewritten since.
     :param key: gives the key with a number of digits of the hash in it.
     :param before: called with the key ahead of the move.
     :return: the key; None where the file is no longer as it was seen, and stays.
@@ -79,13 +80,13 @@ def move_once(
     for digits in (HASH_DIGITS, _ALL_DIGITS):
         target = key(digits)
         is_free = not store.exists(target)
-        if is_free or sha256_of(store, target) == sha256:
+        if is_free or sha256_of(store, target) in forms:
             before(target)
             done = store.move(seen, target) if is_free else store.remove(seen)
             return target if done else None
     raise LakehouseError(
         f"{shown(store.uri(target))} does not hold the content that its name says (SHA-256"
-        f" {sha256}).",
+        f" {' or '.join(sorted(forms))}).",
         next_step="Somebody changed it: move it away, and run this again.",
     )
 

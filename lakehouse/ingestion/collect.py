@@ -13,12 +13,16 @@ from threading import Event
 from typing import TypeVar
 
 from lakehouse.errors import FileRejected
-from lakehouse.ingestion.archive import move_once, sha256_of
+from lakehouse.ingestion.archive import move_once
 from lakehouse.ingestion.archive_names import evaluate_name, rejected_key
 from lakehouse.ingestion.delivery import Delivery, RejectedFile
+from lakehouse.ingestion.gone_people import GoneRows, IsGone
 from lakehouse.ingestion.ingest import Ingest
 from lakehouse.ingestion.processed_files import list_unprocessed
-from lakehouse.ingestion.staging import StagedFile, stage
+from lakehouse.ingestion.refused_file import without_gone_rows
+from lakehouse.ingestion.rewrite_file import Rewriting, look_into
+from lakehouse.ingestion.rewritten_files import RewrittenFiles
+from lakehouse.ingestion.staging import StagedFile, Staging
 from lakehouse.storage.object_store import ObjectStore, PassedOver, StoredObject
 from lakehouse.storage.rejected_files import reason_key
 from lakehouse.tables.feed import Feed
@@ -81,7 +85,11 @@ def plan_waiting(seen: list[StoredObject], later: list[StoredObject]) -> Waiting
 
 
 def collect_files(
-    store: ObjectStore, ingest: Ingest, *, progress: Callable[[int], None] = lambda _: None
+    store: ObjectStore,
+    ingest: Ingest,
+    *,
+    gone: IsGone | None = None,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> Delivery:
     """Collect what waits in the inbox of the ingest's feed: stage each file, or move it to the
     rejected ones.
@@ -93,20 +101,23 @@ def collect_files(
     has a few blocks of 4 MB between its bytes and its rows, and no more columns than its feed
     and a thousand.
 
+    :param gone: who was erased: their rows are left out, and the files are rewritten without
+        them.
     :param progress: called with the number of bytes read, again and again, by any of some
         threads.
     """
     feed = ingest.feed
+    staging = _plan_staging(store, ingest, gone)
     waiting = list_waiting(feed, store)
     batch = waiting.files[: feed.max_files_per_run]
     staged, rejected, unsettled = [], [], list(waiting.unsettled)
-    for item, result in zip(batch, _stage_all(store, ingest, batch, progress), strict=True):
+    for item, result in zip(batch, _stage_all(staging, batch, progress), strict=True):
         if isinstance(result, StagedFile):
             staged.append(result)
             continue
         refused = None
         if result is not None:
-            refused = _unless_gone(store, item, partial(_reject, store, feed, item, result))
+            refused = _unless_gone(store, item, partial(_reject, staging, item, result))
         if refused is not None:
             rejected.append(refused)
         else:
@@ -120,9 +131,20 @@ def collect_files(
     )
 
 
+def _plan_staging(store: ObjectStore, ingest: Ingest, gone: IsGone | None) -> Staging:
+    rows = GoneRows(ingest.feed, gone)
+    rewriting = Rewriting(
+        store,
+        ingest.feed,
+        RewrittenFiles(store, ingest.feed),
+        ingest.staging,
+        look_into(ingest.feed, rows),
+    )
+    return Staging(rewriting, ingest.staging, ingest.began_at, rows)
+
+
 def _stage_all(
-    store: ObjectStore,
-    ingest: Ingest,
+    staging: Staging,
     batch: Sequence[StoredObject],
     progress: Callable[[int], None],
 ) -> list[StagedFile | FileRejected | None]:
@@ -136,7 +158,7 @@ def _stage_all(
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         reading = [
-            pool.submit(_stage, store, ingest, number, item, report)
+            pool.submit(_stage, staging, number, item, report)
             for number, item in enumerate(batch)
         ]
         try:
@@ -150,8 +172,7 @@ def _stage_all(
 
 
 def _stage(
-    store: ObjectStore,
-    ingest: Ingest,
+    staging: Staging,
     number: int,
     item: StoredObject,
     progress: Callable[[int], None],
@@ -160,17 +181,17 @@ def _stage(
     read.
     """
 
-    def staged() -> StagedFile | FileRejected:
+    store, feed = staging.rewriting.store, staging.rewriting.feed
+
+    def staged() -> StagedFile | FileRejected | None:
         try:
-            evaluate_name(ingest.feed, item.key.removeprefix(ingest.feed.inbox))
-            return stage(
-                ingest.feed, store, item, ingest.staging, number, ingest.began_at, progress
-            )
+            evaluate_name(feed, item.key.removeprefix(feed.inbox))
+            return staging.stage(item, number, progress)
         except FileRejected as why:
             return why
 
     result = _unless_gone(store, item, staged)
-    if isinstance(result, StagedFile) and store.stat(item.key) != item:
+    if isinstance(result, StagedFile) and store.stat(item.key) != result.stored:
         result.path.unlink()
         return None
     return result
@@ -185,18 +206,19 @@ def _unless_gone(store: ObjectStore, item: StoredObject, do: Callable[[], T]) ->
         return None
 
 
-def _reject(
-    store: ObjectStore, feed: Feed, item: StoredObject, why: FileRejected
-) -> RejectedFile | None:
+def _reject(staging: Staging, seen: StoredObject, why: FileRejected) -> RejectedFile | None:
     """Move a file to the rejected ones; its reason is written first, so that none is ever
     without.
 
     None where the file changed meanwhile: it stays, and the next ingest reads it anew.
     """
-    if store.stat(item.key) != item:
+    store, feed = staging.rewriting.store, staging.rewriting.feed
+    if store.stat(seen.key) != seen:
+        return None
+    item, forms, sha256 = without_gone_rows(staging.rewriting, seen, staging.gone)
+    if item is None:
         return None
     source_file = item.key.removeprefix(feed.inbox)
-    sha256 = sha256_of(store, item.key)
 
     def key(digits: int) -> str:
         return rejected_key(feed, source_file, sha256, digits)
@@ -207,7 +229,7 @@ def _reject(
     def explain(target: str) -> None:
         store.write_text(reason_key(target), format_reason(rejected(target)))
 
-    target = move_once(store, item, sha256, key, before=explain)
+    target = move_once(store, item, forms, key, before=explain)
     return rejected(target) if target else None
 
 

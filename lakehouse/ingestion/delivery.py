@@ -69,15 +69,32 @@ class Delivery:
         return tuple(dict.fromkeys(name for file in self.files for name in file.added_columns))
 
     @property
+    def left_out_rows(self) -> int:
+        """Rows of people who were erased, which the files had and which do not land."""
+        return sum(file.left_out_rows for file in self.files)
+
+    @property
     def warnings(self) -> list[str]:
-        """One line for each file that brought columns which the feed does not declare."""
-        return [
+        """One line for each file that brought columns which the feed does not declare, and one
+        for each with rows of people who were erased.
+        """
+        added = [self._added(file) for file in self.files if file.added_columns]
+        return [*added, *(_left_out(file) for file in self.files if file.left_out_rows)]
+
+    def _added(self, file: StagedFile) -> str:
+        return (
             f"{shown(file.source_file)} brings {', '.join(map(quoted, file.added_columns))},"
             f" which feed {self.ingest.feed.name} does not declare; added to"
             f" {self.ingest.feed.table} as a nullable string. Declare it to give it a meaning."
-            for file in self.files
-            if file.added_columns
-        ]
+        )
+
+
+def _left_out(file: StagedFile) -> str:
+    rows = f"{file.left_out_rows:,} row" + "s" * (file.left_out_rows != 1)
+    return (
+        f"{shown(file.source_file)} was delivered with {rows} of people who were erased: left"
+        " out, here and in the file."
+    )
 
 
 @dataclass(frozen=True)

@@ -92,4 +92,5 @@ def landing_metadata(landing: Landing) -> dict[str, Any]:
         archived=tuple(landing.archived.keys),
         unsettled=tuple(delivery.unsettled),
         warnings=tuple(delivery.warnings),
+        left_out_rows=delivery.left_out_rows or None,
     ).to_metadata()

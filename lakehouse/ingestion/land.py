@@ -17,6 +17,7 @@ from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.delivery import Archived, Delivery
+from lakehouse.ingestion.gone_people import IsGone
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.staged_frame import plan_landing_table, read_staged_rows
 from lakehouse.storage.object_store import ObjectStore
@@ -49,6 +50,7 @@ def land(
     run: Run | None = None,
     *,
     compute: "Callable[[DataFrame], DataFrame]" = lambda delivered: delivered,
+    gone: IsGone | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Landing:
     """Land what waits in a feed's inbox by one append to its bronze table, and archive it.
@@ -57,11 +59,12 @@ def land(
     as declared.
 
     :param compute: makes the `extra` columns of the table from the delivered rows.
+    :param gone: who was erased: rows of theirs that were made before do not land.
     :param progress: called with the number of bytes read, again and again.
     :raises TableBusy: when another ingest of the feed goes on for longer than an hour.
     """
     with lock_feed(feed, home) as ingest:
-        delivery = collect_files(store, ingest, progress=progress)
+        delivery = collect_files(store, ingest, gone=gone, progress=progress)
         outcome = _publish(engine, feed, table, delivery, run or Run(), compute)
         archived = (
             Archived() if isinstance(outcome, Refused) else archive_files(delivery, store)

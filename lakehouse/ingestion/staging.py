@@ -9,16 +9,21 @@ column.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.archive_names import file_format
+from lakehouse.ingestion.found_rows import FoundRows, RowFinder
 from lakehouse.ingestion.readers.byte_source import HashedBytes
 from lakehouse.ingestion.readers.csv_header import Header
 from lakehouse.ingestion.readers.formats import open_reader
-from lakehouse.storage.object_store import ObjectStore, StoredObject
+from lakehouse.ingestion.rewrite_file import Rewriting
+from lakehouse.ingestion.rewritten_files import KnownContent
+from lakehouse.ingestion.row_numbers import RowNumbers
+from lakehouse.storage.object_store import StoredObject
 from lakehouse.tables.feed import Feed
 
 if TYPE_CHECKING:
@@ -29,6 +34,7 @@ _WRITTEN_VALUES = 1 << 20
 """Fields of the rows that are stamped and written at once: a file's name, 255 bytes or more,
 stands in each row.
 """
+_UNKNOWN = KnownContent("")
 _reading_again = Lock()
 
 
@@ -39,74 +45,184 @@ class StagedFile:
     stored: StoredObject
     source_file: str
     sha256: str
+    """The hash of its content as it was delivered first."""
     rows: int
     path: Path
     added_columns: tuple[str, ...] = ()
+    left_out_rows: int = 0
+    """Rows of people who were erased, which the delivery had and are not staged."""
+    forms: frozenset[str] = frozenset()
+    """The hashes of its content, as it was delivered and as it was rewritten."""
 
 
-def stage(
-    feed: Feed,
-    store: ObjectStore,
-    stored: StoredObject,
-    folder: Path,
-    number: int,
-    ingested_at: datetime,
-    progress: Callable[[int], None],
-) -> StagedFile:
-    """Read a file once: hash it, check it and write its rows as Parquet below `folder`.
+@dataclass(frozen=True)
+class Staging:
+    """How the files of one ingest are staged.
 
-    A file that is refused is read again, by one thread, for the number of the row; it is seldom
-    and ends early. So is one with a row longer than a block. One file at a time is, since the
-    blocks are larger then.
-
-    :raises FileRejected: it is not what the feed declares; no Parquet of it stays.
-    :raises FileNotFoundError: it went away.
+    `gone` finds the rows of people who were erased. They are left out, and so are those that
+    the ledger of rewritten files has of a delivery; the file itself is rewritten without them.
     """
-    target = folder / f"{number:06}.parquet"
-    try:
-        return _convert(feed, store, stored, target, ingested_at, progress, use_threads=True)
-    except FileRejected:
-        with _reading_again:
-            return _convert(
-                feed, store, stored, target, ingested_at, _ignore_progress, use_threads=False
-            )
-    finally:
-        target.unlink(missing_ok=True)
+
+    rewriting: Rewriting
+    folder: Path
+    ingested_at: datetime
+    gone: RowFinder
+
+    def stage(
+        self, stored: StoredObject, number: int, progress: Callable[[int], None]
+    ) -> StagedFile | None:
+        """Read a file once: hash it, check it and write its rows as Parquet.
+
+        A file that is refused is read again, by one thread, for the number of the row; it is
+        seldom and ends early. So is one with a row longer than a block. One file at a time is,
+        since the blocks are larger then. A file that was rewritten, or is to be, is read again.
+
+        :return: None where a file that is read twice changed meanwhile; no Parquet of it stays.
+        :raises FileRejected: it is not what the feed declares; no Parquet of it stays.
+        :raises FileNotFoundError: it went away.
+        """
+        target = self.folder / f"{number:06}.parquet"
+        try:
+            converted = self._convert(stored, target, progress)
+            known = self.rewriting.ledger.find(stored.key, converted.sha256)
+            if known.is_erased:
+                raise _erased_file()
+            if known.missing or known.erased:
+                sha256 = converted.sha256
+                converted = self._convert(stored, target, _ignore_progress, known)
+                if converted.sha256 != sha256:
+                    return None
+            return self._file(stored, target, converted, known)
+        finally:
+            target.unlink(missing_ok=True)
+
+    def _convert(
+        self,
+        stored: StoredObject,
+        target: Path,
+        progress: Callable[[int], None],
+        known: KnownContent = _UNKNOWN,
+    ) -> "_Converted":
+        plan = _RowPlan(known, self.gone)
+        try:
+            return self._read(stored, target, progress, plan, use_threads=True)
+        except FileRejected:
+            with _reading_again:
+                return self._read(stored, target, _ignore_progress, plan, use_threads=False)
+
+    def _read(
+        self,
+        stored: StoredObject,
+        target: Path,
+        progress: Callable[[int], None],
+        plan: "_RowPlan",
+        *,
+        use_threads: bool,
+    ) -> "_Converted":
+        feed = self.rewriting.feed
+        source_file = stored.key.removeprefix(feed.inbox)
+        its_format = file_format(feed, source_file)
+        assert its_format, "its name was looked at before"
+        with self.rewriting.store.open(stored.key) as raw:
+            delivered = HashedBytes(raw, progress)
+            reader = open_reader(feed, its_format, delivered, use_threads=use_threads)
+            modified_at = plan.known.modified_at(stored.modified_at)
+            origin = _Origin(feed, reader.header, source_file, modified_at, self.ingested_at)
+            rows, left_out = _write(target, origin, reader.batches(), plan)
+            sha256 = delivered.sha256()
+        return _Converted(sha256, rows, frozenset(left_out), reader.header.added)
+
+    def _file(
+        self, stored: StoredObject, target: Path, converted: "_Converted", known: KnownContent
+    ) -> StagedFile | None:
+        """Rewrite the file without the rows that were left out, and put its staged rows where
+        they belong.
+        """
+        item: StoredObject | None = stored
+        forms = known.forms | {converted.sha256}
+        if converted.left_out:
+            found = FoundRows(converted.sha256, converted.rows)
+            item = self.rewriting.leave_out(stored, found, known, converted.left_out)
+            forms |= self.rewriting.ledger.find(stored.key, known.sha256).forms
+        if item is None:
+            return None
+        path = target.parent / "rows" / f"_source_sha256={known.sha256}" / target.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        target.rename(path)
+        return StagedFile(
+            item,
+            stored.key.removeprefix(self.rewriting.feed.inbox),
+            known.sha256,
+            converted.rows - len(converted.left_out),
+            path,
+            converted.added_columns,
+            len(known.missing | converted.left_out),
+            forms,
+        )
+
+
+@dataclass(frozen=True)
+class _Converted:
+    """What was read of a file: how many rows it has, and the numbers of those that were not
+    staged.
+    """
+
+    sha256: str
+    rows: int
+    left_out: frozenset[int]
+    added_columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _RowPlan:
+    """How the rows of a content are numbered, and which are not staged."""
+
+    known: KnownContent
+    gone: RowFinder
+
+    @cached_property
+    def numbers(self) -> RowNumbers:
+        """The numbers that its rows were delivered with."""
+        return RowNumbers.without(self.known.missing)
+
+    @cached_property
+    def erased(self) -> frozenset[int]:
+        """The numbers of rows that it has and that a request left out of the delivery."""
+        return self.known.erased - self.known.missing
+
+    def left_out(self, batch: "pa.RecordBatch", numbers: "pa.Int64Array") -> list[int]:
+        """Return the places of the rows of a batch that are not staged, in order."""
+        places = set(self.gone.of_batch(batch))
+        if self.erased:
+            for place, number in enumerate(numbers.to_pylist()):
+                if number in self.erased:
+                    places.add(place)
+        return sorted(places)
 
 
 def _ignore_progress(_: int) -> None:
     """The second reading of a file is no progress."""
 
 
-def _convert(
-    feed: Feed,
-    store: ObjectStore,
-    stored: StoredObject,
-    target: Path,
-    ingested_at: datetime,
-    progress: Callable[[int], None],
-    *,
-    use_threads: bool,
-) -> StagedFile:
-    source_file = stored.key.removeprefix(feed.inbox)
-    its_format = file_format(feed, source_file)
-    assert its_format, "its name was looked at before"
-    with store.open(stored.key) as raw:
-        delivered = HashedBytes(raw, progress)
-        reader = open_reader(feed, its_format, delivered, use_threads=use_threads)
-        origin = _Origin(feed, reader.header, source_file, stored.modified_at, ingested_at)
-        rows = _write(target, origin, reader.batches())
-        sha256 = delivered.sha256()
-    path = target.parent / "rows" / f"_source_sha256={sha256}" / target.name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    target.rename(path)
-    return StagedFile(stored, source_file, sha256, rows, path, reader.header.added)
+def _erased_file() -> FileRejected:
+    return FileRejected(
+        "a file that was erased",
+        found="the content of a file that was erased as a whole",
+        expected="another delivery",
+        next_step="Deliver the rows of others in a new file.",
+    )
 
 
-def _write(target: Path, origin: "_Origin", batches: "Iterator[pa.RecordBatch]") -> int:
+def _write(
+    target: Path, origin: "_Origin", batches: "Iterator[pa.RecordBatch]", plan: _RowPlan
+) -> tuple[int, list[int]]:
+    """Write the rows of a file, and return how many it has, and the numbers of those that were
+    left out.
+    """
     from pyarrow import parquet
 
     rows = 0
+    left_out: list[int] = []
     # Statistics would be read by nobody: each row of a staged file is landed. It is read once
     # and removed, so that what is fast counts more than what is small; the dictionary of a
     # column with many values would be given up in the end.
@@ -118,9 +234,23 @@ def _write(target: Path, origin: "_Origin", batches: "Iterator[pa.RecordBatch]")
         write_statistics=False,
     ) as writer:
         for batch in _pieces(batches, len(origin.schema)):
-            writer.write_batch(origin.stamped(batch, first_row=rows + 1))
+            numbers = plan.numbers.of_batch(rows + 1, batch.num_rows)
             rows += batch.num_rows
-    return rows
+            stamped = origin.stamped(batch, numbers)
+            if places := plan.left_out(batch, numbers):
+                left_out += [numbers[place].as_py() for place in places]
+                stamped = _without(stamped, places)
+            writer.write_batch(stamped)
+    return rows, left_out
+
+
+def _without(batch: "pa.RecordBatch", places: list[int]) -> "pa.RecordBatch":
+    import numpy as np
+    import pyarrow as pa
+
+    kept = np.ones(batch.num_rows, dtype=bool)
+    kept[places] = False
+    return batch.filter(pa.array(kept, pa.bool_()))
 
 
 def _pieces(batches: "Iterator[pa.RecordBatch]", columns: int) -> "Iterator[pa.RecordBatch]":
@@ -154,17 +284,16 @@ class _Origin:
         ]
         return pa.schema([*delivered, *stamps])
 
-    def stamped(self, batch: "pa.RecordBatch", first_row: int) -> "pa.RecordBatch":
+    def stamped(self, batch: "pa.RecordBatch", numbers: "pa.Int64Array") -> "pa.RecordBatch":
         """Return the rows with all of the feed's columns in its order, and their source."""
         import pyarrow as pa
 
         rows = batch.num_rows
         moment = pa.timestamp("us", tz="UTC")
-        source = {
+        source: dict[str, pa.Array[Any]] = {
             "_source_file": pa.repeat(pa.scalar(self.source_file, pa.string()), rows),
             "_source_modified_at": pa.repeat(pa.scalar(self.modified_at, moment), rows),
-            # It is newer than the stubs.
-            "_source_row": pa.arange(first_row, first_row + rows),  # type: ignore[attr-defined]
+            "_source_row": numbers,
             "_ingested_at": pa.repeat(pa.scalar(self.ingested_at, moment), rows),
         }
         read = dict(zip(batch.schema.names, batch.columns, strict=True)) | source

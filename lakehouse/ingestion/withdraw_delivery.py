@@ -19,6 +19,7 @@ from lakehouse.ingestion.archive_names import HASH_DIGITS, hashed_name, rejected
 from lakehouse.ingestion.collect import format_reason
 from lakehouse.ingestion.delivery import RejectedFile
 from lakehouse.ingestion.ingest import lock_feed
+from lakehouse.ingestion.rewritten_files import KnownContent, RewrittenFiles
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import ObjectStore, StoredObject
 from lakehouse.storage.rejected_files import BY_A_PERSON, reason_key
@@ -42,6 +43,8 @@ class Came:
     rows: int
     at: datetime
     archived: tuple[StoredObject, ...] = ()
+    forms: frozenset[str] = frozenset()
+    """The hashes of what else the file held since, rewritten without people who were erased."""
 
     @property
     def short_sha256(self) -> str:
@@ -114,7 +117,7 @@ def reject(
             rows[name] = _delete_rows(engine, name, rejected, summary)
         key = None
         for archived in came.archived:
-            key = _move_to_rejected(store, feed, source_file, archived, came.sha256, by, why)
+            key = _move_to_rejected(store, feed, source_file, archived, came, by, why)
         return Withdrawn(rows, key)
 
 
@@ -123,14 +126,16 @@ def deliveries(store: ObjectStore, engine: Engine, feed: Feed, source_file: str)
     first.
     """
     archived: dict[str, list[StoredObject]] = {}
-    for item, sha256 in _archived(store, feed, source_file):
-        archived.setdefault(sha256, []).append(item)
+    forms: dict[str, frozenset[str]] = {}
+    for item, known in _archived(store, feed, source_file):
+        archived.setdefault(known.sha256, []).append(item)
+        forms[known.sha256] = known.forms
     landed = _landed(engine, feed, source_file)
     came = []
     for sha256 in {**archived, **landed}:
         items = archived.get(sha256, [])
         rows, at = landed[sha256] if sha256 in landed else (0, items[0].modified_at)
-        came.append(Came(sha256, rows, at, tuple(items)))
+        came.append(Came(sha256, rows, at, tuple(items), forms.get(sha256, frozenset())))
     return sorted(came, key=lambda delivery: delivery.at)
 
 
@@ -167,7 +172,11 @@ def _select_delivery(feed: Feed, source_file: str, known: Sequence[Came], sha256
             " file.",
             next_step=_names(feed),
         )
-    meant = [came for came in known if came.sha256.startswith(sha256.strip().lower())]
+    begins = sha256.strip().lower()
+    meant = []
+    for came in known:
+        if any(form.startswith(begins) for form in (came.sha256, *came.forms)):
+            meant.append(came)
     if not meant:
         hashes = ", ".join(came.short_sha256 for came in known)
         raise UsageError(
@@ -196,16 +205,17 @@ def _delete_rows(
 
 def _archived(
     store: ObjectStore, feed: Feed, source_file: str
-) -> list[tuple[StoredObject, str]]:
-    """Return what the archive has of a file, each content with its hash: a part of that is in
-    the name.
+) -> list[tuple[StoredObject, KnownContent]]:
+    """Return what the archive has of a file, each with the delivery that it is: a part of the
+    hash of that is in the name.
     """
+    ledger = RewrittenFiles(store, feed)
     archived = []
     for item in store.objects(feed.archive):
         name = item.key.removeprefix(feed.archive).partition("/")[2]
         digits = _HASH.search(name)
         if digits and hashed_name(feed, source_file, digits[1]) == name:
-            archived.append((item, sha256_of(store, item.key)))
+            archived.append((item, ledger.find(item.key, sha256_of(store, item.key))))
     return archived
 
 
@@ -214,7 +224,7 @@ def _move_to_rejected(
     feed: Feed,
     source_file: str,
     archived: StoredObject,
-    sha256: str,
+    came: Came,
     by: str,
     why: str,
 ) -> str | None:
@@ -224,12 +234,12 @@ def _move_to_rejected(
     )  # fmt: skip
 
     def key(digits: int) -> str:
-        return rejected_key(feed, source_file, sha256, digits)
+        return rejected_key(feed, source_file, came.sha256, digits)
 
     def explain(target: str) -> None:
         rejected = RejectedFile(
-            feed.name, source_file, sha256, reason, datetime.now(UTC), target
+            feed.name, source_file, came.sha256, reason, datetime.now(UTC), target
         )
         store.write_text(reason_key(target), format_reason(rejected))
 
-    return move_once(store, archived, sha256, key, before=explain)
+    return move_once(store, archived, {came.sha256, *came.forms}, key, before=explain)

@@ -19,6 +19,8 @@ from lakehouse.orchestration.asset_specs import quarantine_spec
 from lakehouse.orchestration.code_locations import file_place, frames_of, place_of_value
 from lakehouse.orchestration.moved_modules import import_advice, renamed_argument
 from lakehouse.orchestration.partition_validation import check_columns
+from lakehouse.orchestration.subject_validation import check_subjects, sources_of
+from lakehouse.tables.feed import Feed
 from lakehouse.tables.suggestions import meant_name
 from lakehouse.tables.table import IcebergTable
 from lakehouse.tables.upkeep import Upkeep
@@ -193,7 +195,8 @@ def declared_assets(modules: Iterable[ModuleType]) -> list[dg.AssetsDefinition |
     refused rows go.
 
     :raises DeclarationError: when an asset or a rule reads a table that nobody declares, or by
-        a column that it has not, or two compute one table.
+        a column that it has not, two compute one table, or one holds people and does not say
+        which column stands for them.
     """
     modules = list(modules)
     tables = declared_tables(modules)
@@ -206,7 +209,18 @@ def declared_assets(modules: Iterable[ModuleType]) -> list[dg.AssetsDefinition |
     for table in tables.values():
         _check_rules(table, tables, known)
     _check_computed_once(modules, assets)
+    feeds = declared_by_name(modules, Feed)
+    check_subjects(tables, sources_of(computed, tables), feeds.values())
     return [*assets, *specs]
+
+
+def table_sources(modules: Iterable[ModuleType]) -> dict[str, set[str]]:
+    """Return, by table, the tables that it is computed from; a quarantine is of its table."""
+    modules = list(modules)
+    computed: list[dg.AssetSpec] = []
+    for asset in values_of(modules, dg.AssetsDefinition):
+        computed.extend(asset.specs)
+    return sources_of(computed, declared_tables(modules))
 
 
 def _check_computed_once(

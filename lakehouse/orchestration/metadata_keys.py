@@ -282,6 +282,8 @@ class LandingMetadata(MetadataRecord):
     archived: tuple[str, ...] = _texts_key("archived")
     unsettled: tuple[str, ...] = _texts_key("unsettled")
     warnings: tuple[str, ...] = _texts_key("warnings")
+    left_out_rows: int | None = _key("left_out_rows", _count)
+    """Rows of people who were erased."""
 
 
 @dataclass(frozen=True, kw_only=True)

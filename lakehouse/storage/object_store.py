@@ -4,6 +4,7 @@ calls.
     inbox/<feed>/…              what waits to be ingested
     archive/<feed>/<date>/…     what bronze has
     rejected/<feed>/…           what is not what its feed declares, each with a `.reason.json`
+    privacy/rewritten/<feed>/…  which of them were rewritten without some rows
 
 Keys are relative to the home, or to the bucket, and have `/` between their parts.
 """
@@ -78,6 +79,11 @@ class ObjectStore(Protocol):
         key).
         """
 
+    def unfinished(self, prefix: str) -> list[StoredObject]:
+        """Return the objects below a prefix that are hidden, half-written or markers, by
+        (modified time, key).
+        """
+
     def passed_over(self, prefix: str) -> list[PassedOver]:
         """Return what stands below a prefix and is no object, by key: the links and pipes of a
         folder.
@@ -115,6 +121,33 @@ class ObjectStore(Protocol):
     def put(self, source: Path, key: str) -> None:
         """Copy a local file to a key, where it appears whole, in the place of what was
         there.
+        """
+
+    def exchange(self, seen: StoredObject, source: Path) -> StoredObject | None:
+        """Give an object the content of a local file, in one step, and return it as it is then;
+        None, and nothing happened, where it is no longer as it was seen.
+
+        What it held is gone, also from a bucket that keeps old versions. A folder keeps the
+        time of the file.
+        """
+
+    def old_versions(self, prefix: str) -> list[StoredObject]:
+        """Return what objects below a prefix held before, by key: of a bucket that keeps old
+        versions. Those of an object that was removed are among them.
+        """
+
+    def open_old(self, old: StoredObject) -> BinaryIO:
+        """Open an old version to read its bytes from the start.
+
+        :raises FileNotFoundError: when it is gone.
+        """
+
+    def remove_old(self, old: StoredObject) -> None:
+        """Remove an old version for good."""
+
+    def discard_uploads(self, prefix: str) -> list[str]:
+        """Discard the parts of objects below a prefix that never appeared, and return their
+        keys: a bucket keeps what a killed process had uploaded of a large one.
         """
 
     def write_text(self, key: str, text: str) -> None:
@@ -200,12 +233,21 @@ class LocalObjectStore:
         None where it does not exist. What cannot be read is passed over: it would block all
         others.
         """
+        return self._listed(prefix, is_finished)
+
+    def unfinished(self, prefix: str) -> list[StoredObject]:
+        """Return the files below a folder that are hidden, half-written or markers, and can be
+        read.
+        """
+        return self._listed(prefix, lambda key: not is_finished(key))
+
+    def _listed(self, prefix: str, is_meant: Callable[[str], bool]) -> list[StoredObject]:
         folder = self._path(prefix)
         items = []
         for parent, _, names in os.walk(folder, onerror=_stop_at(folder)):
             for path in map(Path(parent).joinpath, names):
                 key = path.relative_to(folder).as_posix()
-                item = self.stat(f"{prefix}{key}") if is_finished(key) else None
+                item = self.stat(f"{prefix}{key}") if is_meant(key) else None
                 if item and os.access(path, os.R_OK):
                     items.append(item)
         return sorted(items, key=lambda item: (item.modified_at, item.key))
@@ -311,6 +353,39 @@ class LocalObjectStore:
         """Copy a file under a temporary name, then give it its own."""
         self._replace(key, lambda unfinished: shutil.copyfile(source, unfinished))
 
+    def exchange(self, seen: StoredObject, source: Path) -> StoredObject | None:
+        """Copy a file under a temporary name, give it the time of the one that is still as it
+        was seen, and take its place.
+        """
+        if self.stat(seen.key) != seen:
+            return None
+        target = self._path(seen.key)
+        unfinished = self._unfinished(target)
+        shutil.copyfile(source, unfinished)
+        modified_at_ns = target.stat().st_mtime_ns
+        os.utime(unfinished, ns=(modified_at_ns, modified_at_ns))
+        if self.stat(seen.key) != seen:
+            unfinished.unlink()
+            return None
+        unfinished.replace(target)
+        return self.stat(seen.key)
+
+    def old_versions(self, prefix: str) -> list[StoredObject]:  # noqa: ARG002
+        """Return nothing: a folder keeps what is in it."""
+        return []
+
+    def open_old(self, old: StoredObject) -> BinaryIO:
+        """Find no old version."""
+        raise FileNotFoundError(self.uri(old.key))
+
+    def remove_old(self, old: StoredObject) -> None:
+        """Find no old version."""
+        raise FileNotFoundError(self.uri(old.key))
+
+    def discard_uploads(self, prefix: str) -> list[str]:  # noqa: ARG002
+        """Discard nothing: what is half-written in a folder is a file."""
+        return []
+
     def write_text(self, key: str, text: str) -> None:
         """Write a file under a temporary name, then give it its own."""
         self._replace(key, lambda unfinished: unfinished.write_text(text, encoding="utf-8"))
@@ -318,11 +393,15 @@ class LocalObjectStore:
     def _replace(self, key: str, write: Callable[[Path], object]) -> None:
         target = self._path(key)
         target.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = self._unfinished(target)
+        write(unfinished)
+        unfinished.replace(target)
+
+    def _unfinished(self, target: Path) -> Path:
         unfinished = target.with_name(f".{target.name[:100]}.tmp")
         unfinished.unlink(missing_ok=True)
         unfinished.touch(mode=_PRIVATE)
-        write(unfinished)
-        unfinished.replace(target)
+        return unfinished
 
     def uri(self, key: str) -> str:
         """Return the path of the file."""

@@ -1,6 +1,6 @@
 """A bucket as an object store, by dagster-aws's S3 resource."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import CopySourceTypeDef
 
 _GONE = {"404", "NoSuchKey", "NotFound"}
+_GONE_VERSION = {*_GONE, "NoSuchVersion"}
 _CHANGED = {"412", "PreconditionFailed", *_GONE}
 _NO_BUCKET = "NoSuchBucket"
+_ONE_REQUEST_BYTES = 5 << 30
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,15 @@ class S3ObjectStore:
 
     def objects(self, prefix: str) -> list[StoredObject]:
         """Return the finished objects below a prefix, by (modified time, key)."""
+        return self._listed(prefix, is_finished)
+
+    def unfinished(self, prefix: str) -> list[StoredObject]:
+        """Return the objects below a prefix that are hidden, half-written or markers; those
+        that stand for a folder are none.
+        """
+        return self._listed(prefix, lambda key: not is_finished(key) and not _is_folder(key))
+
+    def _listed(self, prefix: str, is_meant: Callable[[str], bool]) -> list[StoredObject]:
         pages = self.client.get_paginator("list_objects_v2").paginate(
             Bucket=self.bucket, Prefix=prefix
         )
@@ -44,7 +55,7 @@ class S3ObjectStore:
         seen = [
             _seen(item["Key"], item["LastModified"], item["Size"], item["ETag"])
             for item in found
-            if is_finished(item["Key"].removeprefix(prefix))
+            if is_meant(item["Key"].removeprefix(prefix))
         ]
         return sorted(seen, key=lambda item: (item.modified_at, item.key))
 
@@ -127,6 +138,84 @@ class S3ObjectStore:
         with self._bucket_is_there():
             self.client.upload_file(str(source), self.bucket, key)
 
+    def exchange(self, seen: StoredObject, source: Path) -> StoredObject | None:
+        """Upload a file over an object that is still as it was seen, and remove the version that
+        the bucket keeps of it.
+
+        S3 itself refuses where it was overwritten meanwhile, but for what is too large for one
+        request.
+        """
+        from botocore.exceptions import ClientError
+
+        if self.stat(seen.key) != seen:
+            return None
+        before = self.client.head_object(Bucket=self.bucket, Key=seen.key).get("VersionId")
+        try:
+            self._overwrite(seen, source)
+        except ClientError as error:
+            if _code(error) in _CHANGED:
+                return None
+            raise
+        if before:
+            self.client.delete_object(Bucket=self.bucket, Key=seen.key, VersionId=before)
+        return self.stat(seen.key)
+
+    def _overwrite(self, seen: StoredObject, source: Path) -> None:
+        if source.stat().st_size > _ONE_REQUEST_BYTES:
+            self.put(source, seen.key)
+            return
+        with source.open("rb") as content:
+            self.client.put_object(
+                Bucket=self.bucket, Key=seen.key, Body=content, IfMatch=seen.version
+            )
+
+    def old_versions(self, prefix: str) -> list[StoredObject]:
+        """Return the noncurrent versions below a prefix, each with its id as `version`; none
+        where the bucket keeps none.
+        """
+        pages = self.client.get_paginator("list_object_versions").paginate(
+            Bucket=self.bucket, Prefix=prefix
+        )
+        with self._bucket_is_there():
+            versions = [item for page in pages for item in page.get("Versions", ())]
+        old = [
+            _seen(item["Key"], item["LastModified"], item["Size"], item["VersionId"])
+            for item in versions
+            if not item["IsLatest"]
+        ]
+        return sorted(old, key=lambda item: (item.key, item.modified_at))
+
+    def open_old(self, old: StoredObject) -> BinaryIO:
+        """Open a noncurrent version."""
+        from botocore.exceptions import ClientError
+
+        try:
+            version = self.client.get_object(
+                Bucket=self.bucket, Key=old.key, VersionId=old.version
+            )
+        except ClientError as error:
+            if _code(error) in _GONE_VERSION:
+                raise FileNotFoundError(self.uri(old.key)) from error
+            raise
+        return cast(BinaryIO, version["Body"])
+
+    def remove_old(self, old: StoredObject) -> None:
+        """Delete a noncurrent version."""
+        self.client.delete_object(Bucket=self.bucket, Key=old.key, VersionId=old.version)
+
+    def discard_uploads(self, prefix: str) -> list[str]:
+        """Abort the uploads in parts that were not completed."""
+        pages = self.client.get_paginator("list_multipart_uploads").paginate(
+            Bucket=self.bucket, Prefix=prefix
+        )
+        with self._bucket_is_there():
+            uploads = [item for page in pages for item in page.get("Uploads", ())]
+        for upload in uploads:
+            self.client.abort_multipart_upload(
+                Bucket=self.bucket, Key=upload["Key"], UploadId=upload["UploadId"]
+            )
+        return [upload["Key"] for upload in uploads]
+
     def write_text(self, key: str, text: str) -> None:
         """Write UTF-8 text."""
         self.client.put_object(
@@ -176,6 +265,10 @@ def _seen(key: str, modified_at: datetime, size_bytes: int, etag: str) -> Stored
     return StoredObject(
         key, modified_at.astimezone(UTC).replace(microsecond=0), size_bytes, etag
     )
+
+
+def _is_folder(key: str) -> bool:
+    return not key or key.endswith(("/", "_$folder$"))
 
 
 def _code(error: Any) -> str:

@@ -29,6 +29,7 @@ DIGEST_OF_ROWS = "rows:"
 declaration: earlier versions made it, and nothing can be told from it now.
 """
 RowLevel = Literal["copy-on-write", "merge-on-read"]
+OnErasure = Literal["recompute", "keep"]
 SOURCE_KEY = ("_source_file", "_source_sha256")
 """The columns that say which delivery a row came with."""
 
@@ -55,6 +56,14 @@ class TableDeclaration:
     versions: Versions | None = None
     subject: str | None = None
     """The key column that stands for a person."""
+    no_subject: str | None = None
+    """Why the table has no subject, though it has personal columns, or columns that stand for a
+    person where it reads; those values are then erased one by one.
+    """
+    on_erasure: OnErasure = "recompute"
+    """What becomes of a table without a subject when a person is erased from what it is computed
+    from: it is computed anew, or kept as it is.
+    """
     owner: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     sort_order: Sequence[str] = ()

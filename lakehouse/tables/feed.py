@@ -86,6 +86,12 @@ class Feed:
     on_new_column: OnNewColumn = "reject"
     subject: str | None = None
     """The column that stands for a person."""
+    no_subject: str | None = None
+    """Why no column stands for a person, though some are personal."""
+    moment: str | None = None
+    """The column that says when the source wrote a row: of a person who was erased, rows that are
+    newer land. Without it none does, until somebody allows it.
+    """
     max_files_per_run: int | None = None
     """How many waiting files one run takes at most, in the order of arrival; 1 for a run for
     each; None for all.
@@ -181,6 +187,7 @@ def bronze_table(
         columns=(*delivered, *extra, *INGEST_COLUMNS),
         write=Append(once_by=SOURCE_KEY),
         subject=feed.subject,
+        no_subject=feed.no_subject,
         **declaration,
     )
 
@@ -198,6 +205,8 @@ def _check(feed: Feed) -> None:
     _check_among(feed, "ingest_by", (feed.ingest_by,), get_args(IngestBy))
     if feed.subject is not None:
         _check_among(feed, "subject", (feed.subject,), feed.column_names)
+    if feed.moment is not None:
+        _check_among(feed, "moment", (feed.moment,), feed.column_names)
     if feed.max_files_per_run is not None and feed.max_files_per_run < 1:
         raise DeclarationError(
             f"feed {feed.name}: max_files_per_run is {feed.max_files_per_run}; expected at"

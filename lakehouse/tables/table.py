@@ -9,6 +9,7 @@ from lakehouse.tables.column_validation import check_columns, check_known
 from lakehouse.tables.declaration import SOURCE_KEY, TableDeclaration
 from lakehouse.tables.layout_validation import check_layout
 from lakehouse.tables.rule_validation import check_rules
+from lakehouse.tables.subject_validation import check_subject
 from lakehouse.tables.upkeep import Upkeep
 from lakehouse.tables.write_modes import (
     Append,
@@ -63,15 +64,13 @@ class IcebergTable(TableDeclaration):
             for column in self.columns
             if column.name not in _QUARANTINE_NAMES
         ]
-        subject = (
-            self.subject if self.subject in {column.name for column in delivered} else None
-        )
         return IcebergTable(
             name=self.quarantine_name or f"{self.name}_quarantine",
             comment=f"Rows that the rules of {self.name} refused, as they were delivered.",
             columns=(*delivered, *_QUARANTINE_COLUMNS),
             write=Merge(on=("_row_key",), stamp="_quarantined_at", prune_by=("_source_file",)),
-            subject=subject,
+            subject=self.subject,
+            no_subject=self.no_subject,
             owner=self.owner,
             tags=self.tags,
             # It may lack the columns that the table's files are sorted by.
@@ -119,6 +118,7 @@ def _as_delivered(column: Column) -> Column:
 
 def _check(table: IcebergTable) -> None:
     check_columns(table)
+    check_subject(table, _QUARANTINE_NAMES)
     check_rules(table)
     check_casts(table)
     if isinstance(table.write, Merge):

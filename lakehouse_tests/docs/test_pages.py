@@ -54,7 +54,7 @@ def test_the_declaration_of_the_readme_is_one():
     exec(block.text, names)
 
     (table,) = (value for value in names.values() if isinstance(value, IcebergTable))
-    assert plan(table, None).describe() == ["create the table with 3 columns"]
+    assert plan(table, None).describe() == ["create the table with 4 columns"]
     assert {key.path[-1] for key in names["orders"].keys} == {"orders"}
 
 

@@ -12,10 +12,13 @@ import pytest
 from pyarrow import parquet
 
 from lakehouse.errors import FileRejected
+from lakehouse.ingestion.gone_people import GoneRows
 from lakehouse.ingestion.readers.byte_source import Readable, refuse_damaged
 from lakehouse.ingestion.readers.csv_header import plan_header
 from lakehouse.ingestion.readers.formats import READERS
-from lakehouse.ingestion.staging import StagedFile, stage
+from lakehouse.ingestion.rewrite_file import Rewriting, look_into
+from lakehouse.ingestion.rewritten_files import RewrittenFiles
+from lakehouse.ingestion.staging import StagedFile, Staging
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse.tables import feed as feeds
 from lakehouse.tables.feed import FORMATS, Feed
@@ -56,7 +59,13 @@ def stage_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
         assert stored
         staging = tmp_path / "staging"
         staging.mkdir()
-        return stage(feed, store, stored, staging, 1, datetime.now(UTC), lambda _: None)
+        gone = GoneRows(feed, None)
+        ledger = RewrittenFiles(store, feed)
+        rewriting = Rewriting(store, feed, ledger, staging, look_into(feed, gone))
+        at = datetime.now(UTC)
+        staged = Staging(rewriting, staging, at, gone).stage(stored, 1, lambda _: None)
+        assert staged
+        return staged
 
     return stage_file
 

@@ -360,6 +360,16 @@ def test_a_rule_that_reads_a_column_that_is_not_there_is_named(package: Write) -
         declared_assets(modules_of(package({"a": table("a"), "b": written})))
 
 
+def test_a_table_that_holds_people_and_does_not_say_who_is_named(package: Write) -> None:
+    people = table("a").replace("write=Overwrite())", 'write=Overwrite(), subject="id")')
+    modules = modules_of(package({"a": people, "b": table("b")}))
+    with pytest.raises(
+        DeclarationError,
+        match=r"^silver\.b has id \(the subject in silver\.a\), and declares no",
+    ):
+        declared_assets(modules)
+
+
 def test_a_table_that_is_made_elsewhere_may_be_read(package: Write) -> None:
     made_elsewhere = "import dagster as dg\nELSEWHERE = dg.AssetSpec(['bronze', 'theirs'])"
     modules = modules_of(

@@ -49,6 +49,7 @@ RECORDS = [
         landed=(LandedFile("a.csv", 3, "ab"),),
         rejected=(RejectedReason("b.csv", "It has no header.", "rejected/b.csv"),),
         warnings=("A new column.",),
+        left_out_rows=2,
     ),
     CheckMetadata(
         failed_rows=1, total_rows=4, threshold=0.0, evaluated="candidate", snapshot_id=_BIG

@@ -150,3 +150,33 @@ def test_a_file_is_put_whole_in_the_place_of_another(store, tmp_path) -> None:
 def test_a_key_does_not_lead_out_of_the_folder(store, key: str) -> None:
     with pytest.raises(UsageError, match="is not a key"):
         store.open(key)
+
+
+def test_a_file_is_exchanged_and_keeps_its_time(store, tmp_path: Path) -> None:
+    store.write_text("a", "old")
+    os.utime(store.root / "a", (1_700_000_000,) * 2)
+    (tmp_path / "new").write_text("new")
+
+    exchanged = store.exchange(store.stat("a"), tmp_path / "new")
+
+    assert exchanged == store.stat("a")
+    assert (store.root / "a").read_text() == "new"
+    assert (store.root / "a").stat().st_mtime == 1_700_000_000
+
+
+def test_a_file_that_was_overwritten_is_not_exchanged(store, tmp_path: Path) -> None:
+    store.write_text("f/a", "old")
+    seen = store.stat("f/a")
+    store.write_text("f/a", "other")
+    (tmp_path / "new").write_text("new")
+
+    assert store.exchange(seen, tmp_path / "new") is None
+    assert (store.root / "f/a").read_text() == "other"
+    assert store.unfinished("f/") == []
+
+
+def test_what_is_unfinished_is_told_apart(store) -> None:
+    for key in ("f/a", "f/.hidden", "f/a.tmp"):
+        store.write_text(key, "")
+
+    assert {item.key for item in store.unfinished("f/")} == {"f/.hidden", "f/a.tmp"}

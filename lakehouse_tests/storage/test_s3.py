@@ -100,3 +100,65 @@ def test_a_file_is_put_in_the_place_of_another(store, tmp_path: Path) -> None:
 def test_a_bucket_that_is_not_there_is_named(aws_settings) -> None:
     with pytest.raises(UsageError, match="no bucket 'other'"):
         open_store(replace(aws_settings, bucket="other")).objects("inbox/f/")
+
+
+def test_an_object_is_exchanged_unless_it_was_overwritten(store, tmp_path: Path) -> None:
+    store.write_text("a", "old")
+    seen = store.stat("a")
+    (tmp_path / "new").write_text("new")
+
+    assert store.exchange(seen, tmp_path / "new") == store.stat("a")
+    assert store.open("a").read() == b"new"
+    assert store.exchange(seen, tmp_path / "new") is None
+
+
+def test_what_a_bucket_keeps_of_an_exchanged_object_is_removed(store, tmp_path: Path) -> None:
+    store.client.put_bucket_versioning(
+        Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"}
+    )
+    store.write_text("a", "old")
+    (tmp_path / "new").write_text("new")
+
+    store.exchange(store.stat("a"), tmp_path / "new")
+
+    assert store.old_versions("") == []
+
+
+def test_old_versions_are_read_and_removed(store) -> None:
+    store.client.put_bucket_versioning(
+        Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"}
+    )
+    for text in ("old", "new"):
+        store.write_text("a", text)
+    store.remove(store.stat("a"))
+
+    read = [store.open_old(old).read() for old in store.old_versions("")]
+    assert sorted(read) == [b"new", b"old"]
+    for old in store.old_versions(""):
+        store.remove_old(old)
+        with pytest.raises(FileNotFoundError):
+            store.open_old(old)
+    assert store.old_versions("") == []
+
+
+def test_unfinished_objects_are_told_apart(store) -> None:
+    for key in ("f/a", "f/.hidden", "f/a.tmp", "f/"):
+        store.write_text(key, "")
+
+    assert {item.key for item in store.unfinished("f/")} == {"f/.hidden", "f/a.tmp"}
+
+
+def test_parts_of_what_never_appeared_are_discarded(store) -> None:
+    for key in ("f/a", "g/a"):
+        upload = store.client.create_multipart_upload(Bucket=store.bucket, Key=key)
+        store.client.upload_part(
+            Bucket=store.bucket,
+            Key=key,
+            PartNumber=1,
+            UploadId=upload["UploadId"],
+            Body=b"part",
+        )
+
+    assert store.discard_uploads("f/") == ["f/a"]
+    assert store.discard_uploads("f/") == []
+    assert store.discard_uploads("g/") == ["g/a"]

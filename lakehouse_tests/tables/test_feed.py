@@ -60,6 +60,7 @@ def test_bronze_may_have_columns_of_its_own_and_what_else_a_table_declares() -> 
         ({"on_new_column": "guess"}, "guess; expected some of reject, ignore, add"),
         ({"time_zone": "Mars/Olympus"}, "'Mars/Olympus'; expected a name such as UTC"),
         ({"subject": "customer_id"}, "customer_id; expected some of id"),
+        ({"moment": "made_at"}, "made_at; expected some of id"),
         ({"max_files_per_run": 0}, "max_files_per_run is 0"),
     ],
 )

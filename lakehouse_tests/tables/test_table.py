@@ -73,6 +73,30 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"columns": [Column("mail", "string", personal=True)], "partitioning": ["mail"]},
         "silver.orders is partitioned by mail, which is personal",
     ),
+    "a subject and why there is none": (
+        {"subject": "id", "no_subject": "why"},
+        "silver.orders has the subject id and no_subject=…",
+    ),
+    "no reason for no subject": (
+        {"no_subject": " "},
+        "no_subject is empty; expected why no column stands for a person",
+    ),
+    "an unknown way of erasing": (
+        {"on_erasure": "forget"},
+        "on_erasure is 'forget'; expected one of recompute, keep.",
+    ),
+    "rows that are kept of a person": (
+        {"subject": "id", "on_erasure": "keep"},
+        "has the subject id and on_erasure='keep'; expected it without",
+    ),
+    "a person in a column that its quarantine fills": (
+        {
+            "columns": columns(id="bigint", _row_key="string"),
+            "subject": "_row_key",
+            "rules": [castable("id", "bigint")],
+        },
+        "_row_key is about people, and a quarantine fills a column of this name itself",
+    ),
     "a reserved property": (
         {"properties": {"owner": "me"}},
         "properties has owner, which Spark keeps for itself. Use owner=",
@@ -242,3 +266,10 @@ def test_a_value_of_a_wider_column_is_looked_at(column_type: str) -> None:
         rules=[cast],
     )
     assert table.broken_by(cast) == cast.predicate() != "false"
+
+
+def test_what_is_said_of_people_decides_no_rows() -> None:
+    """Tables of a home of an earlier version are not computed anew for it."""
+    plain = declared()
+    for said in ({"no_subject": "why"}, {"on_erasure": "keep"}, {"subject": "id"}):
+        assert replace(plain, **said).declaration_hash == plain.declaration_hash

@@ -40,6 +40,7 @@ FEED = Feed(
     ],
     time_zone="Asia/Kuala_Lumpur",
     subject="customer_id",
+    moment="created_at",
     expected_within=timedelta(hours=36),
 )
 

@@ -5,7 +5,8 @@ marked at their end.
 import gzip
 import hashlib
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Condition
 from typing import BinaryIO, Protocol, TypeVar
 
@@ -18,6 +19,7 @@ _BLOCKS_AHEAD = 4
 and as many again.
 """
 _LOOK_SECONDS = 0.5
+_GZIP_LEVEL = 6
 
 
 class Readable(Protocol):
@@ -25,6 +27,13 @@ class Readable(Protocol):
 
     def read(self, size: int = -1, /) -> bytes:
         """Return up to `size` bytes, and none at the end."""
+
+
+class Writable(Protocol):
+    """Whatever takes bytes."""
+
+    def write(self, block: bytes, /) -> int:
+        """Take some bytes."""
 
 
 class HashedBytes:
@@ -142,6 +151,19 @@ def unpacked(delivered: Readable, file_format: str) -> Readable:
         return delivered
     # Of a source gzip asks for no more than `Readable` has; its stubs want a whole file.
     return gzip.GzipFile(fileobj=delivered, mode="rb")  # type: ignore[call-overload,no-any-return]
+
+
+@contextmanager
+def packed(target: BinaryIO, file_format: str) -> Iterator[Writable]:
+    """Give what takes the content of a file, and compresses it where its format says so.
+
+    No moment and no name is in a compressed file, so that the same blocks give the same bytes.
+    """
+    if not file_format.endswith(".gz"):
+        yield target
+        return
+    with gzip.GzipFile("", "wb", _GZIP_LEVEL, target, mtime=0) as compressed:
+        yield compressed
 
 
 def refuse_damaged(read: Callable[[], T]) -> T:

@@ -1,13 +1,17 @@
 """The formats that feeds are delivered in, and which reader reads each: a new format is a reader
-in a file of its own, its line here, and its name among `FORMATS` of `tables/feed.py`.
+in a file of its own, its line here, and its name among `FORMATS` of `tables/feed.py`. Its line
+in `ROW_BYTES` says how rows are left out of its files.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Container, Iterator, Mapping
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
-from lakehouse.ingestion.readers.byte_source import Readable, unpacked
+from lakehouse.errors import LakehouseError
+from lakehouse.ingestion.readers.byte_source import Readable, packed, unpacked
 from lakehouse.ingestion.readers.csv import CsvReader
 from lakehouse.ingestion.readers.csv_header import Header
+from lakehouse.ingestion.readers.csv_rows import csv_rows, csv_values
+from lakehouse.ingestion.readers.row_bytes import RowBytes
 from lakehouse.tables.feed import Feed
 
 if TYPE_CHECKING:
@@ -37,6 +41,9 @@ class FileReader(Protocol):
 READERS: Mapping[str, type[FileReader]] = {"csv": CsvReader}
 """By the format's name; a compressed file, such as `csv.gz`, is read as what is in it."""
 
+ROW_BYTES: Mapping[str, RowBytes] = {"csv": RowBytes(csv_rows, csv_values)}
+"""By the format's name; of a format that is not here no row can be left out."""
+
 
 def open_reader(
     feed: Feed, file_format: str, delivered: Readable, *, use_threads: bool
@@ -47,3 +54,35 @@ def open_reader(
     """
     reader = READERS[file_format.removesuffix(".gz")]
     return reader(feed, unpacked(delivered, file_format), use_threads=use_threads)
+
+
+def row_bytes(file_format: str) -> RowBytes:
+    """Return how rows of a format are told apart in its bytes.
+
+    :raises LakehouseError: the format does not say so.
+    """
+    name = file_format.removesuffix(".gz")
+    if name not in ROW_BYTES:
+        raise LakehouseError(
+            f"No row can be left out of a file of the format {name!r}; expected one of"
+            f" {', '.join(ROW_BYTES)}.",
+            next_step="Give it a line in ROW_BYTES of ingestion/readers/formats.py.",
+        )
+    return ROW_BYTES[name]
+
+
+def write_without_rows(
+    file_format: str, delivered: Readable, left_out: Container[int], target: BinaryIO
+) -> None:
+    """Write a file without some of its rows, compressed as it was; all other bytes stay as
+    they are.
+
+    The same rows left out of the same content give the same bytes.
+
+    :param left_out: numbers of rows, as they are counted in this content.
+    :raises LakehouseError: the format does not say how.
+    """
+    rows = row_bytes(file_format)
+    with packed(target, file_format) as content:
+        for block in rows.without(unpacked(delivered, file_format), left_out):
+            content.write(block)

@@ -1,0 +1,85 @@
+"""The bytes of each row of a CSV file, told apart and counted as Arrow does, so that some can
+be left out and all others stay byte for byte.
+"""
+
+import re
+from collections.abc import Iterator
+
+from lakehouse.ingestion.readers.byte_source import Readable
+from lakehouse.ingestion.readers.csv import LONGEST_ROW_BYTES
+from lakehouse.ingestion.readers.csv_first_row import BOM
+from lakehouse.ingestion.readers.row_bytes import Row
+
+# Arrow reads a row that lies on the border of two blocks. Of a longer one nobody knows where it
+# ends: a quote may never be closed.
+_MOST_PENDING_BYTES = 2 * LONGEST_ROW_BYTES
+_READ_BYTES = 4 << 20
+_EMPTY_LINES = (b"\n", b"\r\n", b"\r")
+# A quote opens a value only at its beginning, as Arrow has it; `\Z` stands for one that is not
+# closed in what was read. Nothing is tried twice: the work is linear.
+_QUOTED = rb'(?:"[^"]*+(?:""[^"]*+)*+(?:"|\Z))?+'
+_VALUE = _QUOTED + rb"[^,\r\n]*+"
+_ROW = re.compile(rb"(?:" + _VALUE + rb",)*+" + _VALUE + rb"(?:\r\n?|\n)")
+_FIELD = re.compile(rb'(?:"([^"]*+(?:""[^"]*+)*+)"?+)?+([^,\r\n]*+)(,)?+')
+
+
+def csv_rows(content: Readable) -> Iterator[Row]:
+    """Yield all bytes of a file in order, row by row; no more than a row and a block are in
+    memory.
+    """
+    pending, number, is_over = _without_mark(content), 0, False
+    if pending.startswith(BOM):
+        yield Row(None, BOM)
+        pending = pending.removeprefix(BOM)
+    while not is_over:
+        block = content.read(_READ_BYTES)
+        is_over, pending = not block, pending + block
+        end = 0
+        while (match := _ROW.match(pending, end)) and _is_whole(pending, match.end(), is_over):
+            end, raw = match.end(), match.group()
+            is_row = raw not in _EMPTY_LINES
+            yield Row(number if is_row else None, raw)
+            number += is_row
+        pending = pending[end:]
+        if len(pending) > _MOST_PENDING_BYTES:
+            yield Row(None, pending, is_rest=True)
+            yield from _rest(content)
+            return
+    if pending:
+        yield _last(pending, number)
+
+
+def csv_values(raw: bytes) -> list[str]:
+    """Return the values of a row as texts; bytes that are not UTF-8 become U+FFFD."""
+    values = []
+    for match in _FIELD.finditer(raw.rstrip(b"\r\n")):
+        quoted, plain, comma = match.groups(b"")
+        value = quoted.replace(b'""', b'"') + plain
+        values.append(value.decode("utf-8", "replace"))
+        if not comma:
+            break
+    return values
+
+
+def _without_mark(content: Readable) -> bytes:
+    """Return the first bytes, as many as a byte-order mark has."""
+    first = b""
+    while len(first) < len(BOM) and (block := content.read(len(BOM) - len(first))):
+        first += block
+    return first
+
+
+def _is_whole(text: bytes, end: int, is_over: bool) -> bool:
+    """Whether a row ends there, whatever follows: behind a carriage return a line feed may."""
+    return is_over or end < len(text) or text.endswith(b"\n")
+
+
+def _last(raw: bytes, number: int) -> Row:
+    """Return what has no line end behind it: the last row, or a quote that is not closed."""
+    is_closed = _ROW.fullmatch(raw + b"\n") is not None
+    return Row(number, raw) if is_closed else Row(None, raw, is_rest=True)
+
+
+def _rest(content: Readable) -> Iterator[Row]:
+    while block := content.read(_READ_BYTES):
+        yield Row(None, block, is_rest=True)

@@ -1,0 +1,46 @@
+"""A file that is refused as it arrives, without the rows of people who were erased."""
+
+from typing import NamedTuple
+
+from lakehouse.ingestion.archive import sha256_of
+from lakehouse.ingestion.found_rows import FoundRows, RowFinder, find_rows
+from lakehouse.ingestion.rewrite_file import Rewriting
+from lakehouse.ingestion.rewritten_files import NOTHING
+from lakehouse.ingestion.row_numbers import RowNumbers
+from lakehouse.storage.object_store import StoredObject
+
+
+class Refused(NamedTuple):
+    """A refused file as it stands in the inbox, None where it changed meanwhile; the hashes of
+    what is the same delivery, and the one that it came with first.
+    """
+
+    item: StoredObject | None
+    forms: frozenset[str]
+    sha256: str
+
+
+def without_gone_rows(rewriting: Rewriting, seen: StoredObject, gone: RowFinder) -> Refused:
+    """Rewrite a refused file without the rows of people who were erased, as far as it can be
+    divided into rows, and without those that its delivery lost before.
+    """
+    found = _look(rewriting, seen, gone)
+    known = rewriting.ledger.find(seen.key, found.sha256)
+    forms = known.forms | {found.sha256}
+    if known.is_erased and found.sha256 != NOTHING:
+        return Refused(rewriting.leave_nothing(seen, found.sha256, known), forms, known.sha256)
+    numbers = RowNumbers.without(known.missing)
+    rows = {numbers.number(position) for position in found.positions}
+    rows |= known.erased - known.missing
+    if not rows:
+        return Refused(seen, forms, known.sha256)
+    item = rewriting.leave_out(seen, found, known, rows)
+    forms |= rewriting.ledger.find(seen.key, known.sha256).forms
+    return Refused(item, forms, known.sha256)
+
+
+def _look(rewriting: Rewriting, seen: StoredObject, gone: RowFinder) -> FoundRows:
+    store = rewriting.store
+    if rewriting.ledger.is_empty and not gone.columns:
+        return FoundRows(sha256_of(store, seen.key), 0, is_readable=False)
+    return find_rows(rewriting.feed, seen.key, lambda: store.open(seen.key), gone)

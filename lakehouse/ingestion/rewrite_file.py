@@ -1,0 +1,127 @@
+"""A delivered file where it stands, without some of its rows; killed anywhere, it is done again
+to the same end.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from lakehouse.errors import LakehouseError
+from lakehouse.ingestion.found_rows import (
+    FoundRows,
+    RowFinder,
+    TextFinder,
+    find_rows,
+    format_of,
+)
+from lakehouse.ingestion.readers.byte_source import HashedBytes
+from lakehouse.ingestion.readers.formats import write_without_rows
+from lakehouse.ingestion.rewritten_files import (
+    NOTHING,
+    Change,
+    KnownContent,
+    RewrittenFiles,
+    delivered_name,
+)
+from lakehouse.ingestion.row_numbers import RowNumbers
+from lakehouse.storage.object_store import ObjectStore, StoredObject
+from lakehouse.tables.feed import Feed
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """How files of a feed are rewritten, and why; whoever does it holds the feed.
+
+    `folder` holds what is made until it takes its place. `look` returns what is in a local file
+    of a name. `noted_name` gives the name of a file as it may be noted.
+    """
+
+    store: ObjectStore
+    feed: Feed
+    ledger: RewrittenFiles
+    folder: Path
+    look: Callable[[str, Path], FoundRows]
+    request: str | None = None
+    noted_name: Callable[[str], str] = lambda name: name
+
+    def leave_out(
+        self, item: StoredObject, found: FoundRows, known: KnownContent, rows: Collection[int]
+    ) -> StoredObject | None:
+        """Exchange a file for itself without some rows, and return it as it is then; None where
+        it changed since it was looked at.
+
+        Its new form is read before, and noted in the ledger.
+
+        :param known: which delivery its content is a form of.
+        :param rows: numbers of rows of that delivery.
+        :raises LakehouseError: its format does not say how, or the new form is not the old one
+            without these rows.
+        """
+        numbers = RowNumbers.without(known.missing)
+        positions = frozenset(numbers.position(row) for row in rows)
+        with TemporaryDirectory(prefix="rewritten-", dir=self.folder) as folder:
+            made = Path(folder) / "made"
+            if self._write(item, positions, made) != found.sha256:
+                return None
+            looked = self.look(item.key, made)
+            if looked.positions or looked.rows != max(0, found.rows - len(positions)):
+                raise _unlike(known.sha256)
+            return self._exchange(item, known, found.sha256, looked.sha256, rows, made)
+
+    def leave_nothing(
+        self, item: StoredObject, sha256: str, known: KnownContent
+    ) -> StoredObject | None:
+        """Exchange a file for an empty one, and return it as it is then; None where it changed
+        since it was looked at.
+        """
+        with TemporaryDirectory(prefix="rewritten-", dir=self.folder) as folder:
+            made = Path(folder) / "made"
+            made.touch()
+            return self._exchange(item, known, sha256, NOTHING, (), made)
+
+    def _exchange(
+        self,
+        item: StoredObject,
+        known: KnownContent,
+        old_sha256: str,
+        new_sha256: str,
+        rows: Collection[int],
+        made: Path,
+    ) -> StoredObject | None:
+        name = self.noted_name(delivered_name(self.feed, item.key, known.sha256))
+        left_out, now = tuple(sorted(rows)), datetime.now(UTC)
+        change = Change(
+            old_sha256, new_sha256, left_out, name, self.request, now, item.modified_at
+        )
+        self.ledger.record(known, change)
+        return self.store.exchange(item, made)
+
+    def _write(self, item: StoredObject, positions: Collection[int], made: Path) -> str:
+        """Write a file without some rows, and return the hash of what was read."""
+        its_format = format_of(self.feed, item.key)
+        with self.store.open(item.key) as raw, made.open("wb") as target:
+            delivered = HashedBytes(raw, lambda _: None)
+            write_without_rows(its_format, delivered, positions, target)
+            return delivered.sha256()
+
+
+def look_into(
+    feed: Feed, rows: RowFinder, text: TextFinder | None = None
+) -> Callable[[str, Path], FoundRows]:
+    """Return what looks for some people's rows in a local file of a name."""
+
+    def look(name: str, file: Path) -> FoundRows:
+        return find_rows(feed, name, lambda: file.open("rb"), rows, text)
+
+    return look
+
+
+def _unlike(sha256: str) -> LakehouseError:
+    # Its name may hold a value of a person.
+    return LakehouseError(
+        f"The delivered file with SHA-256 {sha256} was written without some rows, and what was"
+        " read of it is not what was expected: all other rows, and no row more.",
+        next_step="It stays as it is. Report this with a file like it.",
+    )

@@ -1,0 +1,126 @@
+"""Delivered files of a feed of customers, in a folder or a bucket, and people in them."""
+
+import gzip
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from lakehouse.ingestion.collect import collect_files
+from lakehouse.ingestion.delivery import Delivery
+from lakehouse.ingestion.ingest import lock_feed
+from lakehouse.privacy.delivered_files import FilesRewritten, rewrite_files
+from lakehouse.settings import Settings
+from lakehouse.storage.object_store import LocalObjectStore, ObjectStore
+from lakehouse.storage.stores import open_store
+from lakehouse.tables.feed import Feed, FeedColumn
+from lakehouse.tables.person import Person
+from lakehouse_tests.ingestion.conftest import staged_rows
+
+CUSTOMERS = Feed(
+    "customers",
+    [
+        FeedColumn("customer_id"),
+        FeedColumn("email", personal=True),
+        FeedColumn("made_at", optional=True),
+    ],
+    "bronze.raw_customers",
+    subject="customer_id",
+    moment="made_at",
+)
+ANN = Person("customer_id", frozenset({"7"}), {"email": frozenset({"ann@example.com"})})
+HEADER = "customer_id,email\n"
+ANNS = "7,ann@example.com\n"
+BOBS, CYS = "8,bob@example.com\n", "9,cy@example.com\n"
+MIXED = HEADER + BOBS + ANNS + CYS
+WITHOUT = HEADER + BOBS + CYS
+ARCHIVED = "archive/customers/2026-11-01/"
+
+
+def sha256(content: str | bytes) -> str:
+    """The hash of a content."""
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+
+
+@dataclass
+class Files:
+    """The delivered files of one feed in a store."""
+
+    store: ObjectStore
+    home: Path
+    feed: Feed = CUSTOMERS
+    made: Path = field(default_factory=Path)
+
+    def put(self, key: str, content: str | bytes) -> str:
+        """Put a file under a key; `{}` in it stands for a part of the hash."""
+        raw = content.encode() if isinstance(content, str) else content
+        key = key.format(sha256(raw)[:12])
+        self.made.write_bytes(raw)
+        self.store.put(self.made, key)
+        return key
+
+    def read(self, key: str) -> bytes:
+        """What is under a key."""
+        with self.store.open(key) as file:
+            return file.read()
+
+    def text(self, key: str) -> str:
+        """The text under a key, decompressed by its name."""
+        raw = self.read(key)
+        return (gzip.decompress(raw) if key.endswith(".gz") else raw).decode()
+
+    def erase(self, *persons: Person, request: str = "R-1", **options) -> FilesRewritten:
+        """Take people out of the files."""
+        return rewrite_files(
+            self.store, self.feed, persons or (ANN,), request, home=self.home, **options
+        )
+
+    @contextmanager
+    def collected(self, gone=None) -> Iterator[Delivery]:
+        """Take what waits in the inbox, with what is staged of it."""
+        with lock_feed(self.feed, self.home) as ingest:
+            yield collect_files(self.store, ingest, gone=gone)
+
+    def staged(self, gone=None) -> list[tuple]:
+        """Take what waits, and return (hash, number, id) of each row."""
+        with self.collected(gone) as delivery:
+            rows = [row for file in delivery.files for row in staged_rows(file.path)]
+        names = ("_source_sha256", "_source_row", "customer_id")
+        return [tuple(row[name] for name in names) for row in rows]
+
+
+@dataclass
+class Gone:
+    """Who was erased, and when."""
+
+    at: dict[str, datetime]
+    allowed: Sequence[str] = ()
+
+    def is_gone(self, subject: str, value: str, moment: datetime | None) -> bool:
+        """As the list of who is gone does."""
+        erased_at = self.at.get(value.strip()) if subject == "customer_id" else None
+        if erased_at is None:
+            return False
+        return value not in self.allowed if moment is None else moment < erased_at
+
+
+@pytest.fixture
+def folder(home: Path, tmp_path: Path) -> Files:
+    """Files in a home."""
+    return Files(LocalObjectStore(home, settle_seconds=0), home, made=tmp_path / "made")
+
+
+@pytest.fixture
+def bucket(aws_settings: Settings, home: Path, tmp_path: Path) -> Files:
+    """Files in a bucket."""
+    return Files(open_store(aws_settings), home, made=tmp_path / "made")
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def files(request: pytest.FixtureRequest) -> Files:
+    """Files in a home, and in a bucket."""
+    return request.getfixturevalue(request.param)

@@ -1,0 +1,581 @@
+"""A person's rows go from delivered files, and nothing else does."""
+
+import gzip
+import json
+import os
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lakehouse.ingestion.ad_hoc_files import AdHocStore
+from lakehouse.ingestion.archive import archive_files
+from lakehouse.ingestion.collect import collect_files
+from lakehouse.ingestion.ingest import lock_feed
+from lakehouse.ingestion.rewritten_files import NOTHING, Change, KnownContent, RewrittenFiles
+from lakehouse.privacy.delivered_files import find_in_files
+from lakehouse.storage.object_store import LocalObjectStore
+from lakehouse.tables.feed import Feed, FeedColumn
+from lakehouse.tables.person import Person
+from lakehouse_tests.privacy.files.conftest import (
+    ANN,
+    ANNS,
+    ARCHIVED,
+    BOBS,
+    CYS,
+    HEADER,
+    MIXED,
+    WITHOUT,
+    Gone,
+    sha256,
+)
+
+BOB = Person("customer_id", frozenset({"8"}), {"email": frozenset({"bob@example.com"})})
+LATER = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "key", ["inbox/customers/c.csv", f"{ARCHIVED}c.{{}}.csv", "rejected/customers/c.{}.csv"]
+)
+def test_rows_go_and_all_other_bytes_stay(files, key: str) -> None:
+    key = files.put(key, MIXED)
+
+    done = files.erase()
+
+    assert files.text(key) == WITHOUT
+    assert [(file.key, file.rows) for file in done.files] == [(key, (2,))]
+    assert (done.rows, done.unreadable) == (1, ())
+
+
+def test_a_file_without_the_person_is_not_touched(files) -> None:
+    key = files.put(f"{ARCHIVED}c.{{}}.csv", WITHOUT)
+    before = files.store.stat(key)
+
+    done = files.erase()
+
+    assert files.store.stat(key) == before
+    assert done.files == ()
+
+
+def test_a_rewritten_file_keeps_its_time(folder) -> None:
+    key = folder.put("inbox/customers/c.csv", MIXED)
+    os.utime(folder.home / key, (1_700_000_000,) * 2)
+
+    folder.erase()
+
+    assert (folder.home / key).stat().st_mtime == 1_700_000_000
+    assert (folder.home / key).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_compressed_file_is_compressed_again_to_the_same_bytes(files) -> None:
+    once = files.put(f"{ARCHIVED}c.{{}}.csv.gz", gzip.compress(MIXED.encode()))
+    twice = files.put(f"{ARCHIVED}d.{{}}.csv.gz", gzip.compress(MIXED.encode()))
+
+    files.erase()
+
+    assert files.text(once) == WITHOUT
+    assert files.read(once) == files.read(twice)
+    assert files.read(once)[4:8] == b"\0\0\0\0"
+
+
+@pytest.mark.parametrize(
+    ("content", "left"),
+    [
+        pytest.param(
+            "\ufeff\r\nemail,customer_id\r\n\r\nann@example.com,7\r\nx,8",
+            "\ufeff\r\nemail,customer_id\r\n\r\nx,8",
+            id="a mark, blank lines, another order, no last line end",
+        ),
+        pytest.param(
+            'customer_id,email\r8,"a ""b""\n7,c"\r7,"x\r\ny"\r',
+            'customer_id,email\r8,"a ""b""\n7,c"\r',
+            id="line breaks in values",
+        ),
+        pytest.param(
+            'customer_id,email\n"+007",x\n 7 ,x\n77,x\n7.0,x\n',
+            "customer_id,email\n77,x\n7.0,x\n",
+            id="all forms of the id",
+        ),
+        pytest.param(
+            "customer_id,email\n, ann@example.com \n8,ann@example.com\n",
+            "customer_id,email\n8,ann@example.com\n",
+            id="the address alone, and another's that is the same",
+        ),
+        pytest.param(HEADER + ANNS, HEADER, id="no row is left"),
+    ],
+)
+def test_only_the_bytes_of_the_rows_go(folder, content: str, left: str) -> None:
+    key = folder.put(f"{ARCHIVED}c.{{}}.csv", content)
+
+    folder.erase()
+
+    assert folder.text(key) == left
+
+
+def test_without_a_subject_a_personal_value_tells(folder) -> None:
+    folder.feed = Feed(
+        "customers", [FeedColumn("email", personal=True), "n"], "bronze.raw_customers"
+    )
+    key = folder.put(f"{ARCHIVED}c.{{}}.csv", "n,email\n1,ann@example.com\n7,bob\n")
+
+    folder.erase()
+
+    assert folder.text(key) == "n,email\n7,bob\n"
+
+
+def test_it_is_done_once_and_said_again(files) -> None:
+    key = files.put(f"{ARCHIVED}c.{{}}.csv", MIXED)
+    first = files.erase()
+    before = files.store.stat(key)
+
+    assert files.erase() == first
+    assert files.store.stat(key) == before
+
+
+def test_another_request_goes_on_from_there_and_rows_keep_their_numbers(files) -> None:
+    key = files.put(f"{ARCHIVED}c.{{}}.csv", MIXED + BOBS)
+    files.erase()
+
+    done = files.erase(BOB, request="R-2")
+
+    assert files.text(key) == HEADER + CYS
+    assert [file.rows for file in done.files] == [(1, 4)]
+
+
+def test_a_dry_run_counts_and_changes_nothing(files) -> None:
+    key = files.put(f"{ARCHIVED}c.{{}}.csv", MIXED)
+
+    assert find_in_files(files.store, files.feed, [ANN], home=files.home) == {key: 1}
+    assert files.text(key) == MIXED
+
+
+def test_no_value_is_in_the_ledger(folder) -> None:
+    folder.put("inbox/customers/ann@example.com.csv", MIXED)
+
+    done = folder.erase()
+
+    ledger = folder.home / "privacy" / "rewritten"
+    written = "".join(path.read_text() for path in ledger.rglob("*.json"))
+    assert "R-1" in written
+    assert "ann@" not in written
+    assert [(file.key, file.why) for file in done.unreadable] == [
+        ("inbox/customers/[erased].csv", "its name holds a value of theirs")
+    ]
+
+
+def test_reasons_are_scrubbed(files) -> None:
+    why = json.dumps("about ann@example.com, née Müßig")
+    reason = {"file": "c.csv", "found": f"{why}, said by bob"}
+    key = files.put("rejected/customers/c.csv.reason.json", json.dumps(reason))
+
+    done = files.erase(
+        replace(ANN, personal={**ANN.personal, "name": frozenset({"née Müßig"})})
+    )
+
+    assert json.loads(files.read(key))["found"] == '"about [erased], [erased]", said by bob'
+    assert done.reasons == (key,)
+    assert files.erase().reasons == ()
+
+
+def test_what_a_killed_process_left_is_removed(folder) -> None:
+    left = folder.put(f"{ARCHIVED}.c.csv.tmp", MIXED)
+    staged = folder.put("staging/customers/dead/rows/a.parquet", MIXED)
+
+    done = folder.erase()
+
+    assert done.removed == (left,)
+    assert not folder.store.exists(left)
+    assert not folder.store.exists(staged)
+
+
+def test_what_another_writes_is_listed_where_the_person_is_in_it(folder) -> None:
+    key = folder.put("inbox/customers/c.csv.part", MIXED)
+
+    done = folder.erase()
+
+    assert [file.key for file in done.unreadable] == [key]
+    assert folder.text(key) == MIXED
+
+
+def test_copies_of_files_that_somebody_named_are_rewritten(folder) -> None:
+    key = folder.put(".ad-hoc-dead/inbox/customers/c.csv", MIXED)
+
+    folder.erase()
+
+    assert folder.text(key) == WITHOUT
+
+
+def test_versions_that_a_bucket_keeps_go_too(bucket) -> None:
+    files = bucket
+    files.store.client.put_bucket_versioning(
+        Bucket=files.store.bucket, VersioningConfiguration={"Status": "Enabled"}
+    )
+    files.put("inbox/customers/c.csv", MIXED)
+    ingest(files)
+    files.put(f"{ARCHIVED}d.csv", WITHOUT)
+    files.put(f"{ARCHIVED}d.csv", HEADER)
+    files.put(f"{ARCHIVED}e.csv", MIXED)
+
+    done = files.erase()
+
+    old_versions = files.store.old_versions("archive/") + files.store.old_versions("inbox/")
+    kept = [files.store.open_old(old).read() for old in old_versions]
+    assert kept == [WITHOUT.encode()]
+    assert done.removed == ("inbox/customers/c.csv (an old version)",)
+
+
+@pytest.mark.parametrize(
+    ("content", "left"),
+    [
+        pytest.param(
+            "customer_id,email,more\n7,x,y\n8,b,c\n",
+            "customer_id,email,more\n8,b,c\n",
+            id="an unknown column",
+        ),
+        pytest.param(
+            HEADER + "8,b,b,b\n7,a,a\n9,c\n", HEADER + "8,b,b,b\n9,c\n", id="a ragged row"
+        ),
+        pytest.param(
+            "x,y\n1,ann@example.com\n2,b\n", "x,y\n2,b\n", id="a header that nobody knows"
+        ),
+        pytest.param(ANNS + BOBS, BOBS, id="no header"),
+        pytest.param(
+            HEADER + ANNS + '8,"b\n9,c\n', HEADER + '8,"b\n9,c\n', id="an open quote behind"
+        ),
+    ],
+)
+def test_of_a_file_that_nobody_can_read_the_rows_go_that_can_be_told(
+    folder, content: str, left: str
+) -> None:
+    key = folder.put("rejected/customers/c.{}.csv", content)
+
+    done = folder.erase()
+
+    assert folder.text(key) == left
+    assert done.unreadable == ()
+
+
+def test_rows_that_are_not_utf8_are_told_apart(folder) -> None:
+    content = HEADER.encode() + b"8,\xff\n7,\xff\n"
+    key = folder.put("rejected/customers/c.{}.csv", content)
+
+    folder.erase()
+
+    assert folder.read(key) == HEADER.encode() + b"8,\xff\n"
+
+
+HIDDEN = [
+    pytest.param("c.{}.csv", HEADER + '8,"b\n7,ann@example.com\n', id="behind an open quote"),
+    pytest.param("c.{}.csv", HEADER + '8,"b\n7,other\n', id="an id behind an open quote"),
+    pytest.param("c.{}.csv", "x,y\n7,b\n", id="an id in a column that nobody knows"),
+    pytest.param("c.{}.csv", MIXED.encode("utf-16"), id="another encoding"),
+    pytest.param("c.{}.csv.gz", gzip.compress(MIXED.encode())[:-9], id="a cut archive"),
+    pytest.param("c.{}.xlsx", b"PK\x03\x04\0\0", id="another kind of file"),
+]
+
+
+@pytest.mark.parametrize(("name", "content"), HIDDEN)
+def test_what_cannot_be_told_is_listed_and_can_be_erased_as_a_whole(
+    files, name: str, content: str | bytes
+) -> None:
+    key = files.put(f"rejected/customers/{name}", content)
+
+    listed = files.erase().unreadable
+    done = files.erase(erase_whole=[key])
+
+    assert [(file.key, file.sha256) for file in listed] == [(key, sha256(content))]
+    assert "ann@" not in str(listed)
+    assert (files.read(key), done.unreadable) == (b"", ())
+    assert [file.new_sha256 for file in done.files] == [NOTHING]
+    assert files.erase() == done
+
+
+def test_text_of_another_kind_is_read_as_rows(folder) -> None:
+    key = folder.put("rejected/customers/c.{}.txt", MIXED)
+
+    folder.erase()
+
+    assert folder.text(key) == WITHOUT
+
+
+def test_a_format_that_cannot_leave_rows_out_is_named(folder, monkeypatch) -> None:
+    from lakehouse.ingestion.readers import formats
+
+    monkeypatch.setattr(formats, "ROW_BYTES", {})
+    key = folder.put(f"{ARCHIVED}c.{{}}.csv", MIXED)
+
+    (listed,) = folder.erase().unreadable
+
+    assert "the format 'csv'" in listed.why
+    assert folder.text(key) == MIXED
+
+
+def ingest(files, gone=None):
+    """Collect and archive what waits."""
+    with lock_feed(files.feed, files.home) as held:
+        delivery = collect_files(files.store, held, gone=gone)
+        return delivery, archive_files(delivery, files.store)
+
+
+@pytest.mark.parametrize("form", [MIXED, WITHOUT])
+def test_either_form_delivered_again_is_the_same_delivery(files, form: str) -> None:
+    files.put("inbox/customers/c.csv", MIXED)
+    ingest(files)
+    files.erase()
+
+    files.put("inbox/customers/c.csv", form)
+
+    assert files.staged() == [(sha256(MIXED), 1, "8"), (sha256(MIXED), 3, "9")]
+
+
+@pytest.mark.parametrize("form", [MIXED, WITHOUT])
+def test_either_form_is_archived_once_and_only_as_rewritten(files, form: str) -> None:
+    files.put("inbox/customers/c.csv", MIXED)
+    ingest(files)
+    files.erase()
+    files.put("inbox/customers/c.csv", form)
+
+    delivery, archived = ingest(files)
+
+    (item,) = files.store.objects(files.feed.archive)
+    assert archived.keys == (item.key,)
+    assert sha256(MIXED)[:12] in item.key
+    assert files.text(item.key) == WITHOUT
+    assert files.store.objects(files.feed.inbox) == []
+    assert delivery.left_out_rows == 1
+    assert "1 row of people who were erased" in delivery.warnings[0]
+
+
+@pytest.mark.parametrize("form", [MIXED, WITHOUT])
+def test_either_form_that_somebody_names_is_the_same_delivery(
+    folder, tmp_path, form: str
+) -> None:
+    key = folder.put(f"{ARCHIVED}c.{{}}.csv", MIXED)
+    folder.erase()
+    copies = LocalObjectStore(tmp_path / "copies", settle_seconds=0)
+    copies.write_text("inbox/customers/c.csv", form)
+    named = replace(folder, store=AdHocStore(folder.store, copies, folder.feed.inbox))
+
+    delivery, archived = ingest(named)
+
+    assert [file.sha256 for file in delivery.files] == [sha256(MIXED)]
+    assert {folder.text(one) for one in (key, *archived.keys)} == {WITHOUT}
+
+
+def test_a_file_that_waits_keeps_the_numbers_of_its_rows(files) -> None:
+    files.put("inbox/customers/c.csv", MIXED)
+    files.erase()
+
+    assert files.staged() == [(sha256(MIXED), 1, "8"), (sha256(MIXED), 3, "9")]
+
+
+def test_a_refused_file_that_is_put_back_stays_rewritten_under_its_name(files) -> None:
+    broken = MIXED + "1,2,3\n"
+    files.put("inbox/customers/c.csv", broken)
+    ingest(files)
+    files.erase()
+    files.put("inbox/customers/c.csv", broken)
+
+    (rejected,) = ingest(files)[0].rejected
+
+    assert rejected.sha256 == sha256(broken)
+    assert files.text(rejected.key) == WITHOUT + "1,2,3\n"
+
+
+def test_a_file_that_was_erased_as_a_whole_does_not_come_back(files) -> None:
+    hidden = HEADER + '8,"b\n7,ann@example.com\n'
+    files.put("inbox/customers/c.csv", hidden)
+    ((rejected,), _) = (ingest(files)[0].rejected, None)
+    files.erase(erase_whole=[rejected.key])
+    files.put("inbox/customers/c.csv", hidden)
+
+    (again,) = ingest(files)[0].rejected
+
+    assert again.key == rejected.key
+    assert files.read(again.key) == b""
+
+
+def test_a_delivery_that_is_like_another_without_the_person_is_told_by_its_name(folder) -> None:
+    other = HEADER + BOBS + "7,x\n" + CYS
+    folder.put("inbox/customers/a.csv", MIXED)
+    folder.put("inbox/customers/b.csv", other)
+    folder.erase()
+    folder.put("inbox/customers/c.csv", WITHOUT)
+
+    hashes = {row[0] for row in folder.staged()}
+
+    assert hashes == {sha256(MIXED), sha256(other), sha256(WITHOUT)}
+
+
+@pytest.mark.parametrize("name", ["c.csv", "c.csv.gz"])
+def test_rows_of_who_is_gone_do_not_land_and_are_not_archived(files, name: str) -> None:
+    content = MIXED.encode()
+    content = gzip.compress(content) if name.endswith(".gz") else content
+    files.put(f"inbox/customers/{name}", content)
+
+    delivery, archived = ingest(files, Gone({"7": LATER}))
+
+    assert (delivery.rows, delivery.left_out_rows) == (2, 1)
+    assert files.text(archived.keys[0]) == WITHOUT
+    assert delivery.files[0].sha256 == sha256(content)
+
+
+def test_a_file_that_was_rewritten_in_a_bucket_is_as_old_as_it_was() -> None:
+    change = Change("a", "b", (1,), "c.csv", "R-1", LATER, LATER - timedelta(days=1))
+    known = KnownContent("a", changes=(change,))
+
+    assert known.modified_at(LATER + timedelta(seconds=3)) == LATER - timedelta(days=1)
+    assert known.modified_at(LATER + timedelta(days=3)) == LATER + timedelta(days=3)
+
+
+def test_a_row_that_is_newer_lands(folder) -> None:
+    moments = [
+        "2026-05-31T23:59:59Z",
+        "2026-06-01 08:00+07:00",
+        "2026-06-01",
+        "2026-06-01T00:00:00.5",
+        "soon",
+        "",
+    ]
+    rows = "".join(f"7,a,{moment}\n" for moment in moments)
+    folder.put("inbox/customers/c.csv", f"customer_id,email,made_at\n{rows}")
+
+    numbers = [row[1] for row in folder.staged(Gone({"7": LATER}))]
+
+    assert numbers == [2, 3, 4]
+
+
+def test_what_nobody_knows_the_moment_of_lands_once_it_is_allowed(folder) -> None:
+    folder.put("inbox/customers/c.csv", MIXED)
+
+    allowed = Gone({"7": LATER}, allowed=["7"])
+
+    assert [row[2] for row in folder.staged(allowed)] == ["8", "7", "9"]
+
+
+def test_of_a_refused_file_the_rows_of_who_is_gone_go(files) -> None:
+    files.put("inbox/customers/c.csv", MIXED + "1,2,3\n")
+
+    (rejected,) = ingest(files, Gone({"7": LATER}))[0].rejected
+
+    assert files.text(rejected.key) == WITHOUT + "1,2,3\n"
+
+
+def test_where_the_file_stays_in_the_inbox_it_is_rewritten_there(folder) -> None:
+    folder.feed = replace(folder.feed, after="leave")
+    folder.put("inbox/customers/c.csv", MIXED)
+
+    ingest(folder, Gone({"7": LATER}))
+
+    assert folder.text("inbox/customers/c.csv") == WITHOUT
+    assert folder.staged() == []
+
+
+def test_a_damaged_ledger_stops_an_ingest(folder) -> None:
+    from lakehouse.errors import LakehouseError
+
+    folder.put("inbox/customers/c.csv", MIXED)
+    folder.put(f"privacy/rewritten/customers/{sha256(MIXED)}.json", "{")
+
+    with pytest.raises(LakehouseError, match="Put a copy of it back"):
+        folder.staged()
+
+
+class Killed(BaseException):
+    """As the process ends."""
+
+
+class KilledStore:
+    """A store whose process ends at one of its changes, before or after it."""
+
+    def __init__(self, store, at: int) -> None:
+        self._store = store
+        self._left = at
+
+    def __getattr__(self, name: str):
+        effect = getattr(self._store, name)
+        if name not in ("exchange", "write_text", "remove", "put", "move"):
+            return effect
+
+        def killed(*arguments):
+            self._left -= 1
+            if self._left == 0:
+                raise Killed
+            done = effect(*arguments)
+            self._left -= 1
+            if self._left == 0:
+                raise Killed
+            return done
+
+        return killed
+
+
+def state(folder) -> dict[str, object]:
+    """All files of the store, without the moments in the ledger."""
+    found: dict[str, object] = {}
+    for path in folder.home.rglob("*"):
+        key = path.relative_to(folder.home).as_posix()
+        if not path.is_file() or key.startswith(("locks/", "staging/")):
+            continue
+        content = path.read_bytes()
+        if key.startswith("privacy/"):
+            noted = json.loads(content)
+            for change in noted["changes"]:
+                del change["at"], change["modified_at"]
+            found[key] = noted
+        else:
+            found[key] = content
+    return found
+
+
+def deliver(folder) -> None:
+    """Files of all kinds, one content twice."""
+    folder.put(f"{ARCHIVED}c.{{}}.csv", MIXED)
+    folder.put("archive/customers/2026-11-02/c.{}.csv", MIXED)
+    folder.put("inbox/customers/d.csv", HEADER + ANNS)
+    folder.put("rejected/customers/e.{}.csv", HEADER + '8,"b\n7,ann@example.com\n')
+    folder.put("rejected/customers/e.csv.reason.json", '{"found": "ann@example.com"}')
+
+
+def test_killed_at_each_step_the_next_call_ends_in_the_same_state(folder, tmp_path) -> None:
+    hidden = sha256(HEADER + '8,"b\n7,ann@example.com\n')
+    whole = replace(folder, home=tmp_path / "whole")
+    whole.store = replace(folder.store, root=whole.home)
+    deliver(whole)
+    expected = whole.erase(erase_whole=[hidden])
+    steps = 0
+    for at in range(1, 100):
+        one = replace(folder, home=tmp_path / f"killed-{at}")
+        one.store = replace(folder.store, root=one.home)
+        deliver(one)
+        killed = replace(one, store=KilledStore(one.store, at))
+        try:
+            killed.erase(erase_whole=[hidden])
+        except Killed:
+            steps += 1
+        else:
+            break
+        done = one.erase(erase_whole=[hidden])
+        assert (done.files, done.unreadable) == (expected.files, expected.unreadable)
+        assert state(one) == state(whole)
+    assert steps >= 16
+
+
+def test_an_ingest_killed_at_each_step_ends_in_the_same_state(folder, tmp_path) -> None:
+    gone = Gone({"7": LATER})
+    for at in range(1, 100):
+        one = replace(folder, home=tmp_path / f"killed-{at}")
+        one.store = replace(folder.store, root=one.home)
+        one.put("inbox/customers/c.csv", MIXED)
+        try:
+            ingest(replace(one, store=KilledStore(one.store, at)), gone)
+        except Killed:
+            ingest(one, gone)
+        else:
+            break
+        (item,) = one.store.objects(one.feed.archive)
+        assert one.text(item.key) == WITHOUT
+        assert RewrittenFiles(one.store, one.feed).find(
+            item.key, sha256(WITHOUT)
+        ).missing == frozenset({2})
+    assert at > 6
