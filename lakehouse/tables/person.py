@@ -1,8 +1,12 @@
-"""One person as the tables know them, and the forms that a value of theirs has."""
+"""One person as the tables know them, and how their values are compared."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+_INTEGER = re.compile(r"[+]?0*([0-9]+)")
+_SHORTEST_DISTINCTIVE = 6
+_DIGITS_OF_A_DISTINCTIVE_INTEGER = 9
 
 
 @dataclass(frozen=True)
@@ -19,27 +23,23 @@ class Person:
     """What identifies the person directly, by column."""
 
 
-_INTEGER = re.compile(r"\+?0*([0-9]+)")
-_FEWEST_CHARACTERS = 6
-_FEWEST_DIGITS = 9
-
-
 def normal_id(text: str) -> str:
-    """Return a value of a subject as all its forms have it: ` +007 ` as `7`.
-
-    Delivered text may have spaces around it, and an integer a sign or leading zeros; the typed
-    column of another table has none.
+    """Return an id as it is compared: without spaces around it, an integer without `+` and
+    leading zeros.
     """
     stripped = text.strip()
     integer = _INTEGER.fullmatch(stripped)
-    return integer.group(1) if integer else stripped
+    return integer[1] if integer else stripped
 
 
 def is_distinctive(value: str) -> bool:
-    """Whether a value can be told from others in bytes: it has six characters at least, and is
-    no integer of fewer than nine digits.
+    """Whether a value can be told from others as bytes.
+
+    It has at least 6 characters, and is not an integer of fewer than 9 digits. Others are
+    proved by reading columns alone.
     """
-    integer = _INTEGER.fullmatch(value.strip().removeprefix("-"))
-    if integer:
-        return len(integer.group(1)) >= _FEWEST_DIGITS
-    return len(value) >= _FEWEST_CHARACTERS
+    text = normal_id(value)
+    digits = text.removeprefix("-")
+    if digits.isascii() and digits.isdigit():
+        return len(digits) >= _DIGITS_OF_A_DISTINCTIVE_INTEGER
+    return len(text) >= _SHORTEST_DISTINCTIVE

@@ -1,0 +1,1 @@
+"""What each format of a file holds, once it is decoded."""

@@ -1,0 +1,38 @@
+"""Somebody to search for, and a search for them."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from lakehouse.privacy.verifier.held_columns import HeldColumns
+from lakehouse.privacy.verifier.report import Report
+from lakehouse.privacy.verifier.roots import FolderRoot
+from lakehouse.privacy.verifier.search import search
+from lakehouse.tables.person import Person
+
+EMAIL = "maria.lopez.garcía/o'neil@example.org"
+PHONE = "60123456789"
+PERSON = Person(
+    "customer_id",
+    frozenset({"4711", PHONE}),
+    {"customer_email": frozenset({EMAIL}), "nickname": frozenset({"Mia"})},
+)
+COLUMNS = (
+    HeldColumns(
+        ("warehouse/bronze/raw", "inbox/raw", "archive/raw", "rejected/raw"),
+        {"customer_id": frozenset({"client"})},
+        {"customer_email": frozenset({"mail"}), "nickname": frozenset()},
+    ),
+)
+
+
+def searched(home: Path, *, person: Person = PERSON, remaining: Iterable[str] = ()) -> Report:
+    """Search a home for somebody, without a control."""
+    return search([FolderRoot(home)], [person], COLUMNS, remaining)
+
+
+def written(home: Path, key: str, content: bytes | str = b"") -> Path:
+    """Write a file below a home."""
+    file = home / key
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+    return file

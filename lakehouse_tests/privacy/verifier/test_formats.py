@@ -1,0 +1,405 @@
+"""A person is found in what each format says once it is decoded, and the place is named."""
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import lzma
+import tarfile
+import zipfile
+from datetime import date
+
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import orc
+
+from lakehouse.tables.person import Person
+from lakehouse_tests.privacy.verifier.someone import EMAIL, PERSON, PHONE, searched, written
+
+pytestmark = pytest.mark.unit
+
+ROWS = {"client": [1, 2, 4711], "mail": ["a@b.c", EMAIL, None]}
+DATA = "warehouse/bronze/raw-0f8fad5bd9cb469fa16570867728950e/data"
+
+
+def found(report, **expected):
+    """Return the findings that have some attributes."""
+    return [
+        finding
+        for finding in report.findings
+        if all(getattr(finding, name) == value for name, value in expected.items())
+    ]
+
+
+def parquet(home, table, name="a.parquet", **options):
+    file = written(home, f"{DATA}/{name}")
+    pq.write_table(table, file, **options)
+    return file
+
+
+@pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "zstd", "lz4", "brotli"])
+@pytest.mark.parametrize("dictionary", [True, False])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_a_page_of_parquet_is_read_whatever_compressed_it(tmp_path, codec, dictionary, version):
+    table = pa.table(ROWS)
+    parquet(
+        tmp_path,
+        table,
+        compression=codec,
+        use_dictionary=dictionary,
+        data_page_version=version,
+        write_statistics=False,
+    )
+
+    report = searched(tmp_path)
+
+    (row_id,) = found(report, kind="id", how="column")
+    (mail,) = found(report, how="decoded UTF-8")
+    assert (row_id.place, row_id.column, row_id.row) == ("data file", "client", 3)
+    assert (mail.inside, mail.column, mail.row) == ("row group 0", "mail", 2)
+
+
+def test_texts_in_which_bytes_are_shared_are_read(tmp_path):
+    mails = [f"maria.lopez.{number}" for number in range(50)] + [EMAIL]
+    options = {"use_dictionary": False, "column_encoding": {"mail": "DELTA_BYTE_ARRAY"}}
+    parquet(tmp_path, pa.table({"mail": sorted(mails)}), write_statistics=False, **options)
+
+    assert found(searched(tmp_path), how="decoded UTF-8", column="mail")
+
+
+def test_rows_are_numbered_through_row_groups(tmp_path):
+    table = pa.table({"client": [*range(10_000, 10_250), 4711]})
+    parquet(tmp_path, table, row_group_size=100)
+
+    (finding,) = found(searched(tmp_path), how="column")
+
+    assert (finding.inside, finding.row) == ("row group 2", 251)
+
+
+def test_statistics_of_a_footer_are_compared(tmp_path):
+    parquet(tmp_path, pa.table({"client": [4711, 4712]}))
+
+    (finding,) = found(searched(tmp_path), how="statistics of the footer")
+
+    assert (finding.kind, finding.column) == ("id", "client")
+
+
+def test_a_value_that_no_row_has_is_found_in_the_dictionary(tmp_path):
+    indices = pa.array([0, 0], pa.int32())
+    values = pa.DictionaryArray.from_arrays(indices, pa.array(["a@b.c", EMAIL]))
+    parquet(tmp_path, pa.table({"mail": values}), store_schema=False, write_statistics=False)
+
+    report = searched(tmp_path)
+
+    assert found(report, how="decoded UTF-8, only in the dictionary")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([4711], pa.int32()),
+        pa.array([4711.0]),
+        pa.array([" +004711 "]),
+        pa.array(["4711"], pa.large_string()),
+        pa.array([b"4711"], pa.binary()),
+        pa.array([4711], pa.decimal128(10, 0)),
+        pa.array(["4711", "4711"]).dictionary_encode(),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_an_id_of_any_type_is_compared(tmp_path, values):
+    parquet(tmp_path, pa.table({"client": values}), write_statistics=False)
+
+    assert found(searched(tmp_path), kind="id", how="column", column="client", row=1)
+
+
+def test_a_date_is_compared_as_text(tmp_path):
+    person = Person("customer_id", frozenset(), {"nickname": frozenset({"1980-02-29"})})
+    parquet(tmp_path, pa.table({"nickname": [date(1980, 2, 29)]}))
+
+    assert found(searched(tmp_path, person=person), how="column")
+
+
+def test_fields_of_nested_columns_are_read(tmp_path):
+    table = pa.table(
+        {
+            "row": [{"client": 4711}],
+            "all": [[{"text": EMAIL}]],
+            "by_name": pa.array([[(EMAIL, 1)]], pa.map_(pa.string(), pa.int64())),
+        }
+    )
+    parquet(tmp_path, table, write_statistics=False, compression="zstd")
+
+    report = searched(tmp_path)
+
+    assert found(report, kind="id", column="row.client", row=1)
+    assert found(report, column="all.text") or found(report, column="all")
+    assert found(report, column="by_name.key")
+
+
+def test_a_long_integer_is_found_in_a_column_of_any_name(tmp_path):
+    parquet(tmp_path, pa.table({"anything": [1, int(PHONE)]}))
+
+    (finding,) = found(searched(tmp_path), how="decoded integer")
+
+    assert (finding.column, finding.row) == ("anything", 2)
+
+
+def test_a_short_integer_is_found_in_declared_columns_alone(tmp_path):
+    parquet(tmp_path, pa.table({"anything": [4711]}))
+
+    assert searched(tmp_path).findings == ()
+
+
+def test_the_columns_that_were_compared_are_told(tmp_path):
+    parquet(tmp_path, pa.table({"client": [1], "anything": [1]}))
+
+    (compared,) = searched(tmp_path).compared
+
+    assert (compared.file, compared.columns) == (f"{DATA}/a.parquet", ("client",))
+
+
+def test_names_are_those_of_the_table_that_a_file_is_of(tmp_path):
+    for folder in ("warehouse/bronze/raw_too/data", "warehouse/bronze/raw/data"):
+        pq.write_table(pa.table({"client": [4711]}), written(tmp_path, f"{folder}/a.parquet"))
+
+    # No table has the first: there, the names of all tables count.
+    assert {finding.file for finding in found(searched(tmp_path), how="column")} == {
+        "warehouse/bronze/raw/data/a.parquet",
+        "warehouse/bronze/raw_too/data/a.parquet",
+    }
+
+
+def test_orc_is_read(tmp_path):
+    orc.write_table(pa.table(ROWS), written(tmp_path, f"{DATA}/a.orc"), compression="zstd")
+
+    report = searched(tmp_path)
+
+    assert found(report, kind="id", how="column", row=3)
+    assert found(report, how="decoded UTF-8", column="mail", row=2)
+
+
+@pytest.mark.parametrize("codec", ["null", "deflate", "zstandard", "bzip2", "xz"])
+def test_avro_is_read_whatever_compressed_it(tmp_path, codec):
+    fields = [{"name": "client", "type": "long"}, {"name": "note", "type": "string"}]
+    schema = {"type": "record", "name": "row", "fields": fields}
+    records = [{"client": 1, "note": "-"}, {"client": 4711, "note": f"see {EMAIL}"}]
+    with written(tmp_path, f"{DATA}/a.avro").open("wb") as file:
+        fastavro.writer(file, schema, records, codec=codec)
+
+    report = searched(tmp_path)
+
+    assert found(report, kind="id", how="column", column="client", row=2)
+    assert found(report, kind="personal value", how="decoded UTF-8", row=2)
+
+
+def test_json_is_read_whatever_way_it_is_escaped_in(tmp_path):
+    escaped = "".join(f"\\u{ord(letter):04x}" for letter in EMAIL)
+    inner = json.dumps({"rows": [{"client": 4711}]})
+    written(tmp_path, "a.json", json.dumps({"inner": inner}))
+    written(tmp_path, "b.json", f'{{"text": "{escaped}"}}')
+
+    report = searched(tmp_path)
+
+    assert found(report, file="a.json", kind="id", column="client")
+    assert found(report, file="b.json", how="decoded UTF-8")
+
+
+def test_lines_of_json_are_read(tmp_path):
+    written(tmp_path, "a.jsonl", '{"client": 1}\n\n{"client": "04711"}\n')
+
+    (finding,) = found(searched(tmp_path), how="column")
+
+    assert finding.row == 3
+
+
+def test_a_delivered_file_is_compared_by_its_header(tmp_path):
+    rows = [["client", "note"], ["1", "two\nlines"], [" +0004711", ""]]
+    for key, delimiter in (("inbox/raw/a.csv", ","), ("rejected/raw/b", ";")):
+        text = io.StringIO()
+        csv.writer(text, delimiter=delimiter).writerows(rows)
+        written(tmp_path, key, f"\ufeff{text.getvalue()}")
+
+    findings = found(searched(tmp_path), kind="id", column="client", row=2)
+
+    assert [(finding.place, finding.file) for finding in findings] == [
+        ("delivered file", "inbox/raw/a.csv"),
+        ("rejected", "rejected/raw/b"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "client,note\n1,a\n4711,b\n",
+        "client,note\n1,a\n4711,b,too many\n",
+        "client,note\n1,a\n4711\n",
+        "client,client\n1,\n,4711\n",
+        'client,note\r\n1,"two\r\nlines"\r\n 4711 ,\r\n',
+        "\ufeff client ,note\n1,a\n4711,b\n",
+        '"client","note"\n"1","a ""quoted"" word"\n"+4711",""\n',
+        "client\n1\n4711",
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "latin-1"])
+def test_a_file_of_any_form_is_compared(tmp_path, text, encoding):
+    text = text.replace("a", "ä") if encoding == "latin-1" else text
+    written(tmp_path, "inbox/raw/a.csv", text.replace("\ufeff", "").encode(encoding))
+
+    (finding,) = found(searched(tmp_path), kind="id")
+
+    assert (finding.column, finding.row) == ("client", 2)
+
+
+def test_a_header_of_a_table_without_people_is_no_gap(tmp_path):
+    written(tmp_path, "inbox/fruits/a.csv", "fruit\nApple\n")
+
+    assert searched(tmp_path).not_proved == ()
+
+
+def test_a_header_without_the_columns_is_told(tmp_path):
+    written(tmp_path, "inbox/raw/a.csv", "other\n4711\n")
+
+    report = searched(tmp_path)
+
+    (gap,) = report.not_proved
+    assert (gap.gap, gap.is_blocking) == ("not compared", False)
+
+
+@pytest.mark.parametrize(
+    ("ending", "pack"),
+    [
+        ("gz", gzip.compress),
+        ("bz2", bz2.compress),
+        ("xz", lzma.compress),
+        ("zst", lambda content: pa.compress(content, "zstd", asbytes=True)),
+        ("gz.gz", lambda content: gzip.compress(gzip.compress(content))),
+        ("gz", lambda content: gzip.compress(b"-") + gzip.compress(content)),
+    ],
+)
+def test_what_is_packed_is_unpacked(tmp_path, ending, pack):
+    written(
+        tmp_path, f"archive/raw/a.csv.{ending}", pack(f"client,mail\n4711,{EMAIL}\n".encode())
+    )
+
+    report = searched(tmp_path)
+
+    assert found(report, how="UTF-8")
+    assert report.not_proved == ()
+
+
+def test_a_packed_delivery_is_compared_by_its_header(tmp_path):
+    written(tmp_path, "archive/raw/a.csv.gz", gzip.compress(b"client\n4711\n"))
+
+    (finding,) = found(searched(tmp_path), kind="id")
+
+    assert (finding.inside, finding.column, finding.row) == ("gzip", "client", 1)
+
+
+def test_members_of_an_archive_are_read(tmp_path):
+    with zipfile.ZipFile(written(tmp_path, "a.zip"), "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("b/notes.txt", EMAIL)
+        archive.writestr(f"{PHONE}.txt", "")
+    with tarfile.open(written(tmp_path, "a.tar"), "w") as tar:
+        tar.add(written(tmp_path, "packed.gz", gzip.compress(EMAIL.encode())), "c.gz")
+
+    report = searched(tmp_path)
+
+    assert found(report, file="a.zip", inside="zip b/notes.txt", how="UTF-8")
+    assert found(report, file="a.zip", how="name in an archive, UTF-8")
+    assert found(report, file="a.tar", inside="tar c.gz › gzip")
+
+
+def test_what_is_packed_too_often_is_told(tmp_path):
+    content = EMAIL.encode()
+    for _ in range(4):
+        content = gzip.compress(content)
+    written(tmp_path, "a.gz", content)
+
+    (gap,) = searched(tmp_path).gaps
+
+    assert gap.gap == "not looked into"
+
+
+@pytest.mark.parametrize(
+    ("key", "content"),
+    [
+        ("a.parquet", b"PAR1 and no more"),
+        ("a.avro", b"Obj\x01 and no more"),
+        ("a.orc", b"ORC and no more"),
+        ("a.puffin", b"PFA1 and no more"),
+        ("a.db", b"SQLite format 3\0 and no more"),
+        ("a.gz", gzip.compress(b"x" * 10_000)[:-9]),
+        ("a.zst", pa.compress(bytes(range(256)) * 10, "zstd", asbytes=True)[:-9]),
+        ("a.json", b'{"a": '),
+        ("b.parquet", b"no magic"),
+        ("b.gz", b"no magic"),
+    ],
+)
+def test_what_cannot_be_decoded_is_never_passed_over(tmp_path, key, content):
+    written(tmp_path, key, content + EMAIL.encode())
+
+    report = searched(tmp_path)
+
+    assert {gap.gap for gap in report.gaps} == {"not readable"}
+    assert found(report, how="UTF-8"), "its bytes are searched all the same"
+    assert not report.is_proof
+
+
+@pytest.mark.parametrize("text", ["ORCID,client\n1,4711\n", "BZhang,client\n1,4711\n"])
+def test_a_text_that_begins_as_a_format_does_is_a_text(tmp_path, text):
+    written(tmp_path, "inbox/raw/a", text)
+
+    report = searched(tmp_path)
+
+    assert found(report, column="client")
+    assert report.gaps == ()
+
+
+def test_what_nothing_decodes_is_told(tmp_path):
+    written(tmp_path, "tmp/shuffle_0_0_0.data", b"\x82SNAPPY\0" + bytes(50))
+
+    (gap,) = searched(tmp_path).gaps
+
+    assert gap.gap == "not looked into"
+
+
+def test_a_damaged_page_of_parquet_is_told(tmp_path):
+    file = parquet(tmp_path, pa.table({"client": list(range(1000))}), write_page_checksum=True)
+    content = bytearray(file.read_bytes())
+    content[60] ^= 255
+    file.write_bytes(content)
+
+    assert searched(tmp_path).gaps
+
+
+@pytest.mark.parametrize("key", ["a.parquet", "a.db", "a.json", "inbox/raw/a.csv", "a.gz"])
+def test_an_empty_file_holds_nobody(tmp_path, key):
+    written(tmp_path, key)
+
+    report = searched(tmp_path)
+
+    assert (report.findings, report.gaps) == ((), ())
+
+
+@given(st.lists(st.one_of(st.none(), st.text(max_size=20)), max_size=30), st.integers(0, 30))
+def test_a_value_is_found_in_whatever_row(tmp_path_factory, mails, position):
+    home = tmp_path_factory.mktemp("home")
+    rows = [*mails[:position], EMAIL, *mails[position:]]
+    parquet(home, pa.table({"mail": pa.array(rows, pa.string())}), compression="zstd")
+
+    (finding,) = found(searched(home), how="decoded UTF-8", column="mail")
+
+    assert finding.row == len(mails[:position]) + 1
+
+
+def test_nobody_is_found_where_nobody_is(tmp_path):
+    parquet(tmp_path, pa.table({"client": [47110, 14711], "mail": ["maria@example.org", ""]}))
+    written(tmp_path, "inbox/raw/a.csv", "client\n47110\n")
+
+    assert searched(tmp_path, person=PERSON).findings == ()

@@ -1,0 +1,63 @@
+"""Once the values are destroyed, decoded values are compared by their HMACs."""
+
+import gzip
+import json
+import sqlite3
+from contextlib import closing
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lakehouse.privacy.verifier.column_values import person_hmac
+from lakehouse.privacy.verifier.roots import FolderRoot
+from lakehouse.privacy.verifier.verify import verify_by_hmac
+from lakehouse_tests.privacy.verifier.someone import COLUMNS, EMAIL, written
+
+pytestmark = pytest.mark.unit
+
+KEY = b"k" * 32
+HMACS = [person_hmac(KEY, "customer_id", "99"), person_hmac(KEY, "customer_id", "4711")]
+
+
+def searched(home):
+    return verify_by_hmac([FolderRoot(home)], KEY, HMACS, COLUMNS)
+
+
+def test_an_hmac_is_that_of_the_id_without_its_spelling():
+    assert person_hmac(KEY, "customer_id", " +004711 ") == HMACS[1]
+    assert person_hmac(KEY, "merchant_id", "4711") != HMACS[1]
+
+
+def test_decoded_values_are_compared(tmp_path):
+    pq.write_table(
+        pa.table({"client": [1, 4711, 4711]}),
+        written(tmp_path, "warehouse/bronze/raw/a.parquet"),
+    )
+    written(tmp_path, "archive/raw/a.csv.gz", gzip.compress(b"client\n1\n04711\n"))
+    written(tmp_path, "a.json", json.dumps([{"client": 4711}]))
+    with closing(sqlite3.connect(written(tmp_path, "a.db"))) as connection:
+        connection.execute("CREATE TABLE runs AS SELECT 4711 AS client")
+        connection.commit()
+
+    report = searched(tmp_path)
+
+    assert {(item.file, item.person, item.kind) for item in report.findings} == {
+        ("warehouse/bronze/raw/a.parquet", 1, "id"),
+        ("archive/raw/a.csv.gz", 1, "id"),
+        ("a.json", 1, "id"),
+        ("a.db", 1, "id"),
+    }
+    rows = {item.file: item.row for item in report.findings if item.how == "column"}
+    assert (rows["warehouse/bronze/raw/a.parquet"], rows["archive/raw/a.csv.gz"]) == (2, 2)
+
+
+def test_bytes_are_not_searched_and_the_report_says_so(tmp_path):
+    written(tmp_path, "notes.txt", f"{EMAIL} 4711")
+
+    report = searched(tmp_path)
+
+    assert report.findings == ()
+    assert "Bytes were not searched" in report.as_text()
+    assert report.as_json()["method"] == "hmacs"
+    assert report.is_proof

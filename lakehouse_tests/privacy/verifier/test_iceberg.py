@@ -1,0 +1,184 @@
+"""A person is found in everything that Iceberg keeps of a table, reachable or not."""
+
+import json
+import struct
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.transforms import IdentityTransform
+
+from lakehouse.privacy.verifier.held_columns import HeldColumns
+from lakehouse.privacy.verifier.roots import FolderRoot
+from lakehouse.privacy.verifier.search import search
+from lakehouse.tables.person import Person
+from lakehouse_tests.privacy.verifier.someone import EMAIL, PERSON, searched, written
+
+pytestmark = pytest.mark.unit
+
+SCHEMA = pa.schema([("client", pa.int64()), ("mail", pa.string())])
+SMALL = Person("customer_id", frozenset({"4711"}), {})
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    catalog = SqlCatalog(
+        "lakehouse",
+        uri=f"sqlite:///{tmp_path}/catalog.db",
+        warehouse=f"file://{tmp_path}/warehouse",
+    )
+    catalog.create_namespace("bronze")
+    yield catalog
+    catalog.engine.dispose()
+
+
+def new_table(catalog, tmp_path, **options):
+    location = f"file://{tmp_path}/warehouse/bronze/raw"
+    return catalog.create_table("bronze.raw", SCHEMA, location, **options)
+
+
+def rows(*clients, mail="nobody@example.org"):
+    return pa.table({"client": clients, "mail": [mail] * len(clients)}, schema=SCHEMA)
+
+
+def places(report):
+    return {finding.place for finding in report.findings}
+
+
+def in_place(report, place):
+    return {
+        (item.kind, item.column, item.how) for item in report.findings if item.place == place
+    }
+
+
+def test_a_row_is_found_in_data_and_in_what_manifests_keep_of_it(tmp_path, catalog):
+    new_table(catalog, tmp_path).append(rows(4711, mail=EMAIL))
+
+    report = searched(tmp_path)
+
+    assert places(report) == {"data file", "manifest"}
+    assert ("beginning of a value", "mail", "decoded UTF-8") in in_place(report, "manifest")
+    assert ("id", "client", "column") in in_place(report, "manifest")
+
+
+def test_a_small_integer_is_found_in_the_bounds_of_a_manifest(tmp_path, catalog):
+    new_table(catalog, tmp_path).append(rows(4711, 9000))
+
+    report = searched(tmp_path, person=SMALL)
+
+    assert in_place(report, "manifest") == {("id", "client", "column")}
+
+
+def test_what_was_deleted_is_found_in_what_no_snapshot_names(tmp_path, catalog):
+    table = new_table(catalog, tmp_path)
+    table.append(rows(4711, 1))
+    table.delete("client = 4711")
+    table.maintenance.expire_snapshots().by_id(table.metadata.snapshots[0].snapshot_id).commit()
+
+    report = searched(tmp_path, person=SMALL)
+
+    assert places(report) == {"data file", "manifest"}
+
+
+def test_a_value_in_a_predicate_is_found_in_the_metadata(tmp_path, catalog):
+    table = new_table(catalog, tmp_path)
+    table.append(rows(1), snapshot_properties={"why": f"DELETE WHERE mail = '{EMAIL}'"})
+
+    report = searched(tmp_path)
+
+    assert {"metadata.json", "manifest list"} & places(report) == {"metadata.json"}
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+def test_metadata_is_read_compressed_or_not(tmp_path, catalog, codec):
+    properties = {"write.metadata.compression-codec": codec, "owner": EMAIL}
+    new_table(catalog, tmp_path, properties=properties)
+
+    assert places(searched(tmp_path)) == {"metadata.json"}
+
+
+def test_a_partition_is_found_in_names_manifests_and_their_lists(tmp_path, catalog):
+    table = new_table(catalog, tmp_path)
+    with table.update_spec() as update:
+        update.add_field("client", IdentityTransform(), "client")
+    table.append(rows(4711, 1))
+
+    report = searched(tmp_path, person=SMALL)
+
+    assert ("id", "client", "name of a folder") in in_place(report, "data file")
+    assert ("id", "client", "column") in in_place(report, "manifest")
+    assert ("id", "client", "column") in in_place(report, "manifest list")
+    assert "4711" not in report.as_text()
+
+
+def test_a_row_that_is_deleted_by_position_is_found(tmp_path, catalog):
+    new_table(catalog, tmp_path)
+    file = written(tmp_path, "warehouse/bronze/raw/data/0-deletes.parquet")
+    row = pa.array([{"client": 4711}])
+    pq.write_table(pa.table({"file_path": ["x"], "pos": [0], "row": row}), file)
+
+    assert in_place(searched(tmp_path, person=SMALL), "data file") >= {
+        ("id", "row.client", "column")
+    }
+
+
+def test_a_name_that_a_column_had_counts(tmp_path, catalog):
+    table = new_table(catalog, tmp_path)
+    table.append(rows(4711))
+    with table.update_schema() as update:
+        update.rename_column("client", "customer_id")
+    table.append(pa.table({"customer_id": [4711], "mail": [""]}))
+
+    report = searched(tmp_path, person=SMALL)
+
+    columns = {item.column for item in report.findings if item.place == "data file"}
+    assert columns == {"client", "customer_id"}
+
+
+@pytest.mark.parametrize("name", ["id", "key", "value"])
+def test_fields_of_icebergs_own_are_nobodys(tmp_path, catalog, name):
+    columns = HeldColumns(("warehouse/bronze/raw",), {"customer_id": frozenset({name})})
+    table = catalog.create_table(
+        "bronze.raw", pa.schema([(name, pa.int64())]), f"file://{tmp_path}/warehouse/bronze/raw"
+    )
+    table.append(pa.table({name: [4711]}))
+
+    def places_of(number):
+        person = Person("customer_id", frozenset({number}))
+        return places(search([FolderRoot(tmp_path)], [person], [columns]))
+
+    assert places_of("1") == set()
+    assert places_of("4711") == {"data file", "manifest"}
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4", None])
+@pytest.mark.parametrize("is_footer_packed", [True, False])
+def test_a_blob_of_statistics_is_read(tmp_path, codec, is_footer_packed):
+    content = f"-{EMAIL}-".encode() * 3
+    blob = pa.compress(content, codec, asbytes=True) if codec else content
+    described = {"type": "apache-datasketches-theta-v1", "fields": [2], "offset": 4}
+    described |= {"length": len(blob), "properties": {"ndv": "1"}}
+    described |= {"compression-codec": codec} if codec else {}
+    footer = json.dumps({"blobs": [described]}).encode()
+    if is_footer_packed:
+        footer = pa.compress(footer, "lz4", asbytes=True)
+    tail = struct.pack("<ii", len(footer), is_footer_packed)
+    key = "warehouse/bronze/raw/metadata/1.stats"
+    written(tmp_path, key, b"PFA1" + blob + b"PFA1" + footer + tail + b"PFA1")
+
+    report = searched(tmp_path)
+
+    assert "blob 0" in {item.inside for item in report.findings}
+    assert [item.gap for item in report.not_proved] == ["not provable"]
+    assert report.gaps == ()
+
+
+def test_a_bloom_filter_is_named_as_not_provable(tmp_path):
+    file = written(tmp_path, "warehouse/bronze/raw/data/a.parquet")
+    options = {"client": {"ndv": 10, "fpp": 0.01}}
+    pq.write_table(rows(1), file, bloom_filter_options=options)
+
+    (gap,) = searched(tmp_path, person=PERSON).not_proved
+
+    assert (gap.gap, gap.inside, gap.is_blocking) == ("not provable", "row group 0", False)

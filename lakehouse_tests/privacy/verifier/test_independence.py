@@ -1,0 +1,42 @@
+"""The verifier shares nothing with what erases, nor with what wrote the files."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from lakehouse.privacy import verifier
+
+pytestmark = pytest.mark.unit
+
+FOLDER = Path(verifier.__file__).parent
+SOURCES = sorted(FOLDER.rglob("*.py"))
+ALLOWED = (
+    "lakehouse.privacy.verifier",
+    "lakehouse.tables.person",
+    "lakehouse.storage",
+    "lakehouse.settings",
+    "lakehouse.errors",
+)
+WRITERS = ("pyspark", "pyiceberg", "dagster", "py4j")
+
+
+def imported(source: Path) -> list[str]:
+    tree = ast.parse(source.read_text(encoding="utf-8"))
+    modules = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    plain = [node for node in ast.walk(tree) if isinstance(node, ast.Import)]
+    return modules + [name.name for node in plain for name in node.names]
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_nothing_else_of_the_lakehouse_is_imported(source):
+    own = [name for name in imported(source) if name.startswith("lakehouse")]
+
+    assert [name for name in own if not name.startswith(ALLOWED)] == []
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_files_are_read_by_other_means_than_they_are_written(source):
+    # The control alone plants by the real writers.
+    if source.parent.name != "control":
+        assert [name for name in imported(source) if name.startswith(WRITERS)] == []

@@ -1,0 +1,69 @@
+"""A person is found in what Spark and Dagster write."""
+
+import logging
+
+import dagster as dg
+import pytest
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.settings import Settings
+from lakehouse.tables.person import Person
+from lakehouse_tests.privacy.verifier.someone import EMAIL, searched
+
+SMALL = Person("customer_id", frozenset({"4711"}), {})
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+def test_a_row_that_spark_deleted_is_found_in_all_that_iceberg_keeps(
+    embedded_engine: Engine, settings: Settings, file_format: str
+) -> None:
+    spark, catalog = embedded_engine.spark, embedded_engine.catalog.name
+    table = f"{catalog}.bronze.raw"
+    spark.sql(f"CREATE NAMESPACE {catalog}.bronze")
+    spark.sql(
+        f"CREATE TABLE {table} (client BIGINT, mail STRING) USING iceberg TBLPROPERTIES"
+        f" ('write.format.default'='{file_format}', 'write.delete.mode'='merge-on-read',"
+        " 'write.parquet.bloom-filter-enabled.column.client'='true')"
+    )
+    spark.sql(
+        f"INSERT INTO {table} VALUES (1, 'a@b.c'), (4711, '{EMAIL.replace(chr(39), '')}')"
+    )
+    spark.sql(f"DELETE FROM {table} WHERE client = 4711")
+
+    report = searched(settings.home, person=SMALL)
+
+    places = {finding.place for finding in report.findings}
+    # Avro has no bounds that manifests could keep.
+    assert places == {"data file", "manifest"} - (
+        {"manifest"} if file_format == "avro" else set()
+    )
+    assert report.gaps == ()
+    blooms = [item for item in report.not_proved if "bloom filter" in item.what]
+    assert bool(blooms) is (file_format == "parquet")
+
+
+@dg.op
+def fails_on_somebody() -> None:
+    """Tell somebody's address in each way that Dagster keeps."""
+    logging.getLogger("a").warning(EMAIL)
+    raise ValueError(f"no row for {EMAIL}")
+
+
+@dg.job
+def about_somebody() -> None:
+    """Run the operation that fails."""
+    fails_on_somebody()
+
+
+@pytest.mark.unit
+def test_a_run_that_failed_on_somebody_is_found(settings: Settings) -> None:
+    with open_instance(settings) as instance:
+        about_somebody.execute_in_process(instance=instance, raise_on_error=False)
+
+        report = searched(settings.home)
+
+    assert {finding.place for finding in report.findings} == {"Dagster storage"}
+    assert "table event_logs" in {finding.inside for finding in report.findings}
+    assert report.gaps == ()

@@ -1,0 +1,223 @@
+"""What stands below a folder or in a bucket is read as a whole, and what cannot be is told."""
+
+import io
+import os
+import sqlite3
+from contextlib import closing
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from lakehouse.privacy.verifier.bucket_root import BucketRoot
+from lakehouse.privacy.verifier.roots import FolderRoot, RootEntry
+from lakehouse.privacy.verifier.search import search
+from lakehouse_tests.privacy.verifier.someone import COLUMNS, EMAIL, PERSON, searched, written
+
+pytestmark = pytest.mark.unit
+
+
+def gaps(report):
+    return [(item.file, item.gap, item.is_blocking) for item in report.not_proved]
+
+
+def test_hidden_and_unfinished_files_are_read(tmp_path):
+    keys = [".hidden", "_temporary/a", "a.tmp", "inbox/raw/.a.csv.tmp", ".d/.e/f"]
+    for key in keys:
+        written(tmp_path, key, EMAIL)
+
+    assert sorted({item.file for item in searched(tmp_path).findings}) == sorted(keys)
+
+
+def test_a_name_that_is_no_text_can_be_printed(tmp_path):
+    (tmp_path / os.fsdecode(b"a\xff.txt")).write_text(EMAIL)
+
+    searched(tmp_path).as_text().encode()
+
+
+def test_a_link_is_told_and_not_followed(tmp_path):
+    home = tmp_path / "home"
+    written(home, "a.txt")
+    (home / "within").symlink_to(home / "a.txt")
+    (home / "out").symlink_to(written(tmp_path, "elsewhere/b.txt", EMAIL).parent)
+    os.mkfifo(home / "pipe")
+
+    report = searched(home)
+
+    assert report.findings == ()
+    assert gaps(report) == [
+        ("out", "not readable", True),
+        ("pipe", "not readable", False),
+        ("within", "not readable", False),
+    ]
+
+
+def test_a_home_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError, match="none"):
+        searched(tmp_path / "none")
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.db"])
+def test_a_file_that_vanishes_is_told(tmp_path, name):
+    class Vanishing(FolderRoot):
+        def open(self, entry):
+            (self.folder / entry.key).unlink()
+            return super().open(entry)
+
+    written(tmp_path, name, EMAIL)
+
+    report = search([Vanishing(tmp_path)], [PERSON], COLUMNS)
+
+    assert gaps(report) == [(name, "changed", False)]
+
+
+def test_a_file_that_grows_is_read_to_what_it_was(tmp_path):
+    class Growing:
+        """A file that grows at its second read."""
+
+        def __init__(self, file, path):
+            self.file, self.path = file, path
+
+        def __getattr__(self, name):
+            return getattr(self.file, name)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            self.file.close()
+
+        def read(self, size):
+            with self.path.open("a") as file:
+                file.write(EMAIL)
+            return self.file.read(size)
+
+    class GrowingRoot(FolderRoot):
+        def open(self, entry):
+            return Growing(super().open(entry), self.folder / entry.key)
+
+    written(tmp_path, "spark.log", "x" * 100)
+
+    report = search([GrowingRoot(tmp_path)], [PERSON], COLUMNS)
+
+    assert (report.findings, gaps(report)) == ((), [("spark.log", "changed", False)])
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.db"])
+def test_a_file_that_may_not_be_read_is_told(tmp_path, monkeypatch, name):
+    written(tmp_path, name, EMAIL)
+
+    def refused(self, entry):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(FolderRoot, "open", refused)
+
+    assert gaps(searched(tmp_path)) == [(name, "not readable", True)]
+
+
+def test_a_read_that_fails_is_told_and_others_go_on(tmp_path):
+    class FailingFile(io.FileIO):
+        def readinto(self, _):
+            raise OSError(5, "Input/output error")
+
+        read = readinto
+
+    class Failing(FolderRoot):
+        def open(self, entry):
+            file = super().open(entry)
+            if entry.key == "a.txt":
+                file.close()
+                return FailingFile(self.folder / entry.key)
+            return file
+
+    written(tmp_path, "a.txt")
+    written(tmp_path, "b.txt", EMAIL)
+
+    report = search([Failing(tmp_path)], [PERSON], COLUMNS)
+
+    assert [item.file for item in report.findings] == ["b.txt"]
+    assert gaps(report) == [("a.txt", "not readable", True)]
+
+
+def test_several_roots_are_told_apart(tmp_path):
+    roots = []
+    for name in ("one", "two"):
+        written(tmp_path / name, "a.txt", EMAIL)
+        roots.append(FolderRoot(tmp_path / name))
+
+    report = search(roots, [PERSON], COLUMNS)
+
+    assert [item.file for item in report.findings] == [
+        f"{tmp_path}/one/a.txt",
+        f"{tmp_path}/two/a.txt",
+    ]
+
+
+def test_progress_is_told_file_by_file(tmp_path):
+    for name in ("a", "b"):
+        written(tmp_path, name, "12345")
+    told = []
+
+    search([FolderRoot(tmp_path)], [PERSON], COLUMNS, progress=told.append)
+
+    assert [(item.files, item.size_bytes) for item in told] == [(1, 5), (2, 10)]
+
+
+@pytest.fixture
+def bucket():
+    with mock_aws():
+        client = boto3.client("s3", region_name="eu-central-1")
+        client.create_bucket(
+            Bucket="lake", CreateBucketConfiguration={"LocationConstraint": "eu-central-1"}
+        )
+        yield BucketRoot(client, "lake")
+
+
+def put(bucket, key, content):
+    bucket.client.put_object(Bucket=bucket.bucket, Key=key, Body=content)
+
+
+def test_objects_of_a_bucket_are_read(bucket, tmp_path):
+    put(bucket, "inbox/raw/a.csv", b"client\n4711\n")
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
+        connection.execute("CREATE TABLE runs AS SELECT 4711 AS client")
+        connection.commit()
+    put(bucket, "a.db", (tmp_path / "a.db").read_bytes())
+
+    report = search([bucket], [PERSON], COLUMNS)
+
+    assert {(item.place, item.file) for item in report.findings} == {
+        ("delivered file", "inbox/raw/a.csv"),
+        ("other", "a.db"),
+    }
+
+
+def test_noncurrent_versions_are_read(bucket):
+    bucket.client.put_bucket_versioning(
+        Bucket="lake", VersioningConfiguration={"Status": "Enabled"}
+    )
+    put(bucket, "a.txt", EMAIL.encode())
+    put(bucket, "a.txt", b"")
+    put(bucket, "b.txt", EMAIL.encode())
+    bucket.client.delete_object(Bucket="lake", Key="b.txt")
+
+    report = search([bucket], [PERSON], COLUMNS)
+
+    assert [item.file.partition(" (version ")[0] for item in report.findings] == [
+        "a.txt",
+        "b.txt",
+    ]
+
+
+def test_an_unfinished_upload_is_told(bucket):
+    bucket.client.create_multipart_upload(Bucket="lake", Key="warehouse/a.parquet")
+
+    assert gaps(search([bucket], [PERSON], COLUMNS)) == [
+        ("warehouse/a.parquet", "not readable", True)
+    ]
+
+
+def test_an_object_that_is_gone_is_told(bucket):
+    with pytest.raises(FileNotFoundError):
+        bucket.open(RootEntry("a"))
+    assert bucket.open_beside(RootEntry("a.db"), "a.db-wal") is None
