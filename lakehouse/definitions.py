@@ -21,9 +21,11 @@ from lakehouse.orchestration.discovery import (
     declared_by_name,
     declared_tables,
     modules_of,
+    table_sources,
 )
 from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.runs_for_stale_tables import Downstream
+from lakehouse.privacy.holders import Subject, find_subjects
 from lakehouse.quality.daily_check import daily_check_definitions
 from lakehouse.quality.metrics.metrics_sensor import RunMetrics
 from lakehouse.quality.source_rows_check import default_checks
@@ -86,6 +88,11 @@ def upkept() -> Upkept:
         TABLES["monitoring.table_health"],
         incremental_readers(declared_assets(MODULES)),
     )
+
+
+def subjects() -> tuple[Subject, ...]:
+    """Return the kinds of people that the tables hold."""
+    return find_subjects(TABLES, table_sources(MODULES))
 
 
 def execution(settings: Settings) -> dict[str, dict[str, object]]:

@@ -19,6 +19,8 @@ from lakehouse.cli.demo import demo
 from lakehouse.cli.dev import dev
 from lakehouse.cli.diff import diff
 from lakehouse.cli.doctor import doctor
+from lakehouse.cli.erasures import erasures
+from lakehouse.cli.export import export
 from lakehouse.cli.files import files
 from lakehouse.cli.generate import generate
 from lakehouse.cli.history import history
@@ -81,6 +83,8 @@ _COMMANDS = (
         files,
         history,
         diff,
+        export,
+        erasures,
         plan,
         apply,
         dev,

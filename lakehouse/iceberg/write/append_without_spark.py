@@ -7,7 +7,7 @@ nothing is to be audited; and it shields from a Spark server that commits after 
 died, where here the client itself commits, and one file appears as a whole or not at all.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,28 @@ def append_once(
     :raises TableBusy: when another process holds the table for longer than half a minute.
     :raises WriteConflict: when other writers kept winning.
     """
+    since = min(row[made_at] for row in rows)
+
+    def missing_rows(loaded: "Table") -> Sequence[Mapping[str, Any]]:
+        return () if has_run(loaded, run_id, since) else rows
+
+    return append_next(engine, table, missing_rows, run_id)
+
+
+def append_next(
+    engine: Engine,
+    table: IcebergTable,
+    next_rows: "Callable[[Table], Sequence[Mapping[str, Any]]]",
+    run_id: str,
+) -> int | None:
+    """Append the rows that are to follow what a table has, in one commit; return its snapshot,
+    or None where there are none.
+
+    :param next_rows: returns them for the table as it is; called again where another writer,
+        of whatever host, came first, so that they follow its rows.
+    :raises TableBusy: when another process holds the table for longer than half a minute.
+    :raises WriteConflict: when other writers kept winning.
+    """
     if not table.is_log_of_runs:
         raise DeclarationError(
             f"{table.name} is appended to without an audit; expected Append by run_id, and no"
@@ -61,7 +83,8 @@ def append_once(
         ensure_directly(engine, table, run_id)
         for number in range(1, DIRECT_APPEND_ATTEMPTS + 1):
             loaded = engine.catalog.load(table.name)
-            if has_run(loaded, run_id, min(row[made_at] for row in rows)):
+            rows = next_rows(loaded)
+            if not rows:
                 return None
             try:
                 return _append(loaded, table, rows, run_id)

@@ -1,0 +1,89 @@
+"""`lakehouse erasures`: requests to erase people, and how far each is; no values, no JVM."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.output.cell_values import columns_named, utc_seconds
+from lakehouse.cli.output.printing import count, printable, table
+from lakehouse.cli.output.records import print_records, table_or_json
+
+if TYPE_CHECKING:
+    from lakehouse.privacy.states import Request
+
+_COLUMNS = ("request", "state", "people", "requested", "due", "removed from", "by", "why")
+
+
+@command("erasures")
+@click.argument("request_id", metavar="[ID]", required=False)
+@table_or_json
+def erasures(state: State, request_id: str | None, form: str) -> None:
+    """List the requests to erase people.
+
+    With ID it shows that one alone. A request is requested, logically_deleted (no reader sees
+    the person any more), pending_physical (what Iceberg keeps waits for its time, from which it
+    is removed), verified, not_found, or an exception: something cannot be reached. It is due a
+    month after it was made. Times are in UTC.
+    """
+    from lakehouse.privacy.requests import read_request, read_requests
+
+    if request_id is None:
+        requests = read_requests(state.settings)
+    else:
+        requests = [read_request(state.settings, request_id)]
+    now = datetime.now(UTC)
+    if form == "json":
+        print_records(_record(request, now) for request in requests)
+        return
+    click.echo(_table(requests, now))
+    for request in requests:
+        for one in request.unreachable:
+            click.echo(
+                printable(
+                    f"{request.request_id} does not reach {one.place}; {one.owner} sees to it"
+                    f" until {one.until.isoformat()}"
+                )
+            )
+
+
+def _table(requests: "Sequence[Request]", now: datetime) -> str:
+    rows = []
+    for request in requests:
+        due_at = utc_seconds(request.due_at)
+        rows.append(
+            [
+                request.request_id,
+                request.state,
+                len(request.people),
+                utc_seconds(request.requested_at),
+                f"{due_at}, late" if request.is_late(now) else due_at,
+                utc_seconds(request.physical_due_at) if request.physical_due_at else "",
+                request.requested_by,
+                request.why,
+            ]
+        )
+    late = sum(request.is_late(now) for request in requests)
+    footer = f"{count(len(rows), 'request')}; {late} late"
+    return table(columns_named(_COLUMNS, numbers=("people",)), rows, footer=footer)
+
+
+def _record(request: "Request", now: datetime) -> dict[str, Any]:
+    unreachable = []
+    for one in request.unreachable:
+        unreachable.append({"place": one.place, "owner": one.owner, "until": one.until})
+    return {
+        "request": request.request_id,
+        "state": request.state,
+        "people": [{"column": one.column, "hmac": one.hmac} for one in request.people],
+        "requested_at": request.requested_at,
+        "requested_by": request.requested_by,
+        "why": request.why,
+        "due_at": request.due_at,
+        "is_late": request.is_late(now),
+        "changed_at": request.changed_at,
+        "physical_due_at": request.physical_due_at,
+        "unreachable": unreachable,
+    }

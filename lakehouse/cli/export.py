@@ -1,0 +1,76 @@
+"""`lakehouse export`: all rows that tables have of a person, without a JVM."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.output.cell_values import as_text, plain_json
+from lakehouse.cli.output.printing import complain, count, json_list
+from lakehouse.cli.subject_arguments import parse_people
+
+if TYPE_CHECKING:
+    from lakehouse.privacy.export import Export
+
+
+@command("export")
+@click.argument("people", metavar="SUBJECT=VALUE...", nargs=-1, required=True)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write it to this file, which nobody else may read.",
+)
+def export(state: State, people: tuple[str, ...], output: Path | None) -> None:
+    """Print all rows that tables have of a person.
+
+    They are JSON, each with its table, as readers see them now. A person is named by the column
+    that stands for them (customer_id=123), or by one that identifies them
+    (customer_email=a@b.c). In place of a value, - reads values from standard input, one a line;
+    - alone reads lines of SUBJECT=VALUE. Which tables were looked at is said on standard error.
+    Delivered files that no table has, such as rejected ones, are not searched.
+    """
+    from lakehouse.definitions import subjects
+    from lakehouse.privacy.export import export_people
+    from lakehouse.privacy.identity import find_people
+
+    named = parse_people(people)
+    with state.progress("Looking into the tables"):
+        kinds = subjects()
+        identities = find_people(state.engine, kinds, named)
+        exported = export_people(state.engine, kinds, identities, state.declared)
+    _print(exported, output)
+    for identity in identities:
+        if not identity.is_known:
+            complain(f"No table has the {identity.person.subject} that was given.")
+    _say_where(exported)
+
+
+def _print(exported: "Export", output: Path | None) -> None:
+    from lakehouse.storage.atomic_files import replace_text
+
+    records = []
+    for held in exported.rows:
+        records.append(as_text(plain_json({"table": held.table, "row": held.row})))
+    text = json_list(records)
+    if output is None:
+        click.echo(text)
+    else:
+        replace_text(output, f"{text}\n")
+
+
+def _say_where(exported: "Export") -> None:
+    complain(
+        f"{count(len(exported.rows), 'row')}; looked at"
+        f" {count(len(exported.tables), 'table')}: {', '.join(exported.tables) or 'none'}."
+    )
+    if exported.shared_rows:
+        complain(
+            f"{count(exported.shared_rows, 'row')} left out: their only match is a value that"
+            " somebody else has too."
+        )
+    for table, columns in exported.unsearched.items():
+        complain(
+            f"{table} is not declared, and was not searched, though it has"
+            f" {', '.join(columns)}."
+        )

@@ -1,0 +1,64 @@
+"""How commands are told of people: as SUBJECT=VALUE, also from standard input, so that no value
+stays in a shell's history.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from lakehouse.errors import UsageError
+
+if TYPE_CHECKING:
+    from lakehouse.privacy.identity import Named
+
+STANDARD_INPUT = "-"
+
+
+def parse_people(texts: Iterable[str]) -> "list[Named]":
+    """Return who is named by some arguments.
+
+    `-` stands for the lines of standard input, each SUBJECT=VALUE; `SUBJECT=-` for lines of
+    values alone. Blank lines are left out.
+
+    :raises UsageError: when one is not of this form, or nobody is named; tells no value.
+    """
+    from lakehouse.privacy.identity import Named
+
+    named = [Named(column, value) for column, value in _pairs(texts)]
+    if not named:
+        raise UsageError(
+            "Nobody is named; expected SUBJECT=VALUE, such as customer_id=123.",
+            next_step="Standard input was empty, where - stands for it.",
+        )
+    return list(dict.fromkeys(named))
+
+
+def _pairs(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for number, text in enumerate(texts, start=1):
+        if text == STANDARD_INPUT:
+            for line_number, line in _lines():
+                yield _pair(line, f"Line {line_number} of standard input")
+            continue
+        column, value = _pair(text, f"Argument {number}")
+        if value != STANDARD_INPUT:
+            yield column, value
+            continue
+        for _, line in _lines():
+            yield column, line
+
+
+def _pair(text: str, place: str) -> tuple[str, str]:
+    column, sign, value = text.partition("=")
+    if not (sign and column.strip() and value.strip()):
+        # It may be a value alone, which has no place in an error.
+        raise UsageError(
+            f"{place} is not SUBJECT=VALUE; expected a column that stands for a person or"
+            " identifies one, and its value, such as customer_id=123.",
+        )
+    return column.strip(), value
+
+
+def _lines() -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(sys.stdin, start=1):
+        if line.strip():
+            yield number, line.rstrip("\r\n")

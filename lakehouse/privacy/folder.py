@@ -1,0 +1,38 @@
+"""The folder of the home that erasure keeps its own files in; nobody but its user may enter."""
+
+import re
+from pathlib import Path
+
+from lakehouse.errors import UsageError
+from lakehouse.settings import Settings
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+def privacy_folder(settings: Settings) -> Path:
+    """Return the folder, made where it is not there."""
+    settings.make_home()
+    folder = settings.home / "privacy"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_mode & 0o077:
+        folder.chmod(0o700)
+    return folder
+
+
+def requests_folder(settings: Settings) -> Path:
+    """Return the folder of the requests, made where it is not there."""
+    folder = privacy_folder(settings) / "requests"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def check_request_id(request_id: str) -> None:
+    """Check that a request's id can be the name of a file.
+
+    :raises UsageError: when it cannot; what was given may be a value, and is not told.
+    """
+    if not _NAME.fullmatch(request_id):
+        raise UsageError(
+            "The id of the request is not a name; expected 1 to 64 letters, digits, dots, hyphens"
+            " and underscores, such as R-17."
+        )

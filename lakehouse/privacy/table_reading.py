@@ -1,0 +1,218 @@
+"""Some columns of a table read without a JVM: what readers see of it now, or each row that any of
+its snapshots still has.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from lakehouse.errors import LakehouseError, TableDamaged
+from lakehouse.tables.column import Column
+from lakehouse.tables.people import names_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.io.pyarrow import ArrowScan
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.table import FileScanTask, Table
+
+_FILES_AT_ONCE = 8
+_INTEGERS = {"int": 2**31, "long": 2**63}
+"""By Iceberg's name of a type, the first number above it."""
+
+
+def present_names(loaded: "Table", columns: Iterable[Column]) -> dict[str, str]:
+    """Return what a table calls some of its declared columns now, by their declared names.
+
+    It may have one under a former name, as long as a declared change waits; one that it has not
+    yet is left out.
+    """
+    there = {field.name.lower(): field.name for field in loaded.schema().fields}
+    present = {}
+    for column in columns:
+        former = [name.lower() for name in reversed(column.renamed_from)]
+        found = [there[name] for name in (column.name.lower(), *former) if name in there]
+        if found and names_of(column):
+            present[column.name] = found[0]
+    return present
+
+
+def read_now(
+    loaded: "Table", names: Sequence[str], condition: "BooleanExpression | None" = None
+) -> "Iterator[pa.RecordBatch]":
+    """Yield columns of the rows that readers see, those that a condition holds for.
+
+    :raises LakehouseError: when a file of the table cannot be read without Spark.
+    """
+    from pyiceberg.expressions import AlwaysTrue
+
+    scan = loaded.scan(row_filter=condition or AlwaysTrue(), selected_fields=tuple(names))
+    yield from _explained(loaded, lambda: scan.to_arrow_batch_reader())
+
+
+def read_all_snapshots(
+    loaded: "Table", names: Sequence[str], condition: "BooleanExpression | None" = None
+) -> "Iterator[pa.RecordBatch]":
+    """Yield columns of the rows of each data file that any snapshot names, of whatever branch or
+    tag; rows that were deleted since are among them. A file is read once.
+
+    :raises LakehouseError: when a file of the table cannot be read without Spark.
+    """
+    from pyiceberg.expressions import AlwaysFalse, AlwaysTrue
+    from pyiceberg.io.pyarrow import ArrowScan
+    from pyiceberg.table import FileScanTask
+
+    if isinstance(condition, AlwaysFalse):
+        return
+    scan = loaded.scan(selected_fields=tuple(names))
+    reader = ArrowScan(loaded.metadata, loaded.io, scan.projection(), condition or AlwaysTrue())
+    tasks = [FileScanTask(file) for file in data_files(loaded)]
+    yield from _explained(loaded, lambda: _some_at_once(reader, tasks))
+
+
+def _some_at_once(
+    reader: "ArrowScan", tasks: "Sequence[FileScanTask]"
+) -> "Iterator[pa.RecordBatch]":
+    """Read some files side by side: of all that it is given, PyIceberg keeps the batches."""
+    for start in range(0, len(tasks), _FILES_AT_ONCE):
+        yield from reader.to_record_batches(tasks[start : start + _FILES_AT_ONCE])
+
+
+def data_files(loaded: "Table") -> "Iterator[DataFile]":
+    """Yield each data file that a snapshot of a table names, once."""
+    from pyiceberg.manifest import ManifestContent
+
+    manifests: set[str] = set()
+    files: set[str] = set()
+    for snapshot in loaded.metadata.snapshots:
+        for manifest in snapshot.manifests(loaded.io):
+            if (
+                manifest.content is not ManifestContent.DATA
+                or manifest.manifest_path in manifests
+            ):
+                continue
+            manifests.add(manifest.manifest_path)
+            for entry in manifest.fetch_manifest_entry(loaded.io):
+                if entry.data_file.file_path not in files:
+                    files.add(entry.data_file.file_path)
+                    yield entry.data_file
+
+
+def among(loaded: "Table", name: str, texts: Iterable[str]) -> "BooleanExpression | None":
+    """Return the condition that a column is one of some values, given as text; None where
+    its type tells no value from such a text, so that each row has to be looked at.
+    """
+    from pyiceberg.expressions import AlwaysFalse, In
+
+    kind = str(loaded.schema().find_field(name).field_type)
+    values: list[Any] = []
+    if kind == "string":
+        values = sorted(texts)
+    elif kind == "date":
+        values = sorted(text for text in texts if _is_date(text))
+    elif kind in _INTEGERS:
+        numbers = (int(text) for text in texts if text.removeprefix("-").isdecimal())
+        values = sorted(
+            {number for number in numbers if -_INTEGERS[kind] <= number < _INTEGERS[kind]}
+        )
+    else:
+        return None
+    # mypy takes pydantic's fields for the arguments, and not PyIceberg's own constructor.
+    return In(name, values) if values else AlwaysFalse()  # type: ignore[call-arg,arg-type]
+
+
+def is_searchable(loaded: "Table", name: str) -> bool:
+    """Whether rows can be told by a column without looking at each."""
+    return among(loaded, name, ()) is not None
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def row_condition(
+    loaded: "Table", texts: Mapping[str, Iterable[str]]
+) -> "BooleanExpression | None":
+    """Return the condition that any of some columns is one of its values; None where each row
+    has to be looked at.
+
+    :param texts: values as text, by what the table calls the column.
+    """
+    from pyiceberg.expressions import AlwaysFalse, Or
+
+    condition: BooleanExpression = AlwaysFalse()
+    for name, some in texts.items():
+        one = among(loaded, name, some)
+        if one is None:
+            return None
+        condition = Or(condition, one)
+    return condition
+
+
+def is_integer(loaded: "Table", name: str) -> bool:
+    """Whether a column holds integers, so that each value has one text."""
+    return str(loaded.schema().find_field(name).field_type) in _INTEGERS
+
+
+def text_of(value: Any) -> str | None:
+    """Return a value as Spark casts it to a string; None of NULL, and of what has parts."""
+    if value is None or isinstance(value, Mapping | list):
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None).isoformat(" ")
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Yield the texts of a value: its own, or those of its parts."""
+    parts: Iterable[Any] = ()
+    if isinstance(value, Mapping):
+        parts = value.values()
+    elif isinstance(value, list):
+        # A map is a list of pairs.
+        parts = value
+    elif isinstance(value, tuple):
+        parts = value
+    else:
+        text = text_of(value)
+        if text is not None:
+            yield text
+    for part in parts:
+        yield from texts_in(part)
+
+
+@cache
+def spaces() -> str:
+    """Return the characters that `str.strip` takes away."""
+    return "".join(character for character in map(chr, range(0x3001)) if character.isspace())
+
+
+def _explained(
+    loaded: "Table", read: "Callable[[], Iterable[pa.RecordBatch]]"
+) -> "Iterator[pa.RecordBatch]":
+    name = ".".join(loaded.name())
+    try:
+        yield from read()
+    except FileNotFoundError as error:
+        raise TableDamaged(
+            f"{name} is damaged: a data file of it is missing.",
+            next_step="`lakehouse doctor` lists all that are missing.",
+        ) from error
+    except (ValueError, NotImplementedError) as error:
+        # What PyIceberg says of it may quote a row.
+        raise LakehouseError(
+            f"{name} cannot be read without Spark ({type(error).__name__}); expected data files in"
+            " Parquet or ORC, without equality deletes.",
+            next_step="Declare file_format='parquet', or run upkeep for its delete files.",
+        ) from None

@@ -1,0 +1,146 @@
+"""`lakehouse export` and `lakehouse erasures`: what is held of a person, and how far a request is,
+told without a JVM.
+"""
+
+import io
+import json
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from lakehouse.definitions import TABLES
+from lakehouse.iceberg.evolve.creation import _schema
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.privacy.identity import Named
+from lakehouse.privacy.requests import change_request, open_request
+from lakehouse.privacy.states import Unreachable, plan_transition
+from lakehouse.settings import Settings
+from lakehouse_tests.cli.conftest import Lakehouse
+from lakehouse_tests.cli.outcomes import records
+
+pytestmark = pytest.mark.unit
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def delivered(settings: Settings) -> str:
+    """The bronze table of transactions with two rows, made without a JVM."""
+    from dataclasses import replace
+
+    raw = replace(TABLES["bronze.bnpl_transactions_raw"], partitioning=())
+    client = Catalog.of(settings).client
+    client.create_namespace("bronze")
+    table = client.create_table(raw.name, _schema(raw))
+    schema = table.schema().as_arrow()
+    rows = []
+    for customer, email in ((" 0123 ", "a@example.org"), ("124", "b@example.org")):
+        row = dict.fromkeys(schema.names)
+        row |= {"customer_id": customer, "customer_email": email, "_source_file": "a.csv"}
+        row |= {"_source_sha256": "0", "_source_row": 1}
+        row |= {"_source_modified_at": NOW, "_ingested_at": NOW}
+        rows.append(row)
+    table.append(pa.Table.from_pylist(rows, schema))
+    return raw.name
+
+
+@pytest.mark.parametrize("person", ["customer_id=123", "customer_email=A@example.org"])
+def test_export_prints_each_row_with_its_table(
+    lakehouse: Lakehouse, delivered: str, person: str
+) -> None:
+    ran = lakehouse("export", person)
+    ((table, row),) = (tuple(held.values()) for held in records(ran))
+    assert (table, row["customer_id"], row["_source_file"]) == (delivered, " 0123 ", "a.csv")
+    assert ran.code == 0
+    assert ran.err == [f"lakehouse: 1 row; looked at 1 table: {delivered}."]
+
+
+@pytest.mark.parametrize(
+    ("argument", "typed"),
+    [("customer_id=-", "123\n\n"), ("-", "customer_id=123\n")],
+)
+def test_a_value_may_come_from_standard_input(
+    lakehouse: Lakehouse,
+    delivered: str,
+    argument: str,
+    typed: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    assert len(records(lakehouse("export", argument))) == 1
+
+
+def test_export_of_an_unknown_person_is_an_empty_list_and_a_line(
+    lakehouse: Lakehouse, delivered: str
+) -> None:
+    ran = lakehouse("export", "customer_id=999")
+    assert (ran.code, records(ran)) == (0, [])
+    assert ran.err[0] == "lakehouse: No table has the customer_id that was given."
+    assert "999" not in "".join(ran.err)
+
+
+def test_export_writes_a_file_that_nobody_else_may_read(
+    lakehouse: Lakehouse, delivered: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "person.json"
+    ran = lakehouse("export", "customer_id=123", "--output", str(file))
+    assert (ran.out, len(json.loads(file.read_text()))) == ([], 1)
+    assert file.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("argument", ["anna@example.org", "customer_id=", "=7", "anna=7"])
+def test_a_wrong_argument_is_wrong_usage_and_its_value_is_not_told(
+    lakehouse: Lakehouse, argument: str
+) -> None:
+    ran = lakehouse("export", argument)
+    assert ran.code == 2
+    assert "@" not in ran.err[-1] and "7" not in ran.err[-1]
+
+
+@pytest.fixture
+def requested(settings: Settings) -> None:
+    """Two requests; what one of them is about cannot be reached everywhere."""
+    for request_id in ("R-1", "R-2"):
+        named = [Named("customer_id", "1234567890")]
+        open_request(settings, request_id, named, why="They asked.", by="me", now=NOW)
+    unreachable = [Unreachable("the backup of May", "ops", date(2026, 6, 1))]
+    change_request(
+        settings,
+        "R-2",
+        lambda one: plan_transition(one, "exception", NOW, unreachable=unreachable),
+    )
+
+
+@pytest.mark.usefixtures("requested")
+def test_erasures_lists_requests_and_no_values(lakehouse: Lakehouse) -> None:
+    ran = lakehouse("erasures")
+    assert ran.code == 0
+    assert [line.split("|")[1].strip() for line in ran.out[2:4]] == ["requested", "exception"]
+    assert "2026-02-28 12:00:00Z, late" in ran.out[2]
+    assert ran.out[4:] == [
+        "(2 requests; 2 late)",
+        "R-2 does not reach the backup of May; ops sees to it until 2026-06-01",
+    ]
+    assert "1234567890" not in "".join(ran.out)
+
+
+@pytest.mark.usefixtures("requested")
+def test_erasures_of_one_are_told_to_programs(lakehouse: Lakehouse) -> None:
+    (request,) = records(lakehouse("erasures", "R-2", "--format", "json"))
+    assert (request["request"], request["state"], request["due_at"], request["is_late"]) == (
+        "R-2",
+        "exception",
+        "2026-02-28T12:00:00Z",
+        True,
+    )
+    assert request["unreachable"] == [
+        {"place": "the backup of May", "owner": "ops", "until": "2026-06-01"}
+    ]
+    assert [one["column"] for one in request["people"]] == ["customer_id"]
+
+
+def test_erasures_of_a_home_without_any(lakehouse: Lakehouse) -> None:
+    assert records(lakehouse("erasures", "--format", "json")) == []
+    assert lakehouse("erasures", "R-1").code == 2

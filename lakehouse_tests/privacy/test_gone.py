@@ -1,0 +1,101 @@
+"""Who is gone stays gone, and whoever asks need not read the list to see that nobody is."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lakehouse.errors import LakehouseError
+from lakehouse.privacy.gone import (
+    GonePerson,
+    add_gone,
+    allow_again,
+    gone_version,
+    is_gone,
+    read_gone,
+)
+from lakehouse.privacy.person_hmac import hmac_key, person_hmac
+from lakehouse.settings import Settings
+
+pytestmark = pytest.mark.unit
+
+AT = datetime(2026, 3, 1, tzinfo=UTC)
+NAMES = ("customer_id", "client")
+
+
+def gone(settings: Settings, value: str, at: datetime = AT) -> GonePerson:
+    digest = person_hmac(hmac_key(settings), "customer_id", value)
+    return GonePerson("customer_id", digest, at)
+
+
+def test_nobody_is_gone_of_a_home_without_a_request(settings: Settings) -> None:
+    assert gone_version(settings) == ""
+    assert read_gone(settings).is_empty
+    assert is_gone(settings, NAMES, "7") is None
+    assert not settings.home.exists()
+
+
+def test_who_is_gone_is_known_in_every_form_and_by_every_name(settings: Settings) -> None:
+    add_gone(settings, [gone(settings, "7")])
+    for form in ("7", " +007 "):
+        assert is_gone(settings, NAMES, form) == AT
+    assert is_gone(settings, ["CUSTOMER_ID"], "7") == AT
+    assert is_gone(settings, NAMES, "70") is None
+    assert is_gone(settings, ["merchant_id"], "7") is None
+
+
+def test_no_value_is_in_the_list(settings: Settings) -> None:
+    add_gone(settings, [gone(settings, "1234567890")])
+    assert "1234567890" not in (settings.home / "privacy" / "gone.json").read_text()
+
+
+def test_of_who_was_erased_again_the_last_time_counts(settings: Settings) -> None:
+    later = AT + timedelta(days=9)
+    for at in (AT, later, AT):
+        add_gone(settings, [gone(settings, "7", at)])
+    assert is_gone(settings, NAMES, "7") == later
+
+
+def test_the_version_changes_with_the_list_and_not_without(settings: Settings) -> None:
+    add_gone(settings, [gone(settings, "7")])
+    version = gone_version(settings)
+    add_gone(settings, [gone(settings, "7")])
+    assert gone_version(settings) == version
+    assert read_gone(settings) is read_gone(settings)
+    add_gone(settings, [gone(settings, "8")])
+    assert gone_version(settings) != version
+    assert is_gone(settings, NAMES, "8") == AT
+
+
+def test_who_is_allowed_again_is_gone_no_more(settings: Settings) -> None:
+    people = [gone(settings, "7"), gone(settings, "8")]
+    add_gone(settings, people)
+    allow_again(settings, [people[0].hmac])
+    assert is_gone(settings, NAMES, "7") is None
+    assert is_gone(settings, NAMES, "8") == AT
+
+
+def test_many_at_once_lose_nobody(settings: Settings) -> None:
+    people = [gone(settings, str(number)) for number in range(12)]
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda person: add_gone(settings, [person]), people))
+    assert len(read_gone(settings).erased_at) == 12
+
+
+def test_many_at_once_make_one_key(settings: Settings) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        assert len(set(threads.map(lambda _: hmac_key(settings), range(8)))) == 1
+
+
+@pytest.mark.parametrize("content", [None, "", "zz", "00"])
+def test_without_the_key_nobody_is_taken_for_not_gone(
+    settings: Settings, content: str | None
+) -> None:
+    add_gone(settings, [gone(settings, "7")])
+    key = settings.home / "privacy" / "hmac.key"
+    key.unlink()
+    if content is not None:
+        key.write_text(content)
+    add_gone(settings, [GonePerson("customer_id", "ab" * 32, AT)])
+    with pytest.raises(LakehouseError, match=r"hmac\.key is no key, or not there"):
+        is_gone(settings, NAMES, "7")

@@ -1,0 +1,202 @@
+"""Requests: made once, without a value in their ledger, and moved on by one process at a time."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.privacy.identity import Named
+from lakehouse.privacy.requests import (
+    change_request,
+    open_request,
+    read_request,
+    read_requests,
+)
+from lakehouse.privacy.sealed_values import destroy, unseal
+from lakehouse.privacy.states import (
+    FINAL,
+    Request,
+    RequestState,
+    Unreachable,
+    a_month_after,
+    plan_transition,
+)
+from lakehouse.settings import Settings
+
+pytestmark = pytest.mark.unit
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+SECRET = "anna.example@example.org"
+ANNA = [Named("customer_id", "1234567890"), Named("customer_email", SECRET)]
+STATES = RequestState.__args__
+REQUEST = Request("R-1", (), "", "me", NOW, a_month_after(NOW))
+
+
+def opened(settings: Settings, named: list[Named] = ANNA, **parts: str) -> Request:
+    texts = {"request_id": "R-1", "why": "They asked.", "by": "me"} | parts
+    return open_request(settings, texts.pop("request_id"), named, now=NOW, **texts)
+
+
+def content_below(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_request_has_its_values_sealed_and_no_file_has_them_in_clear(
+    settings: Settings,
+) -> None:
+    request = opened(settings)
+    assert (request.state, request.due_at) == (
+        "requested",
+        datetime(2026, 2, 28, 12, tzinfo=UTC),
+    )
+    assert unseal(settings, "R-1").named == tuple((one.column, one.value) for one in ANNA)
+    for value in (SECRET, "1234567890"):
+        assert value.encode() not in content_below(settings.home)
+
+
+def test_the_same_request_again_is_the_one_that_is_there(settings: Settings) -> None:
+    first = opened(settings)
+    again = [Named("customer_email", SECRET), Named("customer_id", " 01234567890")]
+    assert (
+        opened(settings, again, why="Another text.") == first == read_request(settings, "R-1")
+    )
+    assert read_requests(settings) == [first]
+
+
+def test_it_is_also_known_once_its_values_are_destroyed(settings: Settings) -> None:
+    first = opened(settings)
+    destroy(settings, "R-1")
+    assert opened(settings) == first
+    with pytest.raises(LakehouseError, match="are not there"):
+        unseal(settings, "R-1")
+
+
+def test_other_people_under_one_id_are_refused_and_not_told(settings: Settings) -> None:
+    opened(settings)
+    with pytest.raises(UsageError, match=r"^Request R-1 names others; ") as raised:
+        opened(settings, [Named("customer_email", "bert@example.org")])
+    assert "@" not in str(raised.value)
+    assert len(unseal(settings, "R-1").named) == 2
+
+
+@pytest.mark.parametrize(
+    "parts", [{"why": f"{SECRET.upper()} asked"}, {"request_id": "erase-1234567890"}]
+)
+def test_a_text_that_stays_and_holds_a_value_is_refused(
+    settings: Settings, parts: dict[str, str]
+) -> None:
+    with pytest.raises(UsageError, match=r"that is to be erased, and stays") as raised:
+        opened(settings, **parts)
+    assert "1234567890" not in str(raised.value) and "anna" not in str(raised.value).lower()
+    assert not (settings.home / "privacy" / "requests" / "R-1.json").exists()
+
+
+def test_many_at_once_make_one_request(settings: Settings) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        made = list(threads.map(lambda _: opened(settings), range(8)))
+    assert set(made) == {read_request(settings, "R-1")}
+    assert len(unseal(settings, "R-1").named) == 2
+
+
+def test_changes_at_once_are_all_kept(settings: Settings) -> None:
+    opened(settings)
+
+    def later(request: Request) -> Request:
+        from dataclasses import replace
+
+        return replace(request, due_at=request.due_at + timedelta(days=1))
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda _: change_request(settings, "R-1", later), range(8)))
+    assert read_request(settings, "R-1").due_at == a_month_after(NOW) + timedelta(days=8)
+
+
+def test_every_part_of_a_request_is_read_back(settings: Settings) -> None:
+    opened(settings)
+    unreachable = [Unreachable("the backup of May", "ops", date(2026, 6, 1))]
+    changed = change_request(
+        settings,
+        "R-1",
+        lambda request: plan_transition(request, "exception", NOW, unreachable=unreachable),
+    )
+    assert read_request(settings, "R-1") == changed
+    assert changed.unreachable == tuple(unreachable)
+
+
+def test_a_request_that_is_not_there_is_named(settings: Settings) -> None:
+    with pytest.raises(UsageError, match=r"There is no request R-2\. `lakehouse erasures`"):
+        read_request(settings, "R-2")
+
+
+def test_a_home_without_requests_has_none_and_stays_as_it_is(settings: Settings) -> None:
+    assert read_requests(settings) == []
+    assert not settings.home.exists()
+
+
+@pytest.mark.parametrize(
+    ("moment", "expected"),
+    [
+        ((2026, 1, 31), (2026, 2, 28)),
+        ((2028, 1, 30), (2028, 2, 29)),
+        ((2026, 12, 5), (2027, 1, 5)),
+        ((2026, 11, 30), (2026, 12, 30)),
+    ],
+)
+def test_a_month_later_is_the_same_day_or_the_last(
+    moment: tuple[int, int, int], expected: tuple[int, int, int]
+) -> None:
+    assert a_month_after(datetime(*moment, tzinfo=UTC)) == datetime(*expected, tzinfo=UTC)
+
+
+def moved(request: Request, state: RequestState) -> Request:
+    return plan_transition(
+        request,
+        state,
+        NOW,
+        physical_due_at=NOW,
+        unreachable=[Unreachable("a backup", "ops", NOW.date())],
+    )
+
+
+@given(st.lists(st.sampled_from(STATES), max_size=8))
+def test_a_request_goes_on_and_never_back(states: list[RequestState]) -> None:
+    request, was = REQUEST, ["requested"]
+    for state in states:
+        try:
+            request = moved(request, state)
+        except LakehouseError as error:
+            assert f"Request R-1 is {was[-1]}, and cannot become {state}" in str(error)
+        else:
+            was.append(state)
+    assert request.state == was[-1]
+    for before, after in pairwise(was):
+        assert before not in FINAL or before == after
+        assert after != "requested" or before == "requested"
+        assert after != "not_found" or before in ("requested", "not_found")
+    assert (request.physical_due_at is not None) == (request.state == "pending_physical")
+    assert bool(request.unreachable) == (request.state == "exception")
+
+
+def test_a_request_that_is_moved_to_where_it_is_stays_as_it_is() -> None:
+    gone = moved(REQUEST, "logically_deleted")
+    later = plan_transition(gone, "logically_deleted", NOW + timedelta(days=1))
+    assert later is gone
+
+
+def test_pending_and_exceptions_say_until_when_and_of_what() -> None:
+    gone = moved(REQUEST, "logically_deleted")
+    with pytest.raises(LakehouseError, match="without a date"):
+        plan_transition(gone, "pending_physical", NOW)
+    with pytest.raises(LakehouseError, match="exception of nothing"):
+        plan_transition(gone, "exception", NOW)
+
+
+def test_a_request_is_late_after_its_month_unless_it_is_done() -> None:
+    after = REQUEST.due_at + timedelta(seconds=1)
+    assert REQUEST.is_late(after) and not REQUEST.is_late(REQUEST.due_at)
+    assert not moved(moved(REQUEST, "logically_deleted"), "verified").is_late(after)
