@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import FEW, same_key, with_keys
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.pinned_inputs import pin_since
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 OUTCOMES = ("clean", "quarantined", "superseded", "pending", "lost")
 """What may become of a row; of a pending one another version has arrived that is yet to be
 computed.
+"""
+ERASED = "erased"
+"""What became of a row that its source had at the time, and lost since with all rows of a person;
+said only where there are some.
 """
 _IS = "struct(xxhash64(_source_file, _source_sha256) AS file, _source_row AS row) AS __is"
 """What tells a row from all others in a few bytes: its file by a hash, and its number there."""
@@ -92,9 +96,24 @@ def account(
         counts += _count(outcomes)
     sample: tuple[Any, ...] = ()
     if counts["lost"]:
-        lost = outcomes.where("outcome = 'lost'").select(*SOURCE_COLUMNS)
-        sample = sample_of(engine, source, lost)
-    return Accounted(snapshot_id, {outcome: counts[outcome] for outcome in OUTCOMES}, sample)
+        lost = outcomes.where("outcome = 'lost'")
+        if _was_erased_since(read_history(engine, source.name), snapshot_id):
+            lost = lost.join(
+                read_main(engine, source.name).selectExpr(_IS), "__is", "left_semi"
+            )
+            counts[ERASED] = counts["lost"] - lost.count()
+            counts["lost"] -= counts[ERASED]
+        if counts["lost"]:
+            sample = sample_of(engine, source, lost.select(*SOURCE_COLUMNS))
+    said = [*OUTCOMES, *([ERASED] if counts[ERASED] else [])]
+    return Accounted(snapshot_id, {outcome: counts[outcome] for outcome in said}, sample)
+
+
+def _was_erased_since(source: History, snapshot_id: int) -> bool:
+    """Whether a source lost rows of people after a snapshot."""
+    main = source.main
+    since = source.between(snapshot_id, main.snapshot_id) if main else None
+    return any(snapshot.is_erasure for snapshot in (source.line if since is None else since))
 
 
 def _removed_rows(

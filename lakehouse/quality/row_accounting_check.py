@@ -14,7 +14,7 @@ from lakehouse.iceberg.metadata.write_context import Partitions
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.blocked_tables import note_check_failed
 from lakehouse.orchestration.metadata_keys import CheckMetadata
-from lakehouse.quality.row_accounting import OUTCOMES, Accounted, Increment, account
+from lakehouse.quality.row_accounting import Accounted, Increment, account
 from lakehouse.tables.table import IcebergTable
 
 NAME = "every_row_is_accounted_for"
@@ -160,7 +160,7 @@ def partitions_of(commit: CommitProperties) -> Partitions:
 
 
 def _accounted_result(accounted: Accounted, partitions: tuple[str, ...]) -> dg.AssetCheckResult:
-    counts = ", ".join(f"{accounted.rows[outcome]} {outcome}" for outcome in OUTCOMES)
+    counts = ", ".join(f"{rows} {outcome}" for outcome, rows in accounted.rows.items())
     return rows_result(
         accounted.rows,
         "lost",

@@ -6,11 +6,13 @@ import dagster as dg
 import pytest
 
 from lakehouse.definitions import TABLES, definitions
+from lakehouse.iceberg.erasure.delete_rows import delete_rows
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.run_result import CheckResult, RunResult
 from lakehouse.orchestration.runs import materialize
 from lakehouse.quality.row_accounting import OUTCOMES, Increment, account
 from lakehouse.quality.row_accounting_check import NAME
+from lakehouse.tables.person import Person
 from lakehouse_tests.assets.deliveries import (
     CLEAN,
     DAYS,
@@ -119,6 +121,18 @@ def test_a_row_that_existed_and_that_nothing_displaced_is_lost(bnpl: Pipeline) -
         increment=Increment(raw, target_before),
     )
     assert {outcome: rows for outcome, rows in found.rows.items() if rows} == {"lost": 1}
+
+
+def test_rows_of_an_erased_person_are_no_lost_ones(bnpl: Pipeline) -> None:
+    customer = Person("customer_id", frozenset({"7"}))
+    for table in (TABLES[RAW], TABLES[CLEAN], TABLES[CLEAN].quarantine):
+        assert table is not None
+        delete_rows(bnpl.engine, table, [customer], "R-1")
+
+    (check,) = run_check(bnpl).checks
+
+    assert check.passed
+    assert (outcomes(check), check.metadata["erased_rows"]) == ({}, 4)
 
 
 def test_a_lost_row_is_told(bnpl: Pipeline) -> None:

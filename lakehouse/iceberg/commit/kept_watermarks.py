@@ -10,7 +10,7 @@ import json
 
 from lakehouse.iceberg.commit.branch import new_write_id
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.metadata.commit_properties import CommitProperties, Kind
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, read_history
 
@@ -40,12 +40,23 @@ def missing_properties(history: History) -> CommitProperties | None:
     own = history.main.commit.inputs if history.main.commit else {}
     if all(own.get(source) == watermark for source, watermark in watermarks.items()):
         return None
+    return carried_properties(history, "upkeep")
+
+
+def carried_properties(history: History, kind: Kind) -> CommitProperties:
+    """Return the properties of a commit on top of main that says what main was computed from, as
+    it was before.
+
+    Also where a table's properties note how far its inputs were read without a row changing:
+    that note holds for the snapshot that main has, and lapses with any commit.
+    """
+    watermarks = _watermarks(history)
     # Who wrote last is still to be seen: rows that somebody else wrote are not as declared.
     last = history.last_write
     declaration = last.commit.declaration if last and last.commit else ""
     left_out = {source: values for source in watermarks if (values := history.left_out(source))}
     return CommitProperties(
-        "upkeep", new_write_id(), inputs=watermarks, declaration=declaration, left_out=left_out
+        kind, new_write_id(), inputs=watermarks, declaration=declaration, left_out=left_out
     )
 
 

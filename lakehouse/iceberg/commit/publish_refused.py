@@ -62,7 +62,12 @@ def publish_refused(
             engine,
             table,
             name,
-            replace(candidate.commit or CommitProperties("write", ""), write_id=write_id),
+            # The last commit of the candidate may be an erasure.
+            replace(
+                candidate.commit or CommitProperties("write", ""),
+                kind="write",
+                write_id=write_id,
+            ),
             by,
             why,
         )

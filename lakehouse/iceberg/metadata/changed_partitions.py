@@ -25,7 +25,8 @@ def changed_values(
 
     All values that the table has as of `until` where `since` is None, or is no longer an
     ancestor of it. None is among them where a file holds rows without a value. Compaction
-    changes files and no rows, and is passed over.
+    changes files and no rows, and is passed over; so is an erasure, which each table that has
+    rows of theirs goes through by itself.
 
     :raises DeclarationError: when some of these files were written under a partition spec that
         does not tell.
@@ -35,10 +36,19 @@ def changed_values(
         return set(_values(table, read_manifests(table, until), column))
     values: set[Any] = set()
     for snapshot in between:
-        if snapshot.operation != "replace":
-            written = own_manifests(table, snapshot.snapshot_id)
-            values.update(_values(table, written, column, by_commit=True))
+        if snapshot.operation != "replace" and not snapshot.is_erasure:
+            values |= values_changed_by(table, snapshot.snapshot_id, column)
     return values
+
+
+def values_changed_by(table: "Table", snapshot_id: int, column: str) -> set[Any]:
+    """Return the values of a partition column in the files that came or went by one commit.
+
+    :raises DeclarationError: when some of these files were written under a partition spec that
+        does not tell.
+    """
+    written = own_manifests(table, snapshot_id)
+    return set(_values(table, written, column, by_commit=True))
 
 
 def _values(

@@ -3,7 +3,7 @@ with; no JVM.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -55,6 +55,13 @@ class Snapshot:
         keeps them.
         """
         return self.operation not in ("append", "replace")
+
+    @property
+    def is_erasure(self) -> bool:
+        """Whether rows of people went who are gone from every table: each table that has rows
+        of theirs loses them by a commit of its own.
+        """
+        return self.commit is not None and self.commit.kind == "erasure"
 
     @property
     def is_write(self) -> bool:
@@ -158,11 +165,11 @@ class History:
         return self.between(since_id, until_id)
 
     def appends_between(self, since_id: int | None, until_id: int) -> list[Snapshot] | None:
-        """Return what `kept_between` does; None too where rows went or may have changed."""
+        """Return what `kept_between` does; None too where rows went or may have changed, but for
+        erasures of rows that were there before.
+        """
         added = self.kept_between(since_id, until_id)
-        if added is None or any(snapshot.rewrites_rows for snapshot in added):
-            return None
-        return added
+        return None if added is None or first_rewriting(added) else added
 
     def watermark(self, source: str) -> int | None:
         """Return the snapshot of `source` that main was last computed from; it follows a
@@ -234,6 +241,22 @@ class History:
                 ),
             )
         return snapshot
+
+
+def first_rewriting(snapshots: Sequence[Snapshot]) -> Snapshot | None:
+    """Return the first of some snapshots, oldest first, after which what they append can no
+    longer be read by itself; None where it can.
+
+    An erasure is passed over, since each table loses the rows of erased people by itself: not
+    where rows were appended before it, which would be read as they came.
+    """
+    has_appended = False
+    for snapshot in snapshots:
+        is_passed_over = snapshot.is_erasure and not has_appended
+        if snapshot.rewrites_rows and not is_passed_over:
+            return snapshot
+        has_appended |= snapshot.operation == "append" and snapshot.count("added-records") > 0
+    return None
 
 
 def read_history(engine: Engine, table: str) -> History:

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 _TABLE_METADATA = ".metadata.json"
+LOCATION_PROPERTIES = ("write.data.path", "write.metadata.path", "write.object-storage.path")
+"""Table properties that have files written elsewhere than below the table's location."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,17 @@ class LocationFile:
 def list_location(table: "Table") -> dict[str, LocationFile]:
     """Return the files in a table's location, by `path_key`."""
     return _list_files(table, table.location())
+
+
+def list_all_locations(table: "Table") -> dict[str, LocationFile]:
+    """Return the files in a table's location, and in those that its properties name, by
+    `path_key`.
+    """
+    listed = list_location(table)
+    for name in LOCATION_PROPERTIES:
+        if name in table.properties:
+            listed |= _list_files(table, table.properties[name])
+    return listed
 
 
 def list_metadata_folder(table: "Table") -> dict[str, LocationFile]:

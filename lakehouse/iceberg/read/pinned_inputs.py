@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from lakehouse.errors import SnapshotNotFound
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import History, read_history
+from lakehouse.iceberg.metadata.history import History, first_rewriting, read_history
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import SINCE, Input
 
@@ -93,7 +93,7 @@ def pin_since(source: History, since: int | None, until: int) -> Pin:
     can't be told.
 
     It can't be told where the start is None or no longer an ancestor that is kept, and where
-    rows were rewritten since.
+    rows were rewritten since, or some of what was appended has been erased.
     """
     rows = source.snapshots[until].rows
     if since is None:
@@ -108,7 +108,7 @@ def pin_since(source: History, since: int | None, until: int) -> Pin:
             rows=rows,
             note=f"read in full: snapshot {since} is gone from main",
         )
-    rewriting = next((snapshot for snapshot in added if snapshot.rewrites_rows), None)
+    rewriting = first_rewriting(added)
     if rewriting:
         note = f"read in full: snapshot {rewriting.snapshot_id} is a {rewriting.operation}"
         return Pin(source.table, until, rows=rows, note=note)

@@ -39,6 +39,7 @@ def has_news(source: History, target: History | None) -> bool:
 
 def _changes_rows(snapshot: Snapshot) -> bool:
     # Compaction replaces files and no rows; an evolution commits nothing but its properties.
-    if snapshot.operation == "replace":
+    # What was erased goes from each table by itself.
+    if snapshot.operation == "replace" or snapshot.is_erasure:
         return False
     return any(snapshot.count(name) > 0 for name in _CHANGED_ROWS)

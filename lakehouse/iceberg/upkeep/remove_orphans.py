@@ -11,7 +11,12 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.location_files import LocationFile, list_location, path_key
+from lakehouse.iceberg.metadata.location_files import (
+    LOCATION_PROPERTIES,
+    LocationFile,
+    list_location,
+    path_key,
+)
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.readers_view import ReadersView
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
@@ -31,7 +36,6 @@ _STEP: StepName = "remove_orphans"
 YOUNGEST = timedelta(days=1)
 MOST_SHARE = 0.5
 """Share of the files in a location above which they are not taken for orphans."""
-_LOCATIONS = ("write.data.path", "write.metadata.path", "write.object-storage.path")
 
 
 def remove_orphans(
@@ -86,7 +90,7 @@ def tables_in_location(engine: Engine, table: str) -> list[str]:
 
 def _locations(table: "Table") -> Iterator[str]:
     yield table.location()
-    for name in _LOCATIONS:
+    for name in LOCATION_PROPERTIES:
         if name in table.properties:
             yield table.properties[name]
 

@@ -9,14 +9,14 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.manifests import read_manifests
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.readers_view import changed_row_counts, view_of
+from lakehouse.iceberg.upkeep.rewrite_procedures import rewrite_manifests_of_spec
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
-from lakehouse.tables.quoting import identifier, literal
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 _STEP: StepName = "rewrite_manifests"
-_TARGET_PROPERTY = "commit.manifest.target-size-bytes"
+TARGET_PROPERTY = "commit.manifest.target-size-bytes"
 _TARGET_BYTES = 8 * 1024**2
 """Iceberg's default of that property."""
 
@@ -36,7 +36,7 @@ def _rewrite(engine: Engine, table: str) -> StepResult:
             return skipped(table, _STEP, "no partition spec has more manifests than it needs")
         before, history = view_of(engine, table)
         for spec_id in specs:
-            _call_procedure(engine, table, spec_id)
+            rewrite_manifests_of_spec(engine, table, spec_id)
         carry_watermarks(engine, table)
         after, _ = view_of(engine, table)
         changes = before.changes(after) + changed_row_counts(engine, table, history)
@@ -59,16 +59,8 @@ def specs_with_many_manifests(table: "Table") -> list[int]:
         kind = (manifest.partition_spec_id, int(manifest.content))
         counts[kind] += 1
         sizes[kind] += manifest.manifest_length
-    target_bytes = int(table.properties.get(_TARGET_PROPERTY, _TARGET_BYTES))
+    target_bytes = int(table.properties.get(TARGET_PROPERTY, _TARGET_BYTES))
     many = {
         kind[0] for kind, count in counts.items() if count > ceil(sizes[kind] / target_bytes)
     }
     return sorted(many)
-
-
-def _call_procedure(engine: Engine, table: str, spec_id: int) -> None:
-    catalog = engine.catalog.name
-    engine.sql(
-        f"CALL {identifier(catalog)}.system.rewrite_manifests(table =>"
-        f" {literal(f'{catalog}.{table}')}, use_caching => false, spec_id => {spec_id})"
-    ).collect()

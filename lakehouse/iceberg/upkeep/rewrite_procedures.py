@@ -64,6 +64,37 @@ def rewrite_data_files(
         order = f"zorder({columns})" if layout.z_order else columns
         arguments += f", strategy => 'sort', sort_order => {literal(order)}"
     statement = f"CALL {identifier(engine.catalog.name)}.system.rewrite_data_files({arguments})"
+    return _rewritten(engine, statement)
+
+
+def rewrite_deleted_from(engine: Engine, table: str) -> Rewritten:
+    """Write those data files again that have any deleted row, and no others, whatever their
+    size.
+    """
+    options = {
+        "delete-file-threshold": "1",
+        "remove-dangling-deletes": "true",
+        "use-starting-sequence-number": "false",
+        "min-file-size-bytes": "0",
+        "max-file-size-bytes": str(2**63 - 1),
+        "min-input-files": str(2**31 - 1),
+    }
+    procedure = f"{identifier(engine.catalog.name)}.system.rewrite_data_files"
+    return _rewritten(engine, f"CALL {procedure}({_arguments(engine, table, options, '')})")
+
+
+def rewrite_manifests_of_spec(engine: Engine, table: str, spec_id: int) -> None:
+    """Write the manifests of one partition spec again, which takes what they say of removed
+    files out; one that is alone stays as it is.
+    """
+    name = literal(f"{engine.catalog.name}.{table}")
+    engine.sql(
+        f"CALL {identifier(engine.catalog.name)}.system.rewrite_manifests(table => {name},"
+        f" use_caching => false, spec_id => {spec_id})"
+    ).collect()
+
+
+def _rewritten(engine: Engine, statement: str) -> Rewritten:
     row = engine.sql(statement).collect()[0]
     return Rewritten(
         files=row["rewritten_data_files_count"],

@@ -12,9 +12,14 @@ StepName = Literal[
     "remove_orphans",
     "remove_lost_metadata",
     "compute_statistics",
+    "rewrite_erased_files",
+    "clean_manifests",
+    "remove_statistics",
+    "remove_old_metadata",
+    "remove_unnamed_files",
 ]
 """The steps, in the order in which they are safe: branches go first, since they keep snapshots
-from expiry.
+from expiry. The last five are of an erasure.
 """
 StepOutcome = Literal["done", "skipped", "partial", "failed"]
 
@@ -27,7 +32,8 @@ class StepResult:
     if anything did.
     `figures` are what it changed, by name: `files_before`, `files_after`, `rewritten_bytes`,
     `rewritten_files`, `added_bytes`, `removed_files`, `removed_bytes`, `expired_snapshots`,
-    `dropped_branches`, `manifests_before`, `manifests_after`, `seconds`.
+    `dropped_branches`, `manifests_before`, `manifests_after`, `cleaned_refs`, `due_at` (in
+    seconds since 1970), `seconds`.
     `remaining` are paths or branches that were to be deleted and are still there.
     """
 

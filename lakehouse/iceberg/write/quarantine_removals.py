@@ -128,7 +128,10 @@ def _unpublished(target: History, quarantined: History) -> list[Snapshot]:
     Such as one that was killed. They are looked for since the table was last computed from
     other inputs.
     """
-    line = [snapshot for snapshot in quarantined.line if snapshot.commit]
+    # What an erasure took out is of no run, and stays out.
+    line = [
+        snapshot for snapshot in quarantined.line if snapshot.commit and not snapshot.is_erasure
+    ]
     if target.main is None:
         return line
     marks = target.main.commit.inputs if target.main.commit else {}

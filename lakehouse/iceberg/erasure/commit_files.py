@@ -1,0 +1,287 @@
+"""A commit that changes which files a ref has: some come, some go, and no manifest that it leaves
+says anything of those that went; no JVM.
+
+Iceberg notes in a manifest which files a commit removed, with the least and greatest values of
+their columns, cut to 16 characters. There they stay until the manifest is written again, which
+neither expiry does nor Spark's procedure for one that is alone.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import count
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from lakehouse.iceberg.metadata.manifests import read_manifests
+
+if TYPE_CHECKING:
+    from pyiceberg.io import OutputFile
+    from pyiceberg.manifest import DataFile, ManifestEntry, ManifestFile, ManifestWriter
+    from pyiceberg.table import Table
+    from pyiceberg.table.refs import SnapshotRef
+    from pyiceberg.table.snapshots import Summary
+
+WRITABLE_FORMATS = (1, 2)
+"""The format versions whose manifests PyIceberg writes."""
+_CODEC = "write.avro.compression-codec"
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """Which files come and which go: data files and delete files alike."""
+
+    added: "Sequence[DataFile]" = ()
+    removed: "Sequence[DataFile]" = ()
+
+    @cached_property
+    def removed_paths(self) -> frozenset[str]:
+        """The paths of those that go."""
+        return frozenset(file.file_path for file in self.removed)
+
+
+@dataclass(frozen=True)
+class CommittedRef:
+    """What a commit made of a ref."""
+
+    ref: str
+    snapshot_id: int
+    parent_id: int
+
+
+def commit_files(
+    table: "Table",
+    ref: str,
+    change: FileChange,
+    properties: Mapping[str, str],
+    *,
+    operation: str,
+    rewrites_manifests: bool,
+) -> CommittedRef:
+    """Change the files of a branch or tag in one commit; a tag then points at a snapshot of its
+    own that descends from the one it had.
+
+    The table is moved to what was committed. Nothing is tried again here: where another commit
+    came first, what goes has to be looked for anew.
+
+    :param operation: as Iceberg names it: `delete`, `overwrite` or `replace`.
+    :param rewrites_manifests: whether what went is to stand in no manifest of the ref any more;
+        else manifests stay that need no change.
+    :raises CommitFailedException: of PyIceberg, when another commit came first.
+    """
+    commit = _Commit(table, ref, change, rewrites_manifests=rewrites_manifests)
+    try:
+        return commit.run(operation, properties)
+    except Exception:
+        commit.clean_up()
+        raise
+
+
+def has_removed_entries(table: "Table", snapshot_id: int) -> bool:
+    """Whether a manifest of a snapshot says something of files that went."""
+    return any(_tells_of_removed(manifest) for manifest in read_manifests(table, snapshot_id))
+
+
+def _tells_of_removed(manifest: "ManifestFile") -> bool:
+    # Manifests of format 1 need not count them.
+    return manifest.deleted_files_count != 0
+
+
+@dataclass
+class _Commit:
+    table: "Table"
+    ref_name: str
+    change: FileChange
+    rewrites_manifests: bool
+    _written: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.id = self.table.metadata.new_snapshot_id()
+        self._uuid = uuid4()
+        self._numbers = count()
+
+    @property
+    def ref(self) -> "SnapshotRef":
+        return self.table.metadata.refs[self.ref_name]
+
+    def run(self, operation: str, properties: Mapping[str, str]) -> CommittedRef:
+        from pyiceberg.table.snapshots import Snapshot
+        from pyiceberg.table.update import (
+            AddSnapshotUpdate,
+            AssertRefSnapshotId,
+            AssertTableUUID,
+            SetSnapshotRefUpdate,
+        )
+
+        metadata, ref = self.table.metadata, self.ref
+        snapshot = Snapshot.model_validate(
+            {
+                "snapshot-id": self.id,
+                "parent-snapshot-id": ref.snapshot_id,
+                "manifest-list": self._write_manifest_list(),
+                "sequence-number": metadata.next_sequence_number(),
+                "summary": self._summary(operation, properties),
+                "schema-id": metadata.current_schema_id,
+            }
+        )
+        set_ref = SetSnapshotRefUpdate.model_validate(
+            {
+                "ref-name": self.ref_name,
+                "type": ref.snapshot_ref_type,
+                "snapshot-id": self.id,
+                "max-ref-age-ms": ref.max_ref_age_ms,
+                "max-snapshot-age-ms": ref.max_snapshot_age_ms,
+                "min-snapshots-to-keep": ref.min_snapshots_to_keep,
+            }
+        )
+        is_unmoved = {"ref": self.ref_name, "snapshot-id": ref.snapshot_id}
+        self.table._do_commit(
+            updates=(AddSnapshotUpdate(snapshot=snapshot), set_ref),
+            requirements=(
+                AssertTableUUID(uuid=metadata.table_uuid),
+                AssertRefSnapshotId.model_validate(is_unmoved),
+            ),
+        )
+        return CommittedRef(self.ref_name, self.id, ref.snapshot_id)
+
+    def clean_up(self) -> None:
+        """Remove what was written for nothing, where it can be: else it is an orphan."""
+        is_committed = self._is_committed()
+        for path in [] if is_committed else self._written:
+            try:
+                self.table.io.delete(path)
+            except OSError:
+                continue
+
+    def _is_committed(self) -> bool:
+        """Whether the commit happened, also where its answer was lost; true where that cannot be
+        told.
+        """
+        try:
+            now = self.table.catalog.load_table(self.table.name())
+        except Exception:
+            return True
+        return now.snapshot_by_id(self.id) is not None
+
+    def _write_manifest_list(self) -> str:
+        from pyiceberg.manifest import write_manifest_list
+
+        manifests = [*self._added_manifests(), *self._kept_manifests()]
+        metadata = self.table.metadata
+        output = self._new_file(f"snap-{self.id}-0-{self._uuid}.avro")
+        with write_manifest_list(
+            format_version=metadata.format_version,
+            output_file=output,
+            snapshot_id=self.id,
+            parent_snapshot_id=self.ref.snapshot_id,
+            sequence_number=metadata.next_sequence_number(),
+            avro_compression=self._codec,
+        ) as writer:
+            if manifests:
+                writer.add_manifests(manifests)
+        return output.location
+
+    def _added_manifests(self) -> "Iterator[ManifestFile]":
+        from pyiceberg.manifest import ManifestEntry, ManifestEntryStatus
+
+        kinds: dict[tuple[int, bool], list[ManifestEntry]] = {}
+        for file in self.change.added:
+            entry = ManifestEntry.from_args(
+                status=ManifestEntryStatus.ADDED, snapshot_id=self.id, data_file=file
+            )
+            kinds.setdefault((file.spec_id, int(file.content) != 0), []).append(entry)
+        for (spec_id, is_deletes), entries in kinds.items():
+            yield self._write_manifest(spec_id, entries, is_deletes=is_deletes)
+
+    def _kept_manifests(self) -> "Iterator[ManifestFile]":
+        for manifest in read_manifests(self.table, self.ref.snapshot_id):
+            is_clean = not (self.rewrites_manifests and _tells_of_removed(manifest))
+            if is_clean and not self.change.removed_paths:
+                yield manifest
+                continue
+            entries = manifest.fetch_manifest_entry(self.table.io)
+            kept = [entry for entry in entries if self._stays(entry)]
+            if is_clean and len(kept) == len(entries):
+                yield manifest
+            elif kept:
+                is_deletes = int(manifest.content) != 0
+                yield self._write_manifest(
+                    manifest.partition_spec_id, kept, is_deletes=is_deletes
+                )
+
+    def _stays(self, entry: "ManifestEntry") -> bool:
+        return entry.data_file.file_path not in self.change.removed_paths
+
+    def _write_manifest(
+        self, spec_id: int, entries: "Sequence[ManifestEntry]", *, is_deletes: bool
+    ) -> "ManifestFile":
+        from pyiceberg.manifest import ManifestEntryStatus
+
+        output = self._new_file(f"{self._uuid}-m{next(self._numbers)}.avro")
+        with self._manifest_writer(spec_id, output, is_deletes=is_deletes) as writer:
+            for entry in entries:
+                if entry.snapshot_id == self.id and entry.status == ManifestEntryStatus.ADDED:
+                    writer.add(entry)
+                else:
+                    writer.existing(entry)
+        return writer.to_manifest_file()
+
+    def _manifest_writer(
+        self, spec_id: int, output: "OutputFile", *, is_deletes: bool
+    ) -> "ManifestWriter":
+        from pyiceberg.manifest import write_manifest
+
+        metadata = self.table.metadata
+        spec, schema = metadata.specs()[spec_id], metadata.schema()
+        if is_deletes:
+            return _delete_manifest_writer(spec, schema, output, self.id, self._codec)
+        return write_manifest(
+            metadata.format_version, spec, schema, output, self.id, self._codec
+        )
+
+    def _summary(self, operation: str, properties: Mapping[str, str]) -> "Summary":
+        from pyiceberg.table.snapshots import (
+            Operation,
+            SnapshotSummaryCollector,
+            Summary,
+            update_snapshot_summaries,
+        )
+
+        metadata = self.table.metadata
+        # No partition is named: its values may be the person's.
+        collected = SnapshotSummaryCollector(partition_summary_limit=0)
+        for file in self.change.added:
+            collected.add_file(file, metadata.schema(), metadata.specs()[file.spec_id])
+        for file in self.change.removed:
+            collected.remove_file(file, metadata.schema(), metadata.specs()[file.spec_id])
+        parent = metadata.snapshot_by_id(self.ref.snapshot_id)
+        # It sums up no commit that replaces files.
+        totals = update_snapshot_summaries(
+            Summary(operation=Operation.OVERWRITE, **collected.build(), **properties),
+            parent.summary if parent else None,
+        )
+        return Summary(operation=Operation(operation), **totals.additional_properties)
+
+    @property
+    def _codec(self) -> Any:
+        return self.table.properties.get(_CODEC, "gzip")
+
+    def _new_file(self, name: str) -> "OutputFile":
+        path = self.table.location_provider().new_metadata_location(name)
+        self._written.append(path)
+        return self.table.io.new_output(path)
+
+
+def _delete_manifest_writer(*arguments: Any) -> "ManifestWriter":
+    """Return a writer of manifests of delete files, which PyIceberg has none of."""
+    from pyiceberg.manifest import ManifestContent, ManifestWriterV2
+
+    class DeleteManifestWriter(ManifestWriterV2):
+        def content(self) -> ManifestContent:
+            return ManifestContent.DELETES
+
+        @property
+        def _meta(self) -> dict[str, str]:
+            return {**super()._meta, "content": "deletes"}
+
+    return DeleteManifestWriter(*arguments)

@@ -1,0 +1,13 @@
+"""SQL of an id as all its forms have it, the same as `normal_id` of Python."""
+
+_SPACE = r"^[\\s\\p{Z}]+|[\\s\\p{Z}]+$"
+_DIGITS = "^[+]?0*([0-9]+)$"
+
+
+def normal_id_sql(column: str) -> str:
+    """Return SQL of the normal form of an id, which is text then.
+
+    :param column: SQL of a value of any type.
+    """
+    text = f"regexp_replace(CAST({column} AS STRING), '{_SPACE}', '')"
+    return f"regexp_replace({text}, '{_DIGITS}', '$1')"

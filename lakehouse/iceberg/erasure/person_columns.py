@@ -1,0 +1,132 @@
+"""Which columns of a table stand for a person, and which of their values are the person's."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakehouse.tables.person import Person, normal_id
+from lakehouse.tables.table import SOURCE_KEY, Column, IcebergTable
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyiceberg.types import NestedField
+
+_QUARANTINE = frozenset({"_row_key", "_reasons"})
+INTEGERS = ("int", "long")
+
+
+@dataclass(frozen=True)
+class PersonColumn:
+    """A column, told by its field id, and the values of it that are some people's."""
+
+    field_id: int
+    name: str
+    """Its name in the table, or the last that it had."""
+    type: str
+    """As Iceberg names it."""
+    values: frozenset[str]
+    """As Spark casts them to a string."""
+    is_current: bool = True
+    """Whether the table has it still; the files of one that was dropped do."""
+    is_delivered: bool = False
+    """Whether it holds text as it came, so that ` 007 ` is the id 7."""
+
+    @property
+    def normal_values(self) -> frozenset[str]:
+        """The values as ids of delivered text are compared."""
+        return frozenset(normal_id(value) for value in self.values)
+
+    @property
+    def integers(self) -> list[int]:
+        """The values that a column of whole numbers can have, sorted."""
+        most = 2**31 if self.type == "int" else 2**63
+        numbers = (int(value) for value in self.values if _is_integer(value))
+        return sorted(number for number in numbers if -most <= number < most)
+
+
+@dataclass(frozen=True)
+class PersonColumns:
+    """The columns by which rows are some people's.
+
+    A row is theirs when a subject column says so. Where the table has none, or the row has no
+    value there, a personal value says so: with another person's id beside it, it is that
+    person's.
+    """
+
+    subject: tuple[PersonColumn, ...]
+    personal: tuple[PersonColumn, ...]
+
+    @property
+    def all(self) -> tuple[PersonColumn, ...]:
+        """All of them."""
+        return (*self.subject, *self.personal)
+
+
+def person_columns(
+    table: IcebergTable, loaded: "Table", persons: Sequence[Person]
+) -> PersonColumns:
+    """Return the columns that may hold some people: by each name that they were declared with,
+    and as the table has or had them.
+    """
+    holds_deliveries = set(SOURCE_KEY) <= set(table.column_names)
+    is_delivered = holds_deliveries or set(table.column_names) >= _QUARANTINE
+    subject: list[PersonColumn] = []
+    personal: list[PersonColumn] = []
+    for column in table.columns:
+        names = _names(column)
+        ids = frozenset(_ids(names, persons))
+        if ids:
+            subject += _of_table(loaded, names, ids, is_delivered=is_delivered)
+            continue
+        values = frozenset(_personal_values(names, persons))
+        if values:
+            personal += _of_table(loaded, names, values)
+    return PersonColumns(tuple(subject), tuple(personal))
+
+
+def _names(column: Column) -> set[str]:
+    return {name.lower() for name in (column.name, *column.renamed_from)}
+
+
+def _ids(names: set[str], persons: Iterable[Person]) -> Iterator[str]:
+    for person in persons:
+        if person.subject.lower() in names:
+            yield from person.ids
+
+
+def _personal_values(names: set[str], persons: Iterable[Person]) -> Iterator[str]:
+    for person in persons:
+        for column, values in person.personal.items():
+            if column.lower() in names:
+                yield from values
+
+
+def _of_table(
+    loaded: "Table", names: set[str], values: frozenset[str], *, is_delivered: bool = False
+) -> Iterator[PersonColumn]:
+    """Yield the columns of these names that a table has; where it has none of them, those that
+    it had.
+    """
+    current = _fields(loaded.schema().fields, names)
+    fields = dict(current)
+    if not current:
+        for schema in loaded.schemas().values():
+            fields |= _fields(schema.fields, names)
+    for field_id, field in sorted(fields.items()):
+        column_type = str(field.field_type)
+        yield PersonColumn(
+            field_id,
+            field.name,
+            column_type,
+            values,
+            is_current=field_id in current,
+            is_delivered=is_delivered and column_type == "string",
+        )
+
+
+def _fields(fields: "Iterable[NestedField]", names: set[str]) -> "dict[int, NestedField]":
+    return {field.field_id: field for field in fields if field.name.lower() in names}
+
+
+def _is_integer(text: str) -> bool:
+    return text.isascii() and text.removeprefix("-").isdigit() and str(int(text)) == text

@@ -1,0 +1,250 @@
+"""Where the rows of people stand in a snapshot: file by file, with their positions; no JVM.
+
+Only the columns that tell are read, of the files that may have such a row by their statistics.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any
+
+from lakehouse.iceberg.erasure.person_columns import INTEGERS, PersonColumn, PersonColumns
+from lakehouse.iceberg.erasure.position_deletes import (
+    DeletedPositions,
+    has_equality_deletes,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.table import FileScanTask, Table
+
+_FIELD_ID = b"PARQUET:field_id"
+_THREADS = 8
+_TEXT_TYPES = ("string", "date", "boolean", *INTEGERS)
+"""The types whose values are the same text to Arrow as to Spark; decimals are too."""
+Mask = Any
+"""A boolean array of Arrow, whole or in chunks, with a value for each row."""
+Values = Any
+"""A column of Arrow; None where the file lacks it."""
+_DIGITS = r"^\+?0*([0-9]+)$"
+
+
+class NeedsSpark(Exception):
+    """A table that only Spark reads, or changes, as it should be; the text says why."""
+
+
+@dataclass(frozen=True)
+class FileRows:
+    """The rows of some people in one data file."""
+
+    file: "DataFile"
+    positions: "pa.Array[Any]"
+    """Where they are in the file, from 0; those that were deleted already are left out."""
+    deleted: "pa.Array[Any]"
+    """Positions of any rows that were deleted already, sorted."""
+    delete_files: "frozenset[DataFile]" = frozenset()
+    """The files that say so, which may be of other data files too."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows they are."""
+        return len(self.positions)
+
+    @property
+    def gone(self) -> "pa.Array[Any]":
+        """Positions of all rows that are not to be in the file any more."""
+        import pyarrow as pa
+
+        return pa.concat_arrays([self.positions, self.deleted])
+
+
+def find_rows(table: "Table", columns: PersonColumns, snapshot_id: int) -> list[FileRows]:
+    """Return the files of a snapshot that have rows of some people, with these.
+
+    :raises NeedsSpark: where a file is no Parquet, a column's text is Spark's own, or rows are
+        deleted by equality.
+    """
+    if not columns.all:
+        return []
+    _check_types(columns)
+    tasks = planned_files(table, snapshot_id, _row_filter(columns))
+    deletes = DeletedPositions(table)
+    with ThreadPoolExecutor(_THREADS) as pool:
+        found = pool.map(partial(_rows_of_file, table, columns, deletes), tasks)
+        return [file_rows for file_rows in found if file_rows.rows]
+
+
+def planned_files(
+    table: "Table", snapshot_id: int, row_filter: "BooleanExpression | None" = None
+) -> "list[FileScanTask]":
+    """Return the data files of a snapshot, each with the delete files that may count for it.
+
+    :param row_filter: leaves out the files that have none of its rows by their statistics.
+    :raises NeedsSpark: where there are other files than Parquet, or deletes by equality.
+    """
+    from pyiceberg.expressions import AlwaysTrue
+    from pyiceberg.manifest import FileFormat
+
+    if has_equality_deletes(table, snapshot_id):
+        raise NeedsSpark("rows of it are deleted by equality")
+    scan = table.scan(row_filter=row_filter or AlwaysTrue(), snapshot_id=snapshot_id)
+    tasks = list(scan.plan_files())
+    others = {task.file.file_format for task in tasks} - {FileFormat.PARQUET}
+    if others:
+        raise NeedsSpark(f"its files are {', '.join(sorted(others))}")
+    return tasks
+
+
+def _check_types(columns: PersonColumns) -> None:
+    for column in columns.all:
+        if column.type not in _TEXT_TYPES and not column.type.startswith("decimal"):
+            raise NeedsSpark(f"{column.name} is {column.type}")
+
+
+def _row_filter(columns: PersonColumns) -> "BooleanExpression | None":
+    """Return what leaves files out by their statistics; None where they cannot tell."""
+    from pyiceberg.expressions import In, Or
+
+    terms: list[BooleanExpression] = []
+    for column in columns.all:
+        values = _prunable(column)
+        if values is None:
+            return None
+        # mypy takes pydantic's fields for the arguments, and not PyIceberg's own constructor.
+        terms.append(In(column.name, values))  # type: ignore[call-arg,arg-type]
+    return reduce(lambda left, right: Or(left, right), terms)
+
+
+def _prunable(column: PersonColumn) -> list[Any] | None:
+    """Return the values as the statistics of a column have them; None where that cannot be
+    said.
+    """
+    if not column.is_current or column.is_delivered:
+        return None
+    if column.type in INTEGERS:
+        return list(column.integers)
+    return sorted(column.values) if column.type == "string" else None
+
+
+def _rows_of_file(
+    table: "Table", columns: PersonColumns, deletes: DeletedPositions, task: "FileScanTask"
+) -> FileRows:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    # PyIceberg's streams are files to PyArrow, and are declared as something of their own.
+    stream: Any
+    with table.io.new_input(task.file.file_path).open() as stream:
+        positions = pc.indices_nonzero(_matches(stream, columns)).cast(pa.int64())
+    if not len(positions):
+        return FileRows(task.file, positions, positions)
+    deleted = deletes.of(task)
+    is_left = pc.invert(pc.is_in(positions, value_set=deleted))
+    return FileRows(task.file, positions.filter(is_left), deleted, frozenset(task.delete_files))
+
+
+def _matches(stream: Any, columns: PersonColumns) -> Mask:
+    """Return of each row of a file whether it is some people's."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(stream) as file:
+        values = _read_columns(file, columns.all)
+        rows = file.metadata.num_rows
+    theirs = [
+        _is_value(column, values.get(column.field_id), rows) for column in columns.subject
+    ]
+    by_value = [
+        _is_value(column, values.get(column.field_id), rows) for column in columns.personal
+    ]
+    if not by_value:
+        return _any(theirs)
+    personal = _any(by_value)
+    if not theirs:
+        return personal
+    nobody = [_is_blank(values.get(column.field_id), rows) for column in columns.subject]
+    return pc.or_(_any(theirs), pc.and_(_all(nobody), personal))
+
+
+def _any(masks: Sequence[Mask]) -> Mask:
+    import pyarrow.compute as pc
+
+    return reduce(lambda left, right: pc.or_(left, right), masks)
+
+
+def _all(masks: Sequence[Mask]) -> Mask:
+    import pyarrow.compute as pc
+
+    return reduce(lambda left, right: pc.and_(left, right), masks)
+
+
+def _read_columns(file: "pq.ParquetFile", columns: Sequence[PersonColumn]) -> dict[int, Values]:
+    """Return the columns that a file has, by field id; a file of no writer of Iceberg has no
+    ids, and is read by name.
+    """
+    names = {}
+    for at, field in enumerate(file.schema_arrow):
+        field_id = (field.metadata or {}).get(_FIELD_ID)
+        for column in columns:
+            is_it = field.name == column.name if field_id is None else False
+            if is_it or (field_id is not None and int(field_id) == column.field_id):
+                names[column.field_id] = at
+    if not names:
+        return {}
+    fields = [file.schema_arrow.names[at] for at in names.values()]
+    read = file.read(columns=fields)
+    return {
+        field_id: read.column(file.schema_arrow.names[at]) for field_id, at in names.items()
+    }
+
+
+def _is_value(column: PersonColumn, values: Values, rows: int) -> Mask:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if values is None:
+        return _none_of(rows)
+    if column.type in INTEGERS:
+        # The file may be of a time when the column was narrower.
+        numbers = values.cast(pa.int64())
+        return pc.is_in(numbers, value_set=pa.array(column.integers, pa.int64()))
+    text = values.cast(pa.string())
+    if not column.is_delivered:
+        return pc.is_in(text, value_set=pa.array(sorted(column.values), pa.string()))
+    known = pa.array(sorted(column.normal_values), pa.string())
+    # Each text is looked at once: of millions of rows there are far fewer ids.
+    encoded = text.combine_chunks().dictionary_encode()
+    is_known: Mask = pc.is_in(_normal(encoded.dictionary), value_set=known)
+    return pa.chunked_array([pc.fill_null(is_known.take(encoded.indices), False)])
+
+
+def _normal(text: Values) -> Values:
+    """Return delivered ids as `normal_id` does."""
+    import pyarrow.compute as pc
+
+    trimmed = pc.utf8_trim_whitespace(text)
+    return pc.replace_substring_regex(trimmed, pattern=_DIGITS, replacement=r"\1")
+
+
+def _is_blank(values: Values, rows: int) -> Mask:
+    """Return of each row whether nothing stands in a column."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if values is None:
+        return pc.invert(_none_of(rows))
+    if not pa.types.is_string(values.type):
+        return values.is_null()
+    trimmed = pc.utf8_trim_whitespace(values)
+    return pc.or_(values.is_null(), pc.fill_null(pc.equal(trimmed, pa.scalar("")), False))
+
+
+def _none_of(rows: int) -> Mask:
+    import numpy as np
+    import pyarrow as pa
+
+    return pa.chunked_array([pa.array(np.zeros(rows, dtype=bool))])

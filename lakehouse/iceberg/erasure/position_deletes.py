@@ -1,0 +1,134 @@
+"""Position deletes: which rows of a data file were deleted already, and a file that deletes more
+of them; no JVM.
+"""
+
+import struct
+from collections.abc import Collection, Iterable, Mapping
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from lakehouse.iceberg.metadata.manifests import read_manifests
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.table import FileScanTask, Table
+
+_PATH_ID, _POSITION_ID = 2147483546, 2147483545
+"""Field ids of a delete file's columns, reserved by Iceberg's specification."""
+
+
+class DeletedPositions:
+    """The positions that the delete files of a table name; each is read once."""
+
+    def __init__(self, table: "Table") -> None:
+        self._table = table
+        self._read: dict[str, Mapping[str, pa.ChunkedArray[Any]]] = {}
+        self._reading = Lock()
+
+    def of(self, task: "FileScanTask") -> "pa.Array[Any]":
+        """Return the positions that are deleted of a data file, sorted, each once."""
+        import pyarrow as pa
+
+        chunks = []
+        for file in task.delete_files:
+            positions = self.by_path(file).get(task.file.file_path)
+            if positions is not None:
+                chunks += [chunk.cast(pa.int64()) for chunk in positions.chunks]
+        return pa.chunked_array(chunks, pa.int64()).combine_chunks().unique().sort()
+
+    def by_path(self, delete_file: "DataFile") -> "Mapping[str, pa.ChunkedArray[Any]]":
+        """Return the positions that a delete file names, by the path of their data file."""
+        from pyiceberg.io.pyarrow import _read_deletes
+
+        with self._reading:
+            known = self._read.get(delete_file.file_path)
+            if known is None:
+                known = _read_deletes(self._table.io, delete_file)
+                self._read[delete_file.file_path] = known
+        return known
+
+
+def has_equality_deletes(table: "Table", snapshot_id: int) -> bool:
+    """Whether rows of a snapshot are deleted by their values, as its summary says."""
+    snapshot = table.snapshot_by_id(snapshot_id)
+    assert snapshot is not None
+    summary = snapshot.summary.additional_properties if snapshot.summary else {}
+    return summary.get("total-equality-deletes", "0") != "0"
+
+
+def has_delete_files(table: "Table", snapshot_id: int) -> bool:
+    """Whether a snapshot has any delete file; the summary may count some that are gone."""
+    for manifest in read_manifests(table, snapshot_id):
+        live = (manifest.added_files_count or 0) + (manifest.existing_files_count or 0)
+        if int(manifest.content) != 0 and live:
+            return True
+    return False
+
+
+def live_delete_files(table: "Table", snapshot_id: int) -> "list[DataFile]":
+    """Return the delete files of a snapshot, also those that are of no data file any more."""
+    files = []
+    for manifest in read_manifests(table, snapshot_id):
+        if int(manifest.content) != 0:
+            entries = manifest.fetch_manifest_entry(table.io)
+            files += [entry.data_file for entry in entries]
+    return files
+
+
+def needless_delete_files(
+    table: "Table", delete_files: "Iterable[DataFile]", live_paths: Collection[str]
+) -> "list[DataFile]":
+    """Return the delete files that name no data file that is still there."""
+    deletes = DeletedPositions(table)
+    needless = []
+    for file in delete_files:
+        if not any(path in live_paths for path in deletes.by_path(file)):
+            needless.append(file)
+    return needless
+
+
+def write_position_deletes(
+    table: "Table", file: "DataFile", positions: "pa.Array[Any]"
+) -> "DataFile":
+    """Write a file that deletes rows of one data file, and return its entry for a manifest.
+
+    Its bounds name the data file whole, by which readers and rewrites know that it is of no
+    other.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+
+    path = table.location_provider().new_data_location(f"{uuid4()}-deletes.parquet")
+    paths = pa.array([file.file_path] * len(positions), pa.string())
+    rows = pa.Table.from_arrays([paths, positions], schema=_schema())
+    output = table.io.new_output(path)
+    stream: Any
+    with output.create() as stream:
+        pq.write_table(rows, stream, compression="zstd")
+    name = file.file_path.encode()
+    low, high = (struct.pack("<q", positions[at].as_py()) for at in (0, -1))
+    entry = DataFile.from_args(
+        content=DataFileContent.POSITION_DELETES,
+        file_path=path,
+        file_format=FileFormat.PARQUET,
+        partition=file.partition,
+        record_count=len(positions),
+        file_size_in_bytes=len(output),
+        lower_bounds={_PATH_ID: name, _POSITION_ID: low},
+        upper_bounds={_PATH_ID: name, _POSITION_ID: high},
+    )
+    entry.spec_id = file.spec_id
+    return entry
+
+
+def _schema() -> "pa.Schema":
+    import pyarrow as pa
+
+    columns = {"file_path": (pa.string(), _PATH_ID), "pos": (pa.int64(), _POSITION_ID)}
+    return pa.schema(
+        pa.field(name, kind, nullable=False, metadata={"PARQUET:field_id": str(field_id)})
+        for name, (kind, field_id) in columns.items()
+    )

@@ -1,0 +1,124 @@
+"""A data file written again without some of its rows, the others as they were and in their
+order; no JVM.
+
+Row group by row group, so that no more of the file is held than one of these.
+"""
+
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyiceberg.io import OutputFile
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.table import Table
+
+_BLOOM_FILTERS = "write.parquet.bloom-filter-enabled"
+_METRICS = "write.metadata.metrics.column."
+
+
+def has_bloom_filters(table: "Table") -> bool:
+    """Whether a table's files have filters of values, which are written by Spark alone."""
+    return any(name.startswith(_BLOOM_FILTERS) for name in table.properties)
+
+
+def rewrite_without(
+    table: "Table", file: "DataFile", positions: "pa.Array[Any]"
+) -> "DataFile | None":
+    """Write a data file again without the rows at some positions, and return its entry for a
+    manifest; None where no row is left, and nothing is written.
+    """
+    import pyarrow.parquet as pq
+
+    if len(positions) == file.record_count:
+        return None
+    path = table.location_provider().new_data_location(f"{uuid4()}.parquet")
+    output = table.io.new_output(path)
+    # PyIceberg's streams are files to PyArrow, and are declared as something of their own.
+    stream: Any
+    with table.io.new_input(file.file_path).open() as stream, pq.ParquetFile(stream) as before:
+        footer = _write(table, before, output, positions)
+        return _entry(table, file, output, footer, before.schema_arrow)
+
+
+def _write(
+    table: "Table", before: "pq.ParquetFile", output: "OutputFile", positions: "pa.Array[Any]"
+) -> "pq.FileMetaData":
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    schema = before.schema_arrow.remove_metadata()
+    footers: list[pq.FileMetaData] = []
+    stream: Any
+    with (
+        output.create() as stream,
+        pq.ParquetWriter(
+            stream,
+            schema,
+            compression=_codec(before),
+            # A footer would tell the least and greatest value of a column whose values are
+            # kept out of manifests.
+            write_statistics=_columns_with_statistics(table, schema),
+            store_schema=False,
+            metadata_collector=footers,
+        ) as writer,
+    ):
+        begin = 0
+        for number in range(before.num_row_groups):
+            rows = before.read_row_group(number)
+            numbers = pa.array(range(begin, begin + rows.num_rows), pa.int64())
+            kept = rows.filter(pc.invert(pc.is_in(numbers, value_set=positions)))
+            if kept.num_rows:
+                writer.write_table(kept.replace_schema_metadata(None))
+            begin += rows.num_rows
+    return footers[0]
+
+
+def _codec(file: "pq.ParquetFile") -> Any:
+    codec = str(file.metadata.row_group(0).column(0).compression).lower()
+    return "none" if codec == "uncompressed" else codec
+
+
+def _columns_with_statistics(table: "Table", schema: "pa.Schema") -> list[str] | bool:
+    named = [
+        name for name in schema.names if table.properties.get(f"{_METRICS}{name}") != "none"
+    ]
+    return True if len(named) == len(schema.names) else named
+
+
+def _entry(
+    table: "Table",
+    file: "DataFile",
+    output: "OutputFile",
+    footer: "pq.FileMetaData",
+    schema: "pa.Schema",
+) -> "DataFile":
+    from pyiceberg.io.pyarrow import (
+        compute_statistics_plan,
+        data_file_statistics_from_parquet_metadata,
+        parquet_path_to_id_mapping,
+        pyarrow_to_schema,
+    )
+    from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+
+    of_file = pyarrow_to_schema(schema, table.name_mapping())
+    statistics = data_file_statistics_from_parquet_metadata(
+        footer,
+        compute_statistics_plan(of_file, table.properties),
+        parquet_path_to_id_mapping(of_file),
+    )
+    entry = DataFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=output.location,
+        file_format=FileFormat.PARQUET,
+        partition=file.partition,
+        file_size_in_bytes=len(output),
+        sort_order_id=file.sort_order_id,
+        equality_ids=None,
+        key_metadata=None,
+        **statistics.to_serialized_dict(),
+    )
+    entry.spec_id = file.spec_id
+    return entry

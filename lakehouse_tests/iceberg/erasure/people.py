@@ -1,0 +1,128 @@
+"""Tables of people without Spark, and small ways to look at them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakehouse.iceberg.evolve.creation import ensure_directly
+from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import MAIN, read_history
+from lakehouse.iceberg.metadata.named_files import named_files
+from lakehouse.tables.person import Person
+from lakehouse.tables.table import Append, Column, IcebergTable
+
+ORDERS = IcebergTable(
+    name="silver.orders",
+    comment="What people bought.",
+    columns=[
+        Column("id", "bigint"),
+        Column("customer_id", "bigint"),
+        Column("email", "string", personal=True),
+        Column("note", "string"),
+        Column("day", "date"),
+    ],
+    write=Append(once_by=()),
+    subject="customer_id",
+)
+ANNA = Person("customer_id", frozenset({"7"}), {"email": frozenset({"anna@example.org"})})
+REQUEST = "R-1"
+
+
+def no_spark() -> Any:
+    """Stand for a Spark that is not to be started."""
+    raise AssertionError("Spark was started")
+
+
+def without_spark(engine: Engine) -> Engine:
+    """Return the engine where no Spark can be had."""
+    return replace(engine, session=no_spark)
+
+
+def fill(
+    engine: Engine,
+    table: IcebergTable,
+    rows: Iterable[Sequence[Any]],
+    *,
+    branch: str = MAIN,
+    inputs: dict[str, int] | None = None,
+) -> None:
+    """Append rows to a table in one file for each partition; it is made first."""
+    _make(engine, table)
+    loaded = engine.catalog.load(table.name)
+    schema = loaded.schema().as_arrow()
+    columns = list(zip(*rows, strict=True))
+    arrays = [
+        pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)
+    ]
+    stamp = CommitProperties("write", "w", "run", inputs=inputs or {})
+    loaded.append(
+        pa.Table.from_arrays(arrays, schema=schema),
+        snapshot_properties=stamp.to_summary(),
+        branch=branch,
+    )
+
+
+def _make(engine: Engine, table: IcebergTable) -> None:
+    """Make a table, then its partitions by values, which Spark alone makes together."""
+    is_new = not engine.catalog.has(table.name)
+    ensure_directly(engine, replace(table, partitioning=()), "")
+    if is_new and table.partitioning:
+        with engine.catalog.load(table.name).update_spec() as update:
+            for field in table.partition_fields:
+                update.add_identity(field.column)
+
+
+def content(engine: Engine, table: IcebergTable, ref: str = MAIN) -> list[tuple[Any, ...]]:
+    """Return the rows of a branch or tag, sorted."""
+    loaded = engine.catalog.load(table.name)
+    snapshot_id = loaded.metadata.refs[ref].snapshot_id
+    read = loaded.scan(snapshot_id=snapshot_id).to_arrow()
+    return sorted((tuple(row.values()) for row in read.to_pylist()), key=repr)
+
+
+def data_paths(engine: Engine, table: IcebergTable, ref: str = MAIN) -> set[str]:
+    """Return the paths of the data files of a branch or tag."""
+    loaded = engine.catalog.load(table.name)
+    snapshot_id = loaded.metadata.refs[ref].snapshot_id
+    return {task.file.file_path for task in loaded.scan(snapshot_id=snapshot_id).plan_files()}
+
+
+def tag(engine: Engine, table: IcebergTable, name: str) -> None:
+    """Tag what main is now."""
+    head = read_history(engine, table.name).refs[MAIN]
+    loaded = engine.catalog.load(table.name)
+    loaded.manage_snapshots().create_tag(head, name, max_ref_age_ms=86_400_000).commit()
+
+
+def branch_off(engine: Engine, table: IcebergTable, name: str) -> None:
+    """Branch off main."""
+    head = read_history(engine, table.name).refs[MAIN]
+    engine.catalog.load(table.name).manage_snapshots().create_branch(head, name).commit()
+
+
+def files_with(engine: Engine, table: IcebergTable, text: bytes) -> list[str]:
+    """Return the kinds of those files that metadata names, and the table's metadata itself,
+    which hold some text in their bytes, decompressed.
+    """
+    loaded = engine.catalog.load(table.name)
+    kinds = []
+    for file in named_files(loaded).values():
+        if text in _decoded(loaded.io.new_input(file.path).open().read(), file.path):
+            kinds.append(file.kind)
+    return sorted(kinds)
+
+
+def _decoded(content: bytes, path: str) -> bytes:
+    if path.endswith(".parquet"):
+        return repr(pq.read_table(pa.BufferReader(content)).to_pylist()).encode() + content
+    if path.endswith(".avro"):
+        import io
+
+        import fastavro
+
+        return repr(list(fastavro.reader(io.BytesIO(content)))).encode()
+    return content

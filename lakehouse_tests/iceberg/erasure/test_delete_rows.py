@@ -1,0 +1,215 @@
+"""Rows of a person leave a table for its readers, and nobody else's do."""
+
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+import pytest
+
+from lakehouse.iceberg.erasure import delete_rows as delete_rows_module
+from lakehouse.iceberg.erasure.delete_rows import count_rows, delete_rows
+from lakehouse.iceberg.erasure.person_rows import FileRows, find_rows
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.tables.person import Person
+from lakehouse.tables.table import Append, Column
+from lakehouse_tests.iceberg.erasure.people import (
+    ANNA,
+    ORDERS,
+    REQUEST,
+    branch_off,
+    content,
+    data_paths,
+    fill,
+    tag,
+)
+from lakehouse_tests.iceberg.upkeep.tables import stored
+
+MONDAY, TUESDAY = date(2024, 1, 1), date(2024, 1, 2)
+ROWS = [
+    (1, 7, "anna@example.org", "first", MONDAY),
+    (2, 8, "ben@example.org", None, MONDAY),
+    (3, None, None, None, MONDAY),
+]
+MORE = [(4, 7, "anna@example.org", None, TUESDAY), (5, 70, "cleo@example.org", "", TUESDAY)]
+OTHERS = [(6, 9, "dora@example.org", "7", TUESDAY)]
+
+
+@pytest.fixture
+def filled(engine: Engine) -> Engine:
+    """The engine with orders in three files."""
+    for rows in (ROWS, MORE, OTHERS):
+        fill(engine, ORDERS, rows)
+    return engine
+
+
+def test_rows_go_from_main_and_other_rows_and_files_stay(filled: Engine) -> None:
+    before = data_paths(filled, ORDERS)
+
+    deleted = delete_rows(filled, ORDERS, [ANNA], REQUEST)
+
+    assert deleted.rows == {"main": 2}
+    assert content(filled, ORDERS) == sorted([*ROWS[1:], MORE[1], *OTHERS], key=repr)
+    assert data_paths(filled, ORDERS) == before
+    main = read_history(filled, ORDERS.name).main
+    assert main is not None and main.commit is not None
+    assert (main.operation, main.commit.kind, main.rows) == ("delete", "erasure", 4)
+
+
+def test_what_has_none_of_their_rows_gets_no_commit(filled: Engine) -> None:
+    delete_rows(filled, ORDERS, [ANNA], REQUEST)
+    before = read_history(filled, ORDERS.name).refs
+
+    again = delete_rows(filled, ORDERS, [ANNA], REQUEST)
+
+    assert again.rows == {}
+    assert [(erased.ref, erased.rows) for erased in again.of_request] == [("main", 2)]
+    assert read_history(filled, ORDERS.name).refs == before
+
+
+def test_a_table_that_is_not_there_has_no_rows(engine: Engine) -> None:
+    assert delete_rows(engine, ORDERS, [ANNA], REQUEST).rows == {}
+    assert count_rows(engine, ORDERS, [ANNA]) == {}
+
+
+def test_branches_and_tags_lose_them_too(filled: Engine) -> None:
+    tag(filled, ORDERS, "month_end")
+    branch_off(filled, ORDERS, "refused_x")
+    fill(filled, ORDERS, [(7, 7, "anna@example.org", None, MONDAY)], branch="refused_x")
+    tagged = read_history(filled, ORDERS.name).refs["month_end"]
+    assert count_rows(filled, ORDERS, [ANNA]) == {"main": 2, "month_end": 2, "refused_x": 3}
+
+    deleted = delete_rows(filled, ORDERS, [ANNA], REQUEST)
+
+    assert deleted.rows == {"main": 2, "month_end": 2, "refused_x": 3}
+    assert count_rows(filled, ORDERS, [ANNA]) == {}
+    others = sorted([*ROWS[1:], MORE[1], *OTHERS], key=repr)
+    assert content(filled, ORDERS, "month_end") == others
+    assert content(filled, ORDERS, "refused_x") == others
+    refs = filled.catalog.load(ORDERS.name).metadata.refs
+    assert refs["month_end"].snapshot_id == deleted.moved_tags["month_end"] != tagged
+    assert refs["month_end"].max_ref_age_ms == 86_400_000
+    head = read_history(filled, ORDERS.name).head("refused_x")
+    assert head is not None and head.commit is not None
+    assert head.commit.run_id == "run"
+
+
+def test_a_branch_that_is_written_is_skipped_and_named(filled: Engine) -> None:
+    from lakehouse.iceberg.commit.branch import audit_branch, new_write_id
+
+    staged = audit_branch(new_write_id())
+    branch_off(filled, ORDERS, staged)
+
+    deleted = delete_rows(filled, ORDERS, [ANNA], REQUEST)
+
+    assert deleted.rows == {"main": 2}
+    assert list(deleted.skipped) == [staged]
+
+
+def test_delivered_ids_are_found_in_each_form(engine: Engine) -> None:
+    bronze = replace(
+        ORDERS,
+        name="bronze.orders",
+        columns=[
+            Column("customer_id", "string"),
+            Column("email", "string", personal=True),
+            Column("_source_file", "string"),
+            Column("_source_sha256", "string"),
+        ],
+        write=Append(),
+    )
+    ids = ["7", " 7", "007", "+7\t", "70", "-7", "7.0", "", None]
+    fill(engine, bronze, [(text, "x", "file", "sha") for text in ids])
+
+    assert delete_rows(engine, bronze, [ANNA], REQUEST).rows == {"main": 4}
+    assert {row[0] for row in content(engine, bronze)} == {"70", "-7", "7.0", "", None}
+
+
+def test_an_address_counts_where_no_other_id_stands_beside_it(engine: Engine) -> None:
+    shared = [
+        (1, 8, "anna@example.org", "of another customer", MONDAY),
+        (2, None, "anna@example.org", "of no customer", MONDAY),
+    ]
+    fill(engine, ORDERS, shared)
+
+    assert delete_rows(engine, ORDERS, [ANNA], REQUEST).rows == {"main": 1}
+    assert content(engine, ORDERS) == [shared[0]]
+
+
+def test_without_a_subject_rows_go_by_their_personal_values(engine: Engine) -> None:
+    contacts = replace(
+        ORDERS,
+        name="silver.contacts",
+        subject=None,
+        columns=[
+            Column("mail", "string", personal=True, renamed_from=["email"]),
+            Column("note", "string"),
+        ],
+    )
+    rows = [("anna@example.org", "a"), ("ANNA@example.org", "b"), (None, "anna@example.org")]
+    fill(engine, contacts, rows)
+
+    assert delete_rows(engine, contacts, [ANNA], REQUEST).rows == {"main": 1}
+    assert content(engine, contacts) == sorted(rows[1:], key=repr)
+
+
+def test_many_people_go_in_one_commit(engine: Engine) -> None:
+    fill(engine, ORDERS, [(number, number % 500, None, None, MONDAY) for number in range(5000)])
+    people = [Person("customer_id", frozenset({str(number)})) for number in range(300)]
+    snapshots = len(read_history(engine, ORDERS.name).snapshots)
+
+    assert delete_rows(engine, ORDERS, people, REQUEST).rows == {"main": 3000}
+    assert {row[1] for row in content(engine, ORDERS)} == set(range(300, 500))
+    assert len(read_history(engine, ORDERS.name).snapshots) == snapshots + 1
+
+
+def test_rows_that_come_meanwhile_go_too(
+    filled: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find_while_another_writes(*arguments: Any) -> list[FileRows]:
+        monkeypatch.setattr(delete_rows_module, "find_rows", find_rows)
+        found = find_rows(*arguments)
+        fill(filled, ORDERS, [(9, 7, None, "late", TUESDAY)])
+        return found
+
+    monkeypatch.setattr(delete_rows_module, "find_rows", find_while_another_writes)
+
+    assert delete_rows(filled, ORDERS, [ANNA], REQUEST).rows == {"main": 3}
+    assert count_rows(filled, ORDERS, [ANNA]) == {}
+
+
+def test_a_commit_that_dies_leaves_the_table_as_it_was(
+    filled: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyiceberg.table import Table
+
+    def die(*_: Any, **__: Any) -> None:
+        raise MemoryError
+
+    before = stored(filled, ORDERS.name)
+    with monkeypatch.context() as patch, pytest.raises(MemoryError):
+        patch.setattr(Table, "_do_commit", die)
+        delete_rows(filled, ORDERS, [ANNA], REQUEST)
+    left = {path.name for path in stored(filled, ORDERS.name) - before}
+    assert all(name.endswith("-deletes.parquet") for name in left)
+
+    assert delete_rows(filled, ORDERS, [ANNA], REQUEST).rows == {"main": 2}
+
+
+def test_what_main_was_computed_from_is_said_again(engine: Engine) -> None:
+    fill(engine, ORDERS, ROWS, inputs={"bronze.orders": 17})
+
+    delete_rows(engine, ORDERS, [ANNA], REQUEST)
+
+    assert read_history(engine, ORDERS.name).watermark("bronze.orders") == 17
+
+
+def test_no_commit_says_who_it_was(filled: Engine) -> None:
+    partitioned = replace(ORDERS, name="silver.by_note", partitioning=["note"])
+    fill(filled, partitioned, [(1, 7, "anna@example.org", "anna", MONDAY)])
+
+    for table in (ORDERS, partitioned):
+        delete_rows(filled, table, [ANNA], REQUEST)
+        main = read_history(filled, table.name).main
+        assert main is not None
+        assert "anna" not in repr(main.summary)

@@ -1,0 +1,133 @@
+"""Tables that Spark wrote lose a person's rows, and Spark reads all others as they were."""
+
+from dataclasses import replace
+
+import pytest
+
+from lakehouse.iceberg.commit.branch import is_audit
+from lakehouse.iceberg.erasure.delete_rows import count_rows, delete_rows
+from lakehouse.iceberg.erasure.remove_from_files import remove_from_files
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.tables.person import Person
+from lakehouse.tables.table import Append, Column, IcebergTable
+from lakehouse_tests.iceberg.erasure.people import (
+    ANNA,
+    ORDERS,
+    REQUEST,
+    content,
+    data_paths,
+    fill,
+)
+from lakehouse_tests.iceberg.upkeep.tables import MERGE_ON_READ, create, rows
+
+TABLE = IcebergTable(
+    name="silver.visits",
+    comment="Who came when.",
+    columns=[Column("customer_id", "bigint"), Column("rest", "string")],
+    write=Append(once_by=()),
+    subject="customer_id",
+)
+COLUMNS = """customer_id bigint, at timestamp, wall timestamp_ntz, day date, price decimal(10,2),
+ tags array<string>, marks map<string,int>, place struct<city:string,lat:double>, raw binary,
+ share double, part int"""
+ROWS = """SELECT id % 10 AS customer_id, timestamp_seconds(1.7e9 + id) AS at,
+ TIMESTAMP_NTZ '2024-01-01 00:00:00' AS wall, date_add(DATE '2024-01-01', cast(id AS int)) AS day,
+ cast(id / 3 AS decimal(10,2)) AS price, array('a', NULL) AS tags, map('x', cast(id AS int)) AS marks,
+ named_struct('city', concat('c', id), 'lat', double('NaN')) AS place, cast(cast(id AS string) AS binary) AS raw,
+ id / 7 AS share, cast(id % 2 AS int) AS part FROM range(100)"""
+SEVEN = Person("customer_id", frozenset({"7"}))
+
+
+def everyone_else(engine: Engine, version: str = "") -> str:
+    """Return a checksum of the rows of other people."""
+    frame = engine.sql(
+        "SELECT hash_agg FROM (SELECT sum(crc32(cast(to_json(struct(*)) AS binary))) AS hash_agg"
+        f" FROM {engine.catalog.sql_name(TABLE.name)} {version} WHERE customer_id <> 7)"
+    )
+    return str(frame.collect()[0][0])
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+@pytest.mark.parametrize("format_version", ["2", "3"])
+def test_other_rows_are_as_they_were(
+    embedded_engine: Engine, mode: str, format_version: str
+) -> None:
+    engine = embedded_engine
+    properties = {"format-version": format_version}
+    properties |= MERGE_ON_READ if mode == "merge-on-read" else {}
+    name = create(engine, COLUMNS, "part", properties, TABLE.name)
+    engine.sql(f"INSERT INTO {name} SELECT /*+ REPARTITION(2) */ * FROM ({ROWS}) ORDER BY part")
+    engine.sql(f"DELETE FROM {name} WHERE customer_id = 3 AND price > 10")
+    engine.sql(f"ALTER TABLE {name} CREATE BRANCH experiment")
+    before = everyone_else(engine)
+    untouched = _paths_without_seven(engine, name)
+    assert untouched
+
+    deleted = delete_rows(engine, TABLE, [SEVEN], REQUEST)
+
+    assert deleted.rows == {"main": 10, "experiment": 10}
+    assert count_rows(engine, TABLE, [SEVEN]) == {}
+    assert everyone_else(engine) == before
+    assert everyone_else(engine, "VERSION AS OF 'experiment'") == before
+    results = remove_from_files(engine, TABLE, REQUEST, now=True)
+    assert not [result for result in results if result.outcome == "failed"]
+    assert everyone_else(engine) == before
+    assert len(rows(engine, name=TABLE.name)) == int(
+        engine.sql(f"SELECT count(*) FROM {name} WHERE customer_id <> 7").collect()[0][0]
+    )
+    assert _paths(engine, name) >= untouched
+    main = read_history(engine, TABLE.name).main
+    assert main is not None
+    assert main.count("total-delete-files") == 0
+    assert main.count("total-records") == len(rows(engine, name=TABLE.name))
+
+
+def _paths(engine: Engine, name: str) -> set[str]:
+    return {row[0] for row in engine.sql(f"SELECT DISTINCT _file FROM {name}").collect()}
+
+
+def _paths_without_seven(engine: Engine, name: str) -> set[str]:
+    """Return the files of the partition that has no row of the person, nor deleted ones."""
+    with_seven = engine.sql(f"SELECT DISTINCT _file FROM {name} WHERE part = 1").collect()
+    return _paths(engine, name) - {row[0] for row in with_seven}
+
+
+def test_spark_finds_delivered_ids_as_python_does(embedded_engine: Engine) -> None:
+    engine = embedded_engine
+    delivered = replace(
+        ORDERS,
+        name="bronze.orders",
+        columns=[
+            Column("customer_id", "string"),
+            Column("email", "string", personal=True),
+            Column("_source_file", "string"),
+            Column("_source_sha256", "string"),
+        ],
+        write=Append(),
+    )
+    ids = ["7", " 7", "007", "+7\t", "\u00a07", "70", "-7", "7.0", "", None]
+    fill(engine, delivered, [(text, "x", "file", "sha") for text in ids])
+    found = count_rows(engine, delivered, [ANNA])
+    name = engine.catalog.sql_name(delivered.name)
+    engine.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('format-version' = '3')")
+
+    assert delete_rows(engine, delivered, [ANNA], REQUEST).rows == found == {"main": 5}
+    main = read_history(engine, delivered.name).main
+    assert main is not None and main.commit is not None
+    assert main.commit.kind == "erasure"
+
+
+def test_on_s3(glue_engine: Engine) -> None:
+    engine = glue_engine
+    fill(engine, ORDERS, [(1, 7, None, "hers", None), (2, 8, None, "his", None)])
+    fill(engine, ORDERS, [(3, 9, None, "another's", None)])
+
+    assert delete_rows(engine, ORDERS, [ANNA], REQUEST).rows == {"main": 1}
+    results = remove_from_files(engine, ORDERS, REQUEST, now=True)
+
+    assert {result.outcome for result in results} <= {"done", "skipped"}, results
+    assert [row[0] for row in content(engine, ORDERS)] == [2, 3]
+    assert len(data_paths(engine, ORDERS)) == 2
+    assert len(read_history(engine, ORDERS.name).snapshots) == 1
+    assert not any(map(is_audit, read_history(engine, ORDERS.name).refs))

@@ -1,0 +1,224 @@
+"""What Iceberg keeps of deleted rows goes, and no file of anybody else is touched."""
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+from lakehouse.errors import TableBusy
+from lakehouse.iceberg.commit.branch import audit_branch, new_write_id
+from lakehouse.iceberg.erasure.borrowed_properties import BORROWED, borrowed_properties
+from lakehouse.iceberg.erasure.clean_manifests import clean_manifests
+from lakehouse.iceberg.erasure.delete_rows import delete_rows
+from lakehouse.iceberg.erasure.old_metadata import remove_old_metadata
+from lakehouse.iceberg.erasure.remove_from_files import cost_of_now, remove_from_files
+from lakehouse.iceberg.erasure.remove_unnamed import remove_unnamed
+from lakehouse.iceberg.erasure.rewrite_erased_files import rewrite_erased_files
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.manifests import files
+from lakehouse_tests.iceberg.erasure.people import (
+    ANNA,
+    ORDERS,
+    REQUEST,
+    branch_off,
+    content,
+    data_paths,
+    files_with,
+    fill,
+    tag,
+)
+from lakehouse_tests.iceberg.upkeep.tables import local_path, put_orphan, stored
+
+DAY = date(2024, 1, 1)
+NOTE = "anna lives here by the sea"
+PREFIX = b"anna lives here"
+"""Of a text, bounds in manifests keep 16 characters."""
+MIXED = [(1, 7, "anna@example.org", NOTE, DAY), (2, 8, "ben@example.org", "b", DAY)]
+HERS = [(3, 7, "anna@example.org", NOTE, DAY)]
+OTHERS = [(4, 9, "cleo@example.org", "c", DAY)]
+EVERYONE_ELSE = sorted([MIXED[1], *OTHERS], key=repr)
+
+
+def filled(engine: Engine) -> tuple[set[str], set[str]]:
+    """Fill a table of three files; return the paths of all of them, and of those without
+    Anna.
+    """
+    fill(engine, ORDERS, MIXED)
+    fill(engine, ORDERS, HERS)
+    with_her = data_paths(engine, ORDERS)
+    fill(engine, ORDERS, OTHERS)
+    every = data_paths(engine, ORDERS)
+    return every, every - with_her
+
+
+def test_files_that_held_her_are_written_again_and_no_others(engine: Engine) -> None:
+    before, without_her = filled(engine)
+    sizes = {file.path: file.size_bytes for file in files(engine, ORDERS.name)}
+    delete_rows(engine, ORDERS, [ANNA], REQUEST)
+
+    result = rewrite_erased_files(engine, ORDERS.name, REQUEST)
+
+    assert result.outcome == "done", result.reason
+    held_her = before - without_her
+    assert result.figures["rewritten_files"] == len(held_her)
+    assert result.figures["rewritten_bytes"] == sum(sizes[path] for path in held_her)
+    now = data_paths(engine, ORDERS)
+    assert without_her < now
+    assert held_her.isdisjoint(now)
+    assert content(engine, ORDERS) == EVERYONE_ELSE
+    assert {file.content for file in files(engine, ORDERS.name)} == {"data"}
+    main = read_history(engine, ORDERS.name).main
+    assert main is not None
+    assert (main.operation, main.rows) == ("replace", 2)
+    assert main.count("total-delete-files") == 0
+    assert rewrite_erased_files(engine, ORDERS.name, REQUEST).outcome == "skipped"
+
+
+def test_a_manifest_that_is_alone_is_cleaned_too(engine: Engine) -> None:
+    from pyiceberg.expressions import EqualTo
+
+    fill(engine, ORDERS, HERS)
+    fill(engine, ORDERS, OTHERS)
+    engine.catalog.load(ORDERS.name).delete(EqualTo("customer_id", 7))
+    tag(engine, ORDERS, "month_end")
+    head = read_history(engine, ORDERS.name).refs["main"]
+    loaded = engine.catalog.load(ORDERS.name)
+    told = [
+        entry.data_file.lower_bounds
+        for manifest in loaded.snapshot_by_id(head).manifests(loaded.io)
+        for entry in manifest.fetch_manifest_entry(loaded.io, discard_deleted=False)
+    ]
+    assert any(PREFIX in value for bounds in told for value in bounds.values())
+
+    result = clean_manifests(engine, ORDERS.name, REQUEST)
+
+    assert (result.outcome, result.figures["cleaned_refs"]) == ("done", 2)
+    loaded = engine.catalog.load(ORDERS.name)
+    for ref in loaded.metadata.refs.values():
+        for manifest in loaded.snapshot_by_id(ref.snapshot_id).manifests(loaded.io):
+            assert PREFIX not in loaded.io.new_input(manifest.manifest_path).open().read()
+            entries = manifest.fetch_manifest_entry(loaded.io, discard_deleted=False)
+            assert [entry.data_file.record_count for entry in entries] == [1]
+    assert content(engine, ORDERS) == content(engine, ORDERS, "month_end") == OTHERS
+    assert clean_manifests(engine, ORDERS.name, REQUEST).outcome == "skipped"
+
+
+def test_metadata_files_that_tell_of_gone_snapshots_go(engine: Engine) -> None:
+    filled(engine)
+    loaded = engine.catalog.load(ORDERS.name)
+    first = loaded.metadata.snapshots[0].snapshot_id
+    with loaded.transaction() as transaction:
+        from pyiceberg.table.update import RemoveSnapshotsUpdate
+
+        transaction._apply((RemoveSnapshotsUpdate(snapshot_ids=[first]),), ())
+    versions = loaded.properties["write.metadata.previous-versions-max"]
+
+    result = remove_old_metadata(engine, ORDERS.name)
+
+    assert result.outcome == "done"
+    loaded = engine.catalog.load(ORDERS.name)
+    assert loaded.properties["write.metadata.previous-versions-max"] == versions
+    folder = local_path(loaded.location()) / "metadata"
+    told = [file.read_bytes() for file in folder.glob("*.metadata.json")]
+    assert told
+    assert not any(str(first).encode() in text for text in told)
+    assert remove_old_metadata(engine, ORDERS.name).outcome == "skipped"
+
+
+def test_what_a_killed_step_borrowed_is_given_back(engine: Engine) -> None:
+    filled(engine)
+    name = "write.metadata.previous-versions-max"
+    known = engine.catalog.load(ORDERS.name).properties[name]
+    borrowed = borrowed_properties(engine, ORDERS.name, {name: "1", "another": "x"})
+    borrowed.__enter__()
+    assert engine.catalog.load(ORDERS.name).properties[name] == "1"
+
+    # The process that borrowed them is no more.
+    clean_manifests(engine, ORDERS.name, REQUEST)
+
+    properties = engine.catalog.load(ORDERS.name).properties
+    assert (properties[name], properties.get("another")) == (known, None)
+    assert BORROWED not in properties
+    borrowed.__exit__(None, None, None)
+
+
+def test_files_without_a_name_go_at_once_and_named_ones_stay(engine: Engine) -> None:
+    filled(engine)
+    named = stored(engine, ORDERS.name)
+    young = put_orphan(engine, "data/left.parquet", days_old=0, name=ORDERS.name)
+    lost = put_orphan(engine, "metadata/lost.metadata.json", days_old=0, name=ORDERS.name)
+
+    (result,) = remove_unnamed(engine, [ORDERS.name])
+
+    assert (result.outcome, result.figures["removed_files"]) == ("done", 2)
+    assert stored(engine, ORDERS.name) == named
+    assert not young.exists() and not lost.exists()
+    assert len(content(engine, ORDERS)) == 4
+    (again,) = remove_unnamed(engine, [ORDERS.name])
+    assert again.outcome == "skipped"
+
+
+def test_nothing_goes_at_once_while_a_write_is_staged(engine: Engine) -> None:
+    filled(engine)
+    branch_off(engine, ORDERS, audit_branch(new_write_id()))
+    orphan = put_orphan(engine, "data/left.parquet", days_old=0, name=ORDERS.name)
+
+    with pytest.raises(TableBusy, match="on which another host may be writing"):
+        remove_unnamed(engine, [ORDERS.name])
+
+    assert orphan.exists()
+
+
+def kinds_with_her(engine: Engine) -> list[str]:
+    """Return the kinds of the files in the table's folder that hold her note, or its begin."""
+    return files_with(engine, ORDERS, PREFIX)
+
+
+@pytest.mark.parametrize("format_version", [2, 3])
+def test_nothing_that_is_kept_holds_her(embedded_engine: Engine, format_version: int) -> None:
+    engine = embedded_engine
+    orders = replace(ORDERS, format_version=2)
+    _, without_her = filled(engine)
+    tag(engine, orders, "month_end")
+    if format_version == 3:
+        name = engine.catalog.sql_name(orders.name)
+        properties = "'format-version' = '3', 'write.delete.mode' = 'merge-on-read'"
+        engine.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({properties})")
+    assert set(kinds_with_her(engine)) == {"data", "manifest"}
+
+    deleted = delete_rows(engine, orders, [ANNA], REQUEST)
+    results = remove_from_files(engine, orders, REQUEST, now=True)
+
+    assert {result.outcome for result in results} <= {"done", "skipped"}, results
+    assert kinds_with_her(engine) == []
+    assert without_her < data_paths(engine, orders)
+    in_spark = engine.spark.table(engine.catalog.sql_name(orders.name)).collect()
+    assert sorted(map(tuple, in_spark), key=repr) == EVERYONE_ELSE
+    if format_version == 2:
+        assert content(engine, orders, "month_end") == EVERYONE_ELSE
+    else:
+        assert deleted.dropped == ("month_end",)
+    again = remove_from_files(engine, orders, REQUEST, now=True)
+    assert {result.outcome for result in again} == {"skipped"}
+
+
+def test_what_a_reader_needs_and_young_files_are_due_later(embedded_engine: Engine) -> None:
+    engine = embedded_engine
+    filled(engine)
+    read = read_history(engine, ORDERS.name).refs["main"]
+    reader = replace(ORDERS, name="gold.reader")
+    fill(engine, reader, OTHERS, inputs={ORDERS.name: read})
+    put_orphan(engine, "data/left.parquet", days_old=0, name=ORDERS.name)
+    delete_rows(engine, ORDERS, [ANNA], REQUEST)
+    cost = cost_of_now(engine, ORDERS.name, [reader.name])
+    assert (cost.snapshots, cost.pinned_readers) == (3, ("watermark of gold.reader",))
+
+    results = remove_from_files(engine, ORDERS, REQUEST, now=False, readers=[reader.name])
+
+    by_step = {result.step: result for result in results}
+    expired, orphans = by_step["expire_snapshots"], by_step["remove_orphans"]
+    assert expired.outcome == orphans.outcome == "partial"
+    assert "watermark of gold.reader" in expired.reason
+    assert orphans.figures["due_at"] > 0
+    assert read in read_history(engine, ORDERS.name).snapshots

@@ -1,0 +1,119 @@
+"""Rows of erased people stay out of what is computed, and the key of their hashes out of plans."""
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import pytest
+
+from lakehouse.iceberg.erasure.without_gone import compute_without_gone, without_gone
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.read.inputs import latest
+from lakehouse.tables.person import normal_id
+from lakehouse.tables.table import Column, Versions
+from lakehouse_tests.frames import frame_of
+from lakehouse_tests.iceberg.erasure.people import ORDERS
+
+KEY = b"0123456789abcdef0123456789abcdef"
+ERASED_AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+EARLIER, LATER = datetime(2026, 2, 1, tzinfo=UTC), datetime(2026, 4, 1, tzinfo=UTC)
+TABLE = replace(
+    ORDERS,
+    columns=[
+        Column("customer_id", "string", renamed_from=["client"]),
+        Column("made_at", "timestamp"),
+    ],
+    versions=Versions(of=("customer_id",), newest=("made_at",)),
+)
+
+
+@dataclass(frozen=True)
+class GoneList:
+    """People who are gone."""
+
+    key: bytes | None = KEY
+    erased_at: Mapping[bytes, datetime] = field(default_factory=dict)
+
+
+def gone(*ids: str, name: str = "customer_id") -> GoneList:
+    """Return a list of people who were erased under a name."""
+    digests = [
+        hmac.new(KEY, f"{name}\0{normal_id(id_)}".encode(), hashlib.sha256).digest()
+        for id_ in ids
+    ]
+    return GoneList(erased_at=dict.fromkeys(digests, ERASED_AT))
+
+
+def test_what_was_made_before_goes_and_who_comes_back_later_stays(
+    embedded_engine: Engine,
+) -> None:
+    rows = [
+        ("7", EARLIER),
+        (" +007\t", EARLIER),
+        ("7", None),
+        ("7", LATER),
+        ("8", EARLIER),
+        (None, EARLIER),
+    ]
+    frame = frame_of(embedded_engine.spark, "customer_id string, made_at timestamp", rows)
+
+    left = without_gone(frame, TABLE, gone("7"))
+
+    kept = sorted(row[0] or "" for row in left.rows.collect())
+    assert kept == ["", "7", "8"]
+    assert left.rows.columns == frame.columns
+    assert left.count_dropped() == 3
+
+
+def test_without_a_moment_all_rows_of_theirs_go(embedded_engine: Engine) -> None:
+    frame = frame_of(embedded_engine.spark, "customer_id bigint", [(7,), (8,)])
+
+    left = without_gone(frame, replace(TABLE, versions=None), gone("7", name="client"))
+
+    assert [row[0] for row in left.rows.collect()] == [8]
+
+
+def test_no_plan_has_the_key_or_a_hash(
+    embedded_engine: Engine, capsys: pytest.CaptureFixture
+) -> None:
+    frame = frame_of(embedded_engine.spark, "customer_id string", [("7",)])
+
+    without_gone(frame, TABLE, gone("7")).rows.explain(extended=True)
+
+    plan = capsys.readouterr().out
+    assert "customer_id" in plan
+    inner = bytes(byte ^ 0x36 for byte in KEY).hex()
+    digest = next(iter(gone("7").erased_at)).hex()
+    for secret in (KEY.hex(), KEY.decode(), inner, digest):
+        assert secret.lower() not in plan.lower()
+
+
+def test_a_function_is_given_its_inputs_without_them(embedded_engine: Engine) -> None:
+    schema = "customer_id string, made_at timestamp"
+    orders = frame_of(embedded_engine.spark, schema, [("7", EARLIER), ("8", EARLIER)])
+    others = frame_of(embedded_engine.spark, schema, [("8", EARLIER)])
+    given, told = {}, {}
+    inputs = {"orders": latest(TABLE.name), "others": latest(TABLE.name)}
+
+    def compute(**frames):
+        given.update(frames)
+        return frames["orders"]
+
+    computed = compute_without_gone(
+        compute, inputs, {TABLE.name: TABLE}, gone("7"), told.__setitem__
+    )(orders=orders, others=others)
+
+    assert [row[0] for row in computed.collect()] == ["8"]
+    assert given["others"] is others
+    assert told == {TABLE.name: 1}
+
+
+def test_the_frame_is_the_same_where_nobody_is_gone(embedded_engine: Engine) -> None:
+    frame = frame_of(embedded_engine.spark, "customer_id string", [("7",)])
+
+    left = without_gone(frame, TABLE, GoneList(key=None))
+
+    assert left.rows is frame
+    assert left.count_dropped() == 0
