@@ -47,10 +47,10 @@ def lock_feed(
         `_ingested_at` of another host.
     :raises TableBusy: when another ingest holds the feed for longer than `wait_seconds`.
     """
-    with _locked(feed, home, wait_seconds):
+    with feed_lock(feed.name, home, wait_seconds):
         folder = home / "staging" / feed.name
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _remove_dead(folder)
+        remove_staged(folder)
         began_at = _tick(folder / _CLOCK, after)
         staging = folder / began_at.strftime("%Y%m%dT%H%M%S.%fZ")
         (staging / "rows").mkdir(parents=True)
@@ -60,16 +60,21 @@ def lock_feed(
             shutil.rmtree(staging, ignore_errors=True)
 
 
-def _locked(feed: Feed, home: Path, wait_seconds: float) -> AbstractContextManager[None]:
+def feed_lock(feed_name: str, home: Path, wait_seconds: float) -> AbstractContextManager[None]:
+    """Hold a feed: none of its ingests is alive then.
+
+    :raises TableBusy: when an ingest holds it for longer than `wait_seconds`.
+    """
     busy = TableBusy(
-        f"Feed {feed.name} is being ingested by another process, and was not free within"
+        f"Feed {feed_name} is being ingested by another process, and was not free within"
         f" {wait_seconds:.0f} s.",
         next_step="Wait for that ingest to end, or stop it, and run this again.",
     )
-    return file_lock(home / "locks" / f"feed-{feed.name}.lock", wait_seconds, busy)
+    return file_lock(home / "locks" / f"feed-{feed_name}.lock", wait_seconds, busy)
 
 
-def _remove_dead(folder: Path) -> None:
+def remove_staged(folder: Path) -> None:
+    """Remove what the ingests of a feed staged, which is held."""
     for staging in folder.iterdir():
         if staging.is_dir():
             shutil.rmtree(staging)

@@ -3,6 +3,7 @@ then.
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -39,7 +40,7 @@ def read_silences(settings: Settings) -> tuple[Silence, ...]:
 
     :raises LakehouseError: when their file is damaged.
     """
-    file = _file(settings)
+    file = silences_file(settings)
     if not file.is_file():
         return ()
     silences: tuple[Silence, ...] = read_json(file, tuple[Silence, ...])
@@ -49,8 +50,8 @@ def read_silences(settings: Settings) -> tuple[Silence, ...]:
 def add_silence(settings: Settings, silence: Silence) -> None:
     """Record a silence; the newest of a table is the one that holds."""
     settings.make_home()
-    file = _file(settings)
-    with file_lock(file.with_name(f"{file.name}.lock"), BRIEF_SECONDS, busy_file(file)):
+    file = silences_file(settings)
+    with silences_lock(settings):
         silences = (*read_silences(settings), silence)
         write_json(file, silences, tuple[Silence, ...], indent=1)
 
@@ -73,5 +74,15 @@ def silence_texts(settings: Settings) -> Callable[[str, datetime], str]:
     return lambda table, now: str(find_silence(silences, table, now) or "")
 
 
-def _file(settings: Settings) -> Path:
+def silences_file(settings: Settings) -> Path:
+    """Return where the silences are kept."""
     return settings.home / "alerts" / "mutes.json"
+
+
+def silences_lock(settings: Settings) -> AbstractContextManager[None]:
+    """Hold the lock of who changes that file.
+
+    :raises LakehouseError: when another process goes on to.
+    """
+    file = silences_file(settings)
+    return file_lock(file.with_name(f"{file.name}.lock"), BRIEF_SECONDS, busy_file(file))

@@ -8,6 +8,7 @@ within ten seconds while `lakehouse dev` runs.
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -77,14 +78,27 @@ def report_resolved(settings: Settings, key: str, how: str, at: datetime | None 
 
 def read_reports(settings: Settings) -> Iterator[Note]:
     """Yield all notes that are kept, of each thing the oldest first."""
-    for file in sorted(_folder(settings).glob("*.json")):
+    for file in report_files(settings):
         yield from _read(file)
+
+
+def report_files(settings: Settings) -> list[Path]:
+    """Return the files of the notes, one for each thing."""
+    return sorted(_folder(settings).glob("*.json"))
+
+
+def reports_lock(settings: Settings) -> AbstractContextManager[None]:
+    """Hold the lock of who adds a note.
+
+    :raises LakehouseError: when another process goes on to.
+    """
+    lock = _folder(settings).with_suffix(".lock")
+    return file_lock(lock, BRIEF_SECONDS, busy_file(lock))
 
 
 def _add(settings: Settings, note: Note) -> None:
     file = _file(settings, note.report.key)
-    lock = file.parent.with_suffix(".lock")
-    with file_lock(lock, BRIEF_SECONDS, busy_file(lock)):
+    with reports_lock(settings):
         known = _read(file)
         if known and replace(known[-1], at=note.at) == note:
             return

@@ -50,11 +50,24 @@ def masking_key(settings: Settings) -> bytes:
     """
     if settings.masking_key:
         return settings.masking_key.encode()
-    file = settings.home / "masking.key"
+    file = _key_file(settings)
     if not file.exists():
         settings.make_home()
         _make_once(file, secrets.token_hex(32))
     return file.read_text(encoding="utf-8").encode()
+
+
+def masking_keys_in_use(settings: Settings) -> tuple[bytes, ...]:
+    """Return the keys that values may have been masked by so far; none is made."""
+    file = _key_file(settings)
+    keys = [file.read_text(encoding="utf-8")] if file.is_file() else []
+    if settings.masking_key:
+        keys.append(settings.masking_key)
+    return tuple(key.encode() for key in keys)
+
+
+def _key_file(settings: Settings) -> Path:
+    return settings.home / "masking.key"
 
 
 def _make_once(file: Path, text: str) -> None:

@@ -7,7 +7,6 @@ otherwise, and stay there when a Spark is killed.
 
 import re
 import shutil
-import socket
 from pathlib import Path
 
 from lakehouse.runtime.processes import Process
@@ -33,13 +32,21 @@ def prepare_temporary_folder(settings: Settings, *, is_server: bool = False) -> 
     own = temporary_folder(settings, is_server=is_server)
     own.parent.mkdir(mode=0o700, exist_ok=True)
     for folder in own.parent.iterdir():
-        if folder == own or _is_dead(folder.name):
+        process = process_of(folder)
+        if folder == own or (process and not process.is_alive):
             shutil.rmtree(folder, ignore_errors=True)
     own.mkdir(mode=0o700)
 
 
-def _is_dead(name: str) -> bool:
-    match = _NAME.fullmatch(name)
-    if not match or match["host"] != socket.gethostname():
-        return False
-    return not Process(match["host"], int(match["pid"]), float(match["started"])).is_alive
+def temporary_folders(settings: Settings) -> list[Path]:
+    """Return the folders that there are, of whatever process."""
+    parent = settings.home / "tmp"
+    return sorted(parent.iterdir()) if parent.is_dir() else []
+
+
+def process_of(folder: Path) -> Process | None:
+    """Return the process of a temporary folder; None of one that is no process's."""
+    match = _NAME.fullmatch(folder.name)
+    if not match:
+        return None
+    return Process(match["host"], int(match["pid"]), float(match["started"]))

@@ -1,0 +1,155 @@
+"""Folders of processes: what dead ones left is removed as a whole, whatever is in it; what living
+ones work on goes with them.
+"""
+
+import math
+import shutil
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+from lakehouse.errors import TableBusy
+from lakehouse.ingestion.ingest import feed_lock, remove_staged
+from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
+from lakehouse.runtime.temporary_folders import process_of, temporary_folders
+from lakehouse.settings import Settings
+
+_AD_HOC = ".ad-hoc-"
+_AD_HOC_SECONDS = 3600.0
+"""Copies of files that a person named are ingested at once; nothing tells of which process."""
+_WITHOUT_ROWS = (".so", ".lck")
+
+
+def is_of_a_process(settings: Settings, path: Path) -> bool:
+    """Whether a path lies in a folder of some process."""
+    parts = path.relative_to(settings.home).parts
+    if parts[0] == "tmp":
+        return len(parts) > 2 and process_of(settings.home / "tmp" / parts[1]) is not None
+    return (len(parts) > 3 and parts[0] == "staging") or parts[0].startswith(_AD_HOC)
+
+
+def remove_left_folders(
+    settings: Settings, gone_at: datetime | None = None, *, is_dry: bool
+) -> Iterator[ScrubbedPlace]:
+    """Remove Spark's temporary folders, staged rows and copies of files whose process is gone.
+
+    :param gone_at: what a living Spark wrote later than that is without the persons.
+    """
+    for folder in temporary_folders(settings):
+        yield from _temporary(settings, folder, gone_at, is_dry=is_dry)
+    for folder in _folders(settings.home / "staging"):
+        yield from _staged(settings, folder, is_dry=is_dry)
+    for folder in _folders(settings.home):
+        if folder.name.startswith(_AD_HOC):
+            yield from _copied(settings, folder, is_dry=is_dry)
+
+
+def _temporary(
+    settings: Settings, folder: Path, gone_at: datetime | None, *, is_dry: bool
+) -> Iterator[ScrubbedPlace]:
+    process, files = process_of(folder), _files_with_rows(folder)
+    if process is None:
+        return
+    if not process.is_alive:
+        yield from _removed(settings, folder, files, is_dry=is_dry)
+        return
+    latest = gone_at.timestamp() if gone_at else math.inf
+    older = [file for file in files if _changed_at(file) <= latest]
+    if older:
+        yield ScrubbedPlace(
+            _name(settings, folder),
+            "busy",
+            files=len(older),
+            why="Spark works in it, and removes it when it ends.",
+            owner=f"process {process.pid} on {process.host}",
+        )
+
+
+def _staged(settings: Settings, folder: Path, *, is_dry: bool) -> Iterator[ScrubbedPlace]:
+    files = [file for ingest in _folders(folder) for file in _files_with_rows(ingest)]
+    if not files:
+        return
+    try:
+        # In a dry run too it is asked whether the ingest is alive, and nothing more.
+        with feed_lock(folder.name, settings.home, wait_seconds=0):
+            if not is_dry:
+                remove_staged(folder)
+    except TableBusy as error:
+        yield ScrubbedPlace(
+            _name(settings, folder),
+            "busy",
+            files=len(files),
+            why=str(error),
+            owner=f"the ingest of {folder.name}",
+        )
+    else:
+        yield ScrubbedPlace(_name(settings, folder), "removed", files=len(files))
+
+
+def _copied(settings: Settings, folder: Path, *, is_dry: bool) -> Iterator[ScrubbedPlace]:
+    files = _files_with_rows(folder)
+    age_seconds = time.time() - max(map(_changed_at, [folder, *files]))
+    if age_seconds > _AD_HOC_SECONDS:
+        yield from _removed(settings, folder, files, is_dry=is_dry)
+    elif files:
+        yield ScrubbedPlace(
+            _name(settings, folder),
+            "busy",
+            files=len(files),
+            why=(
+                "A `lakehouse ingest --path` may be reading these copies; they are taken for"
+                " left behind when they are an hour old."
+            ),
+        )
+
+
+def _removed(
+    settings: Settings, folder: Path, files: list[Path], *, is_dry: bool
+) -> Iterator[ScrubbedPlace]:
+    if not is_dry:
+        shutil.rmtree(folder, ignore_errors=True)
+    if not files:
+        return
+    if not is_dry and folder.exists():
+        yield ScrubbedPlace(
+            _name(settings, folder),
+            "not reached",
+            files=len(files),
+            why="It cannot be removed.",
+        )
+        return
+    yield ScrubbedPlace(_name(settings, folder), "removed", files=len(files))
+
+
+def _folders(parent: Path) -> list[Path]:
+    if not parent.is_dir():
+        return []
+    return sorted(path for path in parent.iterdir() if path.is_dir() and not path.is_symlink())
+
+
+def _files_with_rows(folder: Path) -> list[Path]:
+    """Return the files that may have rows in them: no libraries that Java unpacked there."""
+    return [
+        file
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and file.suffix not in _WITHOUT_ROWS and _size(file)
+    ]
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _changed_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return time.time()
+
+
+def _name(settings: Settings, folder: Path) -> str:
+    return str(folder.relative_to(settings.home))

@@ -1,0 +1,77 @@
+"""A person whose values have all that is hard to find, and a judge that searches for them in
+every byte.
+"""
+
+import gzip
+import json
+import sqlite3
+import zlib
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from lakehouse.privacy.places.value_finder import ValueFinder
+from lakehouse.privacy.places.wanted_values import WantedValues
+from lakehouse.tables.person import Person
+
+EMAIL = "zoë.o'neil@example.com"
+PASSPORT = "4711081512"
+SHORT_ID = "7"
+NEIGHBOUR = "ben@example.com"
+PERSON = Person(
+    "customer_id",
+    frozenset({SHORT_ID, " 007 "}),
+    {"email": frozenset({EMAIL}), "passport": frozenset({PASSPORT})},
+)
+
+
+def finder(*shared: str) -> ValueFinder:
+    """Return what searches that person."""
+    return ValueFinder(WantedValues.of([PERSON], shared))
+
+
+def traces(home: Path) -> list[str]:
+    """Return the files below a home that have a byte of the person's e-mail or passport,
+    compressed or not.
+    """
+    return sorted(
+        str(file.relative_to(home))
+        for file in home.rglob("*")
+        if file.is_file() and any(map(_has_person, _contents(file)))
+    )
+
+
+def _contents(file: Path) -> Iterator[bytes]:
+    content = file.read_bytes()
+    yield content
+    if content.startswith(b"\x1f\x8b"):
+        yield gzip.decompress(content)
+    if content.startswith(b"SQLite format 3\x00"):
+        yield from _unpacked_blobs(file)
+
+
+def _unpacked_blobs(file: Path) -> Iterator[bytes]:
+    with closing(sqlite3.connect(file)) as connection:
+        tables = connection.execute(
+            "SELECT name FROM sqlite_master WHERE name = 'snapshots'"
+        ).fetchall()
+        if tables:
+            for (body,) in connection.execute("SELECT snapshot_body FROM snapshots"):
+                yield zlib.decompress(body)
+
+
+def _has_person(content: bytes) -> bool:
+    return any(pattern in content for pattern in _PATTERNS)
+
+
+def _patterns(value: str) -> Iterator[bytes]:
+    plain = value.encode()
+    yield from (plain, plain.hex().encode(), json.dumps(value)[1:-1].encode())
+    yield from (value.encode("utf-16-le"), value.encode("utf-16-be"))
+    for lead in (b"", b"-", b"--"):
+        # Without the first and last characters, which depend on what stands beside it.
+        yield b64encode(lead + plain)[4:-4]
+
+
+_PATTERNS = [pattern for value in (EMAIL, PASSPORT) for pattern in _patterns(value)]

@@ -1,0 +1,117 @@
+"""Alerts without a person: each file is read by its own reader afterwards, and is written under
+the lock of who writes it.
+"""
+
+import json
+import logging
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lakehouse.monitoring.alert_log import read_alerts
+from lakehouse.monitoring.alert_state import AlertState, read_state, state_lock, write_state
+from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
+from lakehouse.monitoring.incidents import Firing, Observed
+from lakehouse.monitoring.routes import Route, Routes
+from lakehouse.monitoring.silences import Silence, add_silence, read_silences
+from lakehouse.monitoring.sinks import FILE, FileSink
+from lakehouse.orchestration.incident_reports import Report, read_reports, report_firing
+from lakehouse.privacy.places import alert_files
+from lakehouse.privacy.places.alert_files import scrub_alerts
+from lakehouse.settings import Settings
+from lakehouse_tests.privacy.places.a_person import EMAIL, finder, traces
+
+pytestmark = pytest.mark.unit
+
+NOW = datetime.now(UTC)
+
+
+def alert(settings: Settings) -> None:
+    """Open an incident that shows the person: recorded, and on its way to a webhook."""
+    seen = Firing(
+        "check silver.orders valid",
+        "check",
+        NOW,
+        "error",
+        "silver.orders: check valid failed",
+        lines=(f"Row: email={EMAIL}, customer_id=7, rows=7",),
+        commands=(f"lakehouse sql \"SELECT '{EMAIL}'\"",),
+        table="silver.orders",
+    )
+    routes = Routes((Route(to=("json://127.0.0.1:1/",)),))
+    state = AlertState(cursors={"looked_at": "before"})
+    state = enqueue_alerts(state, Observed((seen,)), NOW, routes, lambda *_: "")
+    sink = FileSink(settings.home / "alerts.jsonl", "test")
+    Dispatcher(state, lambda now: write_state(settings, now), logging.getLogger()).run(
+        {FILE: sink}
+    )
+    write_state(settings, state)
+
+
+@pytest.fixture
+def alerted(settings: Settings) -> Settings:
+    settings.make_home()
+    alert(settings)
+    add_silence(
+        settings, Silence("silver.orders", NOW + timedelta(1), "ben", f"ask {EMAIL}", NOW)
+    )
+    report_firing(settings, Report("inbox orders/x", "A link", lines=(f"orders/{EMAIL}.csv",)))
+    return settings
+
+
+def scrub(settings: Settings, *, is_dry: bool = False) -> dict[str, tuple[str, int]]:
+    places = scrub_alerts(finder(), settings, is_dry=is_dry)
+    return {place.place: (place.outcome, place.values) for place in places}
+
+
+def test_no_byte_is_left_and_each_file_is_read_as_before(alerted):
+    assert len(traces(alerted.home)) == 4
+
+    done = scrub(alerted)
+
+    assert {outcome for outcome, _ in done.values()} == {"erased"}
+    assert traces(alerted.home) == []
+    (incident,) = read_state(alerted).open.values()
+    assert incident.firing.lines == ("Row: email=[erased], customer_id=[erased], rows=7",)
+    assert read_state(alerted).undelivered == 3
+    (recorded,) = read_alerts(alerted)
+    assert recorded.title == "silver.orders: check valid failed"
+    assert "customer_id=*, rows=7" in " ".join(recorded.lines)
+    assert [silence.why for silence in read_silences(alerted)] == ["ask [erased]"]
+    assert [note.report.lines for note in read_reports(alerted)] == [("orders/[erased].csv",)]
+
+
+def test_a_second_call_finds_nothing(alerted):
+    scrub(alerted)
+
+    assert scrub(alerted) == {}
+
+
+def test_a_dry_run_counts_and_changes_nothing(alerted):
+    files = {file: file.read_bytes() for file in alerted.home.rglob("*") if file.is_file()}
+
+    counted = scrub(alerted, is_dry=True)
+
+    assert {file: file.read_bytes() for file in files} == files
+    assert counted == scrub(alerted)
+
+
+def test_a_round_of_monitoring_is_waited_for_and_then_left_to_the_next_call(
+    alerted, monkeypatch
+):
+    monkeypatch.setattr(alert_files, "_WAIT_SECONDS", 0.1)
+    with state_lock(alerted, 1):
+        done = scrub(alerted)
+
+    busy = {place for place, (outcome, _) in done.items() if outcome == "busy"}
+    assert busy == {"alerts.jsonl", "alerts/state.json"}
+    assert set(scrub(alerted)) == busy
+    assert traces(alerted.home) == []
+
+
+def test_a_line_that_is_being_added_is_not_lost(alerted):
+    with (alerted.home / "alerts.jsonl").open("ab", buffering=0) as record:
+        scrub(alerted)
+        record.write(json.dumps(read_alerts(alerted)[0].to_json()).encode() + b"\n")
+
+    assert len(read_alerts(alerted)) == 2

@@ -1,0 +1,121 @@
+"""Each place by itself has the person before, and no byte of it after; so have all together,
+whenever it is killed.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.privacy.places.scrub import scrub_places
+from lakehouse.runtime.deployment import masking_key
+from lakehouse.tables.masking import mask
+from lakehouse_tests.privacy.places.a_home import PLACES, put
+from lakehouse_tests.privacy.places.a_person import NEIGHBOUR, PERSON, SHORT_ID, traces
+from lakehouse_tests.privacy.places.kills import scrub_after_each_death
+from lakehouse_tests.processes import start
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_each_place_has_the_person_before_and_not_after(settings, place):
+    PLACES[place](settings)
+    assert len(traces(settings.home)) == 1
+
+    done = scrub_places(settings, [PERSON])
+
+    assert [found.outcome for found in done if found.values or found.files] in (
+        ["erased"],
+        ["removed"],
+        # It was in no row.
+        [],
+    )
+    assert all(found.is_done for found in done)
+    assert traces(settings.home) == []
+
+
+def content(home: Path) -> dict[str, bytes]:
+    return {str(file): file.read_bytes() for file in home.rglob("*") if file.is_file()}
+
+
+def test_a_dry_run_counts_what_the_next_call_does_and_changes_nothing(settings):
+    for make in PLACES.values():
+        make(settings)
+    before = content(settings.home)
+
+    counted = scrub_places(settings, [PERSON], is_dry=True)
+
+    after = content(settings.home)
+    assert {file: after[file] for file in before} == before
+    assert counted == scrub_places(settings, [PERSON])
+
+
+def test_a_second_call_finds_nothing_and_writes_nothing(settings):
+    for make in PLACES.values():
+        make(settings)
+    scrub_places(settings, [PERSON])
+    before = content(settings.home)
+
+    again = scrub_places(settings, [PERSON])
+
+    assert [found.place for found in again] == ["values that are not distinctive"]
+    assert content(settings.home) == before
+
+
+def test_the_masks_that_stand_for_the_person_go_too(settings):
+    masks = [mask(masking_key(settings), value) for value in (SHORT_ID, NEIGHBOUR)]
+    put(settings, "logs/spark.log", "\n".join(map(str, masks)).encode())
+
+    scrub_places(settings, [PERSON])
+
+    assert (
+        settings.home / "logs" / "spark.log"
+    ).read_text() == f"[erased]***********\n{masks[1]}"
+
+
+def test_where_alerts_of_the_person_were_sent_is_said(settings):
+    sending = replace(settings, alert_urls=("json://127.0.0.1:1/",))
+    PLACES["a record of alerts"](sending)
+
+    first, again = (scrub_places(sending, [PERSON]) for _ in range(2))
+
+    assert [place.outcome for place in first] == ["erased", "not reached", "kept"]
+    assert [place.outcome for place in again] == ["kept"]
+
+
+def test_nobody_to_be_erased_is_nothing_to_do(settings):
+    PLACES["Spark's log"](settings)
+
+    assert scrub_places(settings, []) == ()
+    assert traces(settings.home) == ["logs/spark.log"]
+
+
+def test_the_catalog_is_read_as_before(settings):
+    PLACES["the catalog"](settings)
+
+    scrub_places(settings, [PERSON])
+
+    client = Catalog.of(settings).client
+    assert client.load_namespace_properties("silver") == {"comment": "kept for [erased]"}
+    client.close()
+
+
+def test_killed_before_any_step_the_next_call_does_the_rest(settings):
+    for make in PLACES.values():
+        make(settings)
+
+    left = start(settings.home, scrub_after_each_death, folder=str(settings.home)).result()
+
+    assert len(left) > len(PLACES)
+    assert left == [[]] * len(left)
+
+
+def test_the_person_stands_in_nothing_that_is_said(settings):
+    for make in PLACES.values():
+        make(settings)
+
+    said = repr(scrub_places(settings, [PERSON]))
+
+    assert not any(value in said for values in PERSON.personal.values() for value in values)
