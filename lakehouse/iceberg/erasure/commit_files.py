@@ -14,6 +14,10 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from lakehouse.iceberg.metadata.manifests import read_manifests
+from lakehouse.iceberg.metadata.pyiceberg_internals import (
+    commit_updates,
+    delete_manifest_writer,
+)
 
 if TYPE_CHECKING:
     from pyiceberg.io import OutputFile
@@ -135,7 +139,8 @@ class _Commit:
             }
         )
         is_unmoved = {"ref": self.ref_name, "snapshot-id": ref.snapshot_id}
-        self.table._do_commit(
+        commit_updates(
+            self.table,
             updates=(AddSnapshotUpdate(snapshot=snapshot), set_ref),
             requirements=(
                 AssertTableUUID(uuid=metadata.table_uuid),
@@ -234,7 +239,7 @@ class _Commit:
         metadata = self.table.metadata
         spec, schema = metadata.specs()[spec_id], metadata.schema()
         if is_deletes:
-            return _delete_manifest_writer(spec, schema, output, self.id, self._codec)
+            return delete_manifest_writer(spec, schema, output, self.id, self._codec)
         return write_manifest(
             metadata.format_version, spec, schema, output, self.id, self._codec
         )
@@ -270,18 +275,3 @@ class _Commit:
         path = self.table.location_provider().new_metadata_location(name)
         self._written.append(path)
         return self.table.io.new_output(path)
-
-
-def _delete_manifest_writer(*arguments: Any) -> "ManifestWriter":
-    """Return a writer of manifests of delete files, which PyIceberg has none of."""
-    from pyiceberg.manifest import ManifestContent, ManifestWriterV2
-
-    class DeleteManifestWriter(ManifestWriterV2):
-        def content(self) -> ManifestContent:
-            return ManifestContent.DELETES
-
-        @property
-        def _meta(self) -> dict[str, str]:
-            return {**super()._meta, "content": "deletes"}
-
-    return DeleteManifestWriter(*arguments)

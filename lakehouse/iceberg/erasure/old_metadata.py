@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lakehouse.iceberg.erasure.borrowed_properties import borrowed_properties, give_back
 from lakehouse.iceberg.erasure.commit_files import WRITABLE_FORMATS
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.pyiceberg_internals import commit_updates
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 
@@ -55,7 +56,7 @@ def _remove_statistics(engine: Engine, table: str) -> StepResult:
         for partitions_file in old_of_partitions:
             of_snapshot = {"snapshot-id": partitions_file.snapshot_id}
             updates.append(RemovePartitionStatisticsUpdate.model_validate(of_snapshot))
-        loaded._do_commit(updates=tuple(updates), requirements=())
+        commit_updates(loaded, updates)
         paths = {file.statistics_path for file in (*old, *old_of_partitions)}
         for path in paths:
             if loaded.io.new_input(path).exists():

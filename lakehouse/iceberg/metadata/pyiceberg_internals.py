@@ -1,19 +1,25 @@
-"""A fault of PyIceberg that is mended where it is: its compiled decoder reads doubles in single
-precision.
+"""What is used of PyIceberg that is not public, and a fault of its that is mended where it is.
 
-Doubles stand in manifests as the values of partitions. 1.1 came out as 1.100000023841858, so
-that a read of that partition held no row.
+Its compiled decoder reads doubles in single precision. They stand in manifests as the values of
+partitions: 1.1 came out as 1.100000023841858, so that a read of that partition held no row.
+
+It commits the updates of its own operations alone, and writes no manifests of delete files.
 
 `test_pyiceberg_internals.py` fails where another version than `LOOKED_AT` is installed. Then look
-whether its decoder reads doubles whole by now: this module can go in that case.
+whether its decoder reads doubles whole by now, whether it has public calls for the others, and
+whether these still do the same.
 """
 
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyiceberg.avro.decoder import BinaryDecoder
     from pyiceberg.avro.reader import DoubleReader
+    from pyiceberg.manifest import ManifestWriter
+    from pyiceberg.table import Table
+    from pyiceberg.table.update import TableRequirement, TableUpdate
 
 LOOKED_AT = "0.12.0"
 _DOUBLE = struct.Struct("<d")
@@ -29,3 +35,33 @@ def read_doubles_whole() -> None:
 def _read_double(_: "DoubleReader", decoder: "BinaryDecoder") -> float:
     value: float = _DOUBLE.unpack(decoder.read(_DOUBLE.size))[0]
     return value
+
+
+def commit_updates(
+    table: "Table",
+    updates: "Sequence[TableUpdate]",
+    requirements: "Sequence[TableRequirement]" = (),
+) -> None:
+    """Commit updates of a table's metadata in one, and move the table to what was committed.
+
+    :raises CommitFailedException: of PyIceberg, where another commit came first.
+    """
+    table._do_commit(updates=tuple(updates), requirements=tuple(requirements))
+
+
+def delete_manifest_writer(*arguments: Any) -> "ManifestWriter":
+    """Return a writer of manifests of delete files.
+
+    :param arguments: those of PyIceberg's writer of manifests of format 2.
+    """
+    from pyiceberg.manifest import ManifestContent, ManifestWriterV2
+
+    class DeleteManifestWriter(ManifestWriterV2):
+        def content(self) -> ManifestContent:
+            return ManifestContent.DELETES
+
+        @property
+        def _meta(self) -> dict[str, str]:
+            return {**super()._meta, "content": "deletes"}
+
+    return DeleteManifestWriter(*arguments)

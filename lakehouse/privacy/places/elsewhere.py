@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from lakehouse.errors import SettingsError
-from lakehouse.monitoring.routes import name_of, read_routes
+from lakehouse.monitoring.alert_settings import name_of, read_routes
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
 from lakehouse.settings import Settings
 

@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lakehouse.monitoring.alert_log import read_alerts
+from lakehouse.monitoring.alert_settings import Route, Routes
 from lakehouse.monitoring.alert_state import AlertState, read_state, state_lock, write_state
 from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
 from lakehouse.monitoring.incidents import Firing, Observed
-from lakehouse.monitoring.routes import Route, Routes
 from lakehouse.monitoring.silences import Silence, add_silence, read_silences
 from lakehouse.monitoring.sinks import FILE, FileSink
 from lakehouse.orchestration.incident_reports import Report, read_reports, report_firing
