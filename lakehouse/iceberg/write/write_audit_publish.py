@@ -6,6 +6,7 @@ own, which main is moved to only after the table's rules were evaluated on what 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import FrameMismatch, WriteConflict
@@ -18,6 +19,8 @@ from lakehouse.iceberg.commit.retry import (
     classify,
     pause,
 )
+from lakehouse.iceberg.erasure.erase_again import erase_again
+from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople, LeftOut
 from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
@@ -39,8 +42,9 @@ from lakehouse.iceberg.read.withdrawn_deliveries import withdrawn_by_source
 from lakehouse.iceberg.rules.evaluation import evaluate_age
 from lakehouse.iceberg.write.append_or_overwrite import rows_attempt
 from lakehouse.iceberg.write.merge_rows import merge_attempt
+from lakehouse.iceberg.write.prepared_frame import DELETED
 from lakehouse.iceberg.write.publish_branch import remember_unchanged
-from lakehouse.iceberg.write.quarantine import leave
+from lakehouse.iceberg.write.quarantine import Write, leave
 from lakehouse.iceberg.write.quarantine_outside_partitions import (
     evaluate_left_out,
     quarantine_left_out,
@@ -67,6 +71,7 @@ def write(
     run: Run | None = None,
     *,
     arriving: Sequence[tuple[Any, ...]] | None = None,
+    gone: GonePeople = NOBODY_GONE,
 ) -> Outcome:
     """Compute a table and publish the result, once its rules hold; creates and evolves the
     table first.
@@ -75,6 +80,7 @@ def write(
         pins, on a conflict.
     :param arriving: for an append, the `once_by` values in the frame where the caller knows
         them; spares a scan.
+    :param gone: who was erased: rows of theirs that were made before are left out.
     :returns: `Published`, `Refused` (a blocking rule failed, main is as it was), or `Unchanged`
         (nothing to commit).
     :raises WriteConflict: when other writers kept winning.
@@ -85,6 +91,7 @@ def write(
     run, declared = run or Run(), inputs or {}
     inputs = with_version_reads(table, declared)
     compute = select_versions(table, declared, _checked(table, compute), run.partitions)
+    _erase_again(engine, table, inputs, gone)
     with table_lock(engine, table.name) as log:
         planning.ensure(engine, table, run.run_id)
         _ensure_quarantine(engine, table, run)
@@ -94,9 +101,21 @@ def write(
             if not plan.has_news:
                 return _unchanged(engine, table, run, plan, number)
             leaving: list[DataFrame] = []
+            left_out = gone.begin()
+            computed = _without_gone(table, inputs, compute, left_out)
             try:
                 outcome = _attempt(
-                    engine, table, compute, inputs, run, plan, log, arriving, number, leaving
+                    engine,
+                    table,
+                    computed,
+                    inputs,
+                    run,
+                    plan,
+                    log,
+                    arriving,
+                    number,
+                    leaving,
+                    partial(write, gone=gone),
                 )
             except Exception as error:
                 if classify(error) not in _TRIED_AGAIN:
@@ -106,7 +125,7 @@ def write(
                 leave(
                     engine, table, run, write, () if isinstance(outcome, Refused) else leaving
                 )
-                return outcome
+                return replace(outcome, gone_rows=left_out.rows)
             pause(number)
     raise WriteConflict(
         f"{table.name} was not written: other writers came first {WRITE_ATTEMPTS} times, "
@@ -135,6 +154,7 @@ def _attempt(
     arriving: Sequence[tuple[Any, ...]] | None,
     number: int,
     leaving: "list[DataFrame]",
+    write_refused: Write,
 ) -> Outcome:
     write_id = branch.new_write_id()
     log.begin(write_id)
@@ -147,15 +167,20 @@ def _attempt(
         attempt = replace(attempt, decided=decided, leaving=leaving)
         frame = compute(**frames)
         refused, evaluated = (
-            quarantine_left_out(attempt, left_out, write),
+            quarantine_left_out(attempt, left_out, write_refused),
             evaluate_left_out(attempt, left_out),
         )
         if isinstance(table.write, Merge):
             outcome = merge_attempt(
-                attempt, table.write, frame, number, write, following(attempt, inputs, compute)
+                attempt,
+                table.write,
+                frame,
+                number,
+                write_refused,
+                following(attempt, inputs, compute),
             )
         else:
-            outcome = rows_attempt(attempt, frame, number, write, arriving)
+            outcome = rows_attempt(attempt, frame, number, write_refused, arriving)
         outcome = with_left_out(outcome, evaluated, refused)
         if isinstance(outcome, Unchanged):
             remember_unchanged(attempt)
@@ -170,6 +195,38 @@ def _attempt(
     if _try_to_drop(engine, table, name):
         log.end(write_id)
     return outcome
+
+
+def _erase_again(
+    engine: Engine, table: IcebergTable, inputs: Mapping[str, Input], gone: GonePeople
+) -> None:
+    """Erase again what came back where the table, its quarantine or an input was set back."""
+    left_out = gone.begin()
+    if not left_out.is_anybody:
+        return
+    read = dict.fromkeys(declared.table for declared in inputs.values())
+    declared_inputs = [gone.tables[name] for name in read if name in gone.tables]
+    quarantines = [table.quarantine] if table.quarantine else []
+    for concerned in dict.fromkeys((*declared_inputs, table, *quarantines)):
+        erase_again(engine, concerned, left_out)
+
+
+def _without_gone(
+    table: IcebergTable, inputs: Mapping[str, Input], compute: Compute, left_out: LeftOut
+) -> Compute:
+    """Return a function that computes what another does without people who are gone; the other
+    itself while nobody is.
+    """
+    if inputs or not left_out.is_anybody:
+        return left_out.without_gone(inputs, compute)
+
+    def computed() -> "DataFrame":
+        frame = compute()
+        # Rows that shall go may go, whosever they are.
+        unless = DELETED if DELETED in frame.columns else "false"
+        return left_out.leave_out(table, frame, unless=unless)
+
+    return computed
 
 
 def _checked(table: IcebergTable, compute: Compute) -> Compute:
