@@ -12,6 +12,7 @@ from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople
 from lakehouse.iceberg.erasure.without_gone import Moment, without_gone
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import latest
+from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.person import normal_id
 from lakehouse.tables.table import Column, Versions
 from lakehouse_tests.frames import frame_of
@@ -154,3 +155,30 @@ def test_the_frame_is_the_same_where_nobody_is_gone(embedded_engine: Engine) -> 
 
     assert left.rows is frame
     assert left.count_dropped() == 0
+
+
+def test_a_write_starts_no_job_more_where_nobody_is_gone(
+    embedded_engine: Engine, count_jobs
+) -> None:
+    made_at = "DATE '2026-01-01' AS day"
+    frame = embedded_engine.spark.sql(
+        f"SELECT 1L AS id, 7L AS customer_id, 'a' AS email, '' AS note, {made_at}"
+    )
+    asked = []
+
+    def nobody():
+        asked.append("")
+        return GoneList(key=None)
+
+    jobs = []
+    for name, people in (
+        ("silver.one", NOBODY_GONE),
+        ("silver.two", GonePeople(nobody, {"silver.two": ORDERS})),
+    ):
+        table = replace(ORDERS, name=name)
+        with count_jobs() as counted:
+            write(embedded_engine, table, lambda: frame, gone=people)
+        jobs.append(counted.jobs)
+
+    assert jobs[0] == jobs[1]
+    assert asked
