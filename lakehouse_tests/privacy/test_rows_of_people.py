@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+from lakehouse.definitions import gone_people
 from lakehouse.iceberg.erasure.without_gone import Moment
 from lakehouse.iceberg.rules.rows import castable, not_null
 from lakehouse.privacy.holders import find_subjects
 from lakehouse.privacy.rows_of_people import row_moments, subject_names
+from lakehouse.settings import Settings
 from lakehouse.tables.feed import Feed, bronze_table
 from lakehouse.tables.table import Column, Merge, Versions
 from lakehouse_tests.privacy.small_lakehouse import SOURCES, TABLES, declared
@@ -56,3 +58,13 @@ def test_the_moment_is_of_versions_else_of_the_feed_else_inherited() -> None:
         VERSIONS.name: Moment("written_at", "Europe/Berlin"),
         quarantine.name: Moment("written_at", "Europe/Berlin"),
     }
+
+
+def test_what_is_declared_here_knows_who_is_gone(settings: Settings) -> None:
+    people = gone_people(settings)
+
+    raw, clean = "bronze.bnpl_transactions_raw", "silver.bnpl_transactions_clean"
+    created_at = Moment("created_at", "Asia/Kuala_Lumpur")
+    assert not people.begin().is_anybody
+    assert people.moments[raw] == people.moments[clean] == created_at
+    assert people.names["gold.customer_profiles"] == {"customer_id"}

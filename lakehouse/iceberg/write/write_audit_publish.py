@@ -44,7 +44,7 @@ from lakehouse.iceberg.write.append_or_overwrite import rows_attempt
 from lakehouse.iceberg.write.merge_rows import merge_attempt
 from lakehouse.iceberg.write.prepared_frame import DELETED
 from lakehouse.iceberg.write.publish_branch import remember_unchanged
-from lakehouse.iceberg.write.quarantine import Write, leave
+from lakehouse.iceberg.write.quarantine import leave
 from lakehouse.iceberg.write.quarantine_outside_partitions import (
     evaluate_left_out,
     quarantine_left_out,
@@ -91,6 +91,7 @@ def write(
     run, declared = run or Run(), inputs or {}
     inputs = with_version_reads(table, declared)
     compute = select_versions(table, declared, _checked(table, compute), run.partitions)
+    attempt = partial(_attempt, engine, table, compute, inputs, run, gone)
     _erase_again(engine, table, inputs, gone)
     with table_lock(engine, table.name) as log:
         planning.ensure(engine, table, run.run_id)
@@ -101,22 +102,8 @@ def write(
             if not plan.has_news:
                 return _unchanged(engine, table, run, plan, number)
             leaving: list[DataFrame] = []
-            left_out = gone.begin()
-            computed = _without_gone(table, inputs, compute, left_out)
             try:
-                outcome = _attempt(
-                    engine,
-                    table,
-                    computed,
-                    inputs,
-                    run,
-                    plan,
-                    log,
-                    arriving,
-                    number,
-                    leaving,
-                    partial(write, gone=gone),
-                )
+                outcome = attempt(plan, log, arriving, number, leaving)
             except Exception as error:
                 if classify(error) not in _TRIED_AGAIN:
                     raise
@@ -125,7 +112,7 @@ def write(
                 leave(
                     engine, table, run, write, () if isinstance(outcome, Refused) else leaving
                 )
-                return replace(outcome, gone_rows=left_out.rows)
+                return outcome
             pause(number)
     raise WriteConflict(
         f"{table.name} was not written: other writers came first {WRITE_ATTEMPTS} times, "
@@ -149,13 +136,15 @@ def _attempt(
     compute: Compute,
     inputs: Mapping[str, Input],
     run: Run,
+    gone: GonePeople,
     plan: ReadPlan,
     log: WriteLog,
     arriving: Sequence[tuple[Any, ...]] | None,
     number: int,
     leaving: "list[DataFrame]",
-    write_refused: Write,
 ) -> Outcome:
+    people, write_refused = gone.begin(), partial(write, gone=gone)
+    compute = _without_gone(table, inputs, compute, people)
     write_id = branch.new_write_id()
     log.begin(write_id)
     name = branch.audit_branch(write_id)
@@ -181,7 +170,7 @@ def _attempt(
             )
         else:
             outcome = rows_attempt(attempt, frame, number, write_refused, arriving)
-        outcome = with_left_out(outcome, evaluated, refused)
+        outcome = replace(with_left_out(outcome, evaluated, refused), gone_rows=people.rows)
         if isinstance(outcome, Unchanged):
             remember_unchanged(attempt)
     except Exception as error:
