@@ -3,10 +3,13 @@
 A table is added by a file in `lakehouse/assets/`, and needs no line here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from functools import cache
 
 import dagster as dg
 
+from lakehouse.iceberg.erasure.gone_people import GonePeople
+from lakehouse.iceberg.erasure.without_gone import Moment
 from lakehouse.ingestion.feed_sensors import FeedAutomation
 from lakehouse.maintenance.health_check import health_checks
 from lakehouse.maintenance.old_runs import old_runs_definitions
@@ -25,7 +28,9 @@ from lakehouse.orchestration.discovery import (
 )
 from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.runs_for_stale_tables import Downstream
+from lakehouse.privacy.gone import read_gone
 from lakehouse.privacy.holders import Subject, find_subjects
+from lakehouse.privacy.rows_of_people import row_moments, subject_names
 from lakehouse.quality.daily_check import daily_check_definitions
 from lakehouse.quality.metrics.metrics_sensor import RunMetrics
 from lakehouse.quality.source_rows_check import default_checks
@@ -52,7 +57,9 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
                 lambda _: read_settings(), description="What the environment says."
             ),
             "engine": engine,
-            "io_manager": IcebergIOManager(engine=engine, declared=TABLES),
+            "io_manager": IcebergIOManager(
+                engine=engine, declared=TABLES, gone=gone_resource(read_settings)
+            ),
         },
         executor=dg.multi_or_in_process_executor.configured(
             lambda _: execution(read_settings()),
@@ -87,6 +94,28 @@ def upkept() -> Upkept:
         TABLES["monitoring.upkeep_runs"],
         TABLES["monitoring.table_health"],
         incremental_readers(declared_assets(MODULES)),
+    )
+
+
+def gone_resource(read_settings: Callable[[], Settings]) -> dg.ResourceDefinition:
+    """Return who is gone as a resource; settings are read when a run needs it."""
+    return dg.ResourceDefinition(
+        lambda _: gone_people(read_settings()), description="Who was erased, and stays gone."
+    )
+
+
+def gone_people(settings: Settings) -> GonePeople:
+    """Return who is gone of the people that the tables hold."""
+    names, moments = _known_by()
+    return GonePeople(lambda: read_gone(settings), TABLES, names, moments)
+
+
+@cache
+def _known_by() -> tuple[Mapping[str, Collection[str]], Mapping[str, Moment]]:
+    sources = table_sources(MODULES)
+    return (
+        subject_names(find_subjects(TABLES, sources)),
+        row_moments(TABLES, FEEDS.values(), sources),
     )
 
 

@@ -42,6 +42,7 @@ def feed_asset(
                 settings.home,
                 run,
                 compute=compute,
+                gone=io.gone,
             )
             for warning in (*landing.delivery.warnings, *map(str, landing.delivery.rejected)):
                 context.log.warning(warning)

@@ -70,6 +70,11 @@ class IngestResult:
         return sum(landing.write.nr_rows or 0 for landing in self._landings)
 
     @property
+    def left_out_rows(self) -> int:
+        """The rows of people who were erased, which files had and bronze did not get."""
+        return sum(landing.landing.left_out_rows or 0 for landing in self._landings)
+
+    @property
     def rejected(self) -> tuple[RejectedReason, ...]:
         """The files that were refused as a whole."""
         reported = [file for landing in self._landings for file in landing.landing.rejected]

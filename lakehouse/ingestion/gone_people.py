@@ -1,11 +1,13 @@
 """Rows of people who were erased, in files that arrive later: they stay gone."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import TYPE_CHECKING, Any, Protocol
 
+from lakehouse.iceberg.erasure.gone_people import GonePeople
+from lakehouse.iceberg.erasure.without_gone import Gone
 from lakehouse.tables.feed import Feed
 
 if TYPE_CHECKING:
@@ -33,6 +35,24 @@ class IsGone(Protocol):
         :param moment: when the row was made, with a zone; None where nobody knows, and then it
             counts as made before, unless a person allowed it.
         """
+
+
+@dataclass(frozen=True)
+class _GoneOfFeed:
+    gone: Gone
+    names: Collection[str]
+
+    def is_gone(self, subject: str, value: str, moment: datetime | None) -> bool:
+        erased_at = self.gone.is_gone({subject, *self.names}, value)
+        return erased_at is not None and (moment is None or moment < erased_at)
+
+
+def gone_of_feed(people: GonePeople, feed: Feed) -> IsGone | None:
+    """Return who is gone now of the people that a feed has; None where nobody is."""
+    gone = people.read()
+    if feed.subject is None or not gone.erased_at:
+        return None
+    return _GoneOfFeed(gone, people.names_of(feed.table, feed.subject))
 
 
 @dataclass

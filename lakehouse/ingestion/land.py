@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.commit.lock import table_lock
+from lakehouse.iceberg.erasure.erase_again import erase_again
+from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople
 from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
@@ -17,7 +19,7 @@ from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.delivery import Archived, Delivery
-from lakehouse.ingestion.gone_people import IsGone
+from lakehouse.ingestion.gone_people import gone_of_feed
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.staged_frame import plan_landing_table, read_staged_rows
 from lakehouse.storage.object_store import ObjectStore
@@ -50,7 +52,7 @@ def land(
     run: Run | None = None,
     *,
     compute: "Callable[[DataFrame], DataFrame]" = lambda delivered: delivered,
-    gone: IsGone | None = None,
+    gone: GonePeople = NOBODY_GONE,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Landing:
     """Land what waits in a feed's inbox by one append to its bronze table, and archive it.
@@ -64,7 +66,9 @@ def land(
     :raises TableBusy: when another ingest of the feed goes on for longer than an hour.
     """
     with lock_feed(feed, home) as ingest:
-        delivery = collect_files(store, ingest, gone=gone, progress=progress)
+        is_gone = gone_of_feed(gone, feed)
+        delivery = collect_files(store, ingest, gone=is_gone, progress=progress)
+        erase_again(engine, table, gone.begin())
         outcome = _publish(engine, feed, table, delivery, run or Run(), compute)
         archived = (
             Archived() if isinstance(outcome, Refused) else archive_files(delivery, store)

@@ -25,6 +25,7 @@ from lakehouse.orchestration.partition_bounds import all_partitions_of
 from lakehouse.orchestration.partition_validation import check_partitions
 from lakehouse.orchestration.run_failures.function_error_text import explained
 from lakehouse.orchestration.table_asset import Look, Written, table_asset
+from lakehouse.orchestration.written_metadata import left_out_warnings
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable
 
@@ -59,6 +60,8 @@ def iceberg_asset(
         def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
             with _in_one_line(table, compute):
                 outcome = context.resources.io_manager.write(table, compute, declared, run)
+            for warning in left_out_warnings(outcome.gone_rows):
+                context.log.warning(warning)
             return Written(outcome, read=_read(outcome, table, reads))
 
         return table_asset(

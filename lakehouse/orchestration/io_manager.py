@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from lakehouse.errors import DeclarationError, FrameMismatch
+from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople
 from lakehouse.iceberg.metadata.column_types import column_type
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
@@ -27,7 +28,11 @@ from lakehouse.orchestration.run_failures.refused_write_text import refusal
 from lakehouse.orchestration.run_failures.withheld_values import values_withheld
 from lakehouse.orchestration.undeclared_table import inferred_table
 from lakehouse.orchestration.unmasked_rows_command import has_source
-from lakehouse.orchestration.written_metadata import pin_metadata, written_metadata
+from lakehouse.orchestration.written_metadata import (
+    left_out_warnings,
+    pin_metadata,
+    written_metadata,
+)
 from lakehouse.runtime.pandas_to_spark import to_pandas, to_spark
 from lakehouse.tables.table import IcebergTable
 
@@ -43,11 +48,13 @@ class IcebergIOManager(dg.ConfigurableIOManager):
     table `layer.table`.
 
     `declared` holds the tables that the project declares, by name. A plain asset that nobody
-    declared gets a table of its frame's columns.
+    declared gets a table of its frame's columns. `gone` says who was erased: rows of
+    theirs are neither written nor read.
     """
 
     engine: dg.ResourceDependency[Engine]
     declared: dg.ResourceDependency[Mapping[str, IcebergTable]]
+    gone: dg.ResourceDependency[GonePeople] = NOBODY_GONE  # type: ignore[assignment]
 
     def write(
         self,
@@ -62,7 +69,13 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         `lakehouse.iceberg.write`.
         """
         return write_audit_publish.write(
-            self.engine, self.with_layer(table), compute, inputs, run, arriving=arriving
+            self.engine,
+            self.with_layer(table),
+            compute,
+            inputs,
+            run,
+            arriving=arriving,
+            gone=self.gone,
         )
 
     def with_layer(self, table: IcebergTable) -> IcebergTable:
@@ -95,6 +108,8 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         table = self.declared.get(name) or self._inferred(context, name, frame)
         with values_withheld(table):
             outcome = self.write(table, lambda: frame, run=_run(context, table))
+        for warning in left_out_warnings(outcome.gone_rows):
+            context.log.warning(warning)
         if isinstance(outcome, Refused):
             raise refusal(outcome, context.run_id)
         context.add_output_metadata(written_metadata(self.engine.catalog, table, outcome))
@@ -111,8 +126,19 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         # range.
         if not context.has_asset_partitions or len(context.asset_partition_keys) == 1:
             context.add_input_metadata(pin_metadata(pinned))
-        frame = self.read(pinned, self._where(context, name))
+        frame = self._without_gone(context, name, self.read(pinned, self._where(context, name)))
         return to_pandas(frame) if _wants_pandas(context) else frame
+
+    def _without_gone(
+        self, context: dg.InputContext, name: str, frame: "DataFrame"
+    ) -> "DataFrame":
+        left_out, table = self.gone.begin(), self.declared.get(name)
+        if table is None or not left_out.is_anybody:
+            return frame
+        kept = left_out.leave_out(table, frame)
+        for warning in left_out_warnings(left_out.rows):
+            context.log.warning(warning)
+        return kept
 
     def _spark_frame(self, name: str, obj: Any) -> "DataFrame":
         import pandas as pd

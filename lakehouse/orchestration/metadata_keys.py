@@ -197,6 +197,8 @@ class WriteMetadata(MetadataRecord):
     profiled_rows: int | None = _key(ROWS, _whole)
     """Of how many rows the profile of columns speaks."""
     partitions: tuple[str, ...] = _texts_key("partitions")
+    left_out_rows: int | None = _key("left_out_rows", _count)
+    """Rows of people who were erased, which the inputs had."""
     sample: tuple[Mapping[str, Any], ...] = _rows_key("sample")
 
 

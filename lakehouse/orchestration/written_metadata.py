@@ -5,7 +5,7 @@ All of it comes from the declaration, from what the write counted, and from one 
 table's metadata file.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +54,7 @@ def written_metadata(
         nr_rows=nr_rows(outcome),
         inputs={name: pin_metadata(pin) for name, pin in outcome.pins.items()},
         partitions=tuple(outcome.partitions),
+        left_out_rows=sum(outcome.gone_rows.values()) or None,
         **_counts(outcome),
         **_scanned(outcome.pins.values()),
     )
@@ -62,6 +63,15 @@ def written_metadata(
         **outcome.profile,
         **refused_rows(table, outcome).to_metadata(),
     }
+
+
+def left_out_warnings(rows: Mapping[str, int]) -> list[str]:
+    """Return a line for each table of which rows of erased people were left out."""
+    warnings = []
+    for table, count in sorted(rows.items()):
+        noun = "row" if count == 1 else "rows"
+        warnings.append(f"{count:,} {noun} of {table} are of people who were erased: left out.")
+    return warnings
 
 
 def quarantined_metadata(

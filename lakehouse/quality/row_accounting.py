@@ -6,15 +6,17 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import FEW, same_key, with_keys
-from lakehouse.iceberg.metadata.history import History, read_history
+from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.pinned_inputs import pin_since
 from lakehouse.iceberg.read.version_keys import declared_versions, key_terms, newest_sql
 from lakehouse.iceberg.rules.failing_row_samples import sample_of
 from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS
+from lakehouse.quality.erased_rows import may_have_erased, without_erased
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import IcebergTable
 
@@ -26,8 +28,8 @@ OUTCOMES = ("clean", "quarantined", "superseded", "pending", "lost")
 computed.
 """
 ERASED = "erased"
-"""What became of a row that its source had at the time, and lost since with all rows of a person;
-said only where there are some.
+"""What became of a row of a person who was erased: its source had it at the time, or has it still
+and it was left out; said only where there are some.
 """
 _IS = "struct(xxhash64(_source_file, _source_sha256) AS file, _source_row AS row) AS __is"
 """What tells a row from all others in a few bytes: its file by a hash, and its number there."""
@@ -62,6 +64,7 @@ def account(
     first: str | None = None,
     computed_id: int | None = None,
     increment: Increment | None = None,
+    gone: GonePeople = NOBODY_GONE,
 ) -> Accounted:
     """Follow each row of a source to the target, its quarantine, or the version that displaced
     it.
@@ -75,6 +78,7 @@ def account(
         came later may be pending.
     :param increment: where only new rows were computed; then the existing rows that the run
         removed are followed too.
+    :param gone: who was erased: rows of theirs that were made before are left out on purpose.
     """
     if snapshot_id is None:
         return Accounted(None, dict.fromkeys(OUTCOMES, 0))
@@ -97,10 +101,9 @@ def account(
     sample: tuple[Any, ...] = ()
     if counts["lost"]:
         lost = outcomes.where("outcome = 'lost'")
-        if _was_erased_since(read_history(engine, source.name), snapshot_id):
-            lost = lost.join(
-                read_main(engine, source.name).selectExpr(_IS), "__is", "left_semi"
-            )
+        not_erased = _without_erased(engine, Pin(source.name, snapshot_id), lost, gone)
+        if not_erased is not None:
+            lost = not_erased
             counts[ERASED] = counts["lost"] - lost.count()
             counts["lost"] -= counts[ERASED]
         if counts["lost"]:
@@ -109,11 +112,16 @@ def account(
     return Accounted(snapshot_id, {outcome: counts[outcome] for outcome in said}, sample)
 
 
-def _was_erased_since(source: History, snapshot_id: int) -> bool:
-    """Whether a source lost rows of people after a snapshot."""
-    main = source.main
-    since = source.between(snapshot_id, main.snapshot_id) if main else None
-    return any(snapshot.is_erasure for snapshot in (source.line if since is None else since))
+def _without_erased(
+    engine: Engine, source: Pin, lost: "DataFrame", gone: GonePeople
+) -> "DataFrame | None":
+    """Return the lost rows that are of nobody who was erased; None where nobody was."""
+    if not may_have_erased(engine, source, gone):
+        return None
+    rows = read(engine, source).selectExpr("*", _IS)
+    theirs = rows.join(lost.select("__is"), "__is", "left_semi")
+    kept = without_erased(engine, source, theirs, gone)
+    return lost.join(kept.select("__is"), "__is", "left_semi")
 
 
 def _removed_rows(

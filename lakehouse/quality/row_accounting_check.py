@@ -6,6 +6,7 @@ from typing import Any
 import dagster as dg
 
 from lakehouse.errors import DeclarationError
+from lakehouse.iceberg.erasure.gone_people import GonePeople
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
@@ -18,9 +19,9 @@ from lakehouse.quality.row_accounting import Accounted, Increment, account
 from lakehouse.tables.table import IcebergTable
 
 NAME = "every_row_is_accounted_for"
-Evaluate = Callable[[Engine, History | None, Snapshot | None], dg.AssetCheckResult]
-"""Follows rows by the history of a table, which is None before there is one, and the snapshot
-that the run made of it, which is None where the check runs alone.
+Evaluate = Callable[[Engine, History | None, Snapshot | None, GonePeople], dg.AssetCheckResult]
+"""Follows rows by the history of a table, which is None before there is one, the snapshot that
+the run made of it, which is None where the check runs alone, and who was erased.
 """
 
 
@@ -48,12 +49,14 @@ def accounted_check(
         )
 
     def evaluate(
-        engine: Engine, history: History | None, snapshot: Snapshot | None
+        engine: Engine, history: History | None, snapshot: Snapshot | None, gone: GonePeople
     ) -> dg.AssetCheckResult:
         commit = snapshot.commit if snapshot else None
         if history is None or commit is None or not commit.read:
             computed_id = history.watermark(source.name) if history else None
-            accounted = account(engine, source, target, computed_id, computed_id=computed_id)
+            accounted = account(
+                engine, source, target, computed_id, computed_id=computed_id, gone=gone
+            )
             return _accounted_result(accounted, commit.partitions if commit else ())
         partitions = partitions_of(commit)
         accounted = account(
@@ -65,6 +68,7 @@ def accounted_check(
             first=partitions.predicate(target_by),
             computed_id=commit.inputs.get(source.name),
             increment=_increment(history, commit, source.name),
+            gone=gone,
         )
         return _accounted_result(accounted, commit.partitions)
 
@@ -91,10 +95,11 @@ def rows_check(
         required_resource_keys={"io_manager"},
     )
     def check(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
-        engine = context.resources.io_manager.engine
+        io = context.resources.io_manager
+        engine = io.engine
         run_id = context.run.run_id
         history = read_history(engine, target.name) if engine.catalog.has(target.name) else None
-        result = evaluate(engine, history, _snapshot_of_run(history, run_id))
+        result = evaluate(engine, history, _snapshot_of_run(history, run_id), io.gone)
         if not result.passed:
             note_check_failed(context.instance, run_id, target.name)
         return result

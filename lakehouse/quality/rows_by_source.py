@@ -3,15 +3,17 @@ keep these.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import same_key, together
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS
+from lakehouse.quality.erased_rows import may_have_erased, without_erased
 from lakehouse.tables.quoting import among, identifier
 from lakehouse.tables.table import IcebergTable, Merge
 
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 PLACES = ("clean", "quarantined", "superseded", "left_out", "twice")
 """Where a row may be: under a merged key another row may be, and what the function leaves out
 is nowhere; `twice` is in the table and in its quarantine.
+"""
+ERASED = "erased"
+"""Where a row of a person who was erased is, that the function did not leave out; said only where
+there are some.
 """
 _FEW_FILES = 1000
 _SOURCE = list(SOURCE_COLUMNS)
@@ -34,13 +40,33 @@ class Read:
     where: str | None = None
 
 
-def count_places(engine: Engine, target: IcebergTable, reads: Iterable[Read]) -> dict[str, int]:
-    """Count the rows that were read of some sources by where they are, each one of `PLACES`."""
+def count_places(
+    engine: Engine,
+    target: IcebergTable,
+    reads: Sequence[Read],
+    gone: GonePeople = NOBODY_GONE,
+) -> dict[str, int]:
+    """Count the rows that were read of some sources by where they are, each one of `PLACES`, or
+    `ERASED` where some are.
+    """
     frames = (_row_keys(target, read(engine, source.pin, source.where)) for source in reads)
     placed = _with_place(engine, target, together(frames, allow_missing=True))
     rows = placed.groupBy("place").count().collect()
     counts = Counter({row["place"]: row["count"] for row in rows})
-    return {place: counts[place] for place in PLACES}
+    if counts["left_out"]:
+        left_out = placed.where("place = 'left_out'").select(*_SOURCE)
+        counts[ERASED] = sum(_count_erased(engine, source, left_out, gone) for source in reads)
+        counts["left_out"] -= counts[ERASED]
+    said = [*PLACES, *([ERASED] if counts[ERASED] else [])]
+    return {place: counts[place] for place in said}
+
+
+def _count_erased(engine: Engine, source: Read, left_out: "DataFrame", gone: GonePeople) -> int:
+    """Return how many of the rows that a table lacks are of people who were erased."""
+    if not may_have_erased(engine, source.pin, gone):
+        return 0
+    rows = read(engine, source.pin, source.where).join(left_out, _SOURCE, "left_semi")
+    return rows.count() - without_erased(engine, source.pin, rows, gone).count()
 
 
 def _row_keys(target: IcebergTable, rows: "DataFrame") -> "DataFrame":
@@ -94,7 +120,8 @@ def _with_place(engine: Engine, target: IcebergTable, rows: "DataFrame") -> "Dat
         merged = read_main(engine, target.name).selectExpr(*terms, f"true AS {superseded}")
         joined = joined.alias("s").join(merged.alias("m"), same_key(keys, "s", "m"), "left")
     return joined.selectExpr(
+        *(f"s.{name}" if keys else name for name in _SOURCE),
         f"CASE WHEN __clean AND {quarantined} THEN 'twice' WHEN __clean THEN 'clean'"
         f" WHEN {quarantined} THEN 'quarantined' WHEN {superseded} THEN 'superseded'"
-        " ELSE 'left_out' END AS place"
+        " ELSE 'left_out' END AS place",
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import dagster as dg
 
+from lakehouse.iceberg.erasure.gone_people import GonePeople
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
@@ -22,7 +23,7 @@ from lakehouse.quality.row_accounting_check import (
     rows_check,
     rows_result,
 )
-from lakehouse.quality.rows_by_source import PLACES, Read, count_places
+from lakehouse.quality.rows_by_source import ERASED, PLACES, Read, count_places
 from lakehouse.tables.table import IcebergTable
 
 _DESCRIPTIONS = {
@@ -31,6 +32,7 @@ _DESCRIPTIONS = {
     "superseded": "superseded",
     "left_out": "left out by the function",
     "twice": "in the table and in the quarantine",
+    ERASED: "erased",
 }
 
 
@@ -102,7 +104,7 @@ def source_check(target: IcebergTable, inputs: Mapping[str, Input]) -> dg.AssetC
     """
 
     def evaluate(
-        engine: Engine, history: History | None, snapshot: Snapshot | None
+        engine: Engine, history: History | None, snapshot: Snapshot | None, gone: GonePeople
     ) -> dg.AssetCheckResult:
         reads = []
         if history is not None:
@@ -112,7 +114,7 @@ def source_check(target: IcebergTable, inputs: Mapping[str, Input]) -> dg.AssetC
                     reads.append(source_rows)
         if not reads:
             return _places_result(dict.fromkeys(PLACES, 0))
-        return _places_result(count_places(engine, target, reads))
+        return _places_result(count_places(engine, target, reads, gone))
 
     return rows_check(
         target,
@@ -165,7 +167,7 @@ def _watermark_before(
 
 
 def _places_result(rows: Mapping[str, int]) -> dg.AssetCheckResult:
-    counts = ", ".join(f"{rows[place]} {_DESCRIPTIONS[place]}" for place in PLACES)
+    counts = ", ".join(f"{count} {_DESCRIPTIONS[place]}" for place, count in rows.items())
     return rows_result(
         rows,
         "twice",

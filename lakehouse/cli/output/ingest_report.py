@@ -61,7 +61,9 @@ def _describe_delivery(result: "IngestResult") -> str:
         return f"Feed {result.feed.name}: no new file in {result.feed.inbox}"
     files = f"{count(len(result.files), 'file')} ({_listed(result.files)})"
     known = "" if result.rows else ", all of it ingested before"
-    return f"Feed {result.feed.name}: {files}, nr_rows {result.rows}{known}"
+    left_out = count(result.left_out_rows, "row")
+    erased = f", {left_out} of erased people left out" if result.left_out_rows else ""
+    return f"Feed {result.feed.name}: {files}, nr_rows {result.rows}{known}{erased}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -107,6 +109,9 @@ def _describe_changes(writes: "list[WriteMetadata]") -> Iterator[str]:
     removed = _sum(write.removed_rows for write in writes)
     if removed:
         yield f"{removed:,} removed"
+    left_out = _sum(write.left_out_rows for write in writes)
+    if left_out:
+        yield f"{left_out:,} of erased people left out"
 
 
 def _sum(counts: Iterable[int | None]) -> int:

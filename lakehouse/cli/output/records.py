@@ -76,6 +76,7 @@ def ingest_record(result: "IngestResult") -> dict[str, Any]:
         "success": result.success,
         "files": list(result.files),
         "rows": result.rows,
+        "left_out_rows": result.left_out_rows,
         "unsettled": list(result.unsettled),
         "rejected": [
             {"file": file.file, "reason": file.reason, "kept_as": file.kept_as}

@@ -58,6 +58,16 @@ def erased_refs(history: History, request: str) -> tuple[ErasedRef, ...]:
     return tuple(erased)
 
 
+def rows_erased_between(history: History, since_id: int, until_id: int) -> int:
+    """Return how many rows erasures took from a line of snapshots after one of them up to another,
+    as far as it is kept.
+    """
+    since = history.between(since_id, until_id) or []
+    return sum(
+        int(snapshot.summary.get(ROWS_PROPERTY, 0)) for snapshot in since if snapshot.is_erasure
+    )
+
+
 def touched_partitions(
     engine: Engine, table: str, request: str, column: str
 ) -> set[Any] | None:

@@ -6,13 +6,13 @@ in no plan: Spark shows literals there, and of a frame its columns alone.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from lakehouse.iceberg.erasure.normal_id_sql import normal_id_sql
-from lakehouse.iceberg.read.inputs import Input
+from lakehouse.tables.casts import Cast
 from lakehouse.tables.people import names_of
 from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import IcebergTable
@@ -37,6 +37,23 @@ class Gone(Protocol):
     def erased_at(self) -> Mapping[bytes, datetime]:
         """When people were erased, by their keyed hash."""
 
+    def is_gone(self, names: Iterable[str], value: str) -> datetime | None:
+        """Return when a person was erased; None for who was not.
+
+        :param names: all that tables call the column that stands for the person.
+        """
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The column that tells when a row was made.
+
+    `time_zone` is where text without an offset was written.
+    """
+
+    column: str
+    time_zone: str = "UTC"
+
 
 @dataclass(frozen=True)
 class WithoutGone:
@@ -52,7 +69,13 @@ class WithoutGone:
 
 
 def without_gone(
-    frame: "DataFrame", table: IcebergTable, gone: Gone, *, moment: str | None = None
+    frame: "DataFrame",
+    table: IcebergTable,
+    gone: Gone,
+    *,
+    moment: Moment | None = None,
+    names: Collection[str] = (),
+    unless: str = "false",
 ) -> WithoutGone:
     """Leave out the rows of people who are gone that were made before their erasure.
 
@@ -61,70 +84,34 @@ def without_gone(
     nobody is gone, or it has no column that stands for a person.
 
     :param frame: rows as delivered, or in the table's types.
-    :param moment: the column that tells when a row was made; left out, the first of the table's
-        `versions.newest`.
+    :param moment: when a row was made; left out, the first of the table's `versions.newest`.
+    :param names: what other tables call the subject, beside what this one does and did.
+    :param unless: a SQL predicate of rows that stay, whosever they are.
     """
-    subject = _subject_in(frame, table)
+    subject = subject_in(frame.columns, table)
     if not gone.erased_at or gone.key is None or subject is None:
         return WithoutGone(frame)
-    names = sorted(_names(table))
-    hashed = _with_hashes(frame, gone.key, subject, names)
-    marked = _with_erasure(hashed, gone.erased_at, len(names))
-    is_theirs = f"({_ERASED_AT} IS NOT NULL AND {_made_before(frame, table, moment)})"
+    known = sorted({*_names(table), *(name.lower() for name in names)})
+    hashed = _with_hashes(frame, gone.key, subject, known)
+    marked = _with_erasure(hashed, gone.erased_at, len(known))
+    made_before = _made_before(frame, table, moment)
+    is_theirs = f"({_ERASED_AT} IS NOT NULL AND {made_before} AND NOT ({unless}))"
     own = [identifier(name) for name in frame.columns]
     kept, dropped = marked.where(f"NOT {is_theirs}"), marked.where(is_theirs)
     return WithoutGone(kept.selectExpr(*own), dropped.selectExpr(*own))
 
 
-def compute_without_gone(
-    compute: "Callable[..., DataFrame]",
-    inputs: Mapping[str, Input],
-    tables: Mapping[str, IcebergTable],
-    gone: Gone,
-    tell: Callable[[str, int], None],
-    *,
-    moments: Mapping[str, str] | None = None,
-) -> "Callable[..., DataFrame]":
-    """Return a function that computes what another does from its inputs without the rows of
-    people who are gone; the function itself where nobody is.
-
-    Of each input that may have such rows, the columns that tell are read once more, to count
-    them; where there are none, the function is given the frame as it was. Keys of changed rows
-    are let through, since what the target makes of them is read of rows.
-
-    :param tables: the declared tables by name; an input of another one is let through.
-    :param tell: is told the table and how many rows of it were left out, where there are any.
-    :param moments: by table, the column that tells when a row was made, where that is not the
-        first of its `versions.newest`.
+def subject_in(columns: Iterable[str], table: IcebergTable) -> str | None:
+    """Return which of some columns stands for a person, under the name that it has or had in
+    the table; None where none does.
     """
-    if not gone.erased_at:
-        return compute
-
-    def computed(**frames: "DataFrame") -> "DataFrame":
-        kept = dict(frames)
-        for name, declared in inputs.items():
-            source = tables.get(declared.table)
-            if source is None or name not in frames or declared.mode == "changed_keys":
-                continue
-            moment = (moments or {}).get(source.name)
-            left = without_gone(frames[name], source, gone, moment=moment)
-            rows = left.count_dropped()
-            if rows:
-                tell(source.name, rows)
-                kept[name] = left.rows
-        return compute(**kept)
-
-    return computed
+    names = _names(table)
+    return next((name for name in columns if name.lower() in names), None)
 
 
 def _names(table: IcebergTable) -> frozenset[str]:
     """Return what the subject of a table is called, and was; empty where it has none."""
     return names_of(table.column(table.subject)) if table.subject else frozenset()
-
-
-def _subject_in(frame: "DataFrame", table: IcebergTable) -> str | None:
-    names = _names(table)
-    return next((name for name in frame.columns if name.lower() in names), None)
 
 
 def _with_hashes(frame: "DataFrame", key: bytes, subject: str, names: list[str]) -> "DataFrame":
@@ -176,20 +163,20 @@ def _people(spark: "SparkSession", erased_at: Mapping[bytes, datetime]) -> "Data
     return spark.createDataFrame(rows, f"{_HMAC} binary, {_ERASED_AT} timestamp")
 
 
-def _made_before(frame: "DataFrame", table: IcebergTable, moment: str | None) -> str:
+def _made_before(frame: "DataFrame", table: IcebergTable, moment: Moment | None) -> str:
     """Return the SQL predicate of the rows that were made before their person's erasure; those
     whose moment cannot be read are among them.
     """
-    declared = table.versions.newest[0] if table.versions else None
-    column = moment or declared
+    if moment is None and table.versions:
+        moment = Moment(table.versions.newest[0])
     types = dict(frame.dtypes)
-    if column is None or column not in types:
+    if moment is None or moment.column not in types:
         return "true"
-    value = identifier(column)
-    column_type = types[column]
-    if column_type == "string" and column in table.casts:
-        value = table.casts[column].sql(value)
-        column_type = str(table.casts[column].type)
+    value, column_type = identifier(moment.column), types[moment.column]
+    if column_type == "string":
+        delivered = Cast("timestamp", moment.time_zone)
+        cast = table.casts.get(moment.column, delivered)
+        value, column_type = cast.sql(value), cast.type
     if column_type not in _MOMENTS:
         return "true"
     return f"coalesce(CAST({value} AS TIMESTAMP) < {_ERASED_AT}, true)"

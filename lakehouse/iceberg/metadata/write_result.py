@@ -123,6 +123,8 @@ class Outcome:
     attempts: int = 1
     profile: Mapping[str, float] = field(default_factory=dict)
     """What was measured of the columns declared so, by metric."""
+    gone_rows: Mapping[str, int] = field(default_factory=dict)
+    """How many rows of people who were erased it was given and left out, by table."""
 
 
 @dataclass(frozen=True)

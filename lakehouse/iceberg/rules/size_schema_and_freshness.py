@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import ClassVar, Unpack
 
 from lakehouse.errors import DeclarationError
+from lakehouse.iceberg.erasure.erasure_commits import rows_erased_between
 from lakehouse.iceberg.evolve.schema_changes import schema_changes
 from lakehouse.iceberg.evolve.schema_steps import Step
 from lakehouse.iceberg.metadata.history import Snapshot
@@ -62,7 +63,7 @@ class RowCountRule(MetadataRule):
 @dataclass(frozen=True, kw_only=True)
 class RowCountChangeRule(MetadataRule):
     """Rows that the whole table gained, as a share of those that it had some writes, or some
-    time, earlier.
+    time, earlier; rows of people that were erased since are none that it lost.
     """
 
     against: timedelta | int
@@ -83,9 +84,13 @@ class RowCountChangeRule(MetadataRule):
             return None, f"it has no state of {when}"
         if earlier.rows == 0:
             return None, f"it had no rows {when}"
-        growth = (evaluated.rows - earlier.rows) / earlier.rows
+        erased = rows_erased_between(
+            evaluated.history, earlier.snapshot_id, evaluated.snapshot.snapshot_id
+        )
+        growth = (evaluated.rows + erased - earlier.rows) / earlier.rows
         return growth, (
             f"{evaluated.rows} rows, {earlier.rows} before, in snapshot {earlier.snapshot_id}"
+            + (f", and {erased} of people were erased since" if erased else "")
         )
 
 

@@ -6,6 +6,7 @@ own, which main is moved to only after the table's rules were evaluated on what 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import FrameMismatch, WriteConflict
@@ -18,6 +19,8 @@ from lakehouse.iceberg.commit.retry import (
     classify,
     pause,
 )
+from lakehouse.iceberg.erasure.erase_again import erase_again
+from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople, LeftOut
 from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
@@ -39,6 +42,7 @@ from lakehouse.iceberg.read.withdrawn_deliveries import withdrawn_by_source
 from lakehouse.iceberg.rules.evaluation import evaluate_age
 from lakehouse.iceberg.write.append_or_overwrite import rows_attempt
 from lakehouse.iceberg.write.merge_rows import merge_attempt
+from lakehouse.iceberg.write.prepared_frame import DELETED
 from lakehouse.iceberg.write.publish_branch import remember_unchanged
 from lakehouse.iceberg.write.quarantine import leave
 from lakehouse.iceberg.write.quarantine_outside_partitions import (
@@ -66,6 +70,7 @@ def write(
     run: Run | None = None,
     *,
     arriving: Sequence[tuple[Any, ...]] | None = None,
+    gone: GonePeople = NOBODY_GONE,
 ) -> Outcome:
     """Compute a table and publish the result, once its rules hold; creates and evolves the
     table first.
@@ -74,6 +79,7 @@ def write(
         pins, on a conflict.
     :param arriving: for an append, the `once_by` values in the frame where the caller knows
         them; spares a scan.
+    :param gone: who was erased: rows of theirs that were made before are left out.
     :returns: `Published`, `Refused` (a blocking rule failed, main is as it was), or `Unchanged`
         (nothing to commit).
     :raises WriteConflict: when other writers kept winning.
@@ -84,6 +90,8 @@ def write(
     run, declared = run or Run(), inputs or {}
     inputs = with_version_reads(table, declared)
     compute = select_versions(table, declared, _checked(table, compute), run.partitions)
+    attempt = partial(_attempt, engine, table, compute, inputs, run, gone)
+    _erase_again(engine, table, inputs, gone)
     with table_lock(engine, table.name) as log:
         planning.ensure(engine, table, run.run_id)
         _ensure_quarantine(engine, table, run)
@@ -94,9 +102,7 @@ def write(
                 return _unchanged(engine, table, run, plan, number)
             leaving: list[DataFrame] = []
             try:
-                outcome = _attempt(
-                    engine, table, compute, inputs, run, plan, log, arriving, number, leaving
-                )
+                outcome = attempt(plan, log, arriving, number, leaving)
             except Exception as error:
                 if classify(error) is Failure.OTHER:
                     raise
@@ -129,12 +135,15 @@ def _attempt(
     compute: Compute,
     inputs: Mapping[str, Input],
     run: Run,
+    gone: GonePeople,
     plan: ReadPlan,
     log: WriteLog,
     arriving: Sequence[tuple[Any, ...]] | None,
     number: int,
     leaving: "list[DataFrame]",
 ) -> Outcome:
+    people, write_refused = gone.begin(), partial(write, gone=gone)
+    compute = _without_gone(table, inputs, compute, people)
     write_id = branch.new_write_id()
     log.begin(write_id)
     name = branch.audit_branch(write_id)
@@ -146,16 +155,21 @@ def _attempt(
         attempt = replace(attempt, decided=decided, leaving=leaving)
         frame = compute(**frames)
         refused, evaluated = (
-            quarantine_left_out(attempt, left_out, write),
+            quarantine_left_out(attempt, left_out, write_refused),
             evaluate_left_out(attempt, left_out),
         )
         if isinstance(table.write, Merge):
             outcome = merge_attempt(
-                attempt, table.write, frame, number, write, following(attempt, inputs, compute)
+                attempt,
+                table.write,
+                frame,
+                number,
+                write_refused,
+                following(attempt, inputs, compute),
             )
         else:
-            outcome = rows_attempt(attempt, frame, number, write, arriving)
-        outcome = with_left_out(outcome, evaluated, refused)
+            outcome = rows_attempt(attempt, frame, number, write_refused, arriving)
+        outcome = replace(with_left_out(outcome, evaluated, refused), gone_rows=people.rows)
         if isinstance(outcome, Unchanged):
             remember_unchanged(attempt)
     except Exception as error:
@@ -169,6 +183,38 @@ def _attempt(
     if _try_to_drop(engine, table, name):
         log.end(write_id)
     return outcome
+
+
+def _erase_again(
+    engine: Engine, table: IcebergTable, inputs: Mapping[str, Input], gone: GonePeople
+) -> None:
+    """Erase again what came back where the table, its quarantine or an input was set back."""
+    left_out = gone.begin()
+    if not left_out.is_anybody:
+        return
+    read = dict.fromkeys(declared.table for declared in inputs.values())
+    declared_inputs = [gone.tables[name] for name in read if name in gone.tables]
+    quarantines = [table.quarantine] if table.quarantine else []
+    for concerned in dict.fromkeys((*declared_inputs, table, *quarantines)):
+        erase_again(engine, concerned, left_out)
+
+
+def _without_gone(
+    table: IcebergTable, inputs: Mapping[str, Input], compute: Compute, left_out: LeftOut
+) -> Compute:
+    """Return a function that computes what another does without people who are gone; the other
+    itself while nobody is.
+    """
+    if inputs or not left_out.is_anybody:
+        return left_out.without_gone(inputs, compute)
+
+    def computed() -> "DataFrame":
+        frame = compute()
+        # Rows that shall go may go, whosever they are.
+        unless = DELETED if DELETED in frame.columns else "false"
+        return left_out.leave_out(table, frame, unless=unless)
+
+    return computed
 
 
 def _checked(table: IcebergTable, compute: Compute) -> Compute:

@@ -149,6 +149,8 @@ def _describe_emptying(history: History) -> tuple[str, str]:
     snapshots are kept.
     """
     last = list(takewhile(lambda snapshot: snapshot.rows == 0, history.line))[-1]
+    if last.is_erasure:
+        return "The quarantine is empty: its last rows were of people who were erased.", ""
     rejection = rejection_said(last.summary)
     if rejection:
         return f"The quarantine is empty: {rejection}", ""

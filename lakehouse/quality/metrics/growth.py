@@ -4,6 +4,7 @@ scan.
 
 from datetime import datetime, tzinfo
 
+from lakehouse.iceberg.erasure.erasure_commits import rows_erased_between
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.history import History, history_of
 
@@ -12,7 +13,7 @@ def growth_since_midnight(
     catalog: Catalog, table: str, snapshot_id: int, at: datetime, zone: tzinfo
 ) -> int | None:
     """Return the rows of a snapshot, less those that readers saw when its day began; None where
-    that is not kept.
+    that is not kept. Rows of people that were erased since count as if they were there still.
 
     The day begins at the table's midnight, and not 24 hours before: a file that comes at nine
     each day, give or take minutes, would be counted twice on some days and on others not at
@@ -21,15 +22,28 @@ def growth_since_midnight(
     history = history_of(table, catalog.load(table))
     if snapshot_id not in history.snapshots:
         return None
-    before = rows_before(history, at, zone)
-    return None if before is None else history.snapshots[snapshot_id].rows - before
+    rows, midnight = history.snapshots[snapshot_id].rows, _midnight(at, zone)
+    before = _rows_before(history, midnight)
+    if before is None:
+        return None
+    seen = history.seen_at(midnight)
+    # What it had lost by midnight, it had lost then.
+    erased = rows_erased_between(history, seen.snapshot_id, snapshot_id) if seen else 0
+    return rows + erased - before
 
 
 def rows_before(history: History, at: datetime, zone: tzinfo) -> int | None:
     """Return the rows that readers saw at midnight; 0 where the table began since, None where
     history is lost.
     """
-    midnight = at.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
+    return _rows_before(history, _midnight(at, zone))
+
+
+def _midnight(at: datetime, zone: tzinfo) -> datetime:
+    return at.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _rows_before(history: History, midnight: datetime) -> int | None:
     if (
         history.log
         and midnight < history.log[0][0]

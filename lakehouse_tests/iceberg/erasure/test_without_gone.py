@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lakehouse.iceberg.erasure.without_gone import compute_without_gone, without_gone
+from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople
+from lakehouse.iceberg.erasure.without_gone import Moment, without_gone
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import latest
+from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.person import normal_id
 from lakehouse.tables.table import Column, Versions
 from lakehouse_tests.frames import frame_of
@@ -35,6 +37,9 @@ class GoneList:
 
     key: bytes | None = KEY
     erased_at: Mapping[bytes, datetime] = field(default_factory=dict)
+
+    def is_gone(self, names, value):
+        raise AssertionError("Spark was to ask.")
 
 
 def gone(*ids: str, name: str = "customer_id") -> GoneList:
@@ -90,24 +95,57 @@ def test_no_plan_has_the_key_or_a_hash(
         assert secret.lower() not in plan.lower()
 
 
+def test_a_delivered_moment_is_read_in_the_zone_of_its_feed(embedded_engine: Engine) -> None:
+    # Midnight in Kuala Lumpur is 16:00 UTC of the day before.
+    rows = [
+        ("7", "2026-03-01 19:59"),
+        ("7", "2026-03-01 20:01"),
+        ("7", "2026-03-01T12:01:00Z"),
+        ("7", "soon"),
+        ("7", None),
+    ]
+    frame = frame_of(embedded_engine.spark, "customer_id string, seen_at string", rows)
+    moment = Moment("seen_at", "Asia/Kuala_Lumpur")
+
+    left = without_gone(frame, replace(TABLE, versions=None), gone("7"), moment=moment)
+
+    kept = {row[1] for row in left.rows.collect()}
+    assert kept == {"2026-03-01 20:01", "2026-03-01T12:01:00Z"}
+
+
+def test_a_person_is_known_by_what_other_tables_call_them(embedded_engine: Engine) -> None:
+    frame = frame_of(embedded_engine.spark, "customer_id bigint", [(7,), (8,)])
+
+    left = without_gone(frame, TABLE, gone("7", name="buyer"), names={"Buyer"})
+
+    assert [row[0] for row in left.rows.collect()] == [8]
+
+
 def test_a_function_is_given_its_inputs_without_them(embedded_engine: Engine) -> None:
     schema = "customer_id string, made_at timestamp"
     orders = frame_of(embedded_engine.spark, schema, [("7", EARLIER), ("8", EARLIER)])
     others = frame_of(embedded_engine.spark, schema, [("8", EARLIER)])
-    given, told = {}, {}
+    given = {}
     inputs = {"orders": latest(TABLE.name), "others": latest(TABLE.name)}
 
     def compute(**frames):
         given.update(frames)
         return frames["orders"]
 
-    computed = compute_without_gone(
-        compute, inputs, {TABLE.name: TABLE}, gone("7"), told.__setitem__
-    )(orders=orders, others=others)
+    left_out = GonePeople(lambda: gone("7"), {TABLE.name: TABLE}).begin()
+    computed = left_out.without_gone(inputs, compute)(orders=orders, others=others)
 
     assert [row[0] for row in computed.collect()] == ["8"]
     assert given["others"] is others
-    assert told == {TABLE.name: 1}
+    assert left_out.rows == {TABLE.name: 1}
+
+
+def test_the_function_is_the_same_where_nobody_is_gone() -> None:
+    def compute(**frames):
+        return frames["orders"]
+
+    left_out = NOBODY_GONE.begin()
+    assert left_out.without_gone({"orders": latest(TABLE.name)}, compute) is compute
 
 
 def test_the_frame_is_the_same_where_nobody_is_gone(embedded_engine: Engine) -> None:
@@ -117,3 +155,30 @@ def test_the_frame_is_the_same_where_nobody_is_gone(embedded_engine: Engine) -> 
 
     assert left.rows is frame
     assert left.count_dropped() == 0
+
+
+def test_a_write_starts_no_job_more_where_nobody_is_gone(
+    embedded_engine: Engine, count_jobs
+) -> None:
+    made_at = "DATE '2026-01-01' AS day"
+    frame = embedded_engine.spark.sql(
+        f"SELECT 1L AS id, 7L AS customer_id, 'a' AS email, '' AS note, {made_at}"
+    )
+    asked = []
+
+    def nobody():
+        asked.append("")
+        return GoneList(key=None)
+
+    jobs = []
+    for name, people in (
+        ("silver.one", NOBODY_GONE),
+        ("silver.two", GonePeople(nobody, {"silver.two": ORDERS})),
+    ):
+        table = replace(ORDERS, name=name)
+        with count_jobs() as counted:
+            write(embedded_engine, table, lambda: frame, gone=people)
+        jobs.append(counted.jobs)
+
+    assert jobs[0] == jobs[1]
+    assert asked

@@ -1,0 +1,48 @@
+"""Which rows of a source are of people who were erased, so that a table lacks them rightly."""
+
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.erasure.gone_people import GonePeople
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import History, read_history
+from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.read.pinned_frames import read_main
+from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def may_have_erased(engine: Engine, source: Pin, gone: GonePeople) -> bool:
+    """Whether rows that were read of a source may be of people who were erased; metadata and the
+    list of who is gone alone.
+    """
+    return gone.begin().is_anybody or _was_erased_since(engine, source)
+
+
+def without_erased(
+    engine: Engine, source: Pin, rows: "DataFrame", gone: GonePeople
+) -> "DataFrame":
+    """Return the rows of a source, as it was when it was read, but those that it lost since by an
+    erasure and those of people who are gone.
+
+    :param rows: rows of the source with its columns, and any others.
+    """
+    if _was_erased_since(engine, source):
+        names = list(SOURCE_COLUMNS)
+        now = read_main(engine, source.table).select(*names)
+        rows = rows.join(now, names, "left_semi").select(*rows.columns)
+    table, left_out = gone.tables.get(source.table), gone.begin()
+    return rows if table is None else left_out.split(table, rows).rows
+
+
+def _was_erased_since(engine: Engine, source: Pin) -> bool:
+    history = read_history(engine, source.table)
+    return source.snapshot_id is not None and _has_erasure_since(history, source.snapshot_id)
+
+
+def _has_erasure_since(source: History, snapshot_id: int) -> bool:
+    """Whether a source lost rows of people after a snapshot."""
+    main = source.main
+    since = source.between(snapshot_id, main.snapshot_id) if main else None
+    return any(snapshot.is_erasure for snapshot in (source.line if since is None else since))
