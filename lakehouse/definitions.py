@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import dagster as dg
 
+from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.ingestion.feed_sensors import FeedAutomation
 from lakehouse.maintenance.health_check import health_checks
 from lakehouse.maintenance.old_runs import old_runs_definitions
@@ -25,6 +26,7 @@ from lakehouse.orchestration.discovery import (
 )
 from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.runs_for_stale_tables import Downstream
+from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.holders import Subject, find_subjects
 from lakehouse.quality.daily_check import daily_check_definitions
 from lakehouse.quality.metrics.metrics_sensor import RunMetrics
@@ -93,6 +95,21 @@ def upkept() -> Upkept:
 def subjects() -> tuple[Subject, ...]:
     """Return the kinds of people that the tables hold."""
     return find_subjects(TABLES, table_sources(MODULES))
+
+
+def erasable(settings: Settings, engine: Engine) -> Erasable:
+    """Return what there is to erase people from, on a deployment."""
+    return Erasable(
+        settings,
+        engine,
+        TABLES,
+        FEEDS,
+        subjects(),
+        table_sources(MODULES),
+        incremental_readers(declared_assets(MODULES)),
+        TABLES["audit.gdpr_actions"],
+        definitions,
+    )
 
 
 def execution(settings: Settings) -> dict[str, dict[str, object]]:
