@@ -112,6 +112,13 @@ class Home:
         """Erase people; with the request alone it is carried on."""
         return erase(self.erasable, request, named, How("me", **how))
 
+    def lose_a_write(self) -> None:
+        """Leave a file with Anna in a table's location that no metadata names, as a write does
+        whose commit was lost.
+        """
+        location = self.engine.catalog.load(ORDERS.name).location().removeprefix("file://")
+        (Path(location) / "data" / "lost.csv").write_text(DELIVERED)
+
     def write(self, key: str, text: str) -> None:
         """Write a file of the home."""
         file = self.settings.home / key
