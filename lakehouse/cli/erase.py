@@ -88,7 +88,7 @@ def erase(
     if is_dry:
         _dry_run(state, there, named)
         return
-    if now:
+    if now and not _is_done(there, request_id):
         _say_cost(there)
     how = How(by, why, now, erase_whole, elsewhere_done)
     erasure = erase_people(there, request_id, named, how, progress=state.progress)
@@ -108,8 +108,16 @@ def _dry_run(state: State, there: "Erasable", named: "Sequence[Named]") -> None:
 def _say_cost(there: "Erasable") -> None:
     from lakehouse.privacy.erase_now import cost_of_erasure
 
-    for line in _cost(cost_of_erasure(there).snapshots, cost_of_erasure(there).readers):
+    cost = cost_of_erasure(there)
+    for line in _cost(cost.snapshots, cost.readers):
         complain(line)
+
+
+def _is_done(there: "Erasable", request_id: str) -> bool:
+    from lakehouse.privacy.requests import read_requests
+
+    requests = read_requests(there.settings)
+    return any(one.request_id == request_id and one.is_final for one in requests)
 
 
 def _cost(snapshots: int, readers: Sequence[str]) -> Iterator[str]:
@@ -167,6 +175,10 @@ def _place(place: "ScrubbedPlace") -> str:
 def _done(erasure: "Erasure") -> Iterator[str]:
     record = erasure.record
     yield from _unknown(record.unknown)
+    if erasure.request.is_final and erasure.proof is None:
+        # It was done before, or there was nothing to do.
+        yield _state(erasure)
+        return
     yield from _went(record)
     yield from map(_place, record.places)
     if erasure.proof:
