@@ -308,6 +308,23 @@ def test_at_once_is_refused_where_another_host_may_write(there: Home) -> None:
     assert read_requests(there.settings) == []
 
 
+def test_at_once_is_refused_while_a_run_is_alive(there: Home) -> None:
+    import dagster as dg
+
+    from lakehouse.orchestration.instance import open_instance
+    from lakehouse.runtime.processes import Process
+
+    alive = dg.DagsterRun(
+        job_name="ingest", status=dg.DagsterRunStatus.STARTED, tags=Process.current().tags
+    )
+    with open_instance(there.settings) as instance:
+        instance.add_run(alive)
+
+    with pytest.raises(TableBusy, match=alive.run_id):
+        there.erase(*NAMED, now=True)
+    assert read_requests(there.settings) == []
+
+
 def test_who_is_erased_is_on_the_list_of_who_is_gone(there: Home) -> None:
     there.erase(*NAMED, now=True)
 
