@@ -10,6 +10,7 @@ import dagster as dg
 
 from lakehouse.iceberg.erasure.gone_people import GonePeople
 from lakehouse.iceberg.erasure.without_gone import Moment
+from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.ingestion.feed_sensors import FeedAutomation
 from lakehouse.maintenance.health_check import health_checks
 from lakehouse.maintenance.old_runs import old_runs_definitions
@@ -29,6 +30,7 @@ from lakehouse.orchestration.discovery import (
 from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.runs_for_stale_tables import Downstream
 from lakehouse.privacy.gone import read_gone
+from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.holders import Subject, find_subjects
 from lakehouse.privacy.rows_of_people import row_moments, subject_names
 from lakehouse.quality.daily_check import daily_check_definitions
@@ -122,6 +124,21 @@ def _known_by() -> tuple[Mapping[str, Collection[str]], Mapping[str, Moment]]:
 def subjects() -> tuple[Subject, ...]:
     """Return the kinds of people that the tables hold."""
     return find_subjects(TABLES, table_sources(MODULES))
+
+
+def erasable(settings: Settings, engine: Engine) -> Erasable:
+    """Return what there is to erase people from, on a deployment."""
+    return Erasable(
+        settings,
+        engine,
+        TABLES,
+        FEEDS,
+        subjects(),
+        table_sources(MODULES),
+        incremental_readers(declared_assets(MODULES)),
+        TABLES["audit.gdpr_actions"],
+        definitions,
+    )
 
 
 def execution(settings: Settings) -> dict[str, dict[str, object]]:

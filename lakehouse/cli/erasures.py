@@ -1,4 +1,6 @@
-"""`lakehouse erasures`: requests to erase people, and how far each is; no values, no JVM."""
+"""`lakehouse erasures`: requests to erase people, how far each is, and its proof once more; no
+JVM.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -6,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakehouse.cli.call_context import State, command
+from lakehouse.cli.call_context import State, command, verbose_option
+from lakehouse.cli.erasures_verify import verify
 from lakehouse.cli.output.cell_values import columns_named, utc_seconds
 from lakehouse.cli.output.printing import count, printable, table
 from lakehouse.cli.output.records import print_records, table_or_json
@@ -17,23 +20,57 @@ if TYPE_CHECKING:
 _COLUMNS = ("request", "state", "people", "requested", "due", "removed from", "by", "why")
 
 
-@command("erasures")
-@click.argument("request_id", metavar="[ID]", required=False)
+class _ErasuresGroup(click.Group):
+    """The commands of `lakehouse erasures`; any other word is the id of a request, which is
+    shown.
+    """
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command of the first word."""
+        if args and self.get_command(ctx, args[0]) is None:
+            return "show", self.get_command(ctx, "show"), args
+        return super().resolve_command(ctx, args)
+
+
+@click.group("erasures", cls=_ErasuresGroup, invoke_without_command=True)
 @table_or_json
-def erasures(state: State, request_id: str | None, form: str) -> None:
+@click.pass_context
+def erasures(context: click.Context, form: str) -> None:
     """List the requests to erase people.
 
-    With ID it shows that one alone. A request is requested, logically_deleted (no reader sees
-    the person any more), pending_physical (what Iceberg keeps waits for its time, from which it
-    is removed), verified, not_found, or an exception: something cannot be reached. It is due a
-    month after it was made. Times are in UTC.
+    `lakehouse erasures ID` shows one alone, and `verify ID` searches for its people once more. A
+    request is requested, logically_deleted (no reader sees the person any more),
+    pending_physical (what Iceberg keeps waits for its time, from which it is removed), verified,
+    not_found, or an exception: something cannot be reached. It is due a month after it was made.
+    Times are in UTC.
     """
-    from lakehouse.privacy.requests import read_request, read_requests
+    from lakehouse.privacy.requests import read_requests
 
-    if request_id is None:
-        requests = read_requests(state.settings)
-    else:
-        requests = [read_request(state.settings, request_id)]
+    state: State = context.find_object(State)  # type: ignore[assignment]
+    if context.invoked_subcommand is None:
+        _list(read_requests(state.settings), form)
+
+
+erasures.params.append(verbose_option())
+
+
+@command("show")
+@click.argument("request_id", metavar="ID")
+@table_or_json
+def show(state: State, request_id: str, form: str) -> None:
+    """Show one request, and what it does not reach."""
+    from lakehouse.privacy.requests import read_request
+
+    _list([read_request(state.settings, request_id)], form)
+
+
+for _command in (show, verify):
+    erasures.add_command(_command)
+
+
+def _list(requests: "Sequence[Request]", form: str) -> None:
     now = datetime.now(UTC)
     if form == "json":
         print_records(_record(request, now) for request in requests)

@@ -19,6 +19,7 @@ from lakehouse.cli.demo import demo
 from lakehouse.cli.dev import dev
 from lakehouse.cli.diff import diff
 from lakehouse.cli.doctor import doctor
+from lakehouse.cli.erase import erase
 from lakehouse.cli.erasures import erasures
 from lakehouse.cli.export import export
 from lakehouse.cli.files import files
@@ -84,6 +85,7 @@ _COMMANDS = (
         history,
         diff,
         export,
+        erase,
         erasures,
         plan,
         apply,

@@ -4,6 +4,7 @@ stays in a shell's history.
 
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import UsageError
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "-"
 
 
-def parse_people(texts: Iterable[str]) -> "list[Named]":
-    """Return who is named by some arguments.
+def parse_people(texts: Iterable[str], file: Path | None = None) -> "list[Named]":
+    """Return who is named by some arguments, and by the lines of a file.
 
     `-` stands for the lines of standard input, each SUBJECT=VALUE; `SUBJECT=-` for lines of
     values alone. Blank lines are left out.
@@ -24,7 +25,7 @@ def parse_people(texts: Iterable[str]) -> "list[Named]":
     """
     from lakehouse.privacy.identity import Named
 
-    named = [Named(column, value) for column, value in _pairs(texts)]
+    named = [Named(column, value) for column, value in (*_pairs(texts), *_pairs_of(file))]
     if not named:
         raise UsageError(
             "Nobody is named; expected SUBJECT=VALUE, such as customer_id=123.",
@@ -45,6 +46,15 @@ def _pairs(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
             continue
         for _, line in _lines():
             yield column, line
+
+
+def _pairs_of(file: Path | None) -> Iterator[tuple[str, str]]:
+    if file is None:
+        return
+    with file.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield _pair(line.rstrip("\r\n"), f"Line {number} of {file}")
 
 
 def _pair(text: str, place: str) -> tuple[str, str]:

@@ -41,6 +41,15 @@ def test_operations_go_as_the_page_says(page):
 
 
 @pytest.mark.spark
+def test_a_person_is_erased_as_the_page_says(page, clone):
+    page("docs/erasure.md").do()
+
+    files = [file for file in (clone / ".erasure").rglob("*") if file.is_file()]
+    assert files
+    assert not [file for file in files if b"customer1000131@" in file.read_bytes()]
+
+
+@pytest.mark.spark
 def test_the_readme_shows_what_the_demo_leaves(page):
     readme = page("README.md")
     assert readme.execute("lakehouse demo").code == 0

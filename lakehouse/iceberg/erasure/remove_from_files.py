@@ -19,6 +19,7 @@ from lakehouse.iceberg.erasure.remove_unnamed import (
 from lakehouse.iceberg.erasure.rewrite_erased_files import rewrite_erased_files
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.location_files import LocationFile
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin
 from lakehouse.iceberg.metadata.named_files import all_named_files
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
@@ -132,7 +133,13 @@ def _without_refs(pins: Iterable[SnapshotPin]) -> Iterable[SnapshotPin]:
 
 def _remove_orphans(engine: Engine, table: str, moment: datetime) -> StepResult:
     """Remove old files without a name, and say when the younger ones are due."""
-    result = remove_orphans(engine, table, older_than=moment)
+    unnamed = _unnamed(engine, table)
+    if not any(file.modified_at + YOUNGEST <= moment for file in unnamed):
+        # The procedure would start Spark to find nothing.
+        reason = "no file that is a day old is without a name"
+        result = StepResult(table, "remove_orphans", "skipped", reason)
+    else:
+        result = remove_orphans(engine, table, older_than=moment)
     due = orphans_due(engine, table)
     if due is None or result.outcome not in ("done", "skipped") or result.lost_race:
         return result
@@ -145,8 +152,10 @@ def orphans_due(engine: Engine, table: str) -> datetime | None:
     """Return when the youngest file without a name in a table's location is a day old, so that
     upkeep may remove it; None where there is none.
     """
+    moments = [file.modified_at for file in _unnamed(engine, table)]
+    return max(moments) + YOUNGEST if moments else None
+
+
+def _unnamed(engine: Engine, table: str) -> list[LocationFile]:
     loaded = engine.catalog.load(table)
-    unnamed = unnamed_files(loaded, frozenset(all_named_files(loaded)))
-    if not unnamed:
-        return None
-    return max(file.modified_at for file in unnamed.values()) + YOUNGEST
+    return list(unnamed_files(loaded, frozenset(all_named_files(loaded))).values())

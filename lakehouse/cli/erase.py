@@ -1,0 +1,238 @@
+"""`lakehouse erase`: people are erased from everything that the lakehouse holds, by request."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.output.cell_values import utc_seconds
+from lakehouse.cli.output.printing import complain, conclude, count
+from lakehouse.cli.subject_arguments import parse_people
+from lakehouse.cli.why_and_by_options import by_option, why_option
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lakehouse.privacy.dry_run import WouldGo
+    from lakehouse.privacy.erasable import Erasable
+    from lakehouse.privacy.erase import Erasure
+    from lakehouse.privacy.erasure_record import ErasureRecord
+    from lakehouse.privacy.identity import Named
+    from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
+
+
+@command("erase")
+@click.argument("people", metavar="[SUBJECT=VALUE]...", nargs=-1)
+@click.option(
+    "--request",
+    "request_id",
+    metavar="ID",
+    required=True,
+    help="The request's id, such as R-17; the same again carries it on.",
+)
+@why_option("Why; it is kept with the request, without a value of the person.", required=False)
+@by_option
+@click.option(
+    "--file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Read people from a file, a line of SUBJECT=VALUE for each.",
+)
+@click.option("--dry-run", "is_dry", is_flag=True, help="Count what would go; change nothing.")
+@click.option(
+    "--now",
+    is_flag=True,
+    help="Do not wait a day until files that nothing names are removed.",
+)
+@click.option(
+    "--erase-whole",
+    metavar="FILE",
+    multiple=True,
+    help="Empty a delivered file that nobody can read, by its key or SHA-256.",
+)
+@click.option(
+    "--elsewhere-done",
+    is_flag=True,
+    help="The places outside of the lakehouse that it named are seen to.",
+)
+def erase(
+    state: State,
+    people: tuple[str, ...],
+    request_id: str,
+    why: str,
+    by: str,
+    file: Path | None,
+    is_dry: bool,
+    now: bool,
+    erase_whole: tuple[str, ...],
+    elsewhere_done: bool,
+) -> None:
+    """Erase people from everything that the lakehouse holds.
+
+    A person is named by the column that stands for them (customer_id=123), or by one that
+    identifies them (customer_email=a@b.c). In place of a value, - reads values from standard
+    input, one a line; - alone reads lines of SUBJECT=VALUE. The same request again goes on from
+    where it was, also without the people.
+
+    Readers see the person no more at once; what Iceberg keeps is removed a day later by the same
+    call again, or with --now at once: no past state of the tables that hold people can be read
+    any more then, and nothing may be written meanwhile.
+    """
+    from lakehouse.definitions import erasable
+    from lakehouse.privacy.erase import How
+    from lakehouse.privacy.erase import erase as erase_people
+
+    named = parse_people(people, file) if people or file else []
+    there = erasable(state.settings, state.engine)
+    if is_dry:
+        _dry_run(state, there, named)
+        return
+    if now and not _is_done(there, request_id):
+        _say_cost(there)
+    how = How(by, why, now, erase_whole, elsewhere_done)
+    erasure = erase_people(there, request_id, named, how, progress=state.progress)
+    conclude(_done(erasure), _complaints(erasure), success=not _has_failed(erasure))
+
+
+def _dry_run(state: State, there: "Erasable", named: "Sequence[Named]") -> None:
+    from lakehouse.privacy.dry_run import dry_run
+    from lakehouse.privacy.erase import require_named
+
+    require_named(named, is_dry=True)
+    with state.progress("Counting what would go"):
+        would_go = dry_run(there, named)
+    conclude(_would_go(would_go), (), success=True)
+
+
+def _say_cost(there: "Erasable") -> None:
+    from lakehouse.privacy.erase_now import cost_of_erasure
+
+    cost = cost_of_erasure(there)
+    for line in _cost(cost.snapshots, cost.readers):
+        complain(line)
+
+
+def _is_done(there: "Erasable", request_id: str) -> bool:
+    from lakehouse.privacy.requests import read_requests
+
+    requests = read_requests(there.settings)
+    return any(one.request_id == request_id and one.is_final for one in requests)
+
+
+def _cost(snapshots: int, readers: Sequence[str]) -> Iterator[str]:
+    yield (
+        f"--now: {count(snapshots, 'past state')} of the tables that hold people can be read no"
+        " more."
+    )
+    if readers:
+        yield f"--now: {', '.join(readers)} read in full the next time."
+
+
+def _would_go(would_go: "WouldGo") -> Iterator[str]:
+    yield from _unknown(would_go.unknown)
+    yield from _rows(would_go.rows)
+    for key, rows in sorted(would_go.files.items()):
+        yield f"{key}: {count(rows, 'row')}" if rows else f"{key}: cannot be told"
+    for name in would_go.sums:
+        yield f"{name}: computed anew"
+    for name in would_go.kept:
+        yield f"{name}: keeps its sums, as declared"
+    yield from map(_place, would_go.places)
+    if would_go.rows:
+        yield from _cost(would_go.cost.snapshots, would_go.cost.readers)
+    yield "Nothing was changed."
+
+
+def _unknown(people: int) -> Iterator[str]:
+    if people:
+        verb = "is" if people == 1 else "are"
+        noun = "person" if people == 1 else "people"
+        yield f"{people:,} {noun} of those who were named {verb} not found."
+
+
+def _rows(by_table: "Mapping[str, Mapping[str, int]]") -> Iterator[str]:
+    for table, by_ref in by_table.items():
+        refs = [f"{count(rows, 'row')} of {ref}" for ref, rows in sorted(by_ref.items())]
+        yield f"{table}: {', '.join(refs)}"
+
+
+def _place(place: "ScrubbedPlace") -> str:
+    said: list[str] = [place.outcome]
+    if place.values:
+        said.append(count(place.values, "value"))
+    if place.files and place.outcome == "removed":
+        said.append(count(place.files, "file"))
+    if place.shared:
+        said.append(f"{place.shared:,} shared with others stay")
+    if place.why:
+        said.append(place.why.rstrip("."))
+    if place.owner:
+        said.append(f"{place.owner} sees to it")
+    return f"{place.place}: {'; '.join(said)}"
+
+
+def _done(erasure: "Erasure") -> Iterator[str]:
+    record = erasure.record
+    yield from _unknown(record.unknown)
+    if erasure.request.is_final and erasure.proof is None:
+        # It was done before, or there was nothing to do.
+        yield _state(erasure)
+        return
+    yield from _went(record)
+    yield from map(_place, record.places)
+    if erasure.proof:
+        for finding in erasure.proof.shared:
+            yield f"shared with somebody who remains, and stays: {finding}"
+    yield _state(erasure)
+
+
+def _went(record: "ErasureRecord") -> Iterator[str]:
+    yield from _rows(record.rows)
+    for table, tags in record.tags.items():
+        yield f"{table}: tags moved or dropped: {', '.join(tags)}"
+    for file in record.files:
+        yield f"{file.key}: {count(file.rows, 'row')}"
+    for unreadable in record.unreadable:
+        yield f"{unreadable.key}: may hold the person: {unreadable.why}"
+    for name in record.recomputed:
+        yield f"{name}: computed anew"
+    for name in record.kept:
+        yield f"{name}: keeps its sums, as declared"
+
+
+def _state(erasure: "Erasure") -> str:
+    request = erasure.request
+    name = request.request_id
+    if request.state == "verified":
+        return f"{name} is verified: nothing of it is left, and its values are destroyed."
+    if request.state == "not_found":
+        return f"{name}: not found. Nothing holds who was named; this is recorded."
+    if request.state == "pending_physical" and request.physical_due_at:
+        return (
+            f"{name} is pending_physical: readers see nothing of it. The rest can be removed from"
+            f" {utc_seconds(request.physical_due_at)} on, by `lakehouse erase --request {name}`."
+        )
+    if request.state == "exception":
+        return (
+            f"{name} is an exception: nothing is left here; others have to see to the places"
+            f" above until {request.due_at.date().isoformat()}, then `lakehouse erase --request"
+            f" {name} --elsewhere-done`."
+        )
+    return f"{name} is {request.state}, and not proved."
+
+
+def _complaints(erasure: "Erasure") -> Iterator[str]:
+    yield from erasure.record.waiting
+    if erasure.proof and not erasure.proof.is_proof:
+        yield from erasure.proof.as_text().splitlines()[:1]
+        for finding in erasure.proof.findings:
+            yield f"found in {finding}"
+        for gap in erasure.proof.gaps:
+            yield f"not proved: {gap}"
+        for missed in erasure.proof.control.missed:
+            yield f"the control was missed in {missed}"
+
+
+def _has_failed(erasure: "Erasure") -> bool:
+    return erasure.proof is not None and not erasure.proof.is_proof

@@ -1,0 +1,40 @@
+"""`lakehouse erasures verify`: the people of a request are searched once more, without a JVM."""
+
+import json
+
+import click
+
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.output.printing import conclude
+from lakehouse.cli.output.records import text_or_json
+from lakehouse.cli.subject_arguments import parse_people
+
+
+@command("verify")
+@click.argument("request_id", metavar="ID")
+@click.option(
+    "--subject",
+    "people",
+    metavar="SUBJECT=VALUE",
+    multiple=True,
+    help="A value to search in every byte; - in place of it reads standard input.",
+)
+@text_or_json
+def verify(state: State, request_id: str, people: tuple[str, ...], form: str) -> None:
+    """Search for the people of a request once more.
+
+    Their values are destroyed once a request is verified. By what is kept of them, keyed hashes,
+    the decoded values of the declared columns are compared, and the report says so; with
+    --subject every byte is searched for that value. It exits with 1 where this is no proof.
+    """
+    from lakehouse.definitions import erasable
+    from lakehouse.privacy.proof import prove_again
+
+    named = parse_people(people) if people else []
+    with state.progress("Searching every byte" if named else "Comparing columns"):
+        report = prove_again(erasable(state.settings, state.engine), request_id, named)
+    if form == "json":
+        click.echo(json.dumps(report.as_json(), ensure_ascii=False, indent=1))
+        conclude((), (), success=report.is_proof)
+        return
+    conclude(report.as_text().splitlines(), (), success=report.is_proof)

@@ -1,0 +1,101 @@
+"""What the verifier is given: all that a deployment keeps, and who should be gone."""
+
+from collections.abc import Iterator, Sequence
+
+from lakehouse.errors import LakehouseError
+from lakehouse.privacy.erasable import Erasable
+from lakehouse.privacy.erased_people import remaining_values
+from lakehouse.privacy.erasure_record import read_record
+from lakehouse.privacy.holders import Holder, Subject
+from lakehouse.privacy.identity import Named
+from lakehouse.privacy.hmac_key import hmac_key
+from lakehouse.privacy.requests import read_request
+from lakehouse.privacy.verifier.bucket_root import BucketRoot
+from lakehouse.privacy.verifier.held_columns import HeldColumns
+from lakehouse.privacy.verifier.report import Report
+from lakehouse.privacy.verifier.roots import FolderRoot, Root
+from lakehouse.privacy.verifier.verify import verify, verify_by_hmac
+from lakehouse.tables.people import names_of
+from lakehouse.tables.person import Person, normal_id
+
+_FEED_FOLDERS = ("inbox", "archive", "rejected", "staging")
+
+
+def prove(erasable: Erasable, persons: Sequence[Person]) -> Report:
+    """Search everything for some people, by their values."""
+    return verify(
+        list(_roots(erasable)),
+        persons,
+        held_columns(erasable),
+        remaining_values(erasable, persons),
+    )
+
+
+def prove_again(erasable: Erasable, request_id: str, named: Sequence[Named] = ()) -> Report:
+    """Search for the people of a request once more: by the values that are given, else by the
+    hashes that are kept.
+
+    :raises UsageError: when there is no such request.
+    :raises LakehouseError: when nothing that was named is known of it.
+    """
+    request = read_request(erasable.settings, request_id)
+    if named:
+        return prove(erasable, [_person(erasable, one) for one in named])
+    hmacs = [*read_record(erasable.settings, request_id).hmacs]
+    hmacs += [person.hmac for person in request.people]
+    return verify_by_hmac(
+        list(_roots(erasable)),
+        hmac_key(erasable.settings, is_needed=True),
+        list(dict.fromkeys(hmacs)),
+        held_columns(erasable),
+    )
+
+
+def held_columns(erasable: Erasable) -> list[HeldColumns]:
+    """Return the columns of all tables and feeds that have people in them."""
+    columns = []
+    for subject in erasable.subjects:
+        for holder in subject.holders:
+            columns.append(_held(erasable, subject, holder))
+    return columns
+
+
+def _held(erasable: Erasable, subject: Subject, holder: Holder) -> HeldColumns:
+    folders = [f"warehouse/{holder.table.replace('.', '/')}"]
+    for feed in erasable.feeds.values():
+        if feed.table == holder.table:
+            folders += [f"{folder}/{feed.name}" for folder in _FEED_FOLDERS]
+    ids: set[str] = set()
+    for column in holder.ids:
+        ids |= names_of(column)
+    personal: dict[str, frozenset[str]] = {}
+    for column in holder.personal:
+        # A value is a person's under each name that anything calls it.
+        for name in subject.personal_names(column.name):
+            personal[name] = personal.get(name, frozenset()) | names_of(column)
+    subjects = dict.fromkeys({subject.name, *subject.names}, frozenset(ids)) if ids else {}
+    return HeldColumns(tuple(folders), subjects, personal)
+
+
+def _person(erasable: Erasable, named: Named) -> Person:
+    name, values = named.column.lower(), frozenset({named.value, normal_id(named.value)})
+    for subject in erasable.subjects:
+        if name in subject.names:
+            return Person(subject.name, values)
+    for subject in erasable.subjects:
+        if names := subject.personal_names(name):
+            return Person(subject.name, frozenset(), dict.fromkeys(sorted(names), values))
+    raise LakehouseError(
+        f"{named.column} is neither a subject nor a personal column of any table; expected one"
+        " that a table declares."
+    )
+
+
+def _roots(erasable: Erasable) -> Iterator[Root]:
+    settings = erasable.settings
+    yield FolderRoot(settings.home)
+    if settings.deployment == "aws":
+        from lakehouse.storage.s3 import open_bucket
+
+        store = open_bucket(settings)
+        yield BucketRoot(store.client, store.bucket)

@@ -1,0 +1,365 @@
+"""A person is erased by a request: from tables, delivered files and all else, in whatever calls;
+and only then the request is verified.
+"""
+
+import shutil
+from datetime import timedelta
+
+import pytest
+
+from lakehouse.errors import TableBusy, UsageError
+from lakehouse.iceberg.erasure import remove_from_files
+from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
+from lakehouse.privacy import erase as erasing
+from lakehouse.privacy.dry_run import dry_run
+from lakehouse.privacy.erase import STEPS
+from lakehouse.privacy.gone import read_gone
+from lakehouse.privacy.identity import Named
+from lakehouse.privacy.proof import prove_again
+from lakehouse.privacy.requests import read_request, read_requests
+from lakehouse.privacy.sealed_values import is_sealed
+from lakehouse.privacy.verifier.report import Report
+from lakehouse_tests.conftest import settings_at
+from lakehouse_tests.privacy.an_erasure import (
+    ANNA,
+    ANNA_BEFORE,
+    DELIVERED,
+    HEADER,
+    HERS,
+    NAMED,
+    SHARED,
+    SUMS,
+    WITHOUT,
+    Home,
+    expire_without_spark,
+    remove_orphans_without_spark,
+)
+from lakehouse_tests.privacy.small_lakehouse import MAILS, ORDERS, PROFILES, RAW
+
+pytestmark = pytest.mark.unit
+
+DONE = [
+    "requested",
+    "files_rewritten",
+    "rows_erased",
+    "places_erased",
+    "logically_deleted",
+    "physically_deleted",
+    "verified",
+    "values_destroyed",
+]
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """A home, and beside it a copy of all that it held at first."""
+    home = Home(settings_at(tmp_path_factory.mktemp("erasure") / "home"))
+    home.fill()
+    shutil.copytree(home.settings.home, home.settings.home.with_name("first"))
+    return home
+
+
+@pytest.fixture
+def there(filled: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """A home that holds Anna in every class of place that a test without Spark can make."""
+    monkeypatch.setattr(expire_snapshots, "_call_procedure", expire_without_spark)
+    monkeypatch.setattr(remove_orphans, "_call_procedure", remove_orphans_without_spark)
+    home = filled.settings.home
+    shutil.rmtree(home)
+    # Under the same path, since tables know their files by it.
+    shutil.copytree(home.with_name("first"), home)
+    return filled
+
+
+def test_a_person_is_gone_and_it_is_proved(there: Home) -> None:
+    assert len(there.files_with(ANNA, ANNA_BEFORE, HERS)) > 5
+
+    erasure = there.erase(*NAMED, now=True)
+
+    assert erasure.request.state == "verified", erasure.proof and erasure.proof.as_text()
+    assert there.files_with(ANNA, ANNA_BEFORE, HERS) == []
+    assert not is_sealed(there.settings, "R-1")
+    assert there.actions() == DONE
+
+
+def test_everyone_else_keeps_what_they_have(there: Home) -> None:
+    there.erase(*NAMED, now=True)
+
+    ben, family = (8001234567, "ben@example.org", 2.0), 9001234567
+    assert there.rows(RAW) == [("8001234567", "ben@example.org", "2")]
+    assert there.rows(ORDERS) == [ben, (family, SHARED, 3.0), (9101234567, SHARED, 4.0)]
+    assert there.rows(PROFILES) == [(8001234567, 1)]
+    assert there.rows(MAILS) == [("ben@example.org", 3), (SHARED, 2)]
+    assert there.rows(SUMS) == [(4,)]
+    assert there.read("inbox/orders/new.csv") == WITHOUT
+    assert "bread and butter" in there.read("logs/app.log")
+
+
+def test_what_went_is_told_by_table_file_and_place(there: Home) -> None:
+    record = there.erase(*NAMED, now=True).record
+
+    assert record.rows == {
+        RAW.name: {"main": 1},
+        ORDERS.name: {"main": 1, "month_end": 1},
+        PROFILES.name: {"main": 1},
+        MAILS.name: {"main": 1},
+    }
+    assert {file.rows for file in record.files} == {1}
+    assert len(record.files) == 2
+    assert record.tags == {ORDERS.name: ("month_end",)}
+    assert record.kept == (SUMS.name,)
+    assert "logs/app.log" in {place.place for place in record.places}
+
+
+def test_an_address_leads_to_the_person(there: Home) -> None:
+    erasure = there.erase(Named("email", ANNA.upper()), now=True)
+
+    assert erasure.request.state == "verified"
+    assert there.files_with(HERS, ANNA, ANNA_BEFORE) == []
+
+
+def test_a_value_that_others_have_stays_theirs_and_is_told_as_shared(there: Home) -> None:
+    erasure = there.erase(Named("customer_id", "9001234567"), now=True)
+
+    assert erasure.request.state == "verified"
+    assert (SHARED, 2) in there.rows(MAILS)
+    assert (9101234567, SHARED, 4.0) in there.rows(ORDERS)
+    assert erasure.proof is not None
+    assert erasure.proof.shared != ()
+
+
+def test_of_two_who_share_a_value_and_go_together_it_goes_too(there: Home) -> None:
+    both = [Named("customer_id", "9001234567"), Named("customer_id", "9101234567")]
+    erasure = there.erase(*both, now=True)
+
+    assert erasure.request.state == "verified"
+    assert there.files_with(SHARED) == []
+
+
+def test_without_now_the_rest_waits_for_its_time(
+    there: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there.lose_a_write()
+    erasure = there.erase(*NAMED)
+
+    assert erasure.request.state == "pending_physical"
+    assert erasure.request.physical_due_at is not None
+    assert HERS not in str(there.rows(ORDERS))
+    assert is_sealed(there.settings, "R-1")
+
+    monkeypatch.setattr(remove_orphans, "YOUNGEST", timedelta(0))
+    monkeypatch.setattr(remove_from_files, "YOUNGEST", timedelta(0))
+    assert there.erase().request.state == "verified"
+    assert there.actions() == [*DONE[:5], "pending_physical", *DONE[5:]]
+    assert there.files_with(ANNA, HERS) == []
+
+
+def test_a_request_that_is_done_does_nothing_more(there: Home) -> None:
+    there.erase(*NAMED, now=True)
+    before = there.listing()
+
+    assert there.erase(now=True).request.state == "verified"
+    assert there.listing() == before
+
+
+def test_who_is_unknown_is_not_found_and_that_is_recorded(there: Home) -> None:
+    erasure = there.erase(Named("customer_id", "5551234567"))
+
+    assert erasure.request.state == "not_found"
+    assert erasure.record.unknown == 1
+    assert there.actions() == ["requested", "not_found", "values_destroyed"]
+    assert read_gone(there.settings).is_empty
+    assert there.files_with("5551234567") == []
+
+
+def test_who_is_in_a_rejected_file_alone_is_known(there: Home) -> None:
+    there.write("rejected/orders/bad.csv", f"{HEADER}5551234567,eve@example.org,1\n")
+    erasure = there.erase(Named("customer_id", "5551234567"), now=True)
+
+    assert erasure.request.state == "verified"
+    assert there.read("rejected/orders/bad.csv") == HEADER
+
+
+def test_a_request_of_another_person_needs_another_id(there: Home) -> None:
+    there.erase(*NAMED)
+
+    with pytest.raises(UsageError, match="names others"):
+        there.erase(Named("customer_id", "8001234567"))
+
+
+def test_who_cannot_be_told_from_others_opens_no_request(there: Home) -> None:
+    with pytest.raises(UsageError, match="expected that of one"):
+        there.erase(Named("email", SHARED))
+
+    assert read_requests(there.settings) == []
+
+
+def test_a_dry_run_counts_and_changes_nothing(there: Home) -> None:
+    before = there.listing()
+    would_go = dry_run(there.erasable, NAMED)
+
+    assert would_go.rows[ORDERS.name] == {"main": 1, "month_end": 1}
+    assert set(would_go.files.values()) == {1}
+    assert would_go.kept == (SUMS.name,)
+    assert "logs/app.log" in {place.place for place in would_go.places}
+    assert would_go.cost.snapshots > 0
+    assert there.listing() == before
+
+
+def test_a_dry_run_of_somebody_unknown_finds_nobody(there: Home) -> None:
+    assert dry_run(there.erasable, [Named("customer_id", "5551234567")]).unknown == 1
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("number", range(len(STEPS)), ids=[step.__name__ for _, step in STEPS])
+def test_killed_after_any_step_the_next_call_ends_the_same(
+    there: Home, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def die(erasure: erasing.Erasure) -> None:
+        STEPS[number][1](erasure)
+        raise Killed
+
+    steps = [*STEPS]
+    steps[number] = (steps[number][0], die)
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(erasing, "STEPS", steps)
+        there.erase(*NAMED, now=True)
+
+    erasure = there.erase(now=True)
+    assert erasure.request.state == "verified", erasure.proof and erasure.proof.as_text()
+    assert there.actions() == DONE
+    assert there.files_with(ANNA, ANNA_BEFORE, HERS) == []
+    assert erasure.record.rows[ORDERS.name] == {"main": 1, "month_end": 1}
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "seal",
+        "add_gone",
+        "rewrite_files",
+        "delete_rows",
+        "scrub_places",
+        "remove_now",
+        "destroy",
+    ],
+)
+def test_killed_within_a_step_the_next_call_ends_the_same(
+    there: Home, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    do = getattr(erasing, part)
+
+    def die(*arguments: object, **named: object) -> None:
+        do(*arguments, **named)
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(erasing, part, die)
+        there.erase(*NAMED, now=True)
+
+    assert there.erase(now=True).request.state == "verified"
+    assert there.actions() == DONE
+
+
+def test_a_residue_leaves_the_request_open_and_is_named(
+    there: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(erasing, "scrub_places", lambda *_, **__: ())
+        erasure = there.erase(*NAMED, now=True)
+
+    assert erasure.request.state == "logically_deleted"
+    assert erasure.proof is not None
+    assert [finding.file for finding in erasure.proof.findings if "log" in finding.file]
+    assert is_sealed(there.settings, "R-1")
+    assert there.erase(now=True).request.state == "verified"
+
+
+def test_rows_that_come_meanwhile_go_with_the_next_call(there: Home) -> None:
+    there.lose_a_write()
+    there.erase(*NAMED)
+    loaded = there.engine.catalog.load(ORDERS.name)
+    loaded.append(_row_of_hers(loaded.schema().as_arrow()))
+
+    erasure = there.erase(now=True)
+    assert erasure.request.state == "verified"
+    assert erasure.record.rows[ORDERS.name]["main"] == 2
+    assert there.actions().count("rows_erased") == 2
+
+
+def _row_of_hers(schema):
+    import pyarrow as pa
+
+    return pa.Table.from_pylist(
+        [{"customer_id": int(HERS), "email": ANNA, "amount": 9.0}], schema
+    )
+
+
+def test_at_once_is_refused_where_another_host_may_write(there: Home) -> None:
+    loaded = there.engine.catalog.load(ORDERS.name)
+    head = loaded.current_snapshot().snapshot_id
+    loaded.manage_snapshots().create_branch(head, "audit_0123456789abcdef").commit()
+
+    with pytest.raises(TableBusy, match="audit_"):
+        there.erase(*NAMED, now=True)
+    assert read_requests(there.settings) == []
+
+
+def test_at_once_is_refused_while_a_run_is_alive(there: Home) -> None:
+    import dagster as dg
+
+    from lakehouse.orchestration.instance import open_instance
+    from lakehouse.runtime.processes import Process
+
+    alive = dg.DagsterRun(
+        job_name="ingest", status=dg.DagsterRunStatus.STARTED, tags=Process.current().tags
+    )
+    with open_instance(there.settings) as instance:
+        instance.add_run(alive)
+
+    with pytest.raises(TableBusy, match=alive.run_id):
+        there.erase(*NAMED, now=True)
+    assert read_requests(there.settings) == []
+
+
+def test_who_is_erased_is_on_the_list_of_who_is_gone(there: Home) -> None:
+    there.erase(*NAMED, now=True)
+
+    gone = read_gone(there.settings)
+    for name in ("customer_id", "client"):
+        assert gone.is_gone([name], f" 00{HERS}") is not None
+    assert gone.is_gone(["customer_id"], "8001234567") is None
+
+
+def test_verified_once_more_by_hashes_and_by_a_value(there: Home) -> None:
+    there.erase(*NAMED, now=True)
+
+    reports: list[Report] = [
+        prove_again(there.erasable, "R-1"),
+        prove_again(there.erasable, "R-1", NAMED),
+    ]
+    assert [report.method for report in reports] == ["hmacs", "values"]
+    assert all(report.is_proof for report in reports)
+
+
+def test_who_came_back_is_found_by_hashes(there: Home) -> None:
+    there.erase(*NAMED, now=True)
+    there.write("inbox/orders/again.csv", DELIVERED)
+
+    report = prove_again(there.erasable, "R-1")
+    assert [finding.file for finding in report.findings] == ["inbox/orders/again.csv"]
+
+
+def test_a_request_keeps_no_value(there: Home) -> None:
+    there.lose_a_write()
+    there.erase(*NAMED)
+
+    privacy = there.settings.home / "privacy"
+    for file in privacy.rglob("*"):
+        if file.is_file():
+            content = file.read_bytes()
+            assert HERS.encode() not in content and ANNA.encode() not in content, file
+    assert read_request(there.settings, "R-1").state == "pending_physical"
