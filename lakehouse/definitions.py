@@ -29,8 +29,8 @@ from lakehouse.orchestration.discovery import (
 )
 from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.runs_for_stale_tables import Downstream
-from lakehouse.privacy.gone import read_gone
 from lakehouse.privacy.erasable import Erasable
+from lakehouse.privacy.gone import read_gone
 from lakehouse.privacy.holders import Subject, find_subjects
 from lakehouse.privacy.rows_of_people import row_moments, subject_names
 from lakehouse.quality.daily_check import daily_check_definitions
@@ -114,10 +114,9 @@ def gone_people(settings: Settings) -> GonePeople:
 
 @cache
 def _known_by() -> tuple[Mapping[str, Collection[str]], Mapping[str, Moment]]:
-    sources = table_sources(MODULES)
     return (
-        subject_names(find_subjects(TABLES, sources)),
-        row_moments(TABLES, FEEDS.values(), sources),
+        subject_names(subjects()),
+        row_moments(TABLES, FEEDS.values(), table_sources(MODULES)),
     )
 
 

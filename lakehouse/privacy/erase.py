@@ -32,9 +32,8 @@ from lakehouse.privacy.erasure_record import (
 )
 from lakehouse.privacy.folder import check_request_id, privacy_folder
 from lakehouse.privacy.gone import GonePerson, add_gone
-from lakehouse.privacy.identity import Identity, Named, find_people
 from lakehouse.privacy.hmac_key import hmac_key
-from lakehouse.tables.person import person_hmac
+from lakehouse.privacy.identity import Identity, Named, find_people
 from lakehouse.privacy.places.scrub import scrub_places
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
 from lakehouse.privacy.proof import prove
@@ -43,7 +42,7 @@ from lakehouse.privacy.sealed_values import SealedValues, destroy, is_sealed, se
 from lakehouse.privacy.states import Request, RequestState, Unreachable, plan_transition
 from lakehouse.privacy.verifier.report import Report
 from lakehouse.storage.file_lock import file_lock
-from lakehouse.tables.person import Person
+from lakehouse.tables.person import Person, person_hmac
 
 Progress = Callable[[str], AbstractContextManager[object]]
 _TRIED_AGAIN_AFTER = timedelta(hours=1)

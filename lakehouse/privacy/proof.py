@@ -6,9 +6,9 @@ from lakehouse.errors import LakehouseError
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.erased_people import remaining_values
 from lakehouse.privacy.erasure_record import read_record
+from lakehouse.privacy.hmac_key import hmac_key
 from lakehouse.privacy.holders import Holder, Subject
 from lakehouse.privacy.identity import Named
-from lakehouse.privacy.hmac_key import hmac_key
 from lakehouse.privacy.requests import read_request
 from lakehouse.privacy.verifier.bucket_root import BucketRoot
 from lakehouse.privacy.verifier.held_columns import HeldColumns

@@ -20,12 +20,11 @@ from lakehouse.ingestion.land import Landing, land
 from lakehouse.privacy.delivered_files import rewrite_files
 from lakehouse.privacy.gone import GonePerson, add_gone, read_gone
 from lakehouse.privacy.hmac_key import hmac_key
-from lakehouse.tables.person import person_hmac
 from lakehouse.privacy.rows_of_people import row_moments
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import Feed, bronze_table
-from lakehouse.tables.person import Person
+from lakehouse.tables.person import Person, person_hmac
 from lakehouse.tables.table import (
     Append,
     Column,
