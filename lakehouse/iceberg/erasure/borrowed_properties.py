@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from lakehouse.iceberg.erasure.commit_files import WRITABLE_FORMATS
 from lakehouse.iceberg.metadata.commit_properties import PREFIX
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.pyiceberg_internals import WRITABLE_FORMATS
 from lakehouse.tables.quoting import literal
 
 BORROWED = f"{PREFIX}borrowed-properties"

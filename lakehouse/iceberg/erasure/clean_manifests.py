@@ -5,7 +5,6 @@ each branch and tag, which no procedure of Iceberg does.
 from lakehouse.iceberg.commit.branch import is_audit
 from lakehouse.iceberg.erasure.borrowed_properties import borrowed_properties, give_back
 from lakehouse.iceberg.erasure.commit_files import (
-    WRITABLE_FORMATS,
     FileChange,
     commit_files,
     has_removed_entries,
@@ -14,6 +13,7 @@ from lakehouse.iceberg.erasure.erasure_commits import erasure_properties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, history_of
 from lakehouse.iceberg.metadata.manifests import read_manifests
+from lakehouse.iceberg.metadata.pyiceberg_internals import WRITABLE_FORMATS
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.rewrite_manifests import TARGET_PROPERTY
 from lakehouse.iceberg.upkeep.rewrite_procedures import rewrite_manifests_of_spec

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from pyiceberg.table.refs import SnapshotRef
     from pyiceberg.table.snapshots import Summary
 
-WRITABLE_FORMATS = (1, 2)
-"""The format versions whose manifests PyIceberg writes."""
 _CODEC = "write.avro.compression-codec"
 
 

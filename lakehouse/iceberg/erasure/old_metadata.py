@@ -6,9 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.erasure.borrowed_properties import borrowed_properties, give_back
-from lakehouse.iceberg.erasure.commit_files import WRITABLE_FORMATS
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.pyiceberg_internals import commit_updates
+from lakehouse.iceberg.metadata.pyiceberg_internals import WRITABLE_FORMATS, commit_updates
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.erasure.commit_files import (
-    WRITABLE_FORMATS,
     FileChange,
     commit_files,
 )
@@ -24,6 +23,7 @@ from lakehouse.iceberg.erasure.position_deletes import (
 from lakehouse.iceberg.erasure.rewritten_file import has_bloom_filters, rewrite_without
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, history_of
+from lakehouse.iceberg.metadata.pyiceberg_internals import WRITABLE_FORMATS
 from lakehouse.iceberg.upkeep.compact import CHUNK_BYTES
 from lakehouse.iceberg.upkeep.lost_race import RaceLost, free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.readers_view import changed_row_counts, view_of

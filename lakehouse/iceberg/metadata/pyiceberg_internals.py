@@ -40,6 +40,10 @@ def _read_double(_: "DoubleReader", decoder: "BinaryDecoder") -> float:
     return value
 
 
+WRITABLE_FORMATS = (1, 2)
+"""The format versions whose metadata PyIceberg writes."""
+
+
 def commit_updates(
     table: "Table",
     updates: "Sequence[TableUpdate]",

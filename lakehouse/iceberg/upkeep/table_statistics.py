@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, history_of
+from lakehouse.iceberg.metadata.pyiceberg_internals import WRITABLE_FORMATS
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.readers_view import ReadersView
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
@@ -64,7 +65,12 @@ def _is_up_to_date(table: "Table", history: History) -> bool:
 def _remove_older(table: "Table", current_id: int) -> list[str]:
     """Remove the statistics of other snapshots from the metadata, then their files, and return
     the paths of these.
+
+    Of a table whose metadata PyIceberg cannot write they go with their snapshots: no procedure of
+    Iceberg removes them alone.
     """
+    if table.format_version not in WRITABLE_FORMATS:
+        return []
     old = [file for file in table.metadata.statistics if file.snapshot_id != current_id]
     if not old:
         return []

@@ -47,3 +47,19 @@ def test_statistics_follow_the_rows_and_old_ones_go(embedded_engine: Engine) -> 
     assert current.snapshot_id != old.snapshot_id
     assert local_path(current.statistics_path).exists()
     assert not local_path(old.statistics_path).exists()
+
+
+def test_old_statistics_of_format_3_stay_until_their_snapshots_go(
+    embedded_engine: Engine,
+) -> None:
+    sick = create(embedded_engine, "id bigint", properties={"format-version": "3"})
+    outcomes = []
+    for _ in range(2):
+        embedded_engine.sql(f"INSERT INTO {sick} SELECT id FROM range(9)")
+        outcomes.append(compute_statistics(embedded_engine, NAME).outcome)
+
+    metadata = embedded_engine.catalog.load(NAME).metadata
+    assert outcomes == ["done", "done"]
+    assert [file.snapshot_id for file in metadata.statistics] == [
+        snapshot.snapshot_id for snapshot in metadata.snapshots
+    ]
