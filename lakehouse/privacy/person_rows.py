@@ -3,11 +3,19 @@ read as rows by the values that bytes can tell.
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from lakehouse.iceberg.erasure.arrow_ids import (
+    all_of,
+    any_of,
+    is_among,
+    is_blank,
+    normal_ids,
+    stripped,
+)
 from lakehouse.privacy.places.scrubbed_place import ERASED
 from lakehouse.tables.person import Person, is_distinctive, normal_id
 
@@ -17,7 +25,6 @@ if TYPE_CHECKING:
 
 _LATIN = "latin-1"
 _ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be", _LATIN)
-_INTEGER = r"^\+?0*([0-9]+)$"
 
 
 @dataclass(frozen=True)
@@ -37,22 +44,25 @@ class PersonRows:
 
     def of_batch(self, batch: "pa.RecordBatch") -> Sequence[int]:
         """Return the places of their rows among those of a batch, in order."""
-        import pyarrow as pa
         import pyarrow.compute as pc
 
         subjects = [name for name in batch.schema.names if name in self._ids]
         personal = [name for name in batch.schema.names if name in self._personal]
         by_id, is_nobody = [], []
         for name in subjects:
-            values = _normal(batch.column(name))
-            by_id.append(_is_among(values, self._ids[name]))
-            is_nobody.append(pc.equal(pc.fill_null(values, ""), pa.scalar("")))
+            values = batch.column(name)
+            by_id.append(is_among(normal_ids(values), self._ids[name]))
+            is_nobody.append(is_blank(values))
         by_value = []
         for name in personal:
-            values = _stripped(batch.column(name))
-            by_value.append(_is_among(values, self._personal[name]))
-        is_theirs = _any([*by_id, *(_all([one, *is_nobody]) for one in by_value)])
-        return [] if is_theirs is None else pc.indices_nonzero(is_theirs).to_pylist()
+            values = stripped(batch.column(name))
+            by_value.append(is_among(values, self._personal[name]))
+        masks = [*by_id, *(all_of([one, *is_nobody]) for one in by_value)]
+        if not masks:
+            return []
+        places: Any = pc.indices_nonzero(any_of(masks))
+        found: list[int] = places.to_pylist()
+        return found
 
     @cached_property
     def _ids(self) -> dict[str, frozenset[str]]:
@@ -142,35 +152,3 @@ def _written(values: Iterable[str]) -> Iterator[bytes]:
             for encoding in _ENCODINGS:
                 if encoding != _LATIN or max(map(ord, text)) < 256:
                     yield text.encode(encoding, "replace")
-
-
-def _stripped(values: Any) -> Any:
-    import pyarrow.compute as pc
-
-    return pc.utf8_trim_whitespace(values)
-
-
-def _normal(values: Any) -> Any:
-    """Return `normal_id` of each value."""
-    import pyarrow.compute as pc
-
-    return pc.replace_substring_regex(_stripped(values), pattern=_INTEGER, replacement=r"\1")
-
-
-def _is_among(values: Any, wanted: Collection[str]) -> Any:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    return pc.is_in(values, value_set=pa.array(sorted(wanted), pa.string()))
-
-
-def _any(masks: Sequence[Any]) -> Any:
-    import pyarrow.compute as pc
-
-    return reduce(pc.or_, masks) if masks else None
-
-
-def _all(masks: Sequence[Any]) -> Any:
-    import pyarrow.compute as pc
-
-    return reduce(pc.and_, masks)

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import LakehouseError, TableDamaged
+from lakehouse.iceberg.erasure.arrow_ids import INTEGERS, whole_numbers
 from lakehouse.iceberg.metadata.named_files import all_manifests
 from lakehouse.tables.column import Column
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from pyiceberg.table import FileScanTask, Table
 
 _FILES_AT_ONCE = 8
-_INTEGERS = {"int": 2**31, "long": 2**63}
-"""By Iceberg's name of a type, the first number above it."""
 
 
 def present_names(loaded: "Table", columns: Iterable[Column]) -> dict[str, str]:
@@ -106,11 +105,8 @@ def among(loaded: "Table", name: str, texts: Iterable[str]) -> "BooleanExpressio
         values = sorted(texts)
     elif kind == "date":
         values = sorted(text for text in texts if _is_date(text))
-    elif kind in _INTEGERS:
-        numbers = (int(text) for text in texts if text.removeprefix("-").isdecimal())
-        values = sorted(
-            {number for number in numbers if -_INTEGERS[kind] <= number < _INTEGERS[kind]}
-        )
+    elif kind in INTEGERS:
+        values = [*whole_numbers(texts, kind)]
     else:
         return None
     # mypy takes pydantic's fields for the arguments, and not PyIceberg's own constructor.
@@ -151,7 +147,7 @@ def row_condition(
 
 def is_integer(loaded: "Table", name: str) -> bool:
     """Whether a column holds integers, so that each value has one text."""
-    return str(loaded.schema().find_field(name).field_type) in _INTEGERS
+    return str(loaded.schema().find_field(name).field_type) in INTEGERS
 
 
 def text_of(value: Any) -> str | None:

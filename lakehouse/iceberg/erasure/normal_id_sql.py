@@ -1,6 +1,10 @@
 """SQL of an id as all its forms have it, the same as `normal_id` of Python."""
 
-_SPACE = r"^[\\s\\p{Z}]+|[\\s\\p{Z}]+$"
+_BLANK = r"[\\s\\p{Z}\\x1C-\\x1F\\x85]+"
+"""What Python takes for a space: Java's `\\s` lacks the separators of files, groups, records and
+units, and the next line.
+"""
+_SPACE = f"^{_BLANK}|{_BLANK}$"
 _DIGITS = "^[+]?0*([0-9]+)$"
 
 

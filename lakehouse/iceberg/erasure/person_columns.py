@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from lakehouse.iceberg.erasure.arrow_ids import whole_numbers
 from lakehouse.tables.people import names_of
 from lakehouse.tables.person import Person, normal_id
 from lakehouse.tables.table import SOURCE_KEY, IcebergTable
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from pyiceberg.types import NestedField
 
 _QUARANTINE = frozenset({"_row_key", "_reasons"})
-INTEGERS = ("int", "long")
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,7 @@ class PersonColumn:
     @cached_property
     def integers(self) -> list[int]:
         """The values that a column of whole numbers can have, sorted."""
-        most = 2**31 if self.type == "int" else 2**63
-        numbers = (int(value) for value in self.values if _is_integer(value))
-        return sorted(number for number in numbers if -most <= number < most)
+        return whole_numbers(self.values, self.type)
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,3 @@ def _of_table(
 
 def _fields(fields: "Iterable[NestedField]", names: frozenset[str]) -> "dict[int, NestedField]":
     return {field.field_id: field for field in fields if field.name.lower() in names}
-
-
-def _is_integer(text: str) -> bool:
-    return text.isascii() and text.removeprefix("-").isdigit() and str(int(text)) == text

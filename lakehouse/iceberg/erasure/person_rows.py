@@ -9,7 +9,17 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.iceberg.erasure.person_columns import INTEGERS, PersonColumn, PersonColumns
+from lakehouse.iceberg.erasure.arrow_ids import (
+    INTEGERS,
+    Mask,
+    Values,
+    all_of,
+    any_of,
+    is_among,
+    is_blank,
+    normal_ids,
+)
+from lakehouse.iceberg.erasure.person_columns import PersonColumn, PersonColumns
 from lakehouse.iceberg.erasure.position_deletes import (
     DeletedPositions,
     has_equality_deletes,
@@ -26,11 +36,6 @@ _FIELD_ID = b"PARQUET:field_id"
 _THREADS = 8
 _TEXT_TYPES = ("string", "date", "boolean", *INTEGERS)
 """The types whose values are the same text to Arrow as to Spark; decimals are too."""
-Mask = Any
-"""A boolean array of Arrow, whole or in chunks, with a value for each row."""
-Values = Any
-"""A column of Arrow; None where the file lacks it."""
-_DIGITS = r"^\+?0*([0-9]+)$"
 
 
 class NeedsSpark(Exception):
@@ -162,24 +167,12 @@ def _matches(stream: Any, columns: PersonColumns) -> Mask:
         _is_value(column, values.get(column.field_id), rows) for column in columns.personal
     ]
     if not by_value:
-        return _any(theirs)
-    personal = _any(by_value)
+        return any_of(theirs)
+    personal = any_of(by_value)
     if not theirs:
         return personal
     nobody = [_is_blank(values.get(column.field_id), rows) for column in columns.subject]
-    return pc.or_(_any(theirs), pc.and_(_all(nobody), personal))
-
-
-def _any(masks: Sequence[Mask]) -> Mask:
-    import pyarrow.compute as pc
-
-    return reduce(lambda left, right: pc.or_(left, right), masks)
-
-
-def _all(masks: Sequence[Mask]) -> Mask:
-    import pyarrow.compute as pc
-
-    return reduce(lambda left, right: pc.and_(left, right), masks)
+    return pc.or_(any_of(theirs), pc.and_(all_of(nobody), personal))
 
 
 def _read_columns(file: "pq.ParquetFile", columns: Sequence[PersonColumn]) -> dict[int, Values]:
@@ -203,7 +196,7 @@ def _read_columns(file: "pq.ParquetFile", columns: Sequence[PersonColumn]) -> di
     return {field_id: read.column(name) for field_id, name in names.items()}
 
 
-def _is_value(column: PersonColumn, values: Values, rows: int) -> Mask:
+def _is_value(column: PersonColumn, values: Values | None, rows: int) -> Mask:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -215,24 +208,15 @@ def _is_value(column: PersonColumn, values: Values, rows: int) -> Mask:
         return pc.is_in(numbers, value_set=pa.array(column.integers, pa.int64()))
     text = values.cast(pa.string())
     if not column.is_delivered:
-        return pc.is_in(text, value_set=pa.array(sorted(column.values), pa.string()))
-    known = pa.array(sorted(column.normal_values), pa.string())
+        return is_among(text, column.values)
     # Each text is looked at once: of millions of rows there are far fewer ids.
     encoded = text.combine_chunks().dictionary_encode()
-    is_known: Mask = pc.is_in(_normal(encoded.dictionary), value_set=known)
+    is_known = is_among(normal_ids(encoded.dictionary), column.normal_values)
     return pa.chunked_array([pc.fill_null(is_known.take(encoded.indices), False)])
 
 
-def _normal(text: Values) -> Values:
-    """Return delivered ids as `normal_id` does."""
-    import pyarrow.compute as pc
-
-    trimmed = pc.utf8_trim_whitespace(text)
-    return pc.replace_substring_regex(trimmed, pattern=_DIGITS, replacement=r"\1")
-
-
-def _is_blank(values: Values, rows: int) -> Mask:
-    """Return of each row whether nothing stands in a column."""
+def _is_blank(values: Values | None, rows: int) -> Mask:
+    """Return of each row whether nothing stands in a column, which the file may lack."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -240,8 +224,7 @@ def _is_blank(values: Values, rows: int) -> Mask:
         return pc.invert(_none_of(rows))
     if not pa.types.is_string(values.type):
         return values.is_null()
-    trimmed = pc.utf8_trim_whitespace(values)
-    return pc.or_(values.is_null(), pc.fill_null(pc.equal(trimmed, pa.scalar("")), False))
+    return is_blank(values)
 
 
 def _none_of(rows: int) -> Mask:

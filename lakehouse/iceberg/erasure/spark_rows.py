@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from lakehouse.errors import UpkeepFailed
 from lakehouse.iceberg.commit.retry import Failure, classify
 from lakehouse.iceberg.commit.snapshot_properties import session_with
+from lakehouse.iceberg.erasure.arrow_ids import INTEGERS
 from lakehouse.iceberg.erasure.normal_id_sql import normal_id_sql
-from lakehouse.iceberg.erasure.person_columns import INTEGERS, PersonColumn, PersonColumns
+from lakehouse.iceberg.erasure.person_columns import PersonColumn, PersonColumns
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.tables.quoting import identifier
 
@@ -113,4 +114,4 @@ def _is_blank(column: PersonColumn) -> str:
     name = identifier(column.name)
     if column.type != "string":
         return f"{name} IS NULL"
-    return f"({name} IS NULL OR trim({name}) = '')"
+    return f"({name} IS NULL OR {normal_id_sql(name)} = '')"

@@ -1,0 +1,75 @@
+"""Ids and other values of people compared in columns of Arrow, the same as `normal_id` of Python;
+and what of it leaves files out by their statistics.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from functools import reduce
+from typing import Any
+
+_DIGITS = r"^\+?0*([0-9]+)$"
+_ABOVE = {"int": 2**31, "long": 2**63}
+INTEGERS = tuple(_ABOVE)
+"""The types of whole numbers, as Iceberg names them."""
+Mask = Any
+"""A boolean array of Arrow, whole or in chunks, with a value for each row."""
+Values = Any
+"""A column of Arrow, whole or in chunks."""
+
+
+def normal_ids(text: Values) -> Values:
+    """Return delivered ids as `normal_id` does."""
+    import pyarrow.compute as pc
+
+    return pc.replace_substring_regex(stripped(text), pattern=_DIGITS, replacement=r"\1")
+
+
+def stripped(text: Values) -> Values:
+    """Return texts without spaces around them, of all that Unicode has."""
+    import pyarrow.compute as pc
+
+    return pc.utf8_trim_whitespace(text)
+
+
+def is_blank(text: Values) -> Mask:
+    """Return of each text whether nothing stands in it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    is_empty = pc.equal(stripped(text), pa.scalar("", text.type))
+    return pc.fill_null(is_empty, True)
+
+
+def is_among(text: Values, wanted: Collection[str]) -> Mask:
+    """Return of each text whether it is one of some."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.is_in(text, value_set=pa.array(sorted(wanted), text.type))
+
+
+def any_of(masks: Sequence[Mask]) -> Mask:
+    """Return of each row whether one of some masks, at least one, holds."""
+    import pyarrow.compute as pc
+
+    return reduce(lambda left, right: pc.or_(left, right), masks)
+
+
+def all_of(masks: Sequence[Mask]) -> Mask:
+    """Return of each row whether all of some masks, at least one, hold."""
+    import pyarrow.compute as pc
+
+    return reduce(lambda left, right: pc.and_(left, right), masks)
+
+
+def whole_numbers(texts: Iterable[str], kind: str) -> list[int]:
+    """Return the numbers that a column of whole numbers has for some texts, as Spark casts
+    them to a string; sorted, each once.
+
+    :param kind: one of `INTEGERS`.
+    """
+    numbers = {int(text) for text in texts if _is_integer(text)}
+    return sorted(number for number in numbers if -_ABOVE[kind] <= number < _ABOVE[kind])
+
+
+def _is_integer(text: str) -> bool:
+    return text.isascii() and text.removeprefix("-").isdigit() and str(int(text)) == text
