@@ -24,26 +24,28 @@ column, and the value its id.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.privacy.holders import Holder, Subject
 from lakehouse.privacy.table_reading import (
     among,
-    is_integer,
     present_names,
     read_all_snapshots,
-    read_now,
     text_of,
-    texts_in,
+)
+from lakehouse.privacy.value_places import (
+    compared,
+    find_forms,
+    find_owners,
+    find_spellings,
+    telling_texts,
 )
 from lakehouse.tables.person import Person, normal_id
 from lakehouse.tables.suggestions import meant_name
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyiceberg.expressions import BooleanExpression
     from pyiceberg.table import Table
 
 
@@ -111,9 +113,9 @@ def _find(
     found = _Values(answers)
     for holder in subject.holders:
         found.add_holder(engine, holder)
-    for spelling in _spellings(engine, subject, found.personal):
+    for spelling in find_spellings(engine, subject, found.personal):
         found.add_spelling(*spelling)
-    owners = _owners(engine, subject, found.keys(), all_snapshots=False)
+    owners = find_owners(engine, subject, found.keys(), all_snapshots=False)
     for one_id in sorted(answers):
         yield found.identity(subject, one_id, owners), answers[one_id]
     for one in by_value:
@@ -125,7 +127,7 @@ def _without_id(engine: Engine, subject: Subject, named: Named) -> Identity:
     """Return who is known by a personal value alone, to tables without a subject."""
     names = subject.personal_names(named.column)
     personal = {named.value: {named.column.lower(): {named.value}}}
-    texts = {text for _, _, text in _spellings(engine, subject, personal)}
+    texts = {text for _, _, text in find_spellings(engine, subject, personal)}
     person = Person(
         named.column,
         frozenset({named.value, *texts}),
@@ -165,7 +167,7 @@ class _Values:
         for column in holder.ids:
             if column.name not in names:
                 continue
-            forms = _forms(loaded, names[column.name], self.forms)
+            forms = find_forms(loaded, names[column.name], self.forms)
             for one, texts in forms.items():
                 self.forms[one] |= texts
             if holder.row_column == column and forms:
@@ -194,7 +196,7 @@ class _Values:
                 one = normal_id(text_of(row[key]) or "")
                 for column, name in personal.items():
                     if one in self.personal:
-                        self.personal[one][column.lower()].update(_telling(row[name]))
+                        self.personal[one][column.lower()].update(telling_texts(row[name]))
 
     def add_spelling(self, one: str, column: str, text: str) -> None:
         """Add another spelling of a personal value."""
@@ -205,7 +207,7 @@ class _Values:
         keys: set[str] = set()
         for columns in self.personal.values():
             for texts in columns.values():
-                keys.update(map(_key, texts))
+                keys.update(map(compared, texts))
         return frozenset(keys)
 
     def identity(
@@ -217,7 +219,9 @@ class _Values:
             texts: set[str] = set()
             for name in names:
                 texts |= self.personal[one].get(name, set())
-            others = {text for text in texts if owners.get((number, _key(text)), set()) - {one}}
+            others = {
+                text for text in texts if owners.get((number, compared(text)), set()) - {one}
+            }
             for name in names if texts else ():
                 personal[name] = frozenset(texts)
                 if others:
@@ -233,11 +237,11 @@ def _ids_of_values(
 
     :raises UsageError: when one leads to several people who are not all named.
     """
-    keys = frozenset(_key(one.value) for one in by_value)
-    now = _owners(engine, subject, keys, all_snapshots=False)
+    keys = frozenset(compared(one.value) for one in by_value)
+    now = find_owners(engine, subject, keys, all_snapshots=False)
     leading = {one: _owners_of(subject, one, now) for one in by_value}
-    former = frozenset(_key(one.value) for one, owners in leading.items() if not owners)
-    once = _owners(engine, subject, former, all_snapshots=True)
+    former = frozenset(compared(one.value) for one, owners in leading.items() if not owners)
+    once = find_owners(engine, subject, former, all_snapshots=True)
     for one, owners in leading.items():
         leading[one] = owners or _owners_of(subject, one, once)
         count = len(leading[one])
@@ -254,154 +258,7 @@ def _owners_of(
     subject: Subject, one: Named, owners: Mapping[tuple[int, str], set[str]]
 ) -> set[str]:
     number = subject.personal.index(subject.personal_names(one.column))
-    return owners.get((number, _key(one.value)), set())
-
-
-def _owners(
-    engine: Engine, subject: Subject, keys: frozenset[str], *, all_snapshots: bool
-) -> dict[tuple[int, str], set[str]]:
-    """Return which ids have some personal values, by what the value tells (its place in
-    `Subject.personal`) and the value as it is compared.
-    """
-    owners: dict[tuple[int, str], set[str]] = defaultdict(set)
-    read = read_all_snapshots if all_snapshots else read_now
-    for holder in subject.holders if keys else ():
-        if not holder.is_by_id or not engine.catalog.has(holder.table):
-            continue
-        loaded = engine.catalog.load(holder.table)
-        names = present_names(loaded, holder.columns)
-        key = _id_column(loaded, holder)
-        if key is None:
-            continue
-        for column in holder.personal:
-            if column.name not in names or column == holder.row_column:
-                continue
-            number = subject.personal.index(subject.personal_names(column.name))
-            for batch in read(loaded, (key, names[column.name])):
-                for owner, text in _pairs(batch, key, names[column.name], keys):
-                    if owner:
-                        owners[number, _key(text)].add(owner)
-    return owners
-
-
-def _pairs(
-    batch: "pa.RecordBatch", key: str, name: str, keys: frozenset[str]
-) -> Iterator[tuple[str, str]]:
-    """Yield the ids and the values of the rows of a batch that have some values."""
-    for row in _narrowed(batch, name, keys).to_pylist():
-        for text in _telling(row[name]):
-            if _key(text) in keys:
-                yield normal_id(text_of(row[key]) or ""), text
-
-
-def _spellings(
-    engine: Engine, subject: Subject, personal: Mapping[str, Mapping[str, set[str]]]
-) -> list[tuple[str, str, str]]:
-    """Return how rows that no id tells spell what is a person's: id, column and text."""
-    wanted: dict[tuple[int, str], set[str]] = defaultdict(set)
-    for one, columns in personal.items():
-        for column, texts in columns.items():
-            number = subject.personal.index(subject.personal_names(column))
-            for text in texts:
-                wanted[number, _key(text)].add(one)
-    keys = frozenset(key for _, key in wanted)
-    spellings = []
-    for holder in subject.holders if keys else ():
-        if not engine.catalog.has(holder.table):
-            continue
-        loaded = engine.catalog.load(holder.table)
-        key = _id_column(loaded, holder)
-        for column, name in present_names(loaded, holder.personal).items():
-            number = subject.personal.index(subject.personal_names(column))
-            for text in _texts_without_id(loaded, name, key, keys):
-                for one in sorted(wanted.get((number, _key(text)), ())):
-                    spellings.append((one, column.lower(), text))
-    return spellings
-
-
-def _id_column(loaded: "Table", holder: Holder) -> str | None:
-    """Return what a table calls the column that tells whose a row is, where that is an id."""
-    if not holder.is_by_id or holder.row_column is None:
-        return None
-    return present_names(loaded, [holder.row_column]).get(holder.row_column.name)
-
-
-def _texts_without_id(
-    loaded: "Table", name: str, key: str | None, keys: frozenset[str]
-) -> set[str]:
-    """Return the texts of a column that are some values, of rows that have no id."""
-    texts: set[str] = set()
-    read = tuple(dict.fromkeys((name, key))) if key else (name,)
-    for batch in read_all_snapshots(loaded, read):
-        for row in _narrowed(batch, name, keys).to_pylist():
-            if key is None or not (text_of(row[key]) or "").strip():
-                texts.update(text for text in _telling(row[name]) if _key(text) in keys)
-    return texts
-
-
-def _forms(loaded: "Table", name: str, ids: Iterable[str]) -> dict[str, set[str]]:
-    """Return the forms that some ids have in a column, in any snapshot; without those that it
-    does not have.
-    """
-    wanted = frozenset(ids)
-    condition: BooleanExpression | None = None
-    if is_integer(loaded, name):
-        condition = among(loaded, name, wanted)
-    forms: dict[str, set[str]] = defaultdict(set)
-    for batch in read_all_snapshots(loaded, (name,), condition):
-        for value in _possible_ids(batch, name, wanted).to_pylist():
-            text = text_of(value)
-            if text is not None and normal_id(text) in wanted:
-                forms[normal_id(text)].add(text)
-    return forms
-
-
-def _possible_ids(
-    batch: "pa.RecordBatch", name: str, wanted: frozenset[str]
-) -> "pa.Array[Any]":
-    """Return the values of a column, each once, without text that cannot be one of some ids."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    values = pc.unique(batch.column(name))
-    if not _is_text(values.type):
-        return values
-    # What is left of an id without what its forms may have in front.
-    bare = pc.utf8_ltrim(pc.utf8_trim_whitespace(values), characters="+0")
-    known = pa.array(sorted(one.lstrip("+0") for one in wanted), bare.type)
-    return values.filter(pc.is_in(bare, value_set=known))
-
-
-def _narrowed(batch: "pa.RecordBatch", name: str, keys: frozenset[str]) -> "pa.RecordBatch":
-    """Return the rows of a batch whose text in a column may be one of some values; all rows of
-    a column of another type.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    values = batch.column(name)
-    if not _is_text(values.type):
-        return batch
-    compared = pc.utf8_lower(pc.utf8_trim_whitespace(values))
-    return batch.filter(pc.is_in(compared, value_set=pa.array(sorted(keys), compared.type)))
-
-
-def _is_text(kind: "pa.DataType") -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _telling(value: Any) -> Iterator[str]:
-    """Yield the texts of a personal value; blanks tell of nobody."""
-    for text in texts_in(value):
-        if text.strip():
-            yield text
-
-
-def _key(text: str) -> str:
-    """Return a personal value as it is compared: an address is the same in other capitals."""
-    return text.strip().lower()
+    return owners.get((number, compared(one.value)), set())
 
 
 def _unknown_column(name: str, subjects: Sequence[Subject]) -> UsageError:
