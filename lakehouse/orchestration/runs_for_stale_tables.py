@@ -28,6 +28,10 @@ since. The key is the one that stored runs have.
 """
 BACKFILL = "lakehouse/backfill"
 """Tag of a run that computes a table in full because a person asks: the table's name."""
+COMPUTED_ANEW = "lakehouse/computed_anew_for"
+"""Tag of a run that computes a table in full without people who were erased: the id of the
+request.
+"""
 
 
 def is_full_recompute(tags: Mapping[str, str]) -> bool:

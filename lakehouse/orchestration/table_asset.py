@@ -32,7 +32,11 @@ from lakehouse.orchestration.io_manager import IcebergIOManager, run_partitions
 from lakehouse.orchestration.metadata_keys import WriteMetadata
 from lakehouse.orchestration.run_failures.refused_write_text import refusal
 from lakehouse.orchestration.run_failures.withheld_values import values_withheld
-from lakehouse.orchestration.runs_for_stale_tables import BACKFILL, is_full_recompute
+from lakehouse.orchestration.runs_for_stale_tables import (
+    BACKFILL,
+    COMPUTED_ANEW,
+    is_full_recompute,
+)
 from lakehouse.orchestration.unmasked_rows_command import table_of_rows
 from lakehouse.orchestration.written_metadata import (
     quarantined_metadata,
@@ -127,12 +131,14 @@ def _run(
     """Return what the run of Dagster asks of the table: which partitions, and whether in
     full.
     """
+    tags = context.run.tags
     return Run(
         context.run.run_id,
         run_partitions(definition, keys, table) if definition and keys else None,
-        full_recompute=is_full_recompute(context.run.tags),
+        full_recompute=is_full_recompute(tags),
         # What follows from the table reads what came of it.
-        reads_everything=definition is None and context.run.tags.get(BACKFILL) == table.name,
+        reads_everything=definition is None and tags.get(BACKFILL) == table.name,
+        follows_erasures=COMPUTED_ANEW in tags,
     )
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from lakehouse.iceberg.erasure.delete_rows import count_rows
 from lakehouse.iceberg.metadata.history import MAIN
-from lakehouse.privacy.compute_anew import tables_of_sums
 from lakehouse.privacy.delivered_files import find_in_files
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.erase import is_delivered
@@ -14,6 +13,7 @@ from lakehouse.privacy.erased_people import by_all_names, people_in, shared_valu
 from lakehouse.privacy.identity import Named, find_people
 from lakehouse.privacy.places.scrub import scrub_places
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
+from lakehouse.privacy.sums import find_sums
 from lakehouse.tables.person import Person
 
 
@@ -48,14 +48,14 @@ def dry_run(erasable: Erasable, named: Sequence[Named]) -> WouldGo:
         return WouldGo(unknown)
     shared = shared_values(erasable, persons)
     rows = _rows(erasable, persons, shared)
-    sums = tables_of_sums(erasable, [table for table in rows if rows[table].get(MAIN)])
-    kept = tuple(name for name in sums if erasable.tables[name].on_erasure == "keep")
+    lost = [table for table in rows if rows[table].get(MAIN)]
+    sums = find_sums(erasable, persons, lost, shared)
     return WouldGo(
         unknown,
         rows,
         _files(erasable, persons, shared),
-        tuple(name for name in sums if name not in kept),
-        kept,
+        sums.names,
+        sums.kept,
         scrub_places(erasable.settings, by_all_names(erasable, persons), shared, is_dry=True),
         cost_of_erasure(erasable),
     )

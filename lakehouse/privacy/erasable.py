@@ -54,7 +54,7 @@ class Erasable:
         for person in persons:
             for holder in self.subject_of(person).holders:
                 found.setdefault(holder.table, []).append((holder, person))
-        order = [name for name in self._in_order() if name in found]
+        order = [name for name in self.in_order() if name in found]
         grouped = []
         for name in order:
             holders = dict.fromkeys(holder for holder, _ in found[name])
@@ -77,6 +77,7 @@ class Erasable:
         names = dict.fromkeys(holder.table for holder, _ in self.holders(persons))
         return [self.tables[name] for name in names if self.engine.catalog.has(name)]
 
-    def _in_order(self) -> list[str]:
+    def in_order(self) -> list[str]:
+        """Return the declared tables, sources before what is computed of them."""
         graph = {name: set(self.sources.get(name, ())) - {name} for name in sorted(self.tables)}
         return list(TopologicalSorter(graph).static_order())

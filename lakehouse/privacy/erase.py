@@ -40,6 +40,7 @@ from lakehouse.privacy.proof import prove
 from lakehouse.privacy.requests import change_request, open_request, read_request, read_requests
 from lakehouse.privacy.sealed_values import SealedValues, destroy, is_sealed, seal, unseal
 from lakehouse.privacy.states import Request, RequestState, Unreachable, plan_transition
+from lakehouse.privacy.sums import find_sums
 from lakehouse.privacy.verifier.report import Report
 from lakehouse.storage.file_lock import file_lock
 from lakehouse.tables.person import Person, person_hmac
@@ -325,40 +326,55 @@ def _with_rows(record: ErasureRecord, deleted: DeletedRows) -> ErasureRecord:
     for ref, rows in deleted.rows.items():
         by_ref[ref] = by_ref.get(ref, 0) + rows
     of_request: dict[str, int] = {}
-    snapshots = dict(record.snapshots)
+    snapshots, main_snapshots = dict(record.snapshots), dict(record.main_snapshots)
     for erased in deleted.of_request:
         of_request[erased.ref] = of_request.get(erased.ref, 0) + erased.rows
         snapshots[deleted.table] = erased.snapshot_id
+        if erased.ref == MAIN:
+            main_snapshots[deleted.table] = erased.snapshot_id
     for ref, rows in of_request.items():
         by_ref[ref] = max(by_ref.get(ref, 0), rows)
     waiting = [f"{deleted.table}: branch {ref}: {why}" for ref, why in deleted.skipped.items()]
     tags = dict.fromkeys(record.tags.get(deleted.table, ()))
     tags |= dict.fromkeys((*deleted.moved_tags, *deleted.dropped))
+    has_lost = main_snapshots != record.main_snapshots
     return replace(
         record,
         rows={**record.rows, deleted.table: by_ref} if by_ref else record.rows,
         snapshots=snapshots,
         tags={**record.tags, deleted.table: tuple(tags)} if tags else record.tags,
-        is_recomputed=record.is_recomputed and not deleted.rows.get(MAIN),
+        main_snapshots=main_snapshots,
+        anew=() if has_lost else record.anew,
+        is_recomputed=record.is_recomputed and not has_lost,
         waiting=(*record.waiting, *waiting),
     )
 
 
 def recompute_sums(erasure: Erasure) -> None:
-    """Compute anew what has the people in its sums."""
-    record = erasure.record
+    """Compute anew what has the people in its sums; each table that is done is kept, so that the
+    next call goes on after it.
+    """
+    record, erasable = erasure.record, erasure.erasable
     if record.is_recomputed:
         return
-    changed = [table for table, rows in record.rows.items() if rows.get(MAIN)]
-    anew = compute_anew(erasure.erasable, erasure.request.request_id, changed)
-    erasure.keep(
-        replace(
-            record,
-            recomputed=tuple(dict.fromkeys((*record.recomputed, *anew.computed))),
-            kept=anew.kept or record.kept,
-            is_recomputed=True,
+    lost = {table: rows[MAIN] for table, rows in record.rows.items() if rows.get(MAIN)}
+    sums = find_sums(erasable, erasure.persons, lost, erasure.shared)
+
+    def keep(table: str, is_computed: bool) -> None:
+        record = erasure.record
+        computed = (table,) if is_computed else ()
+        erasure.keep(
+            replace(
+                record,
+                recomputed=tuple(dict.fromkeys((*record.recomputed, *computed))),
+                anew=(*record.anew, table),
+            )
         )
-    )
+
+    request_id = erasure.request.request_id
+    compute_anew(erasable, request_id, sums, lost, done=record.anew, told=keep)
+    kept = sums.kept or record.kept
+    erasure.keep(replace(erasure.record, kept=kept, is_recomputed=True))
 
 
 def scrub(erasure: Erasure) -> None:

@@ -52,8 +52,13 @@ class ErasureRecord:
     recomputed: tuple[str, ...] = ()
     """Tables that were computed anew, since the people were in their sums."""
     kept: tuple[str, ...] = ()
-    """Tables that keep the sums that they had, as declared."""
+    """Tables that keep the sums that they had, as declared, or are computed from such alone."""
+    main_snapshots: Mapping[str, int] = field(default_factory=dict)
+    """The last snapshot of main that was written without them, by table."""
+    anew: tuple[str, ...] = ()
+    """Tables of sums that need not be looked at again, until rows go from main once more."""
     is_recomputed: bool = False
+    """Whether that is all of them."""
     places: tuple[ScrubbedPlace, ...] = ()
     """The last that is known of each place outside of tables and delivered files."""
     waiting: tuple[str, ...] = ()

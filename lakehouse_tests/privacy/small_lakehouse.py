@@ -45,7 +45,12 @@ PROFILES = declared(
     subject="client",
 )
 MAILS = declared(
-    "gold.mails", "email", Column("sent", "bigint"), no_subject="By address alone."
+    "gold.mails",
+    "email",
+    Column("sent", "bigint"),
+    no_subject="By address alone.",
+    # Nothing here could compute it anew.
+    on_erasure="keep",
 )
 FRUITS = declared("silver.fruits", "customer_id", "email")
 TABLES = {one.name: one for one in (RAW, ORDERS, PROFILES, MAILS, FRUITS)}

@@ -117,7 +117,7 @@ def test_what_went_is_told_by_table_file_and_place(there: Home) -> None:
     assert {file.rows for file in record.files} == {1}
     assert len(record.files) == 2
     assert record.tags == {ORDERS.name: ("month_end",)}
-    assert record.kept == (SUMS.name,)
+    assert record.kept == (MAILS.name, SUMS.name)
     assert "logs/app.log" in {place.place for place in record.places}
 
 
@@ -210,7 +210,7 @@ def test_a_dry_run_counts_and_changes_nothing(there: Home) -> None:
 
     assert would_go.rows[ORDERS.name] == {"main": 1, "month_end": 1}
     assert set(would_go.files.values()) == {1}
-    assert would_go.kept == (SUMS.name,)
+    assert would_go.kept == (MAILS.name, SUMS.name)
     assert "logs/app.log" in {place.place for place in would_go.places}
     assert would_go.cost.snapshots > 0
     assert there.listing() == before

@@ -69,21 +69,26 @@ def rows_erased_between(history: History, since_id: int, until_id: int) -> int:
 
 
 def touched_partitions(
-    engine: Engine, table: str, request: str, column: str
+    engine: Engine, table: str, request: str, column: str, rows: int
 ) -> set[Any] | None:
     """Return the values of a partition column whose rows a request took from main: what is
     computed from them without a subject has to be computed anew.
 
-    The same however often it is asked, until expiry takes the commits. None where the
-    partitioning does not tell, so that any may be.
+    The same however often it is asked. None where the partitioning does not tell, or the commits
+    do no longer, so that any may be.
 
     :param column: by which the reader's partitions are looked for, its input's `by`.
+    :param rows: how many rows the request took from main; commits of fewer are not all.
     """
     loaded = engine.catalog.load(table)
-    values: set[Any] = set()
+    snapshots = []
     for snapshot in _of_request(read_history(engine, table), request):
-        if snapshot.summary.get(REF_PROPERTY) != MAIN or snapshot.operation == "replace":
-            continue
+        if snapshot.summary.get(REF_PROPERTY) == MAIN and snapshot.operation != "replace":
+            snapshots.append(snapshot)
+    if sum(int(snapshot.summary.get(ROWS_PROPERTY, 0)) for snapshot in snapshots) < rows:
+        return None
+    values: set[Any] = set()
+    for snapshot in snapshots:
         try:
             values |= values_changed_by(loaded, snapshot.snapshot_id, column)
         except (DeclarationError, ValueError):

@@ -80,12 +80,15 @@ class Run:
     `full_recompute` says that these are computed from all rows of their sources, and not
     incrementally, from the rows that they have and what came since. A table without partitions
     is only where `reads_everything` is set: a run that a person starts of it reads what is new.
+    `follows_erasures` says that what the table has of rows of erased people goes, which its
+    sources lost; then everything is to be read.
     """
 
     run_id: str = ""
     partitions: Partitions | None = None
     full_recompute: bool = True
     reads_everything: bool = False
+    follows_erasures: bool = False
 
     @property
     def partition_values(self) -> tuple[str, ...]:

@@ -1,5 +1,5 @@
 """Deliveries that a person took out of a source again, and how that is followed to what was
-computed from it.
+computed from it; and rows of erased people, where a table has them in its sums.
 
 The commit that takes a delivery out says which one; a write whose inputs have such a commit
 since the table was last computed says so too, so that tables that follow from that one know it
@@ -78,11 +78,11 @@ class Withdrawn:
     """What rejections took out of a source since a table was last computed from it.
 
     `commits` are the snapshots that did, oldest first, and `since` the one that the table was
-    computed from.
+    computed from; None where that is not known.
     """
 
     source: str
-    since: int
+    since: int | None
     until: int
     commits: tuple[Snapshot, ...]
 
@@ -98,10 +98,18 @@ class Withdrawn:
 
 
 def withdrawn_by_source(
-    engine: Engine, inputs: Mapping[str, Input], pins: Mapping[str, Pin], target: History
+    engine: Engine,
+    inputs: Mapping[str, Input],
+    pins: Mapping[str, Pin],
+    target: History,
+    *,
+    with_erasures: bool = False,
 ) -> dict[str, Withdrawn]:
     """Return, by source, what rejections took out of it since the target was last computed; no
     JVM.
+
+    :param with_erasures: whether rows of erased people count too: all that a source lost, as far
+        as it is kept, whatever the target was computed from since.
     """
     read_now = {
         declared.table: pins[name]
@@ -110,27 +118,38 @@ def withdrawn_by_source(
     }
     by_source: dict[str, Withdrawn] = {}
     for source, pin in read_now.items():
-        withdrawn = _of(engine, pin, target) if source != target.table else None
-        if withdrawn:
-            by_source[source] = withdrawn
+        if source == target.table or pin.snapshot_id is None:
+            continue
+        since = target.watermark(source)
+        commits = _commits(engine, source, since, pin.snapshot_id, with_erasures)
+        if commits:
+            by_source[source] = Withdrawn(source, since, pin.snapshot_id, commits)
     return by_source
 
 
-def _of(engine: Engine, pin: Pin, target: History) -> Withdrawn | None:
-    since = target.watermark(pin.table)
-    if since is None or pin.snapshot_id in (None, since):
-        return None
-    assert pin.snapshot_id is not None
-    source = read_history(engine, pin.table)
+def _commits(
+    engine: Engine, table: str, since: int | None, until: int, with_erasures: bool
+) -> tuple[Snapshot, ...]:
+    is_behind = since not in (None, until)
+    if not is_behind and not with_erasures:
+        return ()
+    source = read_history(engine, table)
+    line = [*source.ancestors(until)][::-1]
     # Where the past was expired, all that is kept of it: what was followed before is followed
     # to nothing.
-    after = source.between(since, pin.snapshot_id) or [*source.ancestors(pin.snapshot_id)][::-1]
-    commits = tuple(commit for commit in after if _takes_out(commit))
-    return Withdrawn(pin.table, since, pin.snapshot_id, commits) if commits else None
+    after = source.between(since, until) or line if since and is_behind else []
+    commits = {commit.snapshot_id for commit in after if _takes_out(commit)}
+    if with_erasures:
+        commits |= {commit.snapshot_id for commit in line if _erases_rows(commit)}
+    return tuple(commit for commit in line if commit.snapshot_id in commits)
 
 
 def _takes_out(commit: Snapshot) -> bool:
     return _SHA256 in commit.summary or commit.summary.get(TAKES_OUT) == "true"
+
+
+def _erases_rows(commit: Snapshot) -> bool:
+    return commit.is_erasure and commit.operation != "replace"
 
 
 def rows_withdrawn(engine: Engine, withdrawn: Withdrawn) -> "DataFrame":
@@ -158,7 +177,8 @@ def _rows_of_delivery(
     """Return the rows of a delivery that the table was computed from; those that it had not
     seen are none of its.
     """
-    at = withdrawn.since if withdrawn.since in history.snapshots else commit.parent_id
+    is_kept = withdrawn.since in history.snapshots
+    at = withdrawn.since if is_kept else commit.parent_id
     its = RejectedDelivery(commit.summary[_FILE], commit.summary[_SHA256])
     return (
         None

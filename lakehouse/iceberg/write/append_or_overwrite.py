@@ -21,7 +21,11 @@ from lakehouse.iceberg.write.quarantine import Write, quarantine
 from lakehouse.iceberg.write.refused_share_result import evaluate_refusals, none_refused
 from lakehouse.iceberg.write.split_rows import counted, evaluated, split_rows
 from lakehouse.iceberg.write.staged_rules import evaluate_prepared, reader_of_others
-from lakehouse.iceberg.write.withdrawn_rows import take_out_appended
+from lakehouse.iceberg.write.withdrawn_rows import (
+    Following,
+    take_out_appended,
+    take_out_computed,
+)
 from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import identifier, literal, literals, with_zone
 from lakehouse.tables.rule import Rule
@@ -37,10 +41,14 @@ def rows_attempt(
     number: int,
     write: Write,
     arriving: Sequence[tuple[Any, ...]] | None,
+    erased: Following | None = None,
 ) -> Outcome:
-    """Stage a frame by append or overwrite, audit what it changed, and publish or refuse it."""
+    """Stage a frame by append or overwrite, audit what it changed, and publish or refuse it.
+
+    :param erased: rows of erased people that an append's inputs lost, where it follows that.
+    """
     if isinstance(attempt.table.write, Append):
-        return _append_attempt(attempt, frame, number, write, arriving)
+        return _append_attempt(attempt, frame, number, write, arriving, erased)
     prepared = prepare(attempt.table, frame)
     return _publish_or_refuse(attempt, *_overwrite(attempt, prepared, write), number)
 
@@ -51,8 +59,10 @@ def _append_attempt(
     number: int,
     write: Write,
     arriving: Sequence[tuple[Any, ...]] | None,
+    erased: Following | None,
 ) -> Outcome:
     attempt = take_out_appended(whole)
+    attempt = take_out_computed(attempt, erased) if erased else attempt
     has_less = attempt is not whole
     rows = _not_landed(attempt, frame, arriving) if attempt.table.once_by else frame
     if rows is None:

@@ -1,6 +1,7 @@
 """How rows are put on a write's branch: one function for each way to change a table."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -28,6 +29,16 @@ def append(attempt: Attempt, rows: "DataFrame") -> None:
 def delete(attempt: Attempt, predicate: str) -> None:
     """Delete rows."""
     _execute(attempt, f"DELETE FROM {attempt.target} WHERE {predicate}")
+
+
+def delete_keys(attempt: Attempt, keys: "DataFrame", key: Sequence[str]) -> None:
+    """Delete the rows that have any of some keys, each of which is given once."""
+    with _as_view(attempt, keys) as source:
+        _execute(
+            attempt,
+            f"MERGE INTO {attempt.target} t USING {source} s ON {same_key_sql(key, 't', 's')}"
+            " WHEN MATCHED THEN DELETE",
+        )
 
 
 def overwrite(attempt: Attempt, rows: "DataFrame", predicate: str) -> None:
@@ -76,12 +87,10 @@ def merge(
         f"WHEN NOT MATCHED THEN INSERT ({', '.join(values)}) VALUES"
         f" ({', '.join(values.values())})"
     )
-    source = f"merge_source_{uuid4().hex}"
     # Rows that may be new are kept by an outer join, for which the table is shuffled however
     # few they are.
     rows = rows if inserted else sized(rows, matched)
-    rows.createOrReplaceTempView(source)
-    try:
+    with _as_view(attempt, rows) as source:
         statement = (
             f"MERGE INTO {attempt.target} t USING {source} s ON {on} {delete}WHEN MATCHED THEN"
             " UPDATE SET"
@@ -90,6 +99,15 @@ def merge(
         )
         with row_level_chosen(attempt, matched) as row_level:
             _execute(attempt, statement, row_level)
+
+
+@contextmanager
+def _as_view(attempt: Attempt, rows: "DataFrame") -> Iterator[str]:
+    """Give rows a name in SQL for a moment."""
+    source = f"merge_source_{uuid4().hex}"
+    rows.createOrReplaceTempView(source)
+    try:
+        yield source
     finally:
         attempt.engine.spark.catalog.dropTempView(source)
 

@@ -1,5 +1,5 @@
-"""How a write follows what rejections took out of its inputs: rows that no other delivery gives
-go.
+"""How a write follows what rejections took out of its inputs, and in a run for it erasures: rows
+that no other delivery gives go.
 
 What is overwritten needs nothing for it. A merge and an append know nothing of what is not
 there any more: so the function is asked what it makes of the rows that went, and what of those
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import together, without_keys
+from lakehouse.iceberg.metadata.frame_joins import together, with_keys, without_keys
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read
@@ -26,7 +26,7 @@ from lakehouse.iceberg.write.prepared_frame import (
 )
 from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import identifier
-from lakehouse.tables.table import SOURCE_KEY, Merge
+from lakehouse.tables.table import SOURCE_KEY, Append, Merge
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,25 +34,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Following:
-    """What the function of a merged table makes of the rows that went, and of all that are
-    left.
-    """
+    """What the function of a table makes of the rows that went, and of all that are left."""
 
     went: "DataFrame"
     stays: "DataFrame"
 
 
 def following(
-    attempt: Attempt, inputs: Mapping[str, Input], compute: "Callable[..., DataFrame]"
+    attempt: Attempt,
+    inputs: Mapping[str, Input],
+    compute: "Callable[..., DataFrame]",
+    of_everybody: "Callable[..., DataFrame]",
 ) -> Following | None:
     """Ask the function of a merged table about rejected deliveries; None where none was taken
     out of its inputs.
 
-    A function that is told the changed keys, removes what is gone by itself.
+    So it is asked of a table that is appended to, where it follows erasures; an appended row of
+    a rejected delivery is known by its source. A function that is told the changed keys, removes
+    what is gone by itself.
+
+    :param of_everybody: the same function, which leaves nobody out who is gone: rows of theirs
+        went.
     """
-    withdrawn = attempt.withdrawn
+    withdrawn, mode = attempt.withdrawn, attempt.table.write
+    is_asked = isinstance(mode, Merge) or (
+        isinstance(mode, Append) and attempt.run.follows_erasures
+    )
     if (
         not withdrawn
+        or not is_asked
         or attempt.base.is_empty
         or any(declared.mode == "changed_keys" for declared in inputs.values())
     ):
@@ -64,7 +74,7 @@ def following(
         for name, declared in inputs.items()
     }
     went = together(
-        compute(**_without_the_rest(engine, inputs, stays, withdrawn, source))
+        of_everybody(**_without_the_rest(engine, inputs, stays, withdrawn, source))
         for source in withdrawn
     )
     return Following(went, compute(**stays))
@@ -177,6 +187,26 @@ def take_out_appended(attempt: Attempt) -> Attempt:
     if attempt.existing().where(its).isEmpty():
         return attempt
     stage.delete(attempt, its)
+    head = attempt.history().head(attempt.branch)
+    assert head is not None
+    return replace(attempt, base=head)
+
+
+def take_out_computed(attempt: Attempt, following: Following) -> Attempt:
+    """Delete from an append's branch all rows that happened once with some that went, by
+    `once_by`; return the attempt as it goes on from there.
+
+    What is left of them is appended again by a write that reads everything.
+    """
+    names = [*map(identifier, attempt.table.once_by)]
+    if not names:
+        return attempt
+    keys = _keys(prepare(attempt.table, following.went).evaluated(), names)
+    # Spark resolves the tables in a MERGE's source once more, and need not be able to.
+    went = keys.distinct().localCheckpoint(eager=False)
+    if with_keys(attempt.existing(), went, attempt.table.once_by).isEmpty():
+        return attempt
+    stage.delete_keys(attempt, went, attempt.table.once_by)
     head = attempt.history().head(attempt.branch)
     assert head is not None
     return replace(attempt, base=head)

@@ -143,6 +143,7 @@ def _attempt(
     leaving: "list[DataFrame]",
 ) -> Outcome:
     people, write_refused = gone.begin(), partial(write, gone=gone)
+    of_everybody = compute
     compute = _without_gone(table, inputs, compute, people)
     write_id = branch.new_write_id()
     log.begin(write_id)
@@ -158,17 +159,13 @@ def _attempt(
             quarantine_left_out(attempt, left_out, write_refused),
             evaluate_left_out(attempt, left_out),
         )
+        rejected = following(attempt, inputs, compute, of_everybody)
         if isinstance(table.write, Merge):
             outcome = merge_attempt(
-                attempt,
-                table.write,
-                frame,
-                number,
-                write_refused,
-                following(attempt, inputs, compute),
+                attempt, table.write, frame, number, write_refused, rejected
             )
         else:
-            outcome = rows_attempt(attempt, frame, number, write_refused, arriving)
+            outcome = rows_attempt(attempt, frame, number, write_refused, arriving, rejected)
         outcome = replace(with_left_out(outcome, evaluated, refused), gone_rows=people.rows)
         if isinstance(outcome, Unchanged):
             remember_unchanged(attempt)
@@ -275,7 +272,9 @@ def _fence(
         pins,
         watermarks=marks,
         since=read_since(inputs, pins) if run.partitions else {},
-        withdrawn=withdrawn_by_source(engine, inputs, pins, plan.target),
+        withdrawn=withdrawn_by_source(
+            engine, inputs, pins, plan.target, with_erasures=run.follows_erasures
+        ),
         left_out=stamped(plan.target, left_out, marks),
     )
     return attempt, left_out

@@ -1,0 +1,119 @@
+"""A request knows which tables lost rows, in whatever call, until all sums are computed anew."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lakehouse.errors import LakehouseError
+from lakehouse.iceberg.erasure.delete_rows import delete_rows
+from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
+from lakehouse.privacy import erase as erasing
+from lakehouse.settings import Settings
+from lakehouse_tests.privacy.an_erasure import (
+    ANNA,
+    HERS,
+    NAMED,
+    SUMS,
+    Home,
+    expire_without_spark,
+    remove_orphans_without_spark,
+)
+from lakehouse_tests.privacy.small_lakehouse import MAILS, ORDERS, PROFILES, RAW, People
+
+pytestmark = pytest.mark.unit
+ASKED = {RAW.name: 1, ORDERS.name: 1, PROFILES.name: 1, MAILS.name: 1}
+
+
+class Computing:
+    """Stands for what computes tables anew, which starts Spark."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Mapping[str, int], tuple[str, ...]]] = []
+        self.is_failing = False
+
+    def __call__(self, _: Any, __: str, sums: Any, lost: Any, *, done: Any, told: Any) -> None:
+        self.calls.append((lost, tuple(done)))
+        for name in sums.names:
+            if self.is_failing:
+                raise LakehouseError("no")
+            if name not in done:
+                told(name, True)
+
+
+@pytest.fixture
+def computing(monkeypatch: pytest.MonkeyPatch) -> Computing:
+    monkeypatch.setattr(expire_snapshots, "_call_procedure", expire_without_spark)
+    monkeypatch.setattr(remove_orphans, "_call_procedure", remove_orphans_without_spark)
+    stands_for = Computing()
+    monkeypatch.setattr(erasing, "compute_anew", stands_for)
+    return stands_for
+
+
+@pytest.fixture
+def there(settings: Settings) -> Home:
+    home = Home(settings).with_keeping(replace(SUMS, on_erasure="recompute"))
+    home.fill()
+    return home
+
+
+def test_a_call_after_one_that_failed_is_told_what_went_before_it(
+    there: Home, computing: Computing
+) -> None:
+    computing.is_failing = True
+    with pytest.raises(LakehouseError):
+        there.erase(*NAMED)
+    computing.is_failing = False
+
+    erasure = there.erase()
+
+    assert computing.calls == [(ASKED, ()), (ASKED, ())]
+    assert erasure.record.recomputed == (SUMS.name,)
+    assert erasure.record.is_recomputed
+
+
+def test_rows_that_went_before_anybody_could_record_it_are_known(
+    there: Home, computing: Computing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(engine: Any, table: Any, *others: Any) -> Any:
+        deleted = delete_rows(engine, table, *others)
+        if table.name == ORDERS.name:
+            raise KeyboardInterrupt
+        return deleted
+
+    with monkeypatch.context() as patch:
+        patch.setattr(erasing, "delete_rows", killed)
+        with pytest.raises(KeyboardInterrupt):
+            there.erase(*NAMED)
+
+    there.erase()
+
+    assert [lost for lost, _ in computing.calls] == [ASKED]
+
+
+def test_rows_that_come_and_go_again_have_their_sums_computed_once_more(
+    there: Home, computing: Computing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there.lose_a_write()
+    assert there.erase(*NAMED).request.state == "pending_physical"
+    there.erase()
+    people = People(there.engine, there.erasable.subjects)
+    people.add(ORDERS, (int(HERS), ANNA, 9.0))
+
+    def killed(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        # After rows went, and before their sums are computed.
+        steps = [
+            (said, killed if step is erasing.recompute_sums else step)
+            for said, step in erasing.STEPS
+        ]
+        patch.setattr(erasing, "STEPS", steps)
+        with pytest.raises(KeyboardInterrupt):
+            there.erase()
+    there.erase()
+
+    assert [lost[ORDERS.name] for lost, _ in computing.calls] == [1, 2]
+    assert [done for _, done in computing.calls] == [(), ()]
