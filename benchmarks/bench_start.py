@@ -40,7 +40,11 @@ _SETTLES_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Tree:
-    """A clone that is set up, run on a Java."""
+    """A clone that is set up, run on a Java.
+
+    Its commands are run in an empty folder: `python -m`, by which they start others, looks for
+    modules where it is run first.
+    """
 
     folder: Path
     java_home: Path
@@ -57,7 +61,7 @@ class Tree:
 
 def cold(command: Sequence[str], tree: Tree, home: Path) -> Times:
     """Run a command that starts a Spark of its own."""
-    return times_of([tree.program, *command], tree.env(home))
+    return times_of([tree.program, *command], tree.env(home), home.parent)
 
 
 def first_on_warm_server(command: Sequence[str], tree: Tree, home: Path) -> Times:
@@ -68,7 +72,7 @@ def first_on_warm_server(command: Sequence[str], tree: Tree, home: Path) -> Time
     home.mkdir(mode=0o700)
     with (home / "dev.log").open("wb") as log:
         dev = subprocess.Popen(
-            [tree.program, "dev"], env=tree.env(home), stderr=log, stdout=log
+            [tree.program, "dev"], env=tree.env(home), cwd=home.parent, stderr=log, stdout=log
         )
     try:
         until = time.monotonic() + _LONG_SECONDS
@@ -79,7 +83,7 @@ def first_on_warm_server(command: Sequence[str], tree: Tree, home: Path) -> Time
         server = find(settings)
         assert server is not None
         before = processor_seconds(server.process.pid)
-        own = times_of([tree.program, *command], tree.env(home))
+        own = times_of([tree.program, *command], tree.env(home), home.parent)
         return Times(own.wall, own.cpu + processor_seconds(server.process.pid) - before)
     finally:
         dev.terminate()
