@@ -72,8 +72,8 @@ def first_on_warm_server(command: Sequence[str], tree: Tree, home: Path) -> Time
         )
     try:
         until = time.monotonic() + _LONG_SECONDS
-        while "is open at" not in (home / "dev.log").read_text():
-            assert dev.poll() is None and time.monotonic() < until, "dev did not open"
+        while "is open at" not in (said := (home / "dev.log").read_text()):
+            assert dev.poll() is None and time.monotonic() < until, f"dev did not open: {said}"
             time.sleep(1)
         time.sleep(_SETTLES_SECONDS)
         server = find(settings)
