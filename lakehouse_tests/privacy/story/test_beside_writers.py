@@ -99,7 +99,9 @@ def grow_old(home: Path) -> None:
         os.utime(file, (moment, moment))
 
 
-@pytest.mark.parametrize("hosts", ["one host", "two hosts"])
+@pytest.mark.parametrize(
+    "hosts", ["two hosts", pytest.param("one host", marks=pytest.mark.soak)]
+)
 def test_writers_and_upkeep_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hosts: str
 ) -> None:
