@@ -169,6 +169,11 @@ def aws_settings(moto: str, settings: Settings) -> Settings:
     """The settings of an `aws` deployment, on an account that holds one empty bucket and
     nothing else.
     """
+    return on_empty_account(moto, settings)
+
+
+def on_empty_account(moto: str, settings: Settings) -> Settings:
+    """Empty the account, and return the settings of an `aws` deployment on it."""
     import boto3
     import requests
 

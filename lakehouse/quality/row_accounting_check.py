@@ -54,8 +54,9 @@ def accounted_check(
         commit = snapshot.commit if snapshot else None
         if history is None or commit is None or not commit.read:
             computed_id = history.watermark(source.name) if history else None
+            state_id = kept_state(engine, source.name, computed_id)
             accounted = account(
-                engine, source, target, computed_id, computed_id=computed_id, gone=gone
+                engine, source, target, state_id, computed_id=computed_id, gone=gone
             )
             return _accounted_result(accounted, commit.partitions if commit else ())
         partitions = partitions_of(commit)
@@ -78,6 +79,18 @@ def accounted_check(
         " superseded.",
         evaluate,
     )
+
+
+def kept_state(engine: Engine, source: str, snapshot_id: int | None) -> int | None:
+    """Return the state of a source to look at: the one that a table was computed from; where it
+    is not kept, as after an erasure, that of now, which the table's next run reads in full.
+    """
+    if snapshot_id is None:
+        return None
+    history = read_history(engine, source)
+    if snapshot_id in history.snapshots or history.main is None:
+        return snapshot_id
+    return history.main.snapshot_id
 
 
 def rows_check(

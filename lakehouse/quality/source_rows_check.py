@@ -19,6 +19,7 @@ from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.quality.row_accounting_check import (
     NAME,
     accounted_check,
+    kept_state,
     partitions_of,
     rows_check,
     rows_result,
@@ -132,7 +133,7 @@ def _read(
     """
     source = table_input.table
     if snapshot is None or snapshot.commit is None:
-        until = history.watermark(source)
+        until = kept_state(engine, source, history.watermark(source))
         return Read(Pin(source, until)) if until else None
     commit = snapshot.commit
     until = commit.read.get(source) or commit.inputs.get(source)
