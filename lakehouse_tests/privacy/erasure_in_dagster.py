@@ -1,16 +1,19 @@
 """The job and the sensor of erasure on a small home, and what Dagster remembers of them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import dagster as dg
+import pytest
 
 from lakehouse.orchestration.erasure_runs import JOB, REQUEST_TAG
 from lakehouse.orchestration.instance import open_instance
+from lakehouse.privacy import erase as erasing
 from lakehouse.privacy.erasure_job import SENSOR, Eraser, run_config
+from lakehouse.privacy.identity import Named
 from lakehouse.privacy.requests import change_request, open_request
 from lakehouse.privacy.states import Request
 from lakehouse_tests.privacy.an_erasure import NAMED, Home
@@ -63,11 +66,30 @@ class InDagster:
         """Make a request as a call does that is killed at once."""
         open_request(self.home.settings, request, NAMED, why="", by="me")
 
+    def request_of_nobody(self) -> None:
+        """Make a request of somebody whom nothing holds."""
+        nobody = [Named("customer_id", "5551234567")]
+        open_request(self.home.settings, "R-1", nobody, why="", by="me")
+
     def change(self, request: str = "R-1", **parts: Any) -> Request:
         """Change a request by hand."""
         return change_request(
             self.home.settings, request, lambda known: replace(known, **parts)
         )
+
+
+def let_erasures_do(patch: pytest.MonkeyPatch, step: Callable[[], None]) -> None:
+    """Let a call that carries a request on do this alone."""
+    patch.setattr(erasing, "STEPS", [("Testing", lambda _: step())])
+
+
+def fail_with(error: Exception) -> Callable[[], None]:
+    """Return a step that fails."""
+
+    def fail() -> None:
+        raise error
+
+    return fail
 
 
 @contextmanager

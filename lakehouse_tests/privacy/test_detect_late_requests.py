@@ -20,7 +20,12 @@ from lakehouse.privacy import erase as erasing
 from lakehouse.privacy.detect_late_requests import detect_late_requests
 from lakehouse.privacy.states import Unreachable, a_month_after
 from lakehouse_tests.privacy.an_erasure import ANNA, HERS, Home
-from lakehouse_tests.privacy.erasure_in_dagster import InDagster, in_dagster
+from lakehouse_tests.privacy.erasure_in_dagster import (
+    InDagster,
+    fail_with,
+    in_dagster,
+    let_erasures_do,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -53,12 +58,8 @@ class Monitored:
 
     def fail(self, patch: pytest.MonkeyPatch, error: Exception) -> None:
         """Run the job, which fails."""
-
-        def raise_error(*_: object) -> None:
-            raise error
-
         with patch.context() as patched:
-            patched.setattr(erasing, "prove", raise_error)
+            let_erasures_do(patched, fail_with(error))
             assert not self.dagster.run().success
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import dagster as dg
 import pytest
 
-from lakehouse.errors import TableBusy
+from lakehouse.errors import LakehouseError, TableBusy
 from lakehouse.iceberg.erasure import remove_from_files
 from lakehouse.iceberg.upkeep import remove_orphans
 from lakehouse.orchestration.erasure_runs import REQUEST_TAG
@@ -14,9 +14,8 @@ from lakehouse.privacy import erase as erasing
 from lakehouse.privacy import pending_requests
 from lakehouse.privacy.erasure_job import run_config
 from lakehouse.privacy.folder import erase_lock
-from lakehouse.privacy.identity import Named
 from lakehouse.privacy.pending_requests import PastRuns
-from lakehouse.privacy.requests import open_request, read_request
+from lakehouse.privacy.requests import read_request
 from lakehouse.privacy.states import Unreachable
 from lakehouse.storage.file_lock import brief_lock
 from lakehouse_tests.privacy.an_erasure import ANNA, ANNA_BEFORE, HERS, NAMED, Home
@@ -24,7 +23,9 @@ from lakehouse_tests.privacy.erasure_in_dagster import (
     LONG_AGO,
     InDagster,
     error_of,
+    fail_with,
     in_dagster,
+    let_erasures_do,
     metadata_of,
 )
 from lakehouse_tests.privacy.small_lakehouse import MAILS, ORDERS, PROFILES, RAW
@@ -98,7 +99,7 @@ def test_the_output_says_how_far_a_request_is(dagster: InDagster) -> None:
 
 
 def test_who_carried_it_on_stands_in_the_audit_table(dagster: InDagster) -> None:
-    dagster.request()
+    dagster.request_of_nobody()
     result = dagster.run()
 
     engine = dagster.home.engine
@@ -142,14 +143,14 @@ def test_what_cannot_be_proved_fails_and_names_the_places(
 def test_an_error_that_may_quote_a_value_is_told_by_its_kind(
     dagster: InDagster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail() -> None:
         try:
             raise ValueError(f"cannot cast {HERS}")
         except ValueError as error:
             raise TypeError(f"no type of {ANNA}") from error
 
     dagster.request()
-    monkeypatch.setattr(erasing, "prove", fail)
+    let_erasures_do(monkeypatch, fail)
 
     told = error_of(dagster.run())
 
@@ -160,16 +161,15 @@ def test_an_error_that_may_quote_a_value_is_told_by_its_kind(
 def test_at_once_is_refused_while_the_job_runs(
     dagster: InDagster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prove, refused = erasing.prove, []
+    refused = []
 
-    def look(*arguments: object) -> object:
+    def look() -> None:
         with pytest.raises(TableBusy) as raised:
             dagster.home.erase(*NAMED, request="R-2", now=True)
         refused.append(str(raised.value))
-        return prove(*arguments)  # type: ignore[arg-type]
 
     dagster.request()
-    monkeypatch.setattr(erasing, "prove", look)
+    let_erasures_do(monkeypatch, look)
     result = dagster.run()
 
     assert result.success
@@ -233,9 +233,8 @@ def test_a_run_that_failed_is_tried_again_after_a_pause(
 ) -> None:
     dagster.request()
     first = dagster.ask()
-    with monkeypatch.context() as patch:
-        patch.setattr(erasing, "scrub_places", lambda *_, **__: ())
-        assert not dagster.run().success
+    let_erasures_do(monkeypatch, fail_with(LakehouseError("The disk is full.")))
+    assert not dagster.run().success
 
     assert "Tried again later: R-1 at" in dagster.reason()
     monkeypatch.setattr(pending_requests, "FIRST_PAUSE", timedelta(0))
@@ -249,7 +248,7 @@ def test_while_one_waits_another_is_carried_on(
 ) -> None:
     dagster.request("R-1")
     dagster.request("R-2")
-    monkeypatch.setattr(erasing, "scrub_places", lambda *_, **__: ())
+    let_erasures_do(monkeypatch, fail_with(LakehouseError("The disk is full.")))
     dagster.run("R-1")
 
     asked = dagster.ask()
@@ -268,8 +267,7 @@ def test_the_pause_doubles_up_to_a_day(failures: int, pause: float) -> None:
 
 
 def test_where_nobody_is_found_the_run_says_so(dagster: InDagster) -> None:
-    named = [Named("customer_id", "5551234567")]
-    open_request(dagster.home.settings, "R-1", named, why="", by="me")
+    dagster.request_of_nobody()
 
     shown = metadata_of(dagster.run())
     assert (shown["erasure/state"], shown["erasure/unknown_people"]) == ("not_found", 1)
