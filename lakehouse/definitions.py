@@ -29,7 +29,9 @@ from lakehouse.orchestration.discovery import (
 )
 from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.runs_for_stale_tables import Downstream
+from lakehouse.privacy.detect_late_requests import detect_late_requests
 from lakehouse.privacy.erasable import Erasable
+from lakehouse.privacy.erasure_job import Eraser
 from lakehouse.privacy.gone import read_gone
 from lakehouse.privacy.holders import Subject, find_subjects
 from lakehouse.privacy.rows_of_people import row_moments, subject_names
@@ -74,7 +76,9 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
         FeedAutomation(feed, TABLES, read_settings).definitions(graph)
         for feed in FEEDS.values()
     ]
-    watched = alerts_definitions(TABLES, tuple(FEEDS.values()), read_settings)
+    watched = alerts_definitions(
+        TABLES, tuple(FEEDS.values()), read_settings, {"erasure": detect_late_requests}
+    )
     zones = {
         table: feed.time_zone
         for feed in FEEDS.values()
@@ -84,8 +88,9 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
     recorded = metrics.definitions(sorted(map(table_name, graph.executable_asset_keys)))
     daily = daily_check_definitions(read_settings)
     upkeep = Upkeeper(upkept(), read_settings).definitions()
+    erasing = Eraser(erasable, read_settings).definitions()
     return dg.Definitions.merge(
-        computed, *fed, recorded, daily, upkeep, old_runs_definitions(), watched
+        computed, *fed, recorded, daily, upkeep, erasing, old_runs_definitions(), watched
     )
 
 

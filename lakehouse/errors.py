@@ -18,6 +18,7 @@
     ├── CommitUnknown           a commit may or may not have happened, and could not be looked up
     ├── TableBusy               the table's lock was held longer than the caller would wait
     ├── UpkeepFailed            a step of upkeep failed, or did not come out as it should
+    ├── ErasureFailed           people could not be erased, or it could not be proved
     └── FileRejected            a delivered file is not what its feed declares
 
 Each one names the thing, what was found, what was expected, and the next step.
@@ -108,6 +109,10 @@ class TableBusy(LakehouseError):
 
 class UpkeepFailed(LakehouseError):
     """A step of upkeep failed, or did not come out as it should."""
+
+
+class ErasureFailed(LakehouseError):
+    """People could not be erased, or it could not be proved."""
 
 
 class FileRejected(LakehouseError):

@@ -27,6 +27,8 @@ _MANY = {
     ("automation", "error"): "sensors and schedules fail",
     ("upkeep", "error"): "steps of upkeep failed",
     ("upkeep", "warn"): "steps of upkeep left something behind",
+    ("erasure", "error"): "requests to erase people are late or fail",
+    ("erasure", "warn"): "requests to erase people are due soon",
     ("quarantined", "warn"): "tables have rows in quarantine",
 }
 _OF_ONE_TABLE = ("check", "rejected")

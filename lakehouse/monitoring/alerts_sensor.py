@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 import dagster as dg
 
@@ -19,7 +20,7 @@ from lakehouse.monitoring.detectors.failed_ticks import names_of
 from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
 from lakehouse.monitoring.heartbeat import Heartbeat, beat
-from lakehouse.monitoring.monitor import run_detectors
+from lakehouse.monitoring.monitor import Detector, run_detectors
 from lakehouse.monitoring.silences import silence_texts
 from lakehouse.monitoring.sinks import open_sinks
 from lakehouse.orchestration.dagster_internals import graph_of_repository
@@ -29,14 +30,19 @@ from lakehouse.tables.table import IcebergTable
 
 NAME = "alerts"
 _PAUSE_SECONDS = 10
+_NO_FURTHER: Mapping[str, Detector] = MappingProxyType({})
 
 
 def alerts_definitions(
     declared: Mapping[str, IcebergTable],
     feeds: Sequence[Feed],
     read_settings: Callable[[], Settings],
+    further: Mapping[str, Detector] = _NO_FURTHER,
 ) -> dg.Definitions:
-    """Make the sensor; it is on by itself, and starts no runs."""
+    """Make the sensor; it is on by itself, and starts no runs.
+
+    :param further: detectors of concerns that know of monitoring, by what they monitor.
+    """
 
     @dg.sensor(
         name=NAME,
@@ -44,8 +50,9 @@ def alerts_definitions(
         default_status=dg.DefaultSensorStatus.RUNNING,
         description=(
             "Detects failed checks and runs, tables that are blocked or overdue, rejected files,"
-            " and sensors and schedules that fail; notifies people of each once, and when it is"
-            " resolved. `lakehouse alerts` lists the messages."
+            " sensors and schedules that fail, and requests to erase people that are late;"
+            " notifies people of each once, and when it is resolved. `lakehouse alerts` lists"
+            " the messages."
         ),
     )
     def alerts(context: dg.SensorEvaluationContext) -> dg.SkipReason:
@@ -60,7 +67,7 @@ def alerts_definitions(
             datetime.now(UTC),
             names_of(repository) - {NAME},
         )
-        state = detect_and_dispatch(monitor_context, context.log)
+        state = detect_and_dispatch(monitor_context, context.log, further)
         if state is None:
             return dg.SkipReason("Another process monitors.")
         return dg.SkipReason(
@@ -72,7 +79,9 @@ def alerts_definitions(
 
 
 def detect_and_dispatch(
-    monitor_context: MonitorContext, logger: logging.Logger
+    monitor_context: MonitorContext,
+    logger: logging.Logger,
+    further: Mapping[str, Detector] = _NO_FURTHER,
 ) -> AlertState | None:
     """Run the detectors once, send what is due, and leave a sign of life; None where another
     process does it.
@@ -83,7 +92,7 @@ def detect_and_dispatch(
     settings = monitor_context.settings
     try:
         with state_lock(settings, wait_seconds=0):
-            state = _round(monitor_context, logger)
+            state = _round(monitor_context, logger, further)
     except StateBusy:
         return None
     heartbeat = Heartbeat(
@@ -95,10 +104,12 @@ def detect_and_dispatch(
     return state
 
 
-def _round(monitor_context: MonitorContext, logger: logging.Logger) -> AlertState:
+def _round(
+    monitor_context: MonitorContext, logger: logging.Logger, further: Mapping[str, Detector]
+) -> AlertState:
     settings, routes = monitor_context.settings, read_routes(monitor_context.settings)
     state = read_state(settings)
-    observed = run_detectors(replace(monitor_context, state=state))
+    observed = run_detectors(replace(monitor_context, state=state), further)
     state = enqueue_alerts(
         state, observed, monitor_context.now, routes, silence_texts(settings)
     )

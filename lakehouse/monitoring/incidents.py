@@ -17,6 +17,7 @@ Kind = Literal[
     "rejected",
     "automation",
     "upkeep",
+    "erasure",
     "monitor",
     "reported",
 ]

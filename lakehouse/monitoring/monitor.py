@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from traceback import extract_tb
+from types import MappingProxyType
 
 from lakehouse.monitoring.detectors.failed_checks import detect_failed_checks
 from lakehouse.monitoring.detectors.failed_runs import detect_failed_runs
@@ -17,7 +18,8 @@ from lakehouse.monitoring.detectors.rejected_inbox_files import detect_rejected_
 from lakehouse.monitoring.detectors.reported_incidents import detect_reported
 from lakehouse.monitoring.incidents import Firing, Observed
 
-_DETECTORS: Mapping[str, Callable[[MonitorContext], Observed]] = {
+Detector = Callable[[MonitorContext], Observed]
+_DETECTORS: Mapping[str, Detector] = {
     "checks": detect_failed_checks,
     "quarantines": detect_quarantined_rows,
     "runs": detect_failed_runs,
@@ -29,10 +31,15 @@ _DETECTORS: Mapping[str, Callable[[MonitorContext], Observed]] = {
 }
 
 
-def run_detectors(context: MonitorContext) -> Observed:
-    """Return all that was observed."""
+def run_detectors(
+    context: MonitorContext, further: Mapping[str, Detector] = MappingProxyType({})
+) -> Observed:
+    """Return all that was observed.
+
+    :param further: detectors of concerns that know of monitoring, by what they monitor.
+    """
     observed = Observed(complete=frozenset({"monitor"}))
-    for what, detect in _DETECTORS.items():
+    for what, detect in {**_DETECTORS, **further}.items():
         observed += _run_detector(context, what, detect)
     news = [fact for fact in observed.facts if isinstance(fact, Firing)]
     open_now = context.state.open.values()
@@ -43,9 +50,7 @@ def run_detectors(context: MonitorContext) -> Observed:
     return observed + _run_detector(context, "publishes", detect_published)
 
 
-def _run_detector(
-    context: MonitorContext, what: str, detect: Callable[[MonitorContext], Observed]
-) -> Observed:
+def _run_detector(context: MonitorContext, what: str, detect: Detector) -> Observed:
     try:
         return detect(context)
     except Exception as error:

@@ -228,6 +228,36 @@ class RefusalMetadata(MetadataRecord):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ErasureMetadata(MetadataRecord):
+    """How far a request to erase people is after a run, in counts; no value of a person is in it.
+
+    `request` is None in metadata of anything else.
+    """
+
+    request: str | None = _key("erasure/request", _text)
+    state: str | None = _key("erasure/state", _text)
+    due_at: str | None = _key("erasure/due_at", _text)
+    physical_due_at: str | None = _key("erasure/physical_due_at", _text)
+    unknown_people: int | None = _key("erasure/unknown_people", _count)
+    rows: Mapping[str, Mapping[str, int]] = _mapping_key("erasure/rows")
+    """By table, and by branch or tag."""
+    rewritten_files: int | None = _key("erasure/rewritten_files", _count)
+    """How many delivered files were written again."""
+    rewritten_rows: int | None = _key("erasure/rewritten_rows", _count)
+    """How many rows those lost."""
+    recomputed: tuple[str, ...] = _texts_key("erasure/recomputed")
+    places: Mapping[str, Mapping[str, Any]] = _mapping_key("erasure/places")
+    """What became of each place outside of tables and delivered files."""
+    waiting: tuple[str, ...] = _texts_key("erasure/waiting")
+    unreachable: tuple[str, ...] = _texts_key("erasure/unreachable")
+    searched_files: int | None = _key("erasure/searched_files", _count)
+    searched_bytes: int | None = _key("erasure/searched_bytes", _count)
+    findings: tuple[str, ...] = _texts_key("erasure/findings")
+    gaps: tuple[str, ...] = _texts_key("erasure/gaps")
+    """What stands in the way of a proof."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class OverrideMetadata(MetadataRecord):
     """Who published a refused write all the same, why, and of which run; the run is None in
     metadata of anything else.

@@ -30,7 +30,7 @@ from lakehouse.privacy.erasure_record import (
     read_record,
     write_record,
 )
-from lakehouse.privacy.folder import check_request_id, privacy_folder
+from lakehouse.privacy.folder import check_request_id, erase_lock, privacy_folder
 from lakehouse.privacy.gone import GonePerson, add_gone
 from lakehouse.privacy.hmac_key import hmac_key
 from lakehouse.privacy.identity import Identity, Named, find_people
@@ -48,6 +48,8 @@ from lakehouse.tables.person import Person, person_hmac
 Progress = Callable[[str], AbstractContextManager[object]]
 _TRIED_AGAIN_AFTER = timedelta(hours=1)
 """When what gave way to a writer is tried again."""
+_LOCK_SECONDS = 1.0
+"""How long is waited for a sensor that looks whether anybody erases."""
 
 
 @dataclass(frozen=True)
@@ -124,8 +126,9 @@ def erase(
     check_request_id(request_id)
     if how.now:
         refuse_now(erasable)
-    lock = privacy_folder(erasable.settings) / ".erase.lock"
-    with file_lock(lock, 0, _is_erased(request_id)):
+    privacy_folder(erasable.settings)
+    lock = erase_lock(erasable.settings)
+    with file_lock(lock, _LOCK_SECONDS, _is_erased(request_id)):
         erasure = _begin(erasable, request_id, named, how, progress)
         for said, step in STEPS:
             if erasure.is_over:

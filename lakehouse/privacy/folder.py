@@ -26,6 +26,13 @@ def requests_folder(settings: Settings) -> Path:
     return folder
 
 
+def erase_lock(settings: Settings) -> Path:
+    """Return the file by whose lock one process at a time erases people from a home; the folder
+    is not made.
+    """
+    return settings.home / "privacy" / ".erase.lock"
+
+
 def check_request_id(request_id: str) -> None:
     """Check that a request's id can be the name of a file.
 

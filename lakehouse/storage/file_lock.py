@@ -32,6 +32,22 @@ def file_lock(file: Path, wait_seconds: float, busy: LakehouseError) -> Iterator
         lock.release()
 
 
+def is_held(file: Path) -> bool:
+    """Whether anybody holds the lock of a file.
+
+    It is taken for a moment to see that: who takes it without waiting may meet this.
+    """
+    if not file.is_file():
+        return False
+    lock = FileLock(file)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return True
+    lock.release()
+    return False
+
+
 def brief_lock(file: Path) -> AbstractContextManager[None]:
     """Hold the lock of who changes a small file, or some of them.
 

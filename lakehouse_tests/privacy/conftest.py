@@ -1,11 +1,20 @@
-"""Engines without Spark, and a small lakehouse that holds people on one."""
+"""Engines without Spark, a small lakehouse that holds people on one, and a home to erase from."""
+
+import shutil
 
 import pytest
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
 from lakehouse.privacy.holders import find_subjects
 from lakehouse.settings import Settings
+from lakehouse_tests.conftest import settings_at
+from lakehouse_tests.privacy.an_erasure import (
+    Home,
+    expire_without_spark,
+    remove_orphans_without_spark,
+)
 from lakehouse_tests.privacy.small_lakehouse import (
     FRUITS,
     MAILS,
@@ -56,3 +65,24 @@ def people(engine_without_spark: Engine) -> People:
     )
     found.add(FRUITS, ("7", "seven@example.org"))
     return found
+
+
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """A home, and beside it a copy of all that it held at first."""
+    home = Home(settings_at(tmp_path_factory.mktemp("erasure") / "home"))
+    home.fill()
+    shutil.copytree(home.settings.home, home.settings.home.with_name("first"))
+    return home
+
+
+@pytest.fixture
+def there(filled: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """A home that holds Anna in every class of place that a test without Spark can make."""
+    monkeypatch.setattr(expire_snapshots, "_call_procedure", expire_without_spark)
+    monkeypatch.setattr(remove_orphans, "_call_procedure", remove_orphans_without_spark)
+    home = filled.settings.home
+    shutil.rmtree(home)
+    # Under the same path, since tables know their files by it.
+    shutil.copytree(home.with_name("first"), home)
+    return filled

@@ -2,7 +2,6 @@
 and only then the request is verified.
 """
 
-import shutil
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from lakehouse.errors import TableBusy, UsageError
 from lakehouse.iceberg.erasure import remove_from_files
 from lakehouse.iceberg.erasure.delete_rows import DeletedRows
-from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
+from lakehouse.iceberg.upkeep import remove_orphans
 from lakehouse.privacy import erase as erasing
 from lakehouse.privacy.dry_run import dry_run
 from lakehouse.privacy.erase import STEPS
@@ -22,7 +21,6 @@ from lakehouse.privacy.requests import read_request, read_requests
 from lakehouse.privacy.sealed_values import is_sealed
 from lakehouse.privacy.verifier.report import Report
 from lakehouse.tables.table import Column
-from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.privacy.an_erasure import (
     ANNA,
     ANNA_BEFORE,
@@ -34,8 +32,6 @@ from lakehouse_tests.privacy.an_erasure import (
     SUMS,
     WITHOUT,
     Home,
-    expire_without_spark,
-    remove_orphans_without_spark,
 )
 from lakehouse_tests.privacy.small_lakehouse import (
     MAILS,
@@ -58,27 +54,6 @@ DONE = [
     "verified",
     "values_destroyed",
 ]
-
-
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    """A home, and beside it a copy of all that it held at first."""
-    home = Home(settings_at(tmp_path_factory.mktemp("erasure") / "home"))
-    home.fill()
-    shutil.copytree(home.settings.home, home.settings.home.with_name("first"))
-    return home
-
-
-@pytest.fixture
-def there(filled: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
-    """A home that holds Anna in every class of place that a test without Spark can make."""
-    monkeypatch.setattr(expire_snapshots, "_call_procedure", expire_without_spark)
-    monkeypatch.setattr(remove_orphans, "_call_procedure", remove_orphans_without_spark)
-    home = filled.settings.home
-    shutil.rmtree(home)
-    # Under the same path, since tables know their files by it.
-    shutil.copytree(home.with_name("first"), home)
-    return filled
 
 
 def test_a_person_is_gone_and_it_is_proved(there: Home) -> None:

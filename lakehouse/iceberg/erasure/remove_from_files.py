@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from lakehouse.iceberg.erasure.clean_manifests import clean_manifests
+from lakehouse.iceberg.erasure.move_watermarks import move_watermarks
 from lakehouse.iceberg.erasure.old_metadata import remove_old_metadata, remove_statistics
 from lakehouse.iceberg.erasure.remove_unnamed import (
     refuse_where_written,
@@ -77,7 +78,7 @@ def remove_from_files(
     name = table.name
     if not engine.catalog.has(name):
         return ()
-    results = _remove_named(engine, name, request, find_pins(engine, name, readers))
+    results = _remove_named(engine, name, request, readers=list(readers))
     moment = datetime.now(UTC)
     results.append(remove_lost_metadata(engine, name, older_than=moment))
     results.append(_remove_orphans(engine, name, moment))
@@ -97,17 +98,21 @@ def remove_now(
         refuse_where_written(engine, name)
     results: list[StepResult] = []
     for name in names:
-        results += _remove_named(engine, name, request, ())
+        results += _remove_named(engine, name, request)
     return (*results, *remove_unnamed(engine, names))
 
 
 def _remove_named(
-    engine: Engine, table: str, request: str, pins: Sequence[SnapshotPin]
+    engine: Engine, table: str, request: str, readers: Sequence[str] = ()
 ) -> list[StepResult]:
-    return [
+    results = [
         rewrite_erased_files(engine, table, request),
         clean_manifests(engine, table, request),
-        _expire(engine, table, pins),
+    ]
+    move_watermarks(engine, table, readers)
+    return [
+        *results,
+        _expire(engine, table, find_pins(engine, table, readers)),
         remove_statistics(engine, table),
         remove_old_metadata(engine, table),
     ]

@@ -1,9 +1,9 @@
 """Runs that failed, and tables that are blocked since a rule refused what a run computed.
 
 A run that a check stopped is no incident of its own: the check is; nor is one of upkeep, whose
-steps are. One that a person stopped is none either. Of a refused table there is one incident,
-that it is blocked, with the results of its rules; that it ends is a matter of a later publish,
-see `recoveries`.
+steps are, or one that erases people, whose request is. One that a person stopped is none either.
+Of a refused table there is one incident, that it is blocked, with the results of its rules; that
+it ends is a matter of a later publish, see `recoveries`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +24,8 @@ from lakehouse.monitoring.incidents import Firing, Observed, moment_text
 from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key, table_name
 from lakehouse.orchestration.blocked_tables import STALE
 from lakehouse.orchestration.dagster_internals import events_of_run
+from lakehouse.orchestration.erasure_runs import JOB as ERASE_PEOPLE
+from lakehouse.orchestration.erasure_runs import REQUEST_TAG
 from lakehouse.orchestration.error_causes import causes
 from lakehouse.orchestration.metadata_keys import RefusalMetadata, WriteMetadata
 from lakehouse.orchestration.partition_bounds import range_of
@@ -48,7 +50,8 @@ def detect_failed_runs(context: MonitorContext) -> Observed:
     runs, cursor = ended_runs(context, CURSOR, [dg.DagsterRunStatus.FAILURE])
     facts: list[Firing] = []
     for run in runs:
-        facts += _firings_of(context, run)
+        if run.job_name != ERASE_PEOPLE or REQUEST_TAG not in run.tags:
+            facts += _firings_of(context, run)
     return Observed(tuple(facts), cursors={CURSOR: cursor})
 
 

@@ -17,6 +17,7 @@ from lakehouse.iceberg.erasure.rewrite_erased_files import rewrite_erased_files
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.manifests import files
+from lakehouse.iceberg.read.pinned_inputs import pin_since
 from lakehouse_tests.iceberg.erasure.people import (
     ANNA,
     ORDERS,
@@ -37,6 +38,7 @@ PREFIX = b"anna lives here"
 MIXED = [(1, 7, "anna@example.org", NOTE, DAY), (2, 8, "ben@example.org", "b", DAY)]
 HERS = [(3, 7, "anna@example.org", NOTE, DAY)]
 OTHERS = [(4, 9, "cleo@example.org", "c", DAY)]
+UNREAD = [(5, 9, "cleo@example.org", "d", DAY)]
 EVERYONE_ELSE = sorted([MIXED[1], *OTHERS], key=repr)
 
 
@@ -209,10 +211,11 @@ def test_what_a_reader_needs_and_young_files_are_due_later(embedded_engine: Engi
     read = read_history(engine, ORDERS.name).refs["main"]
     reader = replace(ORDERS, name="gold.reader")
     fill(engine, reader, OTHERS, inputs={ORDERS.name: read})
+    fill(engine, ORDERS, UNREAD)
     put_orphan(engine, "data/left.parquet", days_old=0, name=ORDERS.name)
     delete_rows(engine, ORDERS, [ANNA], REQUEST)
     cost = cost_of_now(engine, ORDERS.name, [reader.name])
-    assert (cost.snapshots, cost.pinned_readers) == (3, ("watermark of gold.reader",))
+    assert (cost.snapshots, cost.pinned_readers) == (4, ("watermark of gold.reader",))
 
     results = remove_from_files(engine, ORDERS, REQUEST, now=False, readers=[reader.name])
 
@@ -222,3 +225,24 @@ def test_what_a_reader_needs_and_young_files_are_due_later(embedded_engine: Engi
     assert "watermark of gold.reader" in expired.reason
     assert orphans.figures["due_at"] > 0
     assert read in read_history(engine, ORDERS.name).snapshots
+
+
+def test_a_reader_that_has_read_all_is_moved_past_the_erasure(embedded_engine: Engine) -> None:
+    engine, reader = embedded_engine, replace(ORDERS, name="gold.reader")
+    filled(engine)
+    read = read_history(engine, ORDERS.name).refs["main"]
+    fill(engine, reader, OTHERS, inputs={ORDERS.name: read})
+    delete_rows(engine, ORDERS, [ANNA], REQUEST)
+
+    remove_from_files(engine, ORDERS, REQUEST, now=False, readers=[reader.name])
+
+    source = read_history(engine, ORDERS.name)
+    assert set(source.snapshots) == {source.refs["main"]}
+    assert read_history(engine, reader.name).watermark(ORDERS.name) == source.refs["main"]
+    assert content(engine, reader) == OTHERS
+    fill(engine, ORDERS, UNREAD)
+    later = read_history(engine, ORDERS.name)
+    pin = pin_since(later, source.refs["main"], later.refs["main"])
+    assert (pin.since_snapshot_id, pin.rows) == (source.refs["main"], 1)
+    again = remove_from_files(engine, ORDERS, REQUEST, now=False, readers=[reader.name])
+    assert "watermark of gold.reader" in str([result.reason for result in again])

@@ -1,0 +1,164 @@
+"""Requests to erase people that somebody has to know of: due within a week, late, an exception that
+nobody saw to in time, or runs that fail; until the request is verified.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+
+import dagster as dg
+
+from lakehouse.monitoring.detectors.failure_reasons import reason_of
+from lakehouse.monitoring.detectors.monitor_context import MonitorContext
+from lakehouse.monitoring.incidents import Firing, Observed, Resolved, moment_text
+from lakehouse.orchestration.dagster_internals import events_of_run
+from lakehouse.orchestration.metadata_keys import ErasureMetadata
+from lakehouse.privacy.pending_requests import PastRuns, ended_at, is_due, past_runs
+from lakehouse.privacy.requests import read_requests
+from lakehouse.privacy.states import Request, Unreachable
+
+SOON = timedelta(days=7)
+"""How long before it is due people are notified of a request."""
+_MOST_FAILED = 2
+"""After so many runs in a row that failed people are notified; at once where it is a proof."""
+
+
+def detect_late_requests(context: MonitorContext) -> Observed:
+    """Return the requests that fire now, and what became of those before; reads no table."""
+    requests = {one.request_id: one for one in read_requests(context.settings)}
+    facts: list[Firing | Resolved] = []
+    for request in requests.values():
+        if not request.is_final:
+            facts += _firings(context, request)
+    facts += _resolved(context, requests, {fact.key for fact in facts})
+    return Observed(tuple(facts), frozenset({"erasure"}))
+
+
+def _firings(context: MonitorContext, request: Request) -> Iterator[Firing]:
+    due = request.due_at
+    if context.now >= due - SOON:
+        title = f"is due by {moment_text(due)}"
+        yield _firing(context, request, "due", due - SOON, title, severity="warn")
+    if request.is_late(context.now):
+        yield _firing(context, request, "late", due, f"is late: it was due by {due.date()}")
+    overdue = [one for one in request.unreachable if _ended(one) <= context.now]
+    if overdue:
+        title = "is an exception that nobody saw to in time"
+        yield _firing(context, request, "exception", max(map(_ended, overdue)), title)
+    yield from _failed(context, request)
+
+
+def _failed(context: MonitorContext, request: Request) -> Iterator[Firing]:
+    past = past_runs(context.instance, request)
+    if not past.failed or past.failed[0].dagster_run.status is not dg.DagsterRunStatus.FAILURE:
+        return
+    last = past.failed[0]
+    failure = _failure_of(context, last.dagster_run.run_id)
+    is_unproved = _is_unproved(failure)
+    if len(past.failed) < _MOST_FAILED and not is_unproved:
+        return
+    yield _firing(
+        context,
+        request,
+        "failed",
+        ended_at(last),
+        "cannot be proved" if is_unproved else "cannot be carried on",
+        lines=_failed_lines(past, request, failure, context.now),
+        run_id=last.dagster_run.run_id,
+    )
+
+
+def _failed_lines(
+    past: PastRuns, request: Request, failure: Any, now: datetime
+) -> Iterator[str]:
+    error = failure.error if failure else None
+    yield reason_of(error, None) or "Its run ended without saying why."
+    times = "Its last run" if len(past.failed) == 1 else f"Its last {len(past.failed)} runs"
+    again = ""
+    if past.next_at and is_due(request, now):
+        again = f"; it is tried again at {moment_text(past.next_at)}"
+    yield f"{times} failed{again}."
+
+
+def _failure_of(context: MonitorContext, run_id: str) -> Any:
+    """Return what Dagster kept of the step that failed; None where the run's process died."""
+    of_type = dg.DagsterEventType.STEP_FAILURE
+    for entry in events_of_run(context.instance, run_id, of_type):
+        return entry.get_dagster_event().step_failure_data
+    return None
+
+
+def _is_unproved(failure: Any) -> bool:
+    """Whether a run went to its end, and the verifier found something."""
+    reported = failure.user_failure_data if failure else None
+    metadata = reported.metadata if reported else None
+    return ErasureMetadata.from_metadata(metadata or {}).request is not None
+
+
+def _firing(
+    context: MonitorContext,
+    request: Request,
+    what: str,
+    at: datetime,
+    title: str,
+    *,
+    lines: Iterable[str] = (),
+    **details: Any,
+) -> Firing:
+    return context.firing(
+        f"{_prefix(request.request_id)}{what}",
+        "erasure",
+        at,
+        f"request {request.request_id} {title}",
+        lines=(*lines, *_state_lines(request)),
+        commands=_commands(request),
+        brief=title,
+        **details,
+    )
+
+
+def _prefix(request_id: str) -> str:
+    return f"erasure {request_id} "
+
+
+def _state_lines(request: Request) -> Iterator[str]:
+    yield f"It is {request.state}: {_state(request)}."
+    for one in request.unreachable:
+        yield f"{one.place}: {one.owner} sees to it until {one.until.isoformat()}."
+    yield f"It is due by {moment_text(request.due_at)}, a month after it was made."
+
+
+def _state(request: Request) -> str:
+    if request.state == "requested":
+        return "readers may still see its people"
+    if request.state == "exception":
+        return "others have to see to what the lakehouse does not reach"
+    if request.state == "pending_physical" and request.physical_due_at:
+        moment = moment_text(request.physical_due_at)
+        return f"readers see nothing of it, and the rest can be removed from {moment} on"
+    return "readers see nothing of it, and it is not proved yet"
+
+
+def _commands(request: Request) -> Sequence[str]:
+    carry_on = f"lakehouse erase --request {request.request_id}"
+    if request.state == "exception":
+        carry_on = f"{carry_on} --elsewhere-done"
+    return (carry_on, f"lakehouse erasures {request.request_id}")
+
+
+def _ended(unreachable: Unreachable) -> datetime:
+    """Return when the last day of an exception is over."""
+    return datetime.combine(unreachable.until + timedelta(days=1), time.min, UTC)
+
+
+def _resolved(
+    context: MonitorContext, requests: dict[str, Request], firing: set[str]
+) -> Iterator[Resolved]:
+    """Yield the incidents that are over, with how far their request is."""
+    for key, incident in context.state.open.items():
+        if incident.firing.kind != "erasure" or key in firing:
+            continue
+        _, request_id, _ = key.split(" ")
+        request = requests.get(request_id)
+        how = f"Request {request_id} is {request.state}." if request else "It is gone."
+        yield Resolved(key, context.now, how)

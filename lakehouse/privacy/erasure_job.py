@@ -1,0 +1,249 @@
+"""Erasure in Dagster: the job that carries a request on, and the sensor that asks for it once the
+request can go on by itself.
+
+Both know a request by its id alone. No value of a person is in configuration, tags or logs.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+from pydantic import Field
+
+from lakehouse.errors import ErasureFailed, LakehouseError
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.orchestration.dagster_internals import add_run_tags
+from lakehouse.orchestration.dead_runs import fail_dead_runs
+from lakehouse.orchestration.erasure_runs import JOB, REQUEST_TAG
+from lakehouse.orchestration.metadata_keys import ErasureMetadata
+from lakehouse.orchestration.run_failures.withheld_values import cause_without_data
+from lakehouse.privacy.erasable import Erasable
+from lakehouse.privacy.folder import erase_lock
+from lakehouse.privacy.pending_requests import first_due, is_due, past_runs
+from lakehouse.privacy.requests import read_request, read_requests
+from lakehouse.privacy.states import Request
+from lakehouse.settings import Settings
+from lakehouse.storage.file_lock import is_held
+
+if TYPE_CHECKING:
+    from lakehouse.privacy.erase import Erasure
+
+SENSOR = "erase_when_due"
+_OP = "carry_on_request"
+_SECONDS = 300
+_STATUS = dg.DagsterRunStatus
+# NOT_STARTED is left out, as with feeds: a run stays so where the daemon died.
+_WORKING = [_STATUS.QUEUED, _STATUS.STARTING, _STATUS.STARTED, _STATUS.CANCELING]
+_NAMED_FINDINGS = 3
+
+
+class ErasureConfig(dg.Config):
+    """Which request a run carries on."""
+
+    request: str = Field(
+        description="The id of a request, such as R-17; never a value of a person."
+    )
+
+
+@dataclass(frozen=True)
+class Eraser:
+    """What carries requests on: what there is to erase from, and where the deployment is read
+    from.
+    """
+
+    open_erasable: Callable[[Settings, Engine], Erasable]
+    read_settings: Callable[[], Settings]
+
+    def definitions(self) -> dg.Definitions:
+        """Return the job and the sensor, which is on by itself."""
+        return dg.Definitions(jobs=[self._job()], sensors=[self._sensor()])
+
+    def _job(self) -> dg.JobDefinition:
+        @dg.op(
+            name=_OP,
+            description="Erases the people of a request as far as it can go by now.",
+            out=dg.Out(dg.Nothing),
+            required_resource_keys={"engine", "settings"},
+            # One at a time: a second one would be refused.
+            pool=JOB,
+        )
+        def carry_on(context: dg.OpExecutionContext, config: ErasureConfig) -> None:
+            self._run(context, config.request)
+
+        @dg.job(
+            name=JOB,
+            description=(
+                "Carries a request to erase people on, by its id alone: what `lakehouse erase"
+                " --request ID` does. Files that nothing names are left until they are a day old."
+            ),
+        )
+        def erase_people() -> None:
+            carry_on()
+
+        return erase_people
+
+    def _run(self, context: dg.OpExecutionContext, request_id: str) -> None:
+        from lakehouse.privacy.erase import How, erase
+
+        # One that there is not fails before the run is taken for one of it.
+        read_request(context.resources.settings, request_id)
+        # A run that a person started counts too.
+        add_run_tags(context.instance, context.run_id, {REQUEST_TAG: request_id})
+
+        def progress(what: str) -> AbstractContextManager[object]:
+            context.log.info(what)
+            return nullcontext()
+
+        resources = context.resources
+        erasable = self.open_erasable(resources.settings, resources.engine)
+        how = How(by=f"{JOB}:{context.run_id}")
+        with _values_withheld(request_id):
+            erasure = erase(erasable, request_id, (), how, progress=progress)
+        metadata = metadata_of(erasure)
+        if erasure.proof and not erasure.proof.is_proof:
+            failed = _not_proved(erasure)
+            raise dg.Failure(str(failed), metadata, allow_retries=False) from failed
+        context.log.info(f"{request_id} is {erasure.request.state}.")
+        context.add_output_metadata(metadata)
+
+    def _sensor(self) -> dg.SensorDefinition:
+        @dg.sensor(
+            name=SENSOR,
+            job_name=JOB,
+            minimum_interval_seconds=_SECONDS,
+            default_status=dg.DefaultSensorStatus.RUNNING,
+            description=(
+                "Carries on requests to erase people that were left before their end, or that"
+                " waited for files to be a day old; one run at a time. It tries again after a"
+                " failure, at growing intervals; exceptions wait for a person."
+            ),
+        )
+        def erase_when_due(
+            context: dg.SensorEvaluationContext,
+        ) -> dg.RunRequest | dg.SkipReason:
+            return self._ask(context.instance, datetime.now(UTC))
+
+        return erase_when_due
+
+    def _ask(
+        self, instance: dg.DagsterInstance, now: datetime
+    ) -> dg.RunRequest | dg.SkipReason:
+        settings = self.read_settings()
+        requests = read_requests(settings)
+        due = [request for request in requests if is_due(request, now)]
+        if not due:
+            return dg.SkipReason(_nothing_due(requests, now))
+        fail_dead_runs(instance)
+        working = instance.get_run_records(
+            dg.RunsFilter(job_name=JOB, statuses=_WORKING), limit=1
+        )
+        if working:
+            run_id = working[0].dagster_run.run_id
+            return dg.SkipReason(f"Run {run_id[:8]} carries a request on; one at a time.")
+        if is_held(erase_lock(settings)):
+            return dg.SkipReason("A process erases people from this home; one at a time.")
+        return _first_not_paused(instance, due, now)
+
+
+def _first_not_paused(
+    instance: dg.DagsterInstance, due: list[Request], now: datetime
+) -> dg.RunRequest | dg.SkipReason:
+    waiting = []
+    for request in due:
+        past = past_runs(instance, request)
+        if past.next_at is None or past.next_at <= now:
+            request_id = request.request_id
+            return dg.RunRequest(
+                # The same until there is a run of it: killed after that was made, a tick makes
+                # no second one.
+                run_key=f"{request_id}:{past.newest_id[:8] or 'first'}",
+                run_config=run_config(request_id),
+                tags={REQUEST_TAG: request_id},
+            )
+        waiting.append(f"{request.request_id} at {past.next_at:%Y-%m-%d %H:%M} UTC")
+    return dg.SkipReason(f"Tried again later: {', '.join(waiting)}.")
+
+
+def _nothing_due(requests: list[Request], now: datetime) -> str:
+    moment = first_due(requests, now)
+    if moment is None:
+        return "No request to erase people can be carried on."
+    return f"The next request to erase people is due at {moment:%Y-%m-%d %H:%M} UTC."
+
+
+def run_config(request_id: str) -> dict[str, Any]:
+    """Return the configuration of a run that carries a request on."""
+    return {"ops": {_OP: {"config": {"request": request_id}}}}
+
+
+@contextmanager
+def _values_withheld(request_id: str) -> Iterator[None]:
+    """Let no error out whose text may quote a value: Dagster keeps it, and what it came of."""
+    try:
+        yield
+    except LakehouseError as error:
+        raise error from None
+    except Exception as error:
+        raise ErasureFailed(
+            f"Request {request_id} could not be carried on: {cause_without_data(error)}.",
+            next_step=(
+                "Its text may quote a value, and is kept nowhere; `lakehouse erase --request"
+                f" {request_id}` says it."
+            ),
+        ) from None
+
+
+def _not_proved(erasure: "Erasure") -> ErasureFailed:
+    assert erasure.proof is not None
+    places = [f"found in {one}" for one in erasure.proof.findings]
+    places += [f"not proved: {one}" for one in erasure.proof.gaps]
+    places += [f"the control was missed in {one}" for one in erasure.proof.control.missed]
+    named = "; ".join(places[:_NAMED_FINDINGS])
+    more = len(places) - _NAMED_FINDINGS
+    return ErasureFailed(
+        f"Request {erasure.request.request_id} is {erasure.request.state}, and could not be"
+        f" proved: {named}{f'; and {more} more' if more > 0 else ''}.",
+        next_step="See to these places; it is tried again by itself.",
+    )
+
+
+def metadata_of(erasure: "Erasure") -> dict[str, Any]:
+    """Return how far a request is, as Dagster shows it: counts by table and place, no value."""
+    request, record, proof = erasure.request, erasure.record, erasure.proof
+    pending = request.physical_due_at
+    return ErasureMetadata(
+        request=request.request_id,
+        state=request.state,
+        due_at=request.due_at.isoformat(),
+        physical_due_at=pending.isoformat() if pending else None,
+        unknown_people=record.unknown,
+        rows={table: dict(by_ref) for table, by_ref in record.rows.items()},
+        rewritten_files=len(record.files),
+        rewritten_rows=sum(file.rows for file in record.files),
+        recomputed=record.recomputed,
+        places=_places(erasure),
+        waiting=record.waiting,
+        unreachable=tuple(
+            f"{one.place}: {one.owner} sees to it until {one.until.isoformat()}"
+            for one in request.unreachable
+        ),
+        searched_files=proof.files if proof else None,
+        searched_bytes=proof.size_bytes if proof else None,
+        findings=tuple(map(str, proof.findings)) if proof else (),
+        gaps=tuple(map(str, proof.gaps)) if proof else (),
+    ).to_metadata()
+
+
+def _places(erasure: "Erasure") -> Mapping[str, Mapping[str, Any]]:
+    places = {}
+    for place in erasure.record.places:
+        places[place.place] = {
+            "outcome": place.outcome,
+            "values": place.values,
+            "files": place.files,
+            "shared": place.shared,
+        }
+    return places

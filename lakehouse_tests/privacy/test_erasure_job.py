@@ -1,0 +1,273 @@
+"""The job that carries a request on, and the sensor that asks for it: by its id alone."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import dagster as dg
+import pytest
+
+from lakehouse.errors import LakehouseError, TableBusy
+from lakehouse.iceberg.erasure import remove_from_files
+from lakehouse.iceberg.upkeep import remove_orphans
+from lakehouse.orchestration.erasure_runs import REQUEST_TAG
+from lakehouse.privacy import erase as erasing
+from lakehouse.privacy import pending_requests
+from lakehouse.privacy.erasure_job import run_config
+from lakehouse.privacy.folder import erase_lock
+from lakehouse.privacy.pending_requests import PastRuns
+from lakehouse.privacy.requests import read_request
+from lakehouse.privacy.states import Unreachable
+from lakehouse.storage.file_lock import brief_lock
+from lakehouse_tests.privacy.an_erasure import ANNA, ANNA_BEFORE, HERS, NAMED, Home
+from lakehouse_tests.privacy.erasure_in_dagster import (
+    LONG_AGO,
+    InDagster,
+    error_of,
+    fail_with,
+    in_dagster,
+    let_erasures_do,
+    metadata_of,
+)
+from lakehouse_tests.privacy.small_lakehouse import MAILS, ORDERS, PROFILES, RAW
+
+pytestmark = pytest.mark.unit
+STARTED = dg.DagsterRunStatus.STARTED
+
+
+@pytest.fixture
+def dagster(there: Home) -> Iterator[InDagster]:
+    """The job and the sensor, on a home that holds Anna."""
+    with in_dagster(there) as found:
+        yield found
+
+
+def let_files_be_old(patch: pytest.MonkeyPatch) -> None:
+    """Let files that nothing names go at any age."""
+    patch.setattr(remove_orphans, "YOUNGEST", timedelta(0))
+    patch.setattr(remove_from_files, "YOUNGEST", timedelta(0))
+
+
+def test_a_pending_request_is_carried_to_its_end(
+    dagster: InDagster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dagster.home.lose_a_write()
+    assert dagster.home.erase(*NAMED).request.state == "pending_physical"
+    let_files_be_old(monkeypatch)
+
+    result = dagster.run()
+
+    assert result.success
+    assert read_request(dagster.home.settings, "R-1").state == "verified"
+    shown = metadata_of(result)
+    assert shown["erasure/state"] == "verified"
+    assert shown["erasure/searched_files"] > 10
+
+
+def test_what_dagster_keeps_of_a_run_holds_no_value(dagster: InDagster) -> None:
+    dagster.home.lose_a_write()
+    dagster.request()
+
+    result = dagster.run()
+
+    assert result.success
+    told = str([*result.all_events, *dagster.instance.get_runs()])
+    assert not [value for value in (ANNA, ANNA_BEFORE, HERS) if value in told]
+    kept = dagster.home.files_with(ANNA, ANNA_BEFORE, HERS)
+    assert not [file for file in kept if not file.startswith("warehouse/")]
+
+
+def test_the_output_says_how_far_a_request_is(dagster: InDagster) -> None:
+    dagster.home.lose_a_write()
+    dagster.request()
+
+    shown = metadata_of(dagster.run())
+
+    request = read_request(dagster.home.settings, "R-1")
+    assert request.physical_due_at is not None
+    assert shown["erasure/request"] == "R-1"
+    assert shown["erasure/state"] == "pending_physical"
+    assert shown["erasure/due_at"] == request.due_at.isoformat()
+    assert shown["erasure/physical_due_at"] == request.physical_due_at.isoformat()
+    assert shown["erasure/rows"] == {
+        RAW.name: {"main": 1},
+        ORDERS.name: {"main": 1, "month_end": 1},
+        PROFILES.name: {"main": 1},
+        MAILS.name: {"main": 1},
+    }
+    assert (shown["erasure/rewritten_files"], shown["erasure/rewritten_rows"]) == (2, 2)
+    assert shown["erasure/places"]["logs/app.log"]["outcome"] == "erased"
+
+
+def test_who_carried_it_on_stands_in_the_audit_table(dagster: InDagster) -> None:
+    dagster.request_of_nobody()
+    result = dagster.run()
+
+    engine = dagster.home.engine
+    rows = engine.catalog.load("audit.gdpr_actions").scan().to_arrow().to_pylist()
+    assert {row["who"] for row in rows} == {f"erase_people:{result.run_id}"}
+
+
+def test_a_request_that_is_done_is_left_as_it_is(dagster: InDagster) -> None:
+    dagster.home.erase(*NAMED, now=True)
+    actions = dagster.home.actions()
+
+    result = dagster.run()
+
+    assert result.success
+    assert metadata_of(result)["erasure/state"] == "verified"
+    assert dagster.home.actions() == actions
+
+
+def test_a_request_that_there_is_not_fails_by_name(dagster: InDagster) -> None:
+    result = dagster.run("R-9")
+
+    assert not result.success
+    assert "There is no request R-9." in error_of(result)
+
+
+def test_what_cannot_be_proved_fails_and_names_the_places(
+    dagster: InDagster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dagster.request()
+    monkeypatch.setattr(erasing, "scrub_places", lambda *_, **__: ())
+
+    result = dagster.run()
+
+    assert not result.success
+    assert "Request R-1 is logically_deleted, and could not be proved" in error_of(result)
+    shown = metadata_of(result)
+    assert [finding for finding in shown["erasure/findings"] if "logs/app.log" in finding]
+    assert HERS not in str(shown)
+
+
+def test_an_error_that_may_quote_a_value_is_told_by_its_kind(
+    dagster: InDagster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        try:
+            raise ValueError(f"cannot cast {HERS}")
+        except ValueError as error:
+            raise TypeError(f"no type of {ANNA}") from error
+
+    dagster.request()
+    let_erasures_do(monkeypatch, fail)
+
+    told = error_of(dagster.run())
+
+    assert "Request R-1 could not be carried on: TypeError." in told
+    assert HERS not in told and ANNA not in told
+
+
+def test_at_once_is_refused_while_the_job_runs(
+    dagster: InDagster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = []
+
+    def look() -> None:
+        with pytest.raises(TableBusy) as raised:
+            dagster.home.erase(*NAMED, request="R-2", now=True)
+        refused.append(str(raised.value))
+
+    dagster.request()
+    let_erasures_do(monkeypatch, look)
+    result = dagster.run()
+
+    assert result.success
+    assert f"{result.run_id} of erase_people" in refused[0]
+
+
+def test_without_a_request_nothing_is_opened(dagster: InDagster) -> None:
+    assert "No request to erase people can be carried on" in dagster.reason()
+    assert not (dagster.home.settings.home / "privacy" / "requests").exists()
+
+
+def test_a_request_that_was_left_is_asked_for_by_its_id(dagster: InDagster) -> None:
+    dagster.request()
+
+    asked = dagster.ask()
+
+    assert isinstance(asked, dg.RunRequest)
+    assert asked.run_config == run_config("R-1")
+    assert asked.tags == {REQUEST_TAG: "R-1"}
+    assert asked == dagster.ask()
+
+
+def test_a_pending_request_is_asked_for_once_it_is_due(dagster: InDagster) -> None:
+    due_at = datetime(2999, 1, 2, 3, 4, tzinfo=UTC)
+    dagster.request()
+    dagster.change(state="pending_physical", physical_due_at=due_at)
+    assert "due at 2999-01-02 03:04 UTC" in dagster.reason()
+
+    dagster.change(physical_due_at=LONG_AGO)
+    assert isinstance(dagster.ask(), dg.RunRequest)
+
+
+@pytest.mark.parametrize("state", ["verified", "not_found", "exception"])
+def test_what_is_done_or_waits_for_a_person_is_not_asked_for(
+    dagster: InDagster, state: str
+) -> None:
+    dagster.request()
+    elsewhere = Unreachable("backups", "ops", LONG_AGO.date())
+    dagster.change(state=state, unreachable=(elsewhere,) if state == "exception" else ())
+
+    assert "can be carried on" in dagster.reason()
+
+
+def test_nothing_is_asked_for_while_a_process_erases(dagster: InDagster) -> None:
+    dagster.request()
+    with brief_lock(erase_lock(dagster.home.settings)):
+        assert "A process erases people" in dagster.reason()
+
+    assert isinstance(dagster.ask(), dg.RunRequest)
+
+
+def test_one_run_at_a_time_is_asked_for(dagster: InDagster) -> None:
+    dagster.request()
+    run_id = dagster.add_run(STARTED, "R-2")
+
+    assert f"Run {run_id[:8]} carries a request on" in dagster.reason()
+
+
+def test_a_run_that_failed_is_tried_again_after_a_pause(
+    dagster: InDagster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dagster.request()
+    first = dagster.ask()
+    let_erasures_do(monkeypatch, fail_with(LakehouseError("The disk is full.")))
+    assert not dagster.run().success
+
+    assert "Tried again later: R-1 at" in dagster.reason()
+    monkeypatch.setattr(pending_requests, "FIRST_PAUSE", timedelta(0))
+    again = dagster.ask()
+    assert isinstance(first, dg.RunRequest) and isinstance(again, dg.RunRequest)
+    assert again.run_key != first.run_key
+
+
+def test_while_one_waits_another_is_carried_on(
+    dagster: InDagster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dagster.request("R-1")
+    dagster.request("R-2")
+    let_erasures_do(monkeypatch, fail_with(LakehouseError("The disk is full.")))
+    dagster.run("R-1")
+
+    asked = dagster.ask()
+    assert isinstance(asked, dg.RunRequest)
+    assert asked.run_config == run_config("R-2")
+
+
+@pytest.mark.parametrize(
+    ("failures", "pause"),
+    [(0, 0.25), (1, 0.25), (2, 0.5), (3, 1), (7, 16), (8, 24), (20, 24)],
+)
+def test_the_pause_doubles_up_to_a_day(failures: int, pause: float) -> None:
+    failed = (object(),) * failures
+    past = PastRuns("id", LONG_AGO, failed)  # type: ignore[arg-type]
+    assert past.next_at == LONG_AGO + timedelta(hours=pause)
+
+
+def test_where_nobody_is_found_the_run_says_so(dagster: InDagster) -> None:
+    dagster.request_of_nobody()
+
+    shown = metadata_of(dagster.run())
+    assert (shown["erasure/state"], shown["erasure/unknown_people"]) == ("not_found", 1)
