@@ -412,7 +412,7 @@ def sizes(settings: Settings, files: Iterable[Path]) -> list[Figure]:
     metadata = sum(file.size_bytes for name in data for file in metadata_files(engine, name))
     return [
         Figure("bytes in silver, of the delivered CSV", data[CLEAN.name] / delivered, 0.4),
-        Figure("metadata after upkeep, of the data", metadata / sum(data.values()), 0.02),
+        Figure("metadata after upkeep, of the data", metadata / sum(data.values()), 0.025),
         *(_updated(engine, mode) for mode in ("copy-on-write", "merge-on-read")),
     ]
 

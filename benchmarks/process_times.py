@@ -35,14 +35,18 @@ class Times:
         return f"{self.wall:.2f} s, {self.cpu:.2f} s of the processor"
 
 
-def times_of(command: Sequence[str], env: Mapping[str, str]) -> Times:
+def times_of(
+    command: Sequence[str], env: Mapping[str, str], folder: Path | None = None
+) -> Times:
     """Run a command in a process that does nothing else, and time it.
 
+    :param folder: where it is run; here, if left out.
     :raises AssertionError: when it failed; holds what it said.
     """
     process = subprocess.run(
         [sys.executable, Path(__file__), *command],
         env=env,
+        cwd=folder,
         capture_output=True,
         text=True,
         check=False,

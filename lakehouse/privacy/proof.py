@@ -1,6 +1,6 @@
 """What the verifier is given: all that a deployment keeps, and who should be gone."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from lakehouse.errors import LakehouseError
 from lakehouse.privacy.erasable import Erasable
@@ -10,10 +10,9 @@ from lakehouse.privacy.hmac_key import hmac_key
 from lakehouse.privacy.holders import Holder, Subject
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.requests import read_request
-from lakehouse.privacy.verifier.bucket_root import BucketRoot
+from lakehouse.privacy.searched_roots import searched_roots, table_folders
 from lakehouse.privacy.verifier.held_columns import HeldColumns
 from lakehouse.privacy.verifier.report import Report
-from lakehouse.privacy.verifier.roots import FolderRoot, Root
 from lakehouse.privacy.verifier.verify import verify, verify_by_hmac
 from lakehouse.tables.people import names_of
 from lakehouse.tables.person import Person, normal_id
@@ -24,7 +23,7 @@ _FEED_FOLDERS = ("inbox", "archive", "rejected", "staging")
 def prove(erasable: Erasable, persons: Sequence[Person]) -> Report:
     """Search everything for some people, by their values."""
     return verify(
-        list(_roots(erasable)),
+        list(searched_roots(erasable)),
         persons,
         held_columns(erasable),
         remaining_values(erasable, persons),
@@ -44,7 +43,7 @@ def prove_again(erasable: Erasable, request_id: str, named: Sequence[Named] = ()
     hmacs = [*read_record(erasable.settings, request_id).hmacs]
     hmacs += [person.hmac for person in request.people]
     return verify_by_hmac(
-        list(_roots(erasable)),
+        list(searched_roots(erasable)),
         hmac_key(erasable.settings, is_needed=True),
         list(dict.fromkeys(hmacs)),
         held_columns(erasable),
@@ -61,7 +60,7 @@ def held_columns(erasable: Erasable) -> list[HeldColumns]:
 
 
 def _held(erasable: Erasable, subject: Subject, holder: Holder) -> HeldColumns:
-    folders = [f"warehouse/{holder.table.replace('.', '/')}"]
+    folders = table_folders(erasable, holder.table)
     for feed in erasable.feeds.values():
         if feed.table == holder.table:
             folders += [f"{folder}/{feed.name}" for folder in _FEED_FOLDERS]
@@ -89,13 +88,3 @@ def _person(erasable: Erasable, named: Named) -> Person:
         f"{named.column} is neither a subject nor a personal column of any table; expected one"
         " that a table declares."
     )
-
-
-def _roots(erasable: Erasable) -> Iterator[Root]:
-    settings = erasable.settings
-    yield FolderRoot(settings.home)
-    if settings.deployment == "aws":
-        from lakehouse.storage.s3 import open_bucket
-
-        store = open_bucket(settings)
-        yield BucketRoot(store.client, store.bucket)

@@ -79,6 +79,12 @@ class PartitionField:
         )
 
     @property
+    def in_metadata(self) -> str:
+        """The transform as Iceberg's metadata writes it, such as `day` or `bucket[16]`."""
+        name = next(name for name, known in _ICEBERG.items() if known == self.transform)
+        return f"{name}[{self.width}]" if self.width else name
+
+    @property
     def sql(self) -> str:
         """The field as Spark SQL takes it in `PARTITIONED BY` and in `ALTER TABLE … PARTITION
         FIELD`.

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from lakehouse.definitions import TABLES
-from lakehouse.iceberg.evolve.creation import ensure_directly
+from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
@@ -37,7 +37,7 @@ def delivered(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expire_snapshots, "_call_procedure", expire_without_spark)
     monkeypatch.setattr(remove_orphans, "_call_procedure", remove_orphans_without_spark)
     engine = Engine(Catalog.of(settings), no_spark, settings.lock_dir, masking_key=b"testing")  # type: ignore[arg-type]
-    ensure_directly(engine, RAW)
+    ensure(engine, RAW)
     table = engine.catalog.load(RAW.name)
     schema = table.schema().as_arrow()
     rows = []

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 from lakehouse.definitions import TABLES
-from lakehouse.iceberg.evolve.creation import _schema
-from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.evolve.creation import create_without_spark
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.requests import change_request, open_request
 from lakehouse.privacy.states import Unreachable, plan_transition
+from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.cli.outcomes import records
@@ -28,12 +28,10 @@ NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 @pytest.fixture
 def delivered(settings: Settings) -> str:
     """The bronze table of transactions with two rows, made without a JVM."""
-    from dataclasses import replace
-
-    raw = replace(TABLES["bronze.bnpl_transactions_raw"], partitioning=())
-    client = Catalog.of(settings).client
-    client.create_namespace("bronze")
-    table = client.create_table(raw.name, _schema(raw))
+    raw = TABLES["bronze.bnpl_transactions_raw"]
+    engine = open_engine(settings)
+    assert create_without_spark(engine, raw)
+    table = engine.catalog.load(raw.name)
     schema = table.schema().as_arrow()
     rows = []
     for customer, email in ((" 0123 ", "a@example.org"), ("124", "b@example.org")):

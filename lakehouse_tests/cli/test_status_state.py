@@ -13,7 +13,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField, StringType
 
 from lakehouse.definitions import TABLES
-from lakehouse.iceberg.evolve.creation import ensure_directly
+from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.orchestration.blocked_tables import note_refused
@@ -32,7 +32,7 @@ Arrive = Callable[[], int]
 def arrive(settings: Settings) -> Arrive:
     """Lets a row come to bronze, and returns the snapshot of that."""
     engine = open_engine(settings)
-    ensure_directly(engine, TABLES[BRONZE])
+    ensure(engine, TABLES[BRONZE])
 
     def append() -> int:
         table = engine.catalog.load(BRONZE)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakehouse.iceberg.evolve.creation import ensure_directly
+from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.privacy.holders import Subject
 from lakehouse.tables.table import Append, Column, IcebergTable
@@ -69,7 +69,7 @@ class People:
 
     def add(self, table: IcebergTable, *rows: Sequence[Any]) -> None:
         """Append rows in one commit."""
-        ensure_directly(self.engine, table)
+        ensure(self.engine, table)
         loaded = self.engine.catalog.load(table.name)
         schema = loaded.schema().as_arrow()
         loaded.append(

@@ -3,11 +3,13 @@ and only then the request is verified.
 """
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from lakehouse.errors import TableBusy, UsageError
 from lakehouse.iceberg.erasure import remove_from_files
+from lakehouse.iceberg.erasure.delete_rows import DeletedRows
 from lakehouse.iceberg.upkeep import remove_orphans
 from lakehouse.privacy import erase as erasing
 from lakehouse.privacy.dry_run import dry_run
@@ -18,6 +20,7 @@ from lakehouse.privacy.proof import prove_again
 from lakehouse.privacy.requests import read_request, read_requests
 from lakehouse.privacy.sealed_values import is_sealed
 from lakehouse.privacy.verifier.report import Report
+from lakehouse.tables.table import Column
 from lakehouse_tests.privacy.an_erasure import (
     ANNA,
     ANNA_BEFORE,
@@ -30,7 +33,14 @@ from lakehouse_tests.privacy.an_erasure import (
     WITHOUT,
     Home,
 )
-from lakehouse_tests.privacy.small_lakehouse import MAILS, ORDERS, PROFILES, RAW
+from lakehouse_tests.privacy.small_lakehouse import (
+    MAILS,
+    ORDERS,
+    PROFILES,
+    RAW,
+    People,
+    declared,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -338,3 +348,26 @@ def test_a_request_keeps_no_value(there: Home) -> None:
             content = file.read_bytes()
             assert HERS.encode() not in content and ANNA.encode() not in content, file
     assert read_request(there.settings, "R-1").state == "pending_physical"
+
+
+def test_a_table_that_is_declared_elsewhere_is_searched_too(
+    there: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An integer, which no search of bytes would find, in a column that anything has."""
+    members = declared(
+        "gold.members",
+        Column("id", "bigint", renamed_from="customer_id"),
+        subject="id",
+        location=f"file://{tmp_path}/members",
+    )
+    elsewhere = there.with_keeping(members)
+    People(elsewhere.engine, elsewhere.erasable.subjects).add(members, (int(HERS),))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(erasing, "delete_rows", lambda _, table, *__: DeletedRows(table.name))
+        erasure = elsewhere.erase(*NAMED, now=True)
+
+    assert erasure.proof is not None
+    found = [finding.file for finding in erasure.proof.findings]
+    assert any(file.startswith(f"{tmp_path}/members/data/") for file in found)
+    assert elsewhere.erase(now=True).request.state == "verified"

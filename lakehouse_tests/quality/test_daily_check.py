@@ -3,7 +3,7 @@
 import dagster as dg
 
 from lakehouse.definitions import TABLES, definitions
-from lakehouse.iceberg.evolve.creation import ensure_directly
+from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
@@ -40,7 +40,7 @@ def test_without_tables_nothing_is_asked_for(settings: Settings) -> None:
 
 
 def test_only_tables_that_are_there_are_checked(settings: Settings) -> None:
-    ensure_directly(open_engine(settings), TABLES[FRUITS], "run")
+    ensure(open_engine(settings), TABLES[FRUITS], "run")
     found = asked(settings)
     assert isinstance(found, dg.RunRequest) and found.asset_check_keys
     assert {table_name(key.asset_key) for key in found.asset_check_keys} == {FRUITS}

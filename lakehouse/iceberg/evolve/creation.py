@@ -1,84 +1,131 @@
-"""A table made from its declaration without a JVM, for what is written without one."""
+"""A table made from its declaration in one commit of PyIceberg, as Spark would make it.
 
+In the first run of a process that is some seconds quicker than DDL, whose classes Spark loads and
+compiles first; and what is written without Spark starts none.
+"""
+
+from collections.abc import Mapping
+from itertools import count
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.evolve.managed_properties import created_properties
-from lakehouse.iceberg.metadata.column_types import iceberg_name
+from lakehouse.iceberg.metadata.column_types import iceberg_type
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.tables import types
-from lakehouse.tables.table import Column, IcebergTable
+from lakehouse.tables.partitioning import PartitionField, Transform
+from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
+    from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
-    from pyiceberg.types import NestedField
+    from pyiceberg.table.sorting import SortOrder
+
+_NEWEST_FORMAT = 2
+"""The newest format version that PyIceberg writes."""
+_FIRST_PARTITION_ID = 1000
+"""As Iceberg's specification numbers the fields of partition specs."""
+_NAME_ENDINGS: Mapping[Transform, str] = {
+    "identity": "",
+    "years": "_year",
+    "months": "_month",
+    "days": "_day",
+    "hours": "_hour",
+    "bucket": "_bucket",
+    "truncate": "_trunc",
+}
+"""By transform, what Spark's DDL appends to a column's name to name a partition field."""
 
 
-def ensure_directly(engine: Engine, table: IcebergTable, run_id: str = "") -> None:
-    """Create the table as Spark would, or bring it to its declaration; runs in the table's
-    lock.
+def create_without_spark(engine: Engine, table: IcebergTable) -> bool:
+    """Create a table with its partitioning, sort order and properties; no JVM.
 
-    Spark is started only where the declaration of a table that is there has changed.
-
-    :raises DeclarationError: when the table has more than plain columns.
+    :returns: whether it did; False for a format that Spark alone writes.
+    :raises TableAlreadyExistsError: when another writer was first.
     """
-    if engine.catalog.has(table.name):
-        planning.ensure(engine, table, run_id)
-        return
-    from pyiceberg.exceptions import TableAlreadyExistsError
+    if table.format_version > _NEWEST_FORMAT:
+        return False
+    schema = _schema(table)
+    _create_namespace(engine, table.namespace)
+    engine.catalog.client.create_table(
+        table.name,
+        schema,
+        _location(engine, table),
+        _partition_spec(table, schema),
+        _sort_order(table, schema),
+        {**created_properties(table), "comment": table.comment},
+    )
+    return True
 
+
+def _create_namespace(engine: Engine, namespace: str) -> None:
     client = engine.catalog.client
-    client.create_namespace_if_not_exists(table.namespace)
     try:
-        client.create_table(
-            table.name,
-            _schema(table),
-            _location(engine, table),
-            properties={**created_properties(table), "comment": table.comment},
-        )
-    except TableAlreadyExistsError:
-        # Another host was first, by the same declaration.
-        planning.ensure(engine, table, run_id)
+        client.create_namespace_if_not_exists(namespace)
+    except Exception:
+        # Of two at once, the embedded catalog tells the second one of its index.
+        if not client.namespace_exists(namespace):
+            raise
 
 
 def _schema(table: IcebergTable) -> "Schema":
     from pyiceberg.schema import Schema
-
-    if table.partitioning or table.sort_order:
-        raise _not_plain(table, "it is partitioned or sorted")
-    return Schema(
-        *(_field(table, number, column) for number, column in enumerate(table.columns, 1))
-    )
-
-
-def _field(table: IcebergTable, number: int, column: Column) -> "NestedField":
     from pyiceberg.types import NestedField
 
-    parsed = types.parse(column.type)
-    if not isinstance(parsed, types.Primitive):
-        raise _not_plain(table, f"{column.name} is {column.type}")
-    return NestedField(
-        number,
-        column.name,
-        iceberg_name(parsed),
-        required=column.required,
-        doc=column.doc or None,
-    )
+    ids, fields = count(len(table.columns) + 1), []
+    for number, column in enumerate(table.columns, 1):
+        field_type = iceberg_type(types.parse(column.type), ids)
+        doc = column.doc or None
+        fields.append(NestedField(number, column.name, field_type, column.required, doc))
+    return Schema(*fields)
 
 
-def _not_plain(table: IcebergTable, reason: str) -> DeclarationError:
-    return DeclarationError(
-        f"{table.name} cannot be created without Spark: {reason}; expected plain columns without"
-        " partitions or order.",
-        next_step="Declare it so, or let an asset write it.",
+def _partition_spec(table: IcebergTable, schema: "Schema") -> "PartitionSpec":
+    from pyiceberg.partitioning import PartitionField as IcebergField
+    from pyiceberg.partitioning import PartitionSpec
+    from pyiceberg.transforms import parse_transform
+
+    fields = []
+    for number, field in enumerate(table.partition_fields, _FIRST_PARTITION_ID):
+        source = schema.find_field(field.column)
+        transform = parse_transform(field.in_metadata)
+        fields.append(IcebergField(source.field_id, number, transform, _name(field)))
+    return PartitionSpec(*fields)
+
+
+def _name(field: PartitionField) -> str:
+    return f"{field.column}{_NAME_ENDINGS[field.transform]}"
+
+
+def _sort_order(table: IcebergTable, schema: "Schema") -> "SortOrder":
+    from pyiceberg.table.sorting import (
+        UNSORTED_SORT_ORDER,
+        NullOrder,
+        SortDirection,
+        SortField,
+        SortOrder,
     )
+    from pyiceberg.transforms import parse_transform
+
+    fields = []
+    for declared in table.sort_fields:
+        source = schema.find_field(declared.field.column)
+        direction = SortDirection.DESC if declared.descending else SortDirection.ASC
+        nulls = NullOrder.NULLS_FIRST if declared.nulls_first else NullOrder.NULLS_LAST
+        transform = parse_transform(declared.field.in_metadata)
+        fields.append(SortField(source.field_id, transform, direction, nulls))
+    return SortOrder(*fields) if fields else UNSORTED_SORT_ORDER
 
 
 def _location(engine: Engine, table: IcebergTable) -> str:
     """Return a folder of the table's own, so that one that is dropped and made again shares
-    none with its past.
+    none with its past; where each catalog of Iceberg's own puts it.
     """
-    warehouse = engine.catalog.pyiceberg["warehouse"]
-    return table.location or f"{warehouse}/{table.namespace}/{table.short_name}-{uuid4()}"
+    if table.location:
+        return table.location
+    catalog = engine.catalog
+    folder = catalog.client.load_namespace_properties(table.namespace).get("location")
+    if not folder:
+        ending = ".db" if catalog.pyiceberg["type"] == "glue" else ""
+        folder = f"{catalog.pyiceberg['warehouse']}/{table.namespace}{ending}"
+    return f"{folder.rstrip('/')}/{table.short_name}-{uuid4().hex}"

@@ -10,12 +10,19 @@ from lakehouse.errors import EvolutionRefused, PendingChanges
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.retry import REF_ATTEMPTS, Failure, classify, pause
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
+from lakehouse.iceberg.evolve.creation import create_without_spark
 from lakehouse.iceberg.evolve.layout_changes import layout_changes
 from lakehouse.iceberg.evolve.layout_steps import sort_files
 from lakehouse.iceberg.evolve.matched_columns import renamed_columns
 from lakehouse.iceberg.evolve.plan_warnings import warnings
 from lakehouse.iceberg.evolve.schema_changes import schema_changes
-from lakehouse.iceberg.evolve.schema_steps import Refusal, Step, commit_schema, create_table
+from lakehouse.iceberg.evolve.schema_steps import (
+    Order,
+    Refusal,
+    Step,
+    commit_schema,
+    create_table,
+)
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties, has_earlier_digest
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, read_history
@@ -84,7 +91,7 @@ def ensure(engine: Engine, table: IcebergTable, run_id: str = "") -> Plan:
     """Create the table, or make the changes that are safe for readers; runs in the table's
     lock, before a write.
 
-    Starts no Spark where nothing is to be done.
+    Starts no Spark where nothing is to be done, nor where a table of format 1 or 2 is made.
     :returns: the plan as it was found; steps that wait without blocking writes are still
         waiting.
     :raises EvolutionRefused: when a declared change would lose data or break readers.
@@ -188,6 +195,8 @@ def _carry_out(engine: Engine, table: IcebergTable, run_id: str, *, with_waiting
 
 
 def _run(engine: Engine, table: IcebergTable, steps: tuple[Step, ...], run_id: str) -> None:
+    if steps[0].order is Order.CREATE and create_without_spark(engine, table):
+        return
     for step in steps:
         for statement in step.statements(engine.catalog, table.name):
             engine.sql(statement)

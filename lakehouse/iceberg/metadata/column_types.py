@@ -1,5 +1,6 @@
 """Iceberg's types and those of a declaration, which are named as Spark names them."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lakehouse.tables.types import Array, ColumnType, Decimal, Field, Map, Primitive, Struct
@@ -46,6 +47,35 @@ def column_type(iceberg_type: "IcebergType") -> ColumnType:
     return Primitive(_SPARK_NAMES.get(str(iceberg_type), str(iceberg_type)))
 
 
-def iceberg_name(primitive: Primitive) -> str:
-    """Return Iceberg's name of a type without parts."""
-    return _ICEBERG_NAMES.get(primitive.name, primitive.name)
+def iceberg_type(declared: ColumnType, ids: Iterator[int]) -> "IcebergType":
+    """Return a declared type as Iceberg names it.
+
+    :param ids: where the fields inside it have their ids from.
+    """
+    from pyiceberg.types import (
+        DecimalType,
+        IcebergType,
+        ListType,
+        MapType,
+        NestedField,
+        StructType,
+    )
+
+    match declared:
+        case Decimal():
+            return DecimalType(declared.precision, declared.scale)
+        case Struct():
+            fields = []
+            for field in declared.fields:
+                field_id = next(ids)
+                fields.append(
+                    NestedField(field_id, field.name, iceberg_type(field.type, ids), False)
+                )
+            return StructType(*fields)
+        case Array():
+            return ListType(next(ids), iceberg_type(declared.element, ids), False)
+        case Map():
+            key_id, value_id = next(ids), next(ids)
+            key, value = iceberg_type(declared.key, ids), iceberg_type(declared.value, ids)
+            return MapType(key_id, key, value_id, value, False)
+    return IcebergType.model_validate(_ICEBERG_NAMES.get(declared.name, declared.name))

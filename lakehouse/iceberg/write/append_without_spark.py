@@ -15,7 +15,7 @@ from lakehouse.errors import DeclarationError, WriteConflict
 from lakehouse.iceberg.commit.branch import new_write_id
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.retry import DIRECT_APPEND_ATTEMPTS, Failure, classify, pause
-from lakehouse.iceberg.evolve.creation import ensure_directly
+from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, history_of
@@ -83,7 +83,7 @@ def append_next(
             " rule."
         )
     with table_lock(engine, table.name, LOCK_SECONDS):
-        ensure_directly(engine, table, run_id)
+        planning.ensure(engine, table, run_id)
         for number in range(1, DIRECT_APPEND_ATTEMPTS + 1):
             loaded = engine.catalog.load(table.name)
             rows = next_rows(loaded)

@@ -17,18 +17,21 @@ _KEEPS_VERSIONS = {"Enabled", "Suspended"}
 
 @dataclass(frozen=True)
 class BucketRoot:
-    """The objects of a bucket below a prefix, each version of them, and uploads that were never
-    finished.
-    """
+    """The objects of a bucket, each version of them, and uploads that were never finished."""
 
     client: "S3Client"
     bucket: str
-    prefix: str = ""
+    below: str = ""
+    """A prefix of keys outside of which nothing is searched."""
 
     @property
     def name(self) -> str:
         """Return the `s3://` address."""
-        return f"s3://{self.bucket}/{self.prefix}"
+        return f"s3://{self.bucket}/{self.below}"
+
+    def address(self, title: str) -> str:
+        """Return the `s3://` address of an object."""
+        return f"s3://{self.bucket}/{title}"
 
     def entries(self) -> Iterator[RootEntry]:
         """Yield all objects, and what a bucket keeps beside them."""
@@ -60,48 +63,44 @@ class BucketRoot:
     def _body(self, entry: RootEntry) -> BinaryIO:
         from botocore.exceptions import ClientError
 
-        key = f"{self.prefix}{entry.key}"
         try:
             if entry.version:
                 answer = self.client.get_object(
-                    Bucket=self.bucket, Key=key, VersionId=entry.version
+                    Bucket=self.bucket, Key=entry.key, VersionId=entry.version
                 )
             else:
-                answer = self.client.get_object(Bucket=self.bucket, Key=key)
+                answer = self.client.get_object(Bucket=self.bucket, Key=entry.key)
         except ClientError as error:
             code = error.response["Error"]["Code"]
             if code in _GONE:
-                raise FileNotFoundError(key) from error
+                raise FileNotFoundError(entry.key) from error
             # Such as AccessDenied, or InvalidObjectState of what lies in Glacier.
             raise OSError(code) from error
         return cast(BinaryIO, answer["Body"])
 
     def _objects(self) -> Iterator[RootEntry]:
         pages = self.client.get_paginator("list_objects_v2").paginate(
-            Bucket=self.bucket, Prefix=self.prefix
+            Bucket=self.bucket, Prefix=self.below
         )
         for page in pages:
             for item in page.get("Contents", ()):
-                yield RootEntry(self._key(item["Key"]), item["Size"])
+                yield RootEntry(item["Key"], item["Size"])
 
     def _versions(self) -> Iterator[RootEntry]:
         pages = self.client.get_paginator("list_object_versions").paginate(
-            Bucket=self.bucket, Prefix=self.prefix
+            Bucket=self.bucket, Prefix=self.below
         )
         for page in pages:
             for item in page.get("Versions", ()):
                 # The current version too is read by its name: it may be overwritten meanwhile.
                 version = item["VersionId"]
-                yield RootEntry(self._key(item["Key"]), item["Size"], version)
+                yield RootEntry(item["Key"], item["Size"], version)
 
     def _unfinished_uploads(self) -> Iterator[RootEntry]:
         pages = self.client.get_paginator("list_multipart_uploads").paginate(
-            Bucket=self.bucket, Prefix=self.prefix
+            Bucket=self.bucket, Prefix=self.below
         )
         for page in pages:
             for item in page.get("Uploads", ()):
                 problem = "an unfinished upload, whose parts cannot be read"
-                yield RootEntry(self._key(item["Key"]), problem=problem, is_gap=True)
-
-    def _key(self, key: str) -> str:
-        return key.removeprefix(self.prefix)
+                yield RootEntry(item["Key"], problem=problem, is_gap=True)

@@ -45,6 +45,9 @@ class Root(Protocol):
     def name(self) -> str:
         """What a report calls it."""
 
+    def address(self, title: str) -> str:
+        """Return what tells an entry from one of another root, by its title."""
+
     def entries(self) -> Iterator[RootEntry]:
         """Yield everything that stands there, by key, hidden or not."""
 
@@ -64,19 +67,29 @@ class FolderRoot:
     """A folder with all that is below it; links are told, and not followed."""
 
     folder: Path
+    below: str = ""
+    """A folder in it outside of which nothing is searched; keys begin with it."""
 
     @property
     def name(self) -> str:
-        """Return the folder's path."""
-        return str(self.folder)
+        """Return the path of the folder that is searched."""
+        return str(self._searched)
+
+    def address(self, title: str) -> str:
+        """Return the path of a file."""
+        return str(self.folder / title)
+
+    @property
+    def _searched(self) -> Path:
+        return self.folder / self.below
 
     def entries(self) -> Iterator[RootEntry]:
         """Yield all files below the folder, and what cannot be read as one.
 
         :raises FileNotFoundError: when there is no such folder.
         """
-        if not self.folder.is_dir():
-            raise FileNotFoundError(f"{self.folder} is no folder")
+        if not self._searched.is_dir():
+            raise FileNotFoundError(f"{self._searched} is no folder")
         unread: list[RootEntry] = []
 
         def remember(error: OSError) -> None:
@@ -84,7 +97,7 @@ class FolderRoot:
                 key = Path(error.filename).relative_to(self.folder).as_posix()
                 unread.append(RootEntry(key, problem=_why(error), is_gap=True))
 
-        for parent, folders, files in os.walk(self.folder, onerror=remember):
+        for parent, folders, files in os.walk(self._searched, onerror=remember):
             folders.sort()
             for name in sorted([*files, *_links(parent, folders)]):
                 entry = self._entry(Path(parent, name))
@@ -122,7 +135,7 @@ class FolderRoot:
         if stat.S_ISREG(status.st_mode):
             return RootEntry(key, status.st_size)
         if stat.S_ISLNK(status.st_mode):
-            leads_out = not path.resolve().is_relative_to(self.folder.resolve())
+            leads_out = not path.resolve().is_relative_to(self._searched.resolve())
             return RootEntry(key, problem="a link, not followed", is_gap=leads_out)
         return RootEntry(key, problem="a pipe, socket or device, which keeps no bytes")
 

@@ -157,7 +157,7 @@ def _part(
     unnamed = replace(part, file=_parent(entry.key))
     title = unnamed.masked(entry.title, "name of a file")
     title = _without_partition_values(unnamed, title)
-    return replace(part, file=f"{root.name}/{title}" if is_one_of_many else title)
+    return replace(part, file=root.address(title) if is_one_of_many else title)
 
 
 def _parent(key: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakehouse.iceberg.evolve.creation import ensure_directly
+from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, read_history
@@ -51,7 +51,7 @@ def fill(
     inputs: dict[str, int] | None = None,
 ) -> None:
     """Append rows to a table in one file for each partition; it is made first."""
-    _make(engine, table)
+    ensure(engine, table)
     loaded = engine.catalog.load(table.name)
     schema = loaded.schema().as_arrow()
     columns = list(zip(*rows, strict=True))
@@ -64,16 +64,6 @@ def fill(
         snapshot_properties=stamp.to_summary(),
         branch=branch,
     )
-
-
-def _make(engine: Engine, table: IcebergTable) -> None:
-    """Make a table, then its partitions by values, which Spark alone makes together."""
-    is_new = not engine.catalog.has(table.name)
-    ensure_directly(engine, replace(table, partitioning=()), "")
-    if is_new and table.partitioning:
-        with engine.catalog.load(table.name).update_spec() as update:
-            for field in table.partition_fields:
-                update.add_identity(field.column)
 
 
 def content(engine: Engine, table: IcebergTable, ref: str = MAIN) -> list[tuple[Any, ...]]:

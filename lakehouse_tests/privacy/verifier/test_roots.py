@@ -139,6 +139,16 @@ def test_a_read_that_fails_is_told_and_others_go_on(tmp_path):
     assert gaps(report) == [("a.txt", "not readable", True)]
 
 
+def test_of_a_folder_a_part_alone_is_searched_and_keys_begin_with_it(tmp_path):
+    for name in ("one", "two"):
+        written(tmp_path / name, "a.txt", EMAIL)
+
+    report = search([FolderRoot(tmp_path, below="two")], [PERSON], COLUMNS)
+
+    assert [item.file for item in report.findings] == ["two/a.txt"]
+    assert report.roots == (str(tmp_path / "two"),)
+
+
 def test_several_roots_are_told_apart(tmp_path):
     roots = []
     for name in ("one", "two"):
