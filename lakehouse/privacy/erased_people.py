@@ -3,17 +3,28 @@ the process.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.holders import Holder, Subject
-from lakehouse.privacy.table_reading import present_names, read_now, text_of, texts_in
+from lakehouse.privacy.table_reading import (
+    are_among,
+    is_text,
+    may_be_ids,
+    present_names,
+    read_now,
+    text_of,
+    texts_in,
+)
 from lakehouse.tables.person import Person, normal_id
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.table import Table
+
+_VALUES_AT_ONCE = 4_000_000
+"""Distinct values of some files that are kept until each is told once: they take some 100 MB."""
 
 
 def people_in(
@@ -57,23 +68,33 @@ def shared_values(erasable: Erasable, persons: Sequence[Person]) -> frozenset[st
         texts.update(*person.personal.values())
     if not texts:
         return frozenset()
-    keys = {_key(text) for text in texts}
-    remaining = {_key(value) for value in remaining_values(erasable, persons)} & keys
+    keys = frozenset(map(_key, texts))
+    remaining = {_key(value) for value in _remaining(erasable, persons, keys)}
     return frozenset(text for text in texts if _key(text) in remaining)
 
 
 def remaining_values(erasable: Erasable, persons: Sequence[Person]) -> Iterator[str]:
     """Yield the personal values that people who remain have now, by the tables that tell whose
-    they are; values that stand in several files more than once.
+    they are; a value more than once where many rows lie between.
 
     :param persons: those who do not remain.
+    """
+    yield from _remaining(erasable, persons, None)
+
+
+def _remaining(
+    erasable: Erasable, persons: Sequence[Person], keys: frozenset[str] | None
+) -> Iterator[str]:
+    """Yield the values that remain.
+
+    :param keys: those that matter, as they are compared; None for all.
     """
     for subject in erasable.subjects:
         erased = _normal_ids(erasable, subject, persons)
         for holder in subject.holders:
             if holder.is_by_id and erasable.engine.catalog.has(holder.table):
                 loaded = erasable.engine.catalog.load(holder.table)
-                yield from _values_of_others(loaded, holder, erased)
+                yield from _values_of_others(loaded, holder, erased, keys)
 
 
 def _normal_ids(
@@ -86,7 +107,9 @@ def _normal_ids(
     return frozenset(ids)
 
 
-def _values_of_others(loaded: "Table", holder: Holder, erased: frozenset[str]) -> Iterator[str]:
+def _values_of_others(
+    loaded: "Table", holder: Holder, erased: frozenset[str], keys: frozenset[str] | None
+) -> Iterator[str]:
     assert holder.row_column is not None
     names = present_names(loaded, holder.columns)
     key = names.get(holder.row_column.name)
@@ -94,10 +117,50 @@ def _values_of_others(loaded: "Table", holder: Holder, erased: frozenset[str]) -
     columns = [name for name in columns if name != key]
     if key is None or not columns:
         return
+    distinct = {name: _Distinct() for name in columns}
     for batch in read_now(loaded, (key, *columns)):
         others = _rows_of_others(batch, key, erased)
-        for name in columns:
-            yield from _texts(others.column(name))
+        for name, values in distinct.items():
+            yield from values.add(_possible(others.column(name), keys))
+    for values in distinct.values():
+        yield from values.rest()
+
+
+@dataclass
+class _Distinct:
+    """Values of a column, each told once as long as no more than some millions come: most stand
+    in many files.
+    """
+
+    _arrays: "list[pa.Array[Any]]" = field(default_factory=list)
+    _count: int = 0
+
+    def add(self, values: "pa.Array[Any]") -> Iterator[str]:
+        """Take values, and yield the texts of those that are not kept for later."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if pa.types.is_nested(values.type):
+            yield from _texts(values.to_pylist())
+            return
+        unique = pc.unique(values)
+        self._arrays.append(unique)
+        self._count += len(unique)
+        if self._count >= _VALUES_AT_ONCE:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[str]:
+        """Yield the texts of the values that were kept."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        arrays, self._arrays, self._count = self._arrays, [], 0
+        if arrays:
+            yield from _texts(pc.unique(pa.chunked_array(arrays)).to_pylist())
+
+
+def _possible(values: "pa.Array[Any]", keys: frozenset[str] | None) -> "pa.Array[Any]":
+    return values.filter(are_among(values, keys)) if keys and is_text(values.type) else values
 
 
 def _rows_of_others(
@@ -107,21 +170,19 @@ def _rows_of_others(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    ids = pc.unique(batch.column(key))
-    others = []
-    for value in ids.to_pylist():
+    ids = batch.column(key)
+    no_others = []
+    distinct = pc.unique(ids)
+    for value in distinct.filter(may_be_ids(distinct, erased | {""})).to_pylist():
         one = normal_id(text_of(value) or "")
-        if one and one not in erased:
-            others.append(value)
-    return batch.filter(pc.is_in(batch.column(key), value_set=pa.array(others, ids.type)))
+        if not one or one in erased:
+            no_others.append(value)
+    is_other = pc.invert(pc.is_in(ids, value_set=pa.array(no_others, ids.type)))
+    return batch.filter(pc.and_(pc.is_valid(ids), is_other))
 
 
-def _texts(values: "pa.Array[Any]") -> Iterator[str]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    distinct = values if pa.types.is_nested(values.type) else pc.unique(values)
-    for value in distinct.to_pylist():
+def _texts(values: Iterable[Any]) -> Iterator[str]:
+    for value in values:
         for text in texts_in(value):
             if text.strip():
                 yield text

@@ -31,7 +31,10 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.privacy.holders import Holder, Subject
 from lakehouse.privacy.table_reading import (
     among,
+    are_among,
     is_integer,
+    is_text,
+    may_be_ids,
     present_names,
     read_all_snapshots,
     read_now,
@@ -43,7 +46,6 @@ from lakehouse.tables.suggestions import meant_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyiceberg.expressions import BooleanExpression
     from pyiceberg.table import Table
 
 
@@ -165,36 +167,25 @@ class _Values:
         for column in holder.ids:
             if column.name not in names:
                 continue
-            forms = _forms(loaded, names[column.name], self.forms)
-            for one, texts in forms.items():
-                self.forms[one] |= texts
-            if holder.row_column == column and forms:
-                self._add_rows(loaded, holder, names, forms)
+            personal = {}
+            if column == holder.row_column:
+                personal = present_names(loaded, holder.personal)
+            self._add_rows(loaded, names[column.name], personal)
 
-    def _add_rows(
-        self,
-        loaded: "Table",
-        holder: Holder,
-        names: Mapping[str, str],
-        forms: Mapping[str, set[str]],
-    ) -> None:
-        assert holder.row_column is not None
-        key = names[holder.row_column.name]
-        personal = {
-            column.name: names[column.name]
-            for column in holder.personal
-            if column.name in names
-        }
-        if not personal:
-            return
-        condition = among(loaded, key, set().union(*forms.values()))
+    def _add_rows(self, loaded: "Table", key: str, personal: Mapping[str, str]) -> None:
+        """Add the forms of their ids, and the personal values beside them; it is read once."""
+        wanted = frozenset(self.forms)
+        condition = among(loaded, key, wanted) if is_integer(loaded, key) else None
         read = list(dict.fromkeys((key, *personal.values())))
         for batch in read_all_snapshots(loaded, read, condition):
-            for row in batch.to_pylist():
-                one = normal_id(text_of(row[key]) or "")
+            for row in batch.filter(may_be_ids(batch.column(key), wanted)).to_pylist():
+                text = text_of(row[key])
+                one = normal_id(text or "")
+                if text is None or one not in wanted:
+                    continue
+                self.forms[one].add(text)
                 for column, name in personal.items():
-                    if one in self.personal:
-                        self.personal[one][column.lower()].update(_telling(row[name]))
+                    self.personal[one][column.lower()].update(_telling(row[name]))
 
     def add_spelling(self, one: str, column: str, text: str) -> None:
         """Add another spelling of a personal value."""
@@ -339,57 +330,12 @@ def _texts_without_id(
     return texts
 
 
-def _forms(loaded: "Table", name: str, ids: Iterable[str]) -> dict[str, set[str]]:
-    """Return the forms that some ids have in a column, in any snapshot; without those that it
-    does not have.
-    """
-    wanted = frozenset(ids)
-    condition: BooleanExpression | None = None
-    if is_integer(loaded, name):
-        condition = among(loaded, name, wanted)
-    forms: dict[str, set[str]] = defaultdict(set)
-    for batch in read_all_snapshots(loaded, (name,), condition):
-        for value in _possible_ids(batch, name, wanted).to_pylist():
-            text = text_of(value)
-            if text is not None and normal_id(text) in wanted:
-                forms[normal_id(text)].add(text)
-    return forms
-
-
-def _possible_ids(
-    batch: "pa.RecordBatch", name: str, wanted: frozenset[str]
-) -> "pa.Array[Any]":
-    """Return the values of a column, each once, without text that cannot be one of some ids."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    values = pc.unique(batch.column(name))
-    if not _is_text(values.type):
-        return values
-    # What is left of an id without what its forms may have in front.
-    bare = pc.utf8_ltrim(pc.utf8_trim_whitespace(values), characters="+0")
-    known = pa.array(sorted(one.lstrip("+0") for one in wanted), bare.type)
-    return values.filter(pc.is_in(bare, value_set=known))
-
-
 def _narrowed(batch: "pa.RecordBatch", name: str, keys: frozenset[str]) -> "pa.RecordBatch":
     """Return the rows of a batch whose text in a column may be one of some values; all rows of
     a column of another type.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     values = batch.column(name)
-    if not _is_text(values.type):
-        return batch
-    compared = pc.utf8_lower(pc.utf8_trim_whitespace(values))
-    return batch.filter(pc.is_in(compared, value_set=pa.array(sorted(keys), compared.type)))
-
-
-def _is_text(kind: "pa.DataType") -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    return batch.filter(are_among(values, keys)) if is_text(values.type) else batch
 
 
 def _telling(value: Any) -> Iterator[str]:

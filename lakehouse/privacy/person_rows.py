@@ -44,8 +44,8 @@ class PersonRows:
         personal = [name for name in batch.schema.names if name in self._personal]
         by_id, is_nobody = [], []
         for name in subjects:
-            values = _normal(batch.column(name))
-            by_id.append(_is_among(values, self._ids[name]))
+            values = _stripped(batch.column(name))
+            by_id.append(_is_id_among(values, self._ids[name]))
             is_nobody.append(pc.equal(pc.fill_null(values, ""), pa.scalar("")))
         by_value = []
         for name in personal:
@@ -150,11 +150,16 @@ def _stripped(values: Any) -> Any:
     return pc.utf8_trim_whitespace(values)
 
 
-def _normal(values: Any) -> Any:
-    """Return `normal_id` of each value."""
+def _is_id_among(stripped: Any, wanted: Collection[str]) -> Any:
+    """Return of each value whether its `normal_id` is one of some."""
     import pyarrow.compute as pc
 
-    return pc.replace_substring_regex(_stripped(values), pattern=_INTEGER, replacement=r"\1")
+    # The regular expression is for the few that may be one.
+    bare = pc.utf8_ltrim(stripped, characters="+0")
+    may_be = _is_among(bare, {value.lstrip("+0") for value in wanted})
+    texts = stripped.filter(may_be)
+    normal = pc.replace_substring_regex(texts, pattern=_INTEGER, replacement=r"\1")
+    return pc.replace_with_mask(may_be, may_be, _is_among(normal, wanted))
 
 
 def _is_among(values: Any, wanted: Collection[str]) -> Any:

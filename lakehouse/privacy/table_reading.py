@@ -154,6 +154,45 @@ def is_integer(loaded: "Table", name: str) -> bool:
     return str(loaded.schema().find_field(name).field_type) in _INTEGERS
 
 
+def may_be_ids(values: "pa.Array[Any]", wanted: Iterable[str]) -> "pa.Array[Any]":
+    """Return of each value whether it may be one of some ids in any of its forms.
+
+    :param wanted: ids as `normal_id` returns them; the empty one stands for blanks.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not (is_text(values.type) or pa.types.is_integer(values.type)):
+        return values.is_valid()
+    # What is left of an id without what its forms may have in front.
+    text = values.cast(pa.string())
+    bare = pc.utf8_ltrim(pc.utf8_trim_whitespace(text), characters="+0")
+    known = pa.array(sorted({one.lstrip("+0") for one in wanted}), pa.string())
+    may_be: pa.Array[Any] = pc.is_in(bare, value_set=known)
+    return may_be
+
+
+def are_among(values: "pa.Array[Any]", keys: Iterable[str]) -> "pa.Array[Any]":
+    """Return of each text whether it may be one of some, whatever its capitals and the spaces
+    around it.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    compared = pc.utf8_lower(pc.utf8_trim_whitespace(values))
+    among_them: pa.Array[Any] = pc.is_in(
+        compared, value_set=pa.array(sorted(keys), compared.type)
+    )
+    return among_them
+
+
+def is_text(kind: "pa.DataType") -> bool:
+    """Whether a column of Arrow holds text."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
 def text_of(value: Any) -> str | None:
     """Return a value as Spark casts it to a string; None of NULL, and of what has parts."""
     if value is None or isinstance(value, Mapping | list):
