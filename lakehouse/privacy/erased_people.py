@@ -4,13 +4,14 @@ the process.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.holders import Holder, Subject
+from lakehouse.privacy.matching_rows import matching_rows
 from lakehouse.privacy.table_reading import (
     are_among,
-    is_text,
     may_be_ids,
     present_names,
     read_now,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.table import Table
 
+_Rows = TypeVar("_Rows", "pa.RecordBatch", "pa.Table")
 _VALUES_AT_ONCE = 4_000_000
 """Distinct values of some files that are kept until each is told once: they take some 100 MB."""
 
@@ -117,11 +119,19 @@ def _values_of_others(
     columns = [name for name in columns if name != key]
     if key is None or not columns:
         return
+    if keys is not None:
+        matches = partial(are_among, keys=keys)
+        for name in columns:
+            for _, rows in matching_rows(
+                loaded, (key, name), name, matches, all_snapshots=False
+            ):
+                yield from _texts(_rows_of_others(rows, key, erased).column(name).to_pylist())
+        return
     distinct = {name: _Distinct() for name in columns}
     for batch in read_now(loaded, (key, *columns)):
         others = _rows_of_others(batch, key, erased)
         for name, values in distinct.items():
-            yield from values.add(_possible(others.column(name), keys))
+            yield from values.add(others.column(name))
     for values in distinct.values():
         yield from values.rest()
 
@@ -159,18 +169,12 @@ class _Distinct:
             yield from _texts(pc.unique(pa.chunked_array(arrays)).to_pylist())
 
 
-def _possible(values: "pa.Array[Any]", keys: frozenset[str] | None) -> "pa.Array[Any]":
-    return values.filter(are_among(values, keys)) if keys and is_text(values.type) else values
-
-
-def _rows_of_others(
-    batch: "pa.RecordBatch", key: str, erased: frozenset[str]
-) -> "pa.RecordBatch":
+def _rows_of_others(rows: _Rows, key: str, erased: frozenset[str]) -> _Rows:
     """Return the rows that an id tells to be of somebody who is not erased."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    ids = batch.column(key)
+    ids = rows.column(key)
     no_others = []
     distinct = pc.unique(ids)
     for value in distinct.filter(may_be_ids(distinct, erased | {""})).to_pylist():
@@ -178,7 +182,7 @@ def _rows_of_others(
         if not one or one in erased:
             no_others.append(value)
     is_other = pc.invert(pc.is_in(ids, value_set=pa.array(no_others, ids.type)))
-    return batch.filter(pc.and_(pc.is_valid(ids), is_other))
+    return rows.filter(pc.and_(pc.is_valid(ids), is_other))
 
 
 def _texts(values: Iterable[Any]) -> Iterator[str]:

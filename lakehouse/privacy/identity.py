@@ -22,22 +22,19 @@ column, and the value its id.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.privacy.holders import Holder, Subject
+from lakehouse.privacy.matching_rows import matching_rows
 from lakehouse.privacy.table_reading import (
-    among,
     are_among,
-    is_integer,
-    is_text,
     may_be_ids,
     present_names,
-    read_all_snapshots,
-    read_now,
     text_of,
     texts_in,
 )
@@ -113,9 +110,11 @@ def _find(
     found = _Values(answers)
     for holder in subject.holders:
         found.add_holder(engine, holder)
-    for spelling in _spellings(engine, subject, found.personal):
+    spellings, files = _spellings(engine, subject, found.personal)
+    for spelling in spellings:
         found.add_spelling(*spelling)
-    owners = _owners(engine, subject, found.keys(), all_snapshots=False)
+    # Another spelling is compared as the same value, so that no other file has one.
+    owners = _owners(engine, subject, found.keys(), all_snapshots=False, files=files)
     for one_id in sorted(answers):
         yield found.identity(subject, one_id, owners), answers[one_id]
     for one in by_value:
@@ -127,7 +126,7 @@ def _without_id(engine: Engine, subject: Subject, named: Named) -> Identity:
     """Return who is known by a personal value alone, to tables without a subject."""
     names = subject.personal_names(named.column)
     personal = {named.value: {named.column.lower(): {named.value}}}
-    texts = {text for _, _, text in _spellings(engine, subject, personal)}
+    texts = {text for _, _, text in _spellings(engine, subject, personal)[0]}
     person = Person(
         named.column,
         frozenset({named.value, *texts}),
@@ -175,10 +174,10 @@ class _Values:
     def _add_rows(self, loaded: "Table", key: str, personal: Mapping[str, str]) -> None:
         """Add the forms of their ids, and the personal values beside them; it is read once."""
         wanted = frozenset(self.forms)
-        condition = among(loaded, key, wanted) if is_integer(loaded, key) else None
-        read = list(dict.fromkeys((key, *personal.values())))
-        for batch in read_all_snapshots(loaded, read, condition):
-            for row in batch.filter(may_be_ids(batch.column(key), wanted)).to_pylist():
+        matches = partial(may_be_ids, wanted=wanted)
+        read = (key, *personal.values())
+        for _, rows in matching_rows(loaded, read, key, matches, all_snapshots=True):
+            for row in rows.to_pylist():
                 text = text_of(row[key])
                 one = normal_id(text or "")
                 if text is None or one not in wanted:
@@ -249,13 +248,20 @@ def _owners_of(
 
 
 def _owners(
-    engine: Engine, subject: Subject, keys: frozenset[str], *, all_snapshots: bool
+    engine: Engine,
+    subject: Subject,
+    keys: frozenset[str],
+    *,
+    all_snapshots: bool,
+    files: Collection[str] | None = None,
 ) -> dict[tuple[int, str], set[str]]:
     """Return which ids have some personal values, by what the value tells (its place in
     `Subject.personal`) and the value as it is compared.
+
+    :param files: the paths of the only files that may have any; None where that is not known.
     """
     owners: dict[tuple[int, str], set[str]] = defaultdict(set)
-    read = read_all_snapshots if all_snapshots else read_now
+    matches = partial(are_among, keys=keys)
     for holder in subject.holders if keys else ():
         if not holder.is_by_id or not engine.catalog.has(holder.table):
             continue
@@ -268,18 +274,21 @@ def _owners(
             if column.name not in names or column == holder.row_column:
                 continue
             number = subject.personal.index(subject.personal_names(column.name))
-            for batch in read(loaded, (key, names[column.name])):
-                for owner, text in _pairs(batch, key, names[column.name], keys):
+            name = names[column.name]
+            for _, rows in matching_rows(
+                loaded, (key, name), name, matches, all_snapshots=all_snapshots, files=files
+            ):
+                for owner, text in _pairs(rows, key, name, keys):
                     if owner:
                         owners[number, _key(text)].add(owner)
     return owners
 
 
 def _pairs(
-    batch: "pa.RecordBatch", key: str, name: str, keys: frozenset[str]
+    rows: "pa.Table", key: str, name: str, keys: frozenset[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the ids and the values of the rows of a batch that have some values."""
-    for row in _narrowed(batch, name, keys).to_pylist():
+    """Yield the ids and the values of the rows that have some values."""
+    for row in rows.to_pylist():
         for text in _telling(row[name]):
             if _key(text) in keys:
                 yield normal_id(text_of(row[key]) or ""), text
@@ -287,8 +296,10 @@ def _pairs(
 
 def _spellings(
     engine: Engine, subject: Subject, personal: Mapping[str, Mapping[str, set[str]]]
-) -> list[tuple[str, str, str]]:
-    """Return how rows that no id tells spell what is a person's: id, column and text."""
+) -> tuple[list[tuple[str, str, str]], set[str]]:
+    """Return how rows that no id tells spell what is a person's: id, column and text; and the
+    paths of all files that have a value of theirs.
+    """
     wanted: dict[tuple[int, str], set[str]] = defaultdict(set)
     for one, columns in personal.items():
         for column, texts in columns.items():
@@ -297,6 +308,7 @@ def _spellings(
                 wanted[number, _key(text)].add(one)
     keys = frozenset(key for _, key in wanted)
     spellings = []
+    files: set[str] = set()
     for holder in subject.holders if keys else ():
         if not engine.catalog.has(holder.table):
             continue
@@ -304,10 +316,10 @@ def _spellings(
         key = _id_column(loaded, holder)
         for column, name in present_names(loaded, holder.personal).items():
             number = subject.personal.index(subject.personal_names(column))
-            for text in _texts_without_id(loaded, name, key, keys):
+            for text in _texts_without_id(loaded, name, key, keys, files):
                 for one in sorted(wanted.get((number, _key(text)), ())):
                     spellings.append((one, column.lower(), text))
-    return spellings
+    return spellings, files
 
 
 def _id_column(loaded: "Table", holder: Holder) -> str | None:
@@ -318,24 +330,20 @@ def _id_column(loaded: "Table", holder: Holder) -> str | None:
 
 
 def _texts_without_id(
-    loaded: "Table", name: str, key: str | None, keys: frozenset[str]
+    loaded: "Table", name: str, key: str | None, keys: frozenset[str], files: set[str]
 ) -> set[str]:
-    """Return the texts of a column that are some values, of rows that have no id."""
+    """Return the texts of a column that are some values, of rows that have no id; add the paths
+    of the files that have any, of whatever rows.
+    """
     texts: set[str] = set()
-    read = tuple(dict.fromkeys((name, key))) if key else (name,)
-    for batch in read_all_snapshots(loaded, read):
-        for row in _narrowed(batch, name, keys).to_pylist():
+    read = (name, key) if key else (name,)
+    matches = partial(are_among, keys=keys)
+    for path, rows in matching_rows(loaded, read, name, matches, all_snapshots=True):
+        files.add(path)
+        for row in rows.to_pylist():
             if key is None or not (text_of(row[key]) or "").strip():
                 texts.update(text for text in _telling(row[name]) if _key(text) in keys)
     return texts
-
-
-def _narrowed(batch: "pa.RecordBatch", name: str, keys: frozenset[str]) -> "pa.RecordBatch":
-    """Return the rows of a batch whose text in a column may be one of some values; all rows of
-    a column of another type.
-    """
-    values = batch.column(name)
-    return batch.filter(are_among(values, keys)) if is_text(values.type) else batch
 
 
 def _telling(value: Any) -> Iterator[str]:

@@ -1,11 +1,9 @@
-"""Some columns of a table read without a JVM: what readers see of it now, or each row that any of
-its snapshots still has.
-"""
+"""Some columns of a table read without a JVM, and how values of them are told to be a person's."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakehouse.errors import LakehouseError, TableDamaged
 from lakehouse.iceberg.metadata.named_files import all_manifests
@@ -14,11 +12,10 @@ from lakehouse.tables.column import Column
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.expressions import BooleanExpression
-    from pyiceberg.io.pyarrow import ArrowScan
     from pyiceberg.manifest import DataFile
-    from pyiceberg.table import FileScanTask, Table
+    from pyiceberg.table import Table
 
-_FILES_AT_ONCE = 8
+T = TypeVar("T")
 _INTEGERS = {"int": 2**31, "long": 2**63}
 """By Iceberg's name of a type, the first number above it."""
 
@@ -49,35 +46,7 @@ def read_now(
     from pyiceberg.expressions import AlwaysTrue
 
     scan = loaded.scan(row_filter=condition or AlwaysTrue(), selected_fields=tuple(names))
-    yield from _explained(loaded, lambda: scan.to_arrow_batch_reader())
-
-
-def read_all_snapshots(
-    loaded: "Table", names: Sequence[str], condition: "BooleanExpression | None" = None
-) -> "Iterator[pa.RecordBatch]":
-    """Yield columns of the rows of each data file that any snapshot names, of whatever branch or
-    tag; rows that were deleted since are among them. A file is read once.
-
-    :raises LakehouseError: when a file of the table cannot be read without Spark.
-    """
-    from pyiceberg.expressions import AlwaysFalse, AlwaysTrue
-    from pyiceberg.io.pyarrow import ArrowScan
-    from pyiceberg.table import FileScanTask
-
-    if isinstance(condition, AlwaysFalse):
-        return
-    scan = loaded.scan(selected_fields=tuple(names))
-    reader = ArrowScan(loaded.metadata, loaded.io, scan.projection(), condition or AlwaysTrue())
-    tasks = [FileScanTask(file) for file in data_files(loaded)]
-    yield from _explained(loaded, lambda: _some_at_once(reader, tasks))
-
-
-def _some_at_once(
-    reader: "ArrowScan", tasks: "Sequence[FileScanTask]"
-) -> "Iterator[pa.RecordBatch]":
-    """Read some files side by side: of all that it is given, PyIceberg keeps the batches."""
-    for start in range(0, len(tasks), _FILES_AT_ONCE):
-        yield from reader.to_record_batches(tasks[start : start + _FILES_AT_ONCE])
+    yield from explained(loaded, lambda: scan.to_arrow_batch_reader())
 
 
 def data_files(loaded: "Table") -> "Iterator[DataFile]":
@@ -149,12 +118,7 @@ def row_condition(
     return condition
 
 
-def is_integer(loaded: "Table", name: str) -> bool:
-    """Whether a column holds integers, so that each value has one text."""
-    return str(loaded.schema().find_field(name).field_type) in _INTEGERS
-
-
-def may_be_ids(values: "pa.Array[Any]", wanted: Iterable[str]) -> "pa.Array[Any]":
+def may_be_ids(values: Any, wanted: Iterable[str]) -> Any:
     """Return of each value whether it may be one of some ids in any of its forms.
 
     :param wanted: ids as `normal_id` returns them; the empty one stands for blanks.
@@ -162,28 +126,30 @@ def may_be_ids(values: "pa.Array[Any]", wanted: Iterable[str]) -> "pa.Array[Any]
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not (is_text(values.type) or pa.types.is_integer(values.type)):
+    if pa.types.is_integer(values.type):
+        numbers = [int(one) for one in wanted if one.removeprefix("-").isdecimal()]
+        fitting = [one for one in numbers if -(2**63) <= one < 2**63]
+        return pc.is_in(values.cast(pa.int64()), value_set=pa.array(fitting, pa.int64()))
+    if not is_text(values.type):
         return values.is_valid()
     # What is left of an id without what its forms may have in front.
     text = values.cast(pa.string())
     bare = pc.utf8_ltrim(pc.utf8_trim_whitespace(text), characters="+0")
     known = pa.array(sorted({one.lstrip("+0") for one in wanted}), pa.string())
-    may_be: pa.Array[Any] = pc.is_in(bare, value_set=known)
-    return may_be
+    return pc.is_in(bare, value_set=known)
 
 
-def are_among(values: "pa.Array[Any]", keys: Iterable[str]) -> "pa.Array[Any]":
-    """Return of each text whether it may be one of some, whatever its capitals and the spaces
-    around it.
+def are_among(values: Any, keys: Iterable[str]) -> Any:
+    """Return of each value whether it may be one of some texts, whatever its capitals and the
+    spaces around it.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if not is_text(values.type):
+        return values.is_valid()
     compared = pc.utf8_lower(pc.utf8_trim_whitespace(values))
-    among_them: pa.Array[Any] = pc.is_in(
-        compared, value_set=pa.array(sorted(keys), compared.type)
-    )
-    return among_them
+    return pc.is_in(compared, value_set=pa.array(sorted(keys), compared.type))
 
 
 def is_text(kind: "pa.DataType") -> bool:
@@ -222,9 +188,12 @@ def texts_in(value: Any) -> Iterator[str]:
         yield from texts_in(part)
 
 
-def _explained(
-    loaded: "Table", read: "Callable[[], Iterable[pa.RecordBatch]]"
-) -> "Iterator[pa.RecordBatch]":
+def explained(loaded: "Table", read: Callable[[], Iterable[T]]) -> Iterator[T]:
+    """Yield what is read of a table.
+
+    :raises TableDamaged: where a file of it is missing.
+    :raises LakehouseError: where one cannot be read without Spark.
+    """
     name = ".".join(loaded.name())
     try:
         yield from read()

@@ -166,6 +166,8 @@ def _matches(stream: Any, columns: PersonColumns) -> Mask:
     personal = _any(by_value)
     if not theirs:
         return personal
+    if not pc.any(personal).as_py():
+        return _any(theirs)
     nobody = [_is_blank(values.get(column.field_id), rows) for column in columns.subject]
     return pc.or_(_any(theirs), pc.and_(_all(nobody), personal))
 
@@ -199,7 +201,8 @@ def _read_columns(file: "pq.ParquetFile", columns: Sequence[PersonColumn]) -> di
                 names[column.field_id] = field.name
     if not names:
         return {}
-    read = file.read(columns=list(names.values()))
+    # Side by side with other files: threads of its own would cost more than they save.
+    read = file.read(columns=list(names.values()), use_threads=False)
     return {field_id: read.column(name) for field_id, name in names.items()}
 
 
@@ -216,19 +219,23 @@ def _is_value(column: PersonColumn, values: Values, rows: int) -> Mask:
     text = values.cast(pa.string())
     if not column.is_delivered:
         return pc.is_in(text, value_set=pa.array(sorted(column.values), pa.string()))
-    known = pa.array(sorted(column.normal_values), pa.string())
-    # Each text is looked at once: of millions of rows there are far fewer ids.
-    encoded = text.combine_chunks().dictionary_encode()
-    is_known: Mask = pc.is_in(_normal(encoded.dictionary), value_set=known)
-    return pa.chunked_array([pc.fill_null(is_known.take(encoded.indices), False)])
+    return pa.chunked_array([_is_delivered_id(text.combine_chunks(), column.normal_values)])
 
 
-def _normal(text: Values) -> Values:
-    """Return delivered ids as `normal_id` does."""
+def _is_delivered_id(text: Values, normal_values: frozenset[str]) -> Mask:
+    """Return of each text whether its `normal_id` is one of some."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     trimmed = pc.utf8_trim_whitespace(text)
-    return pc.replace_substring_regex(trimmed, pattern=_DIGITS, replacement=r"\1")
+    # What is left without all that may stand before an integer tells the few that are looked at.
+    bare = pa.array(sorted({value.lstrip("+0") for value in normal_values}), pa.string())
+    may_be = pc.is_in(pc.utf8_ltrim(trimmed, characters="+0"), value_set=bare)
+    normal = pc.replace_substring_regex(
+        trimmed.filter(may_be), pattern=_DIGITS, replacement=r"\1"
+    )
+    is_known = pc.is_in(normal, value_set=pa.array(sorted(normal_values), pa.string()))
+    return pc.replace_with_mask(may_be, may_be, is_known)
 
 
 def _is_blank(values: Values, rows: int) -> Mask:

@@ -51,7 +51,8 @@ class ValueMatcher:
         value_set = _comparable(pa.array(list(known), pa.string()), column)
         # Of millions of values few can be one of these; the others are not looked at closely.
         at = np.flatnonzero(_may_be_among(values, value_set, column))
-        found = pc.index_in(_comparable(values.take(pa.array(at)), column), value_set=value_set)
+        closer = _comparable(values.take(pa.array(at, pa.int64())), column)
+        found: Any = pc.index_in(closer, value_set=value_set)
         indices = found.fill_null(-1).to_numpy(zero_copy_only=False)
         hits = np.flatnonzero(indices >= 0)
         return [(int(at[hit]), sought[indices[hit]]) for hit in hits]
