@@ -201,15 +201,25 @@ def figures_table(title: str, figures: Sequence[Figure]) -> str:
     )
 
 
+def plain_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown of which nothing is promised; all columns but the first are
+    numbers.
+    """
+    lines = [heads, ["---", *["--:"] * (len(heads) - 1)], *rows]
+    return "\n".join([f"## {title}", "", *(f"| {' | '.join(line)} |" for line in lines), ""])
+
+
 def report(
     name: str,
     began: str,
     parts: Mapping[str, Sequence[Measured]],
     figures: Mapping[str, Sequence[Figure]] = MappingProxyType({}),
+    more: Sequence[str] = (),
 ) -> bool:
     """Print the tables and save them as `results/<name>.md`; says whether each promise is kept.
 
     :param began: the `conditions` when it began.
+    :param more: what is told besides, as Markdown.
     """
     tables = [table(title, measured) for title, measured in parts.items()]
     text = "\n".join(
@@ -217,6 +227,7 @@ def report(
             f"Measured on {began}.\n",
             *tables,
             *(figures_table(title, of_title) for title, of_title in figures.items()),
+            *more,
         ]
     )
     RESULTS.mkdir(exist_ok=True)

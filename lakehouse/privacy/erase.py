@@ -74,6 +74,8 @@ class Erasure:
     request: Request
     how: How
     record: ErasureRecord
+    found: tuple[Identity, ...] = field(default=(), repr=False)
+    """Who was found as the request was opened."""
     persons: tuple[Person, ...] = field(default=(), repr=False)
     shared: frozenset[str] = field(default=frozenset(), repr=False)
     gone_at: datetime | None = None
@@ -156,15 +158,17 @@ def _begin(
     AuditedAction("requested", request_id, how.by)
     settings = erasable.settings
     is_known = any(one.request_id == request_id for one in read_requests(settings))
+    found: list[Identity] = []
     if named and not is_known:
         with progress("Looking for the people"):
             # Whoever cannot be told from others opens no request.
-            find_people(erasable.engine, erasable.subjects, named)
+            found = find_people(erasable.engine, erasable.subjects, named)
     if named:
         request = open_request(settings, request_id, named, why=how.why, by=how.by)
     else:
         request = read_request(settings, request_id)
-    return Erasure(erasable, request, how, read_record(settings, request_id))
+    record = read_record(settings, request_id)
+    return Erasure(erasable, request, how, record, found=tuple(found))
 
 
 def note_request(erasure: Erasure) -> None:
@@ -203,7 +207,8 @@ def identify(erasure: Erasure) -> None:
 
 def _found_people(erasure: Erasure, named: Sequence[Named]) -> SealedValues:
     erasable, persons, unknown = erasure.erasable, [], []
-    for identity in find_people(erasable.engine, erasable.subjects, named):
+    found = erasure.found or find_people(erasable.engine, erasable.subjects, named)
+    for identity in found:
         if identity.is_known or is_delivered(erasable, identity):
             persons.append(identity.person)
         else:

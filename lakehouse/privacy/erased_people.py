@@ -3,17 +3,29 @@ the process.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from lakehouse.privacy.compared_values import (
+    compared,
+    may_be_ids,
+    may_be_values,
+    telling_texts,
+)
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.holders import Holder, Subject
-from lakehouse.privacy.table_reading import present_names, read_now, text_of, texts_in
+from lakehouse.privacy.matching_rows import matching_rows
+from lakehouse.privacy.table_reading import present_names, read_now, text_of
 from lakehouse.tables.person import Person, normal_id
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.table import Table
+
+_Rows = TypeVar("_Rows", "pa.RecordBatch", "pa.Table")
+_VALUES_AT_ONCE = 4_000_000
+"""Distinct values of some files that are kept until each is told once: they take some 100 MB."""
 
 
 def people_in(
@@ -57,23 +69,33 @@ def shared_values(erasable: Erasable, persons: Sequence[Person]) -> frozenset[st
         texts.update(*person.personal.values())
     if not texts:
         return frozenset()
-    keys = {_key(text) for text in texts}
-    remaining = {_key(value) for value in remaining_values(erasable, persons)} & keys
-    return frozenset(text for text in texts if _key(text) in remaining)
+    keys = frozenset(map(compared, texts))
+    remaining = {compared(value) for value in _remaining(erasable, persons, keys)}
+    return frozenset(text for text in texts if compared(text) in remaining)
 
 
 def remaining_values(erasable: Erasable, persons: Sequence[Person]) -> Iterator[str]:
     """Yield the personal values that people who remain have now, by the tables that tell whose
-    they are; values that stand in several files more than once.
+    they are; a value more than once where many rows lie between.
 
     :param persons: those who do not remain.
+    """
+    yield from _remaining(erasable, persons, None)
+
+
+def _remaining(
+    erasable: Erasable, persons: Sequence[Person], keys: frozenset[str] | None
+) -> Iterator[str]:
+    """Yield the values that remain.
+
+    :param keys: those that matter, as they are compared; None for all.
     """
     for subject in erasable.subjects:
         erased = _normal_ids(erasable, subject, persons)
         for holder in subject.holders:
             if holder.is_by_id and erasable.engine.catalog.has(holder.table):
                 loaded = erasable.engine.catalog.load(holder.table)
-                yield from _values_of_others(loaded, holder, erased)
+                yield from _values_of_others(loaded, holder, erased, keys)
 
 
 def _normal_ids(
@@ -86,7 +108,9 @@ def _normal_ids(
     return frozenset(ids)
 
 
-def _values_of_others(loaded: "Table", holder: Holder, erased: frozenset[str]) -> Iterator[str]:
+def _values_of_others(
+    loaded: "Table", holder: Holder, erased: frozenset[str], keys: frozenset[str] | None
+) -> Iterator[str]:
     assert holder.row_column is not None
     names = present_names(loaded, holder.columns)
     key = names.get(holder.row_column.name)
@@ -94,39 +118,77 @@ def _values_of_others(loaded: "Table", holder: Holder, erased: frozenset[str]) -
     columns = [name for name in columns if name != key]
     if key is None or not columns:
         return
-    for batch in read_now(loaded, (key, *columns)):
-        others = _rows_of_others(batch, key, erased)
+    if keys is None:
+        yield from _all_values_of_others(loaded, key, columns, erased)
+        return
+    matches = partial(may_be_values, keys=keys)
+    for _, rows in matching_rows(loaded, columns, matches, beside=(key,), all_snapshots=False):
+        others = _rows_of_others(rows, key, erased)
         for name in columns:
             yield from _texts(others.column(name))
 
 
-def _rows_of_others(
-    batch: "pa.RecordBatch", key: str, erased: frozenset[str]
-) -> "pa.RecordBatch":
+def _all_values_of_others(
+    loaded: "Table", key: str, columns: Sequence[str], erased: frozenset[str]
+) -> Iterator[str]:
+    distinct = {name: _Distinct() for name in columns}
+    for batch in read_now(loaded, (key, *columns)):
+        others = _rows_of_others(batch, key, erased)
+        for name, values in distinct.items():
+            yield from values.add(others.column(name))
+    for values in distinct.values():
+        yield from values.rest()
+
+
+@dataclass
+class _Distinct:
+    """Values of a column, each told once as long as no more than some millions come: most stand
+    in many files.
+    """
+
+    _arrays: "list[pa.Array[Any]]" = field(default_factory=list)
+    _count: int = 0
+
+    def add(self, values: "pa.Array[Any]") -> Iterator[str]:
+        """Take values, and yield the texts of those that are not kept for later."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if pa.types.is_nested(values.type):
+            yield from _texts(values)
+            return
+        unique = pc.unique(values)
+        self._arrays.append(unique)
+        self._count += len(unique)
+        if self._count >= _VALUES_AT_ONCE:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[str]:
+        """Yield the texts of the values that were kept."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        arrays, self._arrays, self._count = self._arrays, [], 0
+        if arrays:
+            yield from _texts(pc.unique(pa.chunked_array(arrays)))
+
+
+def _rows_of_others(rows: _Rows, key: str, erased: frozenset[str]) -> _Rows:
     """Return the rows that an id tells to be of somebody who is not erased."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    ids = pc.unique(batch.column(key))
-    others = []
-    for value in ids.to_pylist():
+    ids = rows.column(key)
+    no_others = []
+    distinct = pc.unique(ids)
+    for value in distinct.filter(may_be_ids(distinct, erased | {""})).to_pylist():
         one = normal_id(text_of(value) or "")
-        if one and one not in erased:
-            others.append(value)
-    return batch.filter(pc.is_in(batch.column(key), value_set=pa.array(others, ids.type)))
+        if not one or one in erased:
+            no_others.append(value)
+    is_other = pc.invert(pc.is_in(ids, value_set=pa.array(no_others, ids.type)))
+    return rows.filter(pc.and_(pc.is_valid(ids), is_other))
 
 
-def _texts(values: "pa.Array[Any]") -> Iterator[str]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    distinct = values if pa.types.is_nested(values.type) else pc.unique(values)
-    for value in distinct.to_pylist():
-        for text in texts_in(value):
-            if text.strip():
-                yield text
-
-
-def _key(text: str) -> str:
-    """Return a personal value as it is compared, whatever its capitals."""
-    return text.strip().lower()
+def _texts(values: "pa.Array[Any] | pa.ChunkedArray[Any]") -> Iterator[str]:
+    for value in values.to_pylist():
+        yield from telling_texts(value)

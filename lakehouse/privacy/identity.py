@@ -24,29 +24,15 @@ column, and the value its id.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.privacy.compared_values import compared
 from lakehouse.privacy.holders import Holder, Subject
-from lakehouse.privacy.table_reading import (
-    among,
-    present_names,
-    read_all_snapshots,
-    text_of,
-)
-from lakehouse.privacy.value_places import (
-    compared,
-    find_forms,
-    find_owners,
-    find_spellings,
-    telling_texts,
-)
+from lakehouse.privacy.table_reading import present_names
+from lakehouse.privacy.value_places import Spelling, find_ids, find_owners, find_spellings
 from lakehouse.tables.person import Person, normal_id
 from lakehouse.tables.suggestions import meant_name
-
-if TYPE_CHECKING:
-    from pyiceberg.table import Table
 
 
 @dataclass(frozen=True)
@@ -113,9 +99,11 @@ def _find(
     found = _Values(answers)
     for holder in subject.holders:
         found.add_holder(engine, holder)
-    for spelling in find_spellings(engine, subject, found.personal):
-        found.add_spelling(*spelling)
-    owners = find_owners(engine, subject, found.keys(), all_snapshots=False)
+    spellings, without = find_spellings(engine, subject, found.personal)
+    for spelling in spellings:
+        found.add_spelling(spelling)
+    # Another spelling is compared as the same value: no file without one has the other.
+    owners = find_owners(engine, subject, found.keys(), all_snapshots=False, without=without)
     for one_id in sorted(answers):
         yield found.identity(subject, one_id, owners), answers[one_id]
     for one in by_value:
@@ -127,7 +115,8 @@ def _without_id(engine: Engine, subject: Subject, named: Named) -> Identity:
     """Return who is known by a personal value alone, to tables without a subject."""
     names = subject.personal_names(named.column)
     personal = {named.value: {named.column.lower(): {named.value}}}
-    texts = {text for _, _, text in find_spellings(engine, subject, personal)}
+    spellings, _ = find_spellings(engine, subject, personal)
+    texts = {spelling.text for spelling in spellings}
     person = Person(
         named.column,
         frozenset({named.value, *texts}),
@@ -167,40 +156,17 @@ class _Values:
         for column in holder.ids:
             if column.name not in names:
                 continue
-            forms = find_forms(loaded, names[column.name], self.forms)
-            for one, texts in forms.items():
-                self.forms[one] |= texts
-            if holder.row_column == column and forms:
-                self._add_rows(loaded, holder, names, forms)
+            personal = {}
+            if column == holder.row_column:
+                personal = present_names(loaded, holder.personal)
+            for row in find_ids(loaded, names[column.name], self.forms, personal):
+                self.forms[row.id].add(row.form)
+                for beside, texts in row.personal.items():
+                    self.personal[row.id][beside.lower()].update(texts)
 
-    def _add_rows(
-        self,
-        loaded: "Table",
-        holder: Holder,
-        names: Mapping[str, str],
-        forms: Mapping[str, set[str]],
-    ) -> None:
-        assert holder.row_column is not None
-        key = names[holder.row_column.name]
-        personal = {
-            column.name: names[column.name]
-            for column in holder.personal
-            if column.name in names
-        }
-        if not personal:
-            return
-        condition = among(loaded, key, set().union(*forms.values()))
-        read = list(dict.fromkeys((key, *personal.values())))
-        for batch in read_all_snapshots(loaded, read, condition):
-            for row in batch.to_pylist():
-                one = normal_id(text_of(row[key]) or "")
-                for column, name in personal.items():
-                    if one in self.personal:
-                        self.personal[one][column.lower()].update(telling_texts(row[name]))
-
-    def add_spelling(self, one: str, column: str, text: str) -> None:
+    def add_spelling(self, spelling: Spelling) -> None:
         """Add another spelling of a personal value."""
-        self.personal[one][column].add(text)
+        self.personal[spelling.id][spelling.column].add(spelling.text)
 
     def keys(self) -> frozenset[str]:
         """Return all personal values as they are compared."""

@@ -13,7 +13,7 @@ from lakehouse.iceberg.erasure.arrow_ids import (
     any_of,
     is_among,
     is_blank,
-    normal_ids,
+    is_id_among,
     stripped,
 )
 from lakehouse.privacy.places.scrubbed_place import ERASED
@@ -51,7 +51,7 @@ class PersonRows:
         by_id, is_nobody = [], []
         for name in subjects:
             values = batch.column(name)
-            by_id.append(is_among(normal_ids(values), self._ids[name]))
+            by_id.append(is_id_among(values, self._ids[name]))
             is_nobody.append(is_blank(values))
         by_value = []
         for name in personal:

@@ -1,11 +1,9 @@
-"""Some columns of a table read without a JVM: what readers see of it now, or each row that any of
-its snapshots still has.
-"""
+"""Some columns of a table read without a JVM, and the conditions and the texts of their values."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakehouse.errors import LakehouseError, TableDamaged
 from lakehouse.iceberg.erasure.arrow_ids import INTEGERS, whole_numbers
@@ -15,11 +13,10 @@ from lakehouse.tables.column import Column
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.expressions import BooleanExpression
-    from pyiceberg.io.pyarrow import ArrowScan
     from pyiceberg.manifest import DataFile
-    from pyiceberg.table import FileScanTask, Table
+    from pyiceberg.table import Table
 
-_FILES_AT_ONCE = 8
+T = TypeVar("T")
 
 
 def present_names(loaded: "Table", columns: Iterable[Column]) -> dict[str, str]:
@@ -48,35 +45,7 @@ def read_now(
     from pyiceberg.expressions import AlwaysTrue
 
     scan = loaded.scan(row_filter=condition or AlwaysTrue(), selected_fields=tuple(names))
-    yield from _explained(loaded, lambda: scan.to_arrow_batch_reader())
-
-
-def read_all_snapshots(
-    loaded: "Table", names: Sequence[str], condition: "BooleanExpression | None" = None
-) -> "Iterator[pa.RecordBatch]":
-    """Yield columns of the rows of each data file that any snapshot names, of whatever branch or
-    tag; rows that were deleted since are among them. A file is read once.
-
-    :raises LakehouseError: when a file of the table cannot be read without Spark.
-    """
-    from pyiceberg.expressions import AlwaysFalse, AlwaysTrue
-    from pyiceberg.io.pyarrow import ArrowScan
-    from pyiceberg.table import FileScanTask
-
-    if isinstance(condition, AlwaysFalse):
-        return
-    scan = loaded.scan(selected_fields=tuple(names))
-    reader = ArrowScan(loaded.metadata, loaded.io, scan.projection(), condition or AlwaysTrue())
-    tasks = [FileScanTask(file) for file in data_files(loaded)]
-    yield from _explained(loaded, lambda: _some_at_once(reader, tasks))
-
-
-def _some_at_once(
-    reader: "ArrowScan", tasks: "Sequence[FileScanTask]"
-) -> "Iterator[pa.RecordBatch]":
-    """Read some files side by side: of all that it is given, PyIceberg keeps the batches."""
-    for start in range(0, len(tasks), _FILES_AT_ONCE):
-        yield from reader.to_record_batches(tasks[start : start + _FILES_AT_ONCE])
+    yield from explained(loaded, lambda: scan.to_arrow_batch_reader())
 
 
 def data_files(loaded: "Table") -> "Iterator[DataFile]":
@@ -145,11 +114,6 @@ def row_condition(
     return condition
 
 
-def is_integer(loaded: "Table", name: str) -> bool:
-    """Whether a column holds integers, so that each value has one text."""
-    return str(loaded.schema().find_field(name).field_type) in INTEGERS
-
-
 def text_of(value: Any) -> str | None:
     """Return a value as Spark casts it to a string; None of NULL, and of what has parts."""
     if value is None or isinstance(value, Mapping | list):
@@ -179,9 +143,12 @@ def texts_in(value: Any) -> Iterator[str]:
         yield from texts_in(part)
 
 
-def _explained(
-    loaded: "Table", read: "Callable[[], Iterable[pa.RecordBatch]]"
-) -> "Iterator[pa.RecordBatch]":
+def explained(loaded: "Table", read: Callable[[], Iterable[T]]) -> Iterator[T]:
+    """Yield what is read of a table.
+
+    :raises TableDamaged: where a file of it is missing.
+    :raises LakehouseError: where one cannot be read without Spark.
+    """
     name = ".".join(loaded.name())
     try:
         yield from read()

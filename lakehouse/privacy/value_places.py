@@ -5,36 +5,63 @@ Each table is read once for a question, whatever number of its columns may hold 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.privacy.holders import Holder, Subject
-from lakehouse.privacy.table_reading import (
-    among,
-    is_integer,
-    present_names,
-    read_all_snapshots,
-    read_now,
-    text_of,
-    texts_in,
+from lakehouse.privacy.compared_values import (
+    compared,
+    may_be_ids,
+    may_be_values,
+    telling_texts,
 )
+from lakehouse.privacy.holders import Holder, Subject
+from lakehouse.privacy.matching_rows import matching_rows
+from lakehouse.privacy.table_reading import present_names, text_of
 from lakehouse.tables.person import normal_id
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyiceberg.expressions import BooleanExpression
     from pyiceberg.table import Table
 
 
+@dataclass(frozen=True)
+class Spelling:
+    """How a row that no id tells spells a person's value."""
+
+    id: str = field(repr=False)
+    column: str
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class RowOfId:
+    """A row that has an id."""
+
+    id: str = field(repr=False)
+    """As `normal_id` returns it."""
+    form: str = field(repr=False)
+    personal: Mapping[str, tuple[str, ...]] = field(repr=False)
+    """What stands beside it, by declared column."""
+
+
 def find_owners(
-    engine: Engine, subject: Subject, keys: frozenset[str], *, all_snapshots: bool
+    engine: Engine,
+    subject: Subject,
+    keys: frozenset[str],
+    *,
+    all_snapshots: bool,
+    without: Collection[str] = (),
 ) -> dict[tuple[int, str], set[str]]:
     """Return which ids have some personal values, by what the value tells (its place in
     `Subject.personal`) and the value as it is compared.
+
+    :param without: the paths of files that are known to have none.
     """
     owners: dict[tuple[int, str], set[str]] = defaultdict(set)
-    read = read_all_snapshots if all_snapshots else read_now
+    matches = partial(may_be_values, keys=keys)
     for holder in subject.holders if keys else ():
         if not holder.is_by_id or not engine.catalog.has(holder.table):
             continue
@@ -43,12 +70,17 @@ def find_owners(
         columns = _personal_columns(loaded, subject, holder)
         if key is None or not columns:
             continue
-        names = dict.fromkeys((key, *(name for name, _ in columns)))
-        for batch in read(loaded, tuple(names)):
+        for _, rows in matching_rows(
+            loaded,
+            [name for name, _ in columns],
+            matches,
+            beside=(key,),
+            all_snapshots=all_snapshots,
+            without=without,
+        ):
             for name, number in columns:
-                for owner, text in _pairs(batch, key, name, keys):
-                    if owner:
-                        owners[number, compared(text)].add(owner)
+                for owner, text in _pairs(rows, key, name, keys):
+                    owners[number, compared(text)].add(owner)
     return owners
 
 
@@ -67,20 +99,22 @@ def _personal_columns(
 
 
 def _pairs(
-    batch: "pa.RecordBatch", key: str, name: str, keys: frozenset[str]
+    rows: "pa.Table", key: str, name: str, keys: frozenset[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the ids and the values of the rows of a batch that have some values."""
-    needed = list(dict.fromkeys((key, name)))
-    for row in _narrowed(batch.select(needed), name, keys).to_pylist():
-        for text in telling_texts(row[name]):
+    """Yield the ids and the values of the rows that have an id, and some values in a column."""
+    for row in _narrowed(rows, name, key, keys):
+        owner = normal_id(text_of(row[key]) or "")
+        for text in telling_texts(row[name]) if owner else ():
             if compared(text) in keys:
-                yield normal_id(text_of(row[key]) or ""), text
+                yield owner, text
 
 
 def find_spellings(
     engine: Engine, subject: Subject, personal: Mapping[str, Mapping[str, set[str]]]
-) -> list[tuple[str, str, str]]:
-    """Return how rows that no id tells spell what is a person's: id, column and text."""
+) -> tuple[list[Spelling], set[str]]:
+    """Return how rows that no id tells spell what is a person's, in any snapshot; and the paths
+    of the files that have none of the values, in whatever rows.
+    """
     wanted: dict[tuple[int, str], set[str]] = defaultdict(set)
     for one, columns in personal.items():
         for column, texts in columns.items():
@@ -88,20 +122,19 @@ def find_spellings(
             for text in texts:
                 wanted[number, compared(text)].add(one)
     keys = frozenset(key for _, key in wanted)
-    spellings = []
+    spellings: list[Spelling] = []
+    without: set[str] = set()
     for holder in subject.holders if keys else ():
         if not engine.catalog.has(holder.table):
             continue
         loaded = engine.catalog.load(holder.table)
-        key = _id_column(loaded, holder)
-        names = present_names(loaded, holder.personal)
-        spelled = _texts_without_id(loaded, names.values(), key, keys)
-        for column, name in names.items():
+        spelled = _texts_without_id(loaded, holder, keys, without)
+        for column, texts in spelled.items():
             number = subject.personal.index(subject.personal_names(column))
-            for text in spelled[name]:
+            for text in texts:
                 for one in sorted(wanted.get((number, compared(text)), ())):
-                    spellings.append((one, column.lower(), text))
-    return spellings
+                    spellings.append(Spelling(one, column.lower(), text))
+    return spellings, without
 
 
 def _id_column(loaded: "Table", holder: Holder) -> str | None:
@@ -112,81 +145,55 @@ def _id_column(loaded: "Table", holder: Holder) -> str | None:
 
 
 def _texts_without_id(
-    loaded: "Table", names: Iterable[str], key: str | None, keys: frozenset[str]
+    loaded: "Table", holder: Holder, keys: frozenset[str], without: set[str]
 ) -> dict[str, set[str]]:
-    """Return the texts of some columns that are some values, of rows that have no id."""
-    texts: dict[str, set[str]] = {name: set() for name in names}
-    read = tuple(dict.fromkeys((*texts, *([key] if key else ()))))
-    for batch in read_all_snapshots(loaded, read) if texts else ():
-        for name in texts:
-            needed = [name, key] if key and key != name else [name]
-            for row in _narrowed(batch.select(needed), name, keys).to_pylist():
+    """Return the texts that are some values, of rows that have no id, by declared column; add
+    the paths of the files that have none in any row.
+    """
+    key = _id_column(loaded, holder)
+    names = present_names(loaded, holder.personal)
+    if not names:
+        return {}
+    matches = partial(may_be_values, keys=keys)
+    beside = () if key is None else (key,)
+    texts: dict[str, set[str]] = {column: set() for column in names}
+    for path, rows in matching_rows(
+        loaded, names.values(), matches, beside=beside, all_snapshots=True
+    ):
+        if not rows.num_rows:
+            without.add(path)
+        for column, name in names.items():
+            for row in _narrowed(rows, name, key, keys):
                 if key is None or not (text_of(row[key]) or "").strip():
-                    found = telling_texts(row[name])
-                    texts[name].update(text for text in found if compared(text) in keys)
+                    there = telling_texts(row[name])
+                    texts[column].update(text for text in there if compared(text) in keys)
     return texts
 
 
-def find_forms(loaded: "Table", name: str, ids: Iterable[str]) -> dict[str, set[str]]:
-    """Return the forms that some ids have in a column, in any snapshot; without those that it
-    does not have.
+def _narrowed(
+    rows: "pa.Table", name: str, key: str | None, keys: frozenset[str]
+) -> list[dict[str, Any]]:
+    """Return a column of the rows that may have some values in it, and their ids."""
+    needed = [name] if key in (None, name) else [name, key]
+    return rows.select(needed).filter(may_be_values(rows.column(name), keys)).to_pylist()
+
+
+def find_ids(
+    loaded: "Table", name: str, ids: Iterable[str], personal: Mapping[str, str]
+) -> Iterator[RowOfId]:
+    """Yield the rows that have one of some ids in a column, in any snapshot.
+
+    :param ids: as `normal_id` returns them.
+    :param personal: what the table calls the columns that are told too, by declared name.
     """
     wanted = frozenset(ids)
-    condition: BooleanExpression | None = None
-    if is_integer(loaded, name):
-        condition = among(loaded, name, wanted)
-    forms: dict[str, set[str]] = defaultdict(set)
-    for batch in read_all_snapshots(loaded, (name,), condition):
-        for value in _possible_ids(batch, name, wanted).to_pylist():
-            text = text_of(value)
-            if text is not None and normal_id(text) in wanted:
-                forms[normal_id(text)].add(text)
-    return forms
-
-
-def _possible_ids(
-    batch: "pa.RecordBatch", name: str, wanted: frozenset[str]
-) -> "pa.Array[Any]":
-    """Return the values of a column, each once, without text that cannot be one of some ids."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    values = pc.unique(batch.column(name))
-    if not _is_text(values.type):
-        return values
-    # What is left of an id without what its forms may have in front.
-    bare = pc.utf8_ltrim(pc.utf8_trim_whitespace(values), characters="+0")
-    known = pa.array(sorted(one.lstrip("+0") for one in wanted), bare.type)
-    return values.filter(pc.is_in(bare, value_set=known))
-
-
-def _narrowed(batch: "pa.RecordBatch", name: str, keys: frozenset[str]) -> "pa.RecordBatch":
-    """Return the rows of a batch whose text in a column may be one of some values; all rows of
-    a column of another type.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    values = batch.column(name)
-    if not _is_text(values.type):
-        return batch
-    compared = pc.utf8_lower(pc.utf8_trim_whitespace(values))
-    return batch.filter(pc.is_in(compared, value_set=pa.array(sorted(keys), compared.type)))
-
-
-def _is_text(kind: "pa.DataType") -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def telling_texts(value: Any) -> Iterator[str]:
-    """Yield the texts of a personal value; blanks tell of nobody."""
-    for text in texts_in(value):
-        if text.strip():
-            yield text
-
-
-def compared(text: str) -> str:
-    """Return a personal value as it is compared: an address is the same in other capitals."""
-    return text.strip().lower()
+    matches = partial(may_be_ids, wanted=wanted)
+    for _, rows in matching_rows(
+        loaded, (name,), matches, beside=personal.values(), all_snapshots=True
+    ):
+        for row in rows.to_pylist():
+            form = text_of(row[name])
+            if form is None or normal_id(form) not in wanted:
+                continue
+            texts = {column: tuple(telling_texts(row[one])) for column, one in personal.items()}
+            yield RowOfId(normal_id(form), form, texts)

@@ -63,6 +63,8 @@ _SIGNS: tuple[tuple[Failure, tuple[str, ...]], ...] = (
             "Table metadata refresh is required",
             "ValidationException",
             "ConcurrentModificationException",
+            # PyIceberg says so of a commit to another branch that came first.
+            "older than last sequence number",
         ),
     ),
 )

@@ -23,6 +23,36 @@ def normal_ids(text: Values) -> Values:
     return pc.replace_substring_regex(stripped(text), pattern=_DIGITS, replacement=r"\1")
 
 
+def is_id_among(text: Values, wanted: Collection[str]) -> Mask:
+    """Return of each text whether it is one of some ids, in whatever form; of none at all it is
+    False.
+
+    :param wanted: ids as `normal_id` returns them.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(text, pa.ChunkedArray):
+        masks = [is_id_among(chunk, wanted) for chunk in text.chunks]
+        return pa.chunked_array(masks, pa.bool_())
+    may_be = may_be_ids(text, wanted)
+    is_one = is_among(normal_ids(text.filter(may_be)), wanted)
+    return pc.replace_with_mask(may_be, may_be, is_one)
+
+
+def may_be_ids(text: Values, wanted: Collection[str]) -> Mask:
+    """Return of each text whether it may be one of some ids: whoever is one is among these few,
+    and of millions no others have to be looked at closely.
+
+    :param wanted: ids as `normal_id` returns them.
+    """
+    import pyarrow.compute as pc
+
+    # What is left of an id without what its forms may have in front.
+    bare = pc.utf8_ltrim(stripped(text), characters="+0")
+    return is_among(bare, {one.lstrip("+0") for one in wanted})
+
+
 def stripped(text: Values) -> Values:
     """Return texts without spaces around them, of all that Unicode has."""
     import pyarrow.compute as pc

@@ -32,6 +32,7 @@ from lakehouse.iceberg.erasure.person_rows import (
     planned_files,
 )
 from lakehouse.iceberg.erasure.position_deletes import (
+    DeletedPositions,
     needless_delete_files,
     write_position_deletes,
 )
@@ -236,7 +237,7 @@ def _needless(loaded: "Table", ref: str, found: Sequence[FileRows]) -> "list[Dat
     snapshot_id = loaded.metadata.refs[ref].snapshot_id
     live = {task.file.file_path for task in planned_files(loaded, snapshot_id)}
     live -= {rewritten.file.file_path for rewritten in found}
-    return needless_delete_files(loaded, delete_files, live)
+    return needless_delete_files(DeletedPositions(loaded), delete_files, live)
 
 
 def _delete_by_spark(

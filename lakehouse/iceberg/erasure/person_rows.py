@@ -17,7 +17,7 @@ from lakehouse.iceberg.erasure.arrow_ids import (
     any_of,
     is_among,
     is_blank,
-    normal_ids,
+    is_id_among,
 )
 from lakehouse.iceberg.erasure.person_columns import PersonColumn, PersonColumns
 from lakehouse.iceberg.erasure.position_deletes import (
@@ -171,6 +171,8 @@ def _matches(stream: Any, columns: PersonColumns) -> Mask:
     personal = any_of(by_value)
     if not theirs:
         return personal
+    if not pc.any(personal).as_py():
+        return any_of(theirs)
     nobody = [_is_blank(values.get(column.field_id), rows) for column in columns.subject]
     return pc.or_(any_of(theirs), pc.and_(all_of(nobody), personal))
 
@@ -192,7 +194,8 @@ def _read_columns(file: "pq.ParquetFile", columns: Sequence[PersonColumn]) -> di
                 names[column.field_id] = field.name
     if not names:
         return {}
-    read = file.read(columns=list(names.values()))
+    # Side by side with other files: threads of its own would cost more than they save.
+    read = file.read(columns=list(names.values()), use_threads=False)
     return {field_id: read.column(name) for field_id, name in names.items()}
 
 
@@ -209,10 +212,7 @@ def _is_value(column: PersonColumn, values: Values | None, rows: int) -> Mask:
     text = values.cast(pa.string())
     if not column.is_delivered:
         return is_among(text, column.values)
-    # Each text is looked at once: of millions of rows there are far fewer ids.
-    encoded = text.combine_chunks().dictionary_encode()
-    is_known = is_among(normal_ids(encoded.dictionary), column.normal_values)
-    return pa.chunked_array([pc.fill_null(is_known.take(encoded.indices), False)])
+    return is_id_among(text, column.normal_values)
 
 
 def _is_blank(values: Values | None, rows: int) -> Mask:

@@ -78,10 +78,9 @@ def live_delete_files(table: "Table", snapshot_id: int) -> "list[DataFile]":
 
 
 def needless_delete_files(
-    table: "Table", delete_files: "Iterable[DataFile]", live_paths: Collection[str]
+    deletes: DeletedPositions, delete_files: "Iterable[DataFile]", live_paths: Collection[str]
 ) -> "list[DataFile]":
     """Return the delete files that name no data file that is still there."""
-    deletes = DeletedPositions(table)
     needless = []
     for file in delete_files:
         if not any(path in live_paths for path in deletes.by_path(file)):

@@ -6,6 +6,7 @@ file is written for itself, so that the paths of all others stay.
 """
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.erasure.commit_files import (
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from pyiceberg.table import FileScanTask
 
 _STEP: StepName = "rewrite_erased_files"
+_FILES_AT_ONCE = 4
+"""Of each, one row group is held."""
 
 
 def rewrite_erased_files(engine: Engine, table: str, request: str) -> StepResult:
@@ -67,10 +70,12 @@ def _rewrite(engine: Engine, table: str, request: str) -> StepResult:
 
 def _rewrite_in_chunks(engine: Engine, table: str, request: str) -> StepResult:
     files = size_bytes = 0
+    # What a delete file says never changes: it is read once for all chunks.
+    deletes = DeletedPositions(engine.catalog.load(table))
     while True:
         try:
             with free_lock(engine, table):
-                chunk = _rewrite_chunk(engine, table, request)
+                chunk = _rewrite_chunk(engine, table, request, deletes)
         except RaceLost as lost:
             if not files:
                 raise
@@ -84,7 +89,9 @@ def _rewrite_in_chunks(engine: Engine, table: str, request: str) -> StepResult:
             return StepResult(table, _STEP, "done", "", figures)
 
 
-def _rewrite_chunk(engine: Engine, table: str, request: str) -> "list[FileScanTask]":
+def _rewrite_chunk(
+    engine: Engine, table: str, request: str, deletes: DeletedPositions
+) -> "list[FileScanTask]":
     """Write some of the files again in one commit, and return them; none where there are no
     more.
     """
@@ -92,19 +99,18 @@ def _rewrite_chunk(engine: Engine, table: str, request: str) -> "list[FileScanTa
     history = history_of(table, loaded)
     assert history.main is not None
     tasks = planned_files(loaded, history.main.snapshot_id)
-    deletes = DeletedPositions(loaded)
     with_deletes = [task for task in tasks if len(deletes.of(task))]
     chunk = _first_chunk(with_deletes)
     live = {task.file.file_path for task in tasks} - {task.file.file_path for task in chunk}
     delete_files = live_delete_files(loaded, history.main.snapshot_id)
-    needless = needless_delete_files(loaded, delete_files, live)
+    needless = needless_delete_files(deletes, delete_files, live)
     if not chunk and not needless:
         return []
-    added = []
-    for task in chunk:
-        rewritten = rewrite_without(loaded, task.file, deletes.of(task))
-        if rewritten is not None:
-            added.append(rewritten)
+    with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
+        rewritten = pool.map(
+            lambda task: rewrite_without(loaded, task.file, deletes.of(task)), chunk
+        )
+        added = [file for file in rewritten if file is not None]
     removed = [*(task.file for task in chunk), *needless]
     commit_files(
         loaded,

@@ -49,9 +49,13 @@ class ValueMatcher:
             return []
         sought = list(known.values())
         value_set = _comparable(pa.array(list(known), pa.string()), column)
-        found = pc.index_in(_comparable(values, column), value_set=value_set)
+        # Of millions of values few can be one of these; the others are not looked at closely.
+        at = np.flatnonzero(_may_be_among(values, value_set, column))
+        closer = _comparable(values.take(pa.array(at, pa.int64())), column)
+        found: Any = pc.index_in(closer, value_set=value_set)
         indices = found.fill_null(-1).to_numpy(zero_copy_only=False)
-        return [(int(at), sought[indices[at]]) for at in np.flatnonzero(indices >= 0)]
+        hits = np.flatnonzero(indices >= 0)
+        return [(int(at[hit]), sought[indices[hit]]) for hit in hits]
 
 
 class HmacMatcher:
@@ -79,6 +83,19 @@ class HmacMatcher:
             if person is not None:
                 people[index] = person
         return people
+
+
+def _may_be_among(values: pa.StringArray, wanted: Any, column: HeldColumn) -> Any:
+    """Return of each value whether it may be one of some, which are comparable already."""
+    stripped = pc.utf8_trim_whitespace(values)
+    if column.is_subject:
+        # What is left without all that stands before an integer.
+        bare = pc.utf8_ltrim(stripped, characters="+0")
+        may_be = pc.is_in(bare, value_set=pc.utf8_ltrim(wanted, characters="+0"))
+    else:
+        is_same = pc.is_in(pc.utf8_lower(stripped), value_set=wanted)
+        may_be = pc.or_(is_same, pc.invert(pc.string_is_ascii(stripped)))
+    return may_be.fill_null(False).to_numpy(zero_copy_only=False)
 
 
 def _comparable(values: pa.StringArray, column: HeldColumn) -> Any:

@@ -178,6 +178,22 @@ def test_rows_that_come_meanwhile_go_too(
     assert count_rows(filled, ORDERS, [ANNA]) == {}
 
 
+def test_a_commit_to_another_branch_that_came_first_is_made_way_for(
+    filled: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    branch_off(filled, ORDERS, "audit")
+
+    def find_while_another_writes(*arguments: Any) -> list[FileRows]:
+        monkeypatch.setattr(delete_rows_module, "find_rows", find_rows)
+        found = find_rows(*arguments)
+        fill(filled, ORDERS, [(9, 9, None, "late", TUESDAY)], branch="audit")
+        return found
+
+    monkeypatch.setattr(delete_rows_module, "find_rows", find_while_another_writes)
+
+    assert delete_rows(filled, ORDERS, [ANNA], REQUEST).rows == {"main": 2, "audit": 2}
+
+
 def test_a_commit_that_dies_leaves_the_table_as_it_was(
     filled: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

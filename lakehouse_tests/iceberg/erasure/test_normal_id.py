@@ -6,7 +6,7 @@ import sys
 import pyarrow as pa
 import pytest
 
-from lakehouse.iceberg.erasure.arrow_ids import is_blank, normal_ids
+from lakehouse.iceberg.erasure.arrow_ids import is_blank, is_id_among, normal_ids
 from lakehouse.iceberg.erasure.normal_id_sql import normal_id_sql
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.tables.person import normal_id
@@ -31,6 +31,18 @@ def test_arrow_compares_ids_as_python_does() -> None:
 
     assert normal_ids(pa.array(texts)).to_pylist() == list(map(normal_id, texts))
     assert is_blank(pa.array(texts)).to_pylist() == [not text.strip() for text in texts]
+
+
+@pytest.mark.unit
+def test_arrow_finds_ids_in_all_their_forms() -> None:
+    texts = some_texts()
+    wanted = frozenset(map(normal_id, random.sample(texts, 100)))
+    column = pa.chunked_array([[*texts, None], [], texts], pa.string())
+
+    found = is_id_among(column, wanted).to_pylist()
+
+    is_one = [normal_id(text) in wanted for text in texts]
+    assert found == [*is_one, False, *is_one]
 
 
 @pytest.mark.spark

@@ -9,6 +9,8 @@ from lakehouse.privacy.verifier.arrow_columns import search_column
 from lakehouse.privacy.verifier.search_state import FilePart
 
 _BATCH_ROWS = 64 * 1024
+_DICTIONARY_BATCH_ROWS = 1024 * 1024
+"""Each batch comes with all values of the dictionary so far, which are searched each time."""
 _BYTES = "BYTE_ARRAY"
 _READ_PLAIN = frozenset({"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"})
 
@@ -20,19 +22,25 @@ def read_parquet(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # no
     """
     metadata = pq.read_metadata(file)
     file.seek(0)
+    with_dictionary = _with_dictionary(metadata)
     with pq.ParquetFile(
         file,
         metadata=metadata,
-        read_dictionary=_with_dictionary(metadata),
+        read_dictionary=with_dictionary,
         page_checksum_verification=True,
     ) as parquet:
         first_row = 1
         for group in range(metadata.num_row_groups):
             within = part.within(f"row group {group}")
             _search_footer(metadata.row_group(group), within)
-            for name in parquet.schema_arrow.names:
-                _search_group_column(parquet, group, name, first_row, within)
-            first_row += metadata.row_group(group).num_rows
+            rows = metadata.row_group(group).num_rows
+            if rows <= _BATCH_ROWS:
+                # Each read takes a millisecond, however few rows it is of.
+                _search_group(parquet, group, None, first_row, within, _BATCH_ROWS)
+            for name in parquet.schema_arrow.names if rows > _BATCH_ROWS else ():
+                most = _DICTIONARY_BATCH_ROWS if name in with_dictionary else _BATCH_ROWS
+                _search_group(parquet, group, [name], first_row, within, most)
+            first_row += rows
 
 
 def _with_dictionary(metadata: pq.FileMetaData) -> list[str]:
@@ -56,11 +64,16 @@ def _with_dictionary(metadata: pq.FileMetaData) -> list[str]:
     return sorted(paths - refused - nested)
 
 
-def _search_group_column(
-    parquet: pq.ParquetFile, group: int, name: str, first_row: int, part: FilePart
+def _search_group(
+    parquet: pq.ParquetFile,
+    group: int,
+    columns: list[str] | None,
+    first_row: int,
+    part: FilePart,
+    batch_rows: int,
 ) -> None:
     row = first_row
-    batches = parquet.iter_batches(_BATCH_ROWS, row_groups=[group], columns=[name])
+    batches = parquet.iter_batches(batch_rows, row_groups=[group], columns=columns)
     for batch in batches:
         for index, column in enumerate(batch.schema.names):
             search_column(part, [column], batch.column(index), row)

@@ -1,0 +1,442 @@
+"""What it costs to erase people, against a plain script that writes the Parquet files of tables
+again without them.
+
+Run as `python -m benchmarks.bench_erasure [--rounds N] [--millions N] [--people N]
+[--others-millions N]`: one person leaves the largest table for its readers; one person and many
+leave the whole lakehouse by one request, logically, physically and proven, with what each step
+takes; the bytes that are written for it; and, on fewer rows, PyIceberg's own delete and the four
+calls that people write, with the files in which the verifier still finds the person after each.
+"""
+
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from benchmarks.bench_bnpl import DAYS, FIRST, Homes, through_dagster
+from benchmarks.harness import (
+    Figure,
+    Measured,
+    Way,
+    compare,
+    conditions,
+    measured_against,
+    options,
+    plain_table,
+    report,
+    show,
+)
+from benchmarks.kept_home import KeptHome
+from benchmarks.parquet_rewrite import ID, rewrite_parquet
+from lakehouse.assets.silver.bnpl_transactions_clean import TABLE as CLEAN
+from lakehouse.definitions import erasable
+from lakehouse.iceberg.erasure.delete_rows import delete_rows
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import MAIN
+from lakehouse.privacy.erasable import Erasable
+from lakehouse.privacy.erase import (
+    STEPS,
+    Erasure,
+    How,
+    erase,
+    erase_files,
+    erase_rows,
+    remove_physically,
+    verify_all,
+)
+from lakehouse.privacy.erased_people import people_in
+from lakehouse.privacy.identity import Named, find_people
+from lakehouse.privacy.proof import prove
+from lakehouse.runtime.deployment import open_engine
+from lakehouse.sample_data.bnpl.generate import generate
+from lakehouse.settings import Settings
+from lakehouse.tables.person import Person
+from lakehouse.tables.quoting import identifier, literal
+from lakehouse.tables.table import IcebergTable
+
+MILLIONS, OTHERS_MILLIONS, PEOPLE = 5.0, 0.5, 1000
+SCRIPT = "a plain script, all tables"
+NO_ROWS = "no table has them"
+LOGICALLY, PHYSICALLY, PROVEN = "logically gone", "physically gone", "proven"
+PYICEBERG, FOUR_CALLS, OURS = "PyIceberg's delete", "the usual four calls", "our erasure"
+AT_MOST = {NO_ROWS: 1 / 3}
+"""Of the script's time, for one person: what it does to tables is done."""
+PROCEDURES = ("rewrite_data_files", "expire_snapshots", "remove_orphan_files")
+AGAIN, ALL = "again.parquet", "together"
+Seconds = Mapping[str, float]
+
+
+@dataclass
+class Lakehouse:
+    """A filled home, and people to erase from it, others each time."""
+
+    home: KeptHome
+    everyone: list[int] = field(default_factory=list)
+    """The ids of all customers who have a transaction."""
+
+    @classmethod
+    def filled(cls, folder: Path, millions: float) -> "Lakehouse":
+        """Fill a home through Dagster, with all rules."""
+        rows_a_day = int(millions * 1_000_000 / DAYS)
+        generated = generate(folder / "files", FIRST, DAYS, rows_a_day, seed=1)
+        show(f"{len(generated.files)} files of {rows_a_day} rows are generated")
+        settings = Homes(folder, generated.files).fresh()
+        through_dagster(settings)
+        show("they are ingested")
+        there = cls(KeptHome(settings))
+        rows = there.engine.catalog.load(CLEAN.name).scan(selected_fields=(ID,)).to_arrow()
+        there.everyone = np.unique(rows.column(ID).to_numpy()).tolist()
+        return there
+
+    @property
+    def settings(self) -> Settings:
+        """Those of the home."""
+        return self.home.settings
+
+    @property
+    def engine(self) -> Engine:
+        """An engine that knows nothing yet of what was there."""
+        return open_engine(self.settings)
+
+    @property
+    def erasable(self) -> Erasable:
+        """What there is to erase from."""
+        return erasable(self.settings, self.engine)
+
+    def people(self, number: int, size: int) -> list[Named]:
+        """Return some people, spread over all, others for each number."""
+        apart = len(self.everyone) // size
+        first = number * 7919
+        chosen = [(first + apart * place) % len(self.everyone) for place in range(size)]
+        return [Named(ID, str(self.everyone[place])) for place in chosen]
+
+    def identified(self, named: Sequence[Named]) -> list[Person]:
+        """Return people with all that the tables tell of them."""
+        there = self.erasable
+        return [one.person for one in find_people(there.engine, there.subjects, named)]
+
+    def files(self, tables: Sequence[IcebergTable]) -> dict[Path, int]:
+        """Return the data files that readers of some tables see, with their sizes in bytes."""
+        files = {}
+        for table in tables:
+            for task in self.engine.catalog.load(table.name).scan().plan_files():
+                path = Path(task.file.file_path.removeprefix("file://"))
+                files[path] = task.file.file_size_in_bytes
+        return files
+
+
+def in_turn(
+    home: KeptHome, actions: Sequence[Callable[[int], Seconds]], rounds: int, warm_ups: int
+) -> dict[str, list[float]]:
+    """Do each action once in each round, on the home as it was, the order turned around in every
+    other one; return what each says that it took, by name.
+    """
+    seconds: dict[str, list[float]] = defaultdict(list)
+    for number in range(-warm_ups, rounds):
+        for action in reversed(actions) if number % 2 else actions:
+            home.restore()
+            took = action(number)
+            told = ", ".join(f"{name} {value:.2f} s" for name, value in took.items())
+            show(f"{'warm-up' if number < 0 else f'round {number + 1} of {rounds}'}: {told}")
+            if number >= 0:
+                for name, value in took.items():
+                    seconds[name].append(value)
+    return seconds
+
+
+def measure_largest(lakehouse: Lakehouse, folder: Path, rounds: int) -> list[Measured]:
+    """Compare how one person leaves the largest table for its readers; another one each time."""
+    lakehouse.home.restore()
+    there = lakehouse.erasable
+    people = lakehouse.identified(lakehouse.people(0, 100))
+    holder, _ = max(
+        there.holders(people), key=lambda one: sum(_sizes(lakehouse, there, one[0].table))
+    )
+    table = there.tables[holder.table]
+    files = list(lakehouse.files([table]))
+    of_script, of_ours, requests = iter(people), iter(people), count()
+
+    def by_script() -> None:
+        assert rewrite_parquet(files, [next(of_script)], folder / AGAIN).rows
+
+    def by_ours() -> None:
+        theirs = people_in(holder, [next(of_ours)], frozenset())
+        assert delete_rows(there.engine, table, theirs, f"B-{next(requests)}").rows[MAIN]
+
+    show(f"{table.name} is the largest table: {len(files)} files")
+    ways = [
+        Way("a plain script writes its Parquet again", by_script),
+        Way("its rows are erased, as readers see it", by_ours, 1 / 15, times=3),
+    ]
+    return compare(ways, rounds=rounds, warm_ups=1)
+
+
+def _sizes(lakehouse: Lakehouse, there: Erasable, table: str) -> list[int]:
+    if not there.engine.catalog.has(table):
+        return []
+    return list(lakehouse.files([there.tables[table]]).values())
+
+
+@dataclass
+class Clock:
+    """When each step of an erasure began and ended, in seconds from its start."""
+
+    started: float = field(default_factory=time.perf_counter)
+    steps: list[tuple[str, float, float]] = field(default_factory=list)
+
+    @contextmanager
+    def time(self, said: str) -> Iterator[None]:
+        """Time a step, by what is said of it."""
+        began = time.perf_counter() - self.started
+        yield
+        self.steps.append((said, began, time.perf_counter() - self.started))
+
+    def took(self) -> dict[str, float]:
+        """Return what each step took; of several with one name, together."""
+        seconds: dict[str, float] = defaultdict(float)
+        for said, began, ended in self.steps:
+            seconds[said] += ended - began
+        return seconds
+
+    def milestones(self) -> Seconds:
+        """Return when the people were gone: from tables, were these all that there is;
+        logically, physically, and proven.
+        """
+        took, ends = self.took(), {said: ended for said, _, ended in self.steps}
+        physically = ends[_said(remove_physically)]
+        return {
+            NO_ROWS: ends[_said(erase_rows)] - took[_said(erase_files)],
+            LOGICALLY: physically - took[_said(remove_physically)],
+            PHYSICALLY: physically,
+            PROVEN: ends[_said(verify_all)],
+        }
+
+
+def _said(step: Callable[[Erasure], None]) -> str:
+    return next(said for said, one in STEPS if one is step)
+
+
+@dataclass
+class Whole:
+    """People leave the whole lakehouse; and what it took, by step and in bytes."""
+
+    lakehouse: Lakehouse
+    folder: Path
+    size: int
+    people: dict[int, list[Person]] = field(default_factory=dict)
+    """With what tables tell of them, by round."""
+    steps: list[Seconds] = field(default_factory=list)
+    held_bytes: int = 0
+    added_bytes: int = 0
+
+    def measure(self, rounds: int, at_most: Mapping[str, float]) -> list[Measured]:
+        """Compare an erasure with the script."""
+        seconds = in_turn(self.lakehouse.home, [self._by_script, self._by_erasure], rounds, 0)
+        return [
+            measured_against(seconds[SCRIPT], name, at_most.get(name), seconds[name])
+            for name in (SCRIPT, NO_ROWS, LOGICALLY, PHYSICALLY, PROVEN)
+        ]
+
+    def steps_table(self, title: str) -> str:
+        """Return where the time goes."""
+        names = dict.fromkeys(name for took in self.steps for name in took)
+        rows = []
+        for name in names:
+            seconds = [took[name] for took in self.steps]
+            rows.append((name, f"{median(seconds):.2f}"))
+        return plain_table(title, ("step", "median s"), rows)
+
+    def bytes_figure(self, title: str) -> Figure:
+        """Return the bytes of data files that were written, of those of files that held
+        somebody.
+        """
+        return Figure(title, self.added_bytes / self.held_bytes, 1.1)
+
+    def _by_script(self, number: int) -> Seconds:
+        files, people = self.lakehouse.files(self._tables), self._people(number)
+        started = time.perf_counter()
+        rewrite_parquet(files, people, self._again)
+        return {SCRIPT: time.perf_counter() - started}
+
+    def _by_erasure(self, number: int) -> Seconds:
+        before = self.lakehouse.files(self._tables)
+        left_out = rewrite_parquet(before, self._people(number), self._again)
+        clock = Clock()
+        erasure = run_erasure(self.lakehouse, self.lakehouse.people(number, self.size), clock)
+        after = self.lakehouse.files(self._tables)
+        assert set(before) - set(after) == set(left_out.files), "files of others were written"
+        assert sum(rows.get(MAIN, 0) for rows in erasure.record.rows.values()) == left_out.rows
+        self.held_bytes += sum(before[path] for path in left_out.files)
+        self.added_bytes += sum(after[path] for path in set(after) - set(before))
+        self.steps.append(clock.took())
+        return clock.milestones()
+
+    def _people(self, number: int) -> list[Person]:
+        if number not in self.people:
+            named = self.lakehouse.people(number, self.size)
+            self.people[number] = self.lakehouse.identified(named)
+        return self.people[number]
+
+    @property
+    def _tables(self) -> list[IcebergTable]:
+        return self.lakehouse.erasable.tables_of([Person(ID, frozenset())])
+
+    @property
+    def _again(self) -> Path:
+        return self.folder / AGAIN
+
+
+def run_erasure(lakehouse: Lakehouse, named: Sequence[Named], clock: Clock) -> Erasure:
+    """Erase people at once, by one request.
+
+    :raises AssertionError: when it was not proved.
+    """
+    how = How("benchmark", now=True)
+    erasure = erase(lakehouse.erasable, "B-1", named, how, progress=clock.time)
+    proof = erasure.proof.as_text() if erasure.proof else erasure.record.waiting
+    assert erasure.request.state == "verified", proof
+    return erasure
+
+
+@dataclass
+class Others:
+    """What people do without an erasure, and ours; and in how many files, by what they are to
+    the lakehouse, the person still is.
+    """
+
+    lakehouse: Lakehouse
+    folder: Path
+    left: dict[str, Counter[str]] = field(default_factory=dict)
+    not_written: set[str] = field(default_factory=set)
+    """Tables that PyIceberg writes with another package alone, which the lakehouse lacks."""
+
+    def measure(self, rounds: int) -> list[Measured]:
+        """Compare the ways; none is promised anything, and what they leave is no less."""
+        person = self._person()
+        self.left["before"] = self._find(person)
+        ways = {SCRIPT: self._script, PYICEBERG: self._pyiceberg, FOUR_CALLS: self._four_calls}
+        actions = [*(self._timed(name, way) for name, way in ways.items()), self._ours]
+        seconds = in_turn(self.lakehouse.home, actions, rounds, 1)
+        return [
+            measured_against(seconds[SCRIPT], name, None, seconds[name])
+            for name in (*ways, OURS)
+        ]
+
+    def left_table(self, title: str) -> str:
+        """Return in how many files the person still is."""
+        ways = ("before", PYICEBERG, FOUR_CALLS, OURS)
+        places = sorted({place for files in self.left.values() for place in files} - {ALL})
+        rows = [
+            (place, *(str(self.left[way][place]) for way in ways)) for place in (*places, ALL)
+        ]
+        tables = ", ".join(sorted(self.not_written)) or "no table"
+        said = f"{PYICEBERG} left out {tables}: without pyiceberg-core it writes no partitions by day."
+        return f"{plain_table(title, ('files', *ways), rows)}\n{said}\n"
+
+    def _timed(
+        self, name: str, way: Callable[[Person, Sequence[IcebergTable]], None]
+    ) -> Callable[[int], Seconds]:
+        def run(_: int) -> Seconds:
+            person = self._person()
+            tables = self.lakehouse.erasable.tables_of([person])
+            started = time.perf_counter()
+            way(person, tables)
+            took = time.perf_counter() - started
+            if name != SCRIPT:
+                self.left[name] = self._find(person)
+            return {name: took}
+
+        return run
+
+    def _ours(self, _: int) -> Seconds:
+        person, clock = self._person(), Clock()
+        run_erasure(self.lakehouse, self.lakehouse.people(0, 1), clock)
+        self.left[OURS] = self._find(person)
+        return {OURS: clock.milestones()[PROVEN]}
+
+    def _person(self) -> Person:
+        return self.lakehouse.identified(self.lakehouse.people(0, 1))[0]
+
+    def _find(self, person: Person) -> Counter[str]:
+        findings = prove(self.lakehouse.erasable, [person]).findings
+        files = {(finding.place, finding.file) for finding in findings}
+        found = Counter(place for place, _ in files)
+        return found + Counter({ALL: len(files)})
+
+    def _script(self, person: Person, tables: Sequence[IcebergTable]) -> None:
+        files = self.lakehouse.files(tables)
+        rewrite_parquet(files, [person], self.folder / AGAIN)
+
+    def _pyiceberg(self, person: Person, tables: Sequence[IcebergTable]) -> None:
+        from pyiceberg.exceptions import NotInstalledError
+        from pyiceberg.expressions import EqualTo
+
+        engine = self.lakehouse.engine
+        for table in tables:
+            loaded = engine.catalog.load(table.name)
+            is_text = str(loaded.schema().find_field(ID).field_type) == "string"
+            for text in person.ids:
+                try:
+                    loaded.delete(EqualTo(ID, text if is_text else int(text)))
+                except NotInstalledError:
+                    self.not_written.add(table.name)
+
+    def _four_calls(self, person: Person, tables: Sequence[IcebergTable]) -> None:
+        """Do what guides say, with what the procedures do by themselves."""
+        engine = self.lakehouse.engine
+        for table in tables:
+            name = engine.catalog.sql_name(table.name)
+            ids = ", ".join(literal(text) for text in sorted(person.ids))
+            engine.sql(f"DELETE FROM {name} WHERE CAST({ID} AS string) IN ({ids})")
+            for procedure in PROCEDURES:
+                call = identifier(engine.catalog.name, "system", procedure)
+                engine.sql(f"CALL {call}(table => {literal(table.name)})").collect()
+
+
+def main(rounds: int, millions: float, people: int, others_millions: float) -> None:
+    """Measure all parts, and fail where a promise is broken."""
+    began = conditions()
+    title = f"{millions:g} million transactions"
+    with tempfile.TemporaryDirectory(prefix="bench-") as name:
+        folder = Path(name)
+        # It warms up Spark for what is measured on all rows.
+        others = Others(Lakehouse.filled(folder / "others", others_millions), folder)
+        of_others = others.measure(1)
+        lakehouse = Lakehouse.filled(folder / "all", millions)
+        parts = {
+            f"{title}, the largest table, one person": measure_largest(
+                lakehouse, folder, rounds
+            )
+        }
+        one, many = Whole(lakehouse, folder, 1), Whole(lakehouse, folder, people)
+        parts[f"{title}, all that there is, one person"] = one.measure(rounds, AT_MOST)
+        parts[f"{title}, all that there is, {people} people"] = many.measure(rounds, {})
+        few = f"{others_millions:g} million transactions, one person"
+        parts[f"{few}, also as others do it"] = of_others
+        figures = [one.bytes_figure("one person"), many.bytes_figure(f"{people} people")]
+        more = [
+            one.steps_table("Where the time goes, one person"),
+            many.steps_table(f"Where the time goes, {people} people"),
+            others.left_table(f"Files in which the verifier finds them after it, {few}"),
+        ]
+    title_of_bytes = (
+        "Bytes of data files that were written, of those of the files that held them"
+    )
+    sys.exit(0 if report("erasure", began, parts, {title_of_bytes: figures}, more) else 1)
+
+
+if __name__ == "__main__":
+    parser = options(__doc__, rounds=3)
+    parser.add_argument("--millions", type=float, default=MILLIONS)
+    parser.add_argument("--people", type=int, default=PEOPLE)
+    parser.add_argument("--others-millions", type=float, default=OTHERS_MILLIONS)
+    chosen = parser.parse_args()
+    main(chosen.rounds, chosen.millions, chosen.people, chosen.others_millions)
