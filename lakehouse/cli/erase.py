@@ -126,7 +126,7 @@ def _cost(snapshots: int, readers: Sequence[str]) -> Iterator[str]:
         " more."
     )
     if readers:
-        yield f"--now: lost are {', '.join(readers)}: these tables read in full the next time."
+        yield f"--now: {', '.join(readers)} read in full the next time."
 
 
 def _would_go(would_go: "WouldGo") -> Iterator[str]:

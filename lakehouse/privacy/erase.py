@@ -428,7 +428,7 @@ def remove_physically(erasure: Erasure) -> None:
     tables = erasable.tables_of(erasure.persons)
     results: list[StepResult] = []
     if erasure.how.now:
-        results += remove_now(erasable.engine, tables, request_id)
+        results += remove_now(erasable.engine, tables, request_id, erasable.readers)
     else:
         for table in tables:
             readers = erasable.readers.get(table.name, ())

@@ -5,7 +5,7 @@ manifests that tell of removed files, then the snapshots, and what only they nam
 looks at the table as it is, so that a call after one that was killed goes on from there.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -23,6 +23,7 @@ from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.location_files import LocationFile
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin
 from lakehouse.iceberg.metadata.named_files import all_named_files
+from lakehouse.iceberg.read.stale_tables import has_news
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
 from lakehouse.iceberg.upkeep.remove_lost_metadata import remove_lost_metadata
 from lakehouse.iceberg.upkeep.remove_orphans import YOUNGEST, remove_orphans
@@ -39,7 +40,9 @@ class CostOfNow:
     snapshots: int
     """How many past states can be read no more."""
     pinned_readers: tuple[str, ...]
-    """What reads in full the next time, since the state that it read last is gone."""
+    """The tables that read in full the next time, since they have rows to read after a state
+    that is gone.
+    """
 
 
 def cost_of_now(engine: Engine, table: str, readers: Iterable[str]) -> CostOfNow:
@@ -49,7 +52,8 @@ def cost_of_now(engine: Engine, table: str, readers: Iterable[str]) -> CostOfNow
     """
     history = read_history(engine, table)
     past = history.snapshots.keys() - set(history.refs.values())
-    pinned = [pin.owner for pin in find_pins(engine, table, readers) if pin.needs_later]
+    there = [reader for reader in readers if engine.catalog.has(reader)]
+    pinned = [one for one in there if has_news(history, read_history(engine, one))]
     return CostOfNow(table, len(past), tuple(pinned))
 
 
@@ -74,11 +78,11 @@ def remove_from_files(
     :raises TableBusy: with `now`, when the table is being written.
     """
     if now:
-        return remove_now(engine, [table], request)
+        return remove_now(engine, [table], request, {table.name: list(readers)})
     name = table.name
     if not engine.catalog.has(name):
         return ()
-    results = _remove_named(engine, name, request, readers=list(readers))
+    results = _remove_named(engine, name, request, list(readers), keeps_pins=True)
     moment = datetime.now(UTC)
     results.append(remove_lost_metadata(engine, name, older_than=moment))
     results.append(_remove_orphans(engine, name, moment))
@@ -86,11 +90,15 @@ def remove_from_files(
 
 
 def remove_now(
-    engine: Engine, tables: Iterable[IcebergTable], request: str
+    engine: Engine,
+    tables: Iterable[IcebergTable],
+    request: str,
+    readers: Mapping[str, Collection[str]],
 ) -> tuple[StepResult, ...]:
     """Do what `remove_from_files` does with `now`, for several tables; in the end the locks of
     all of them are held at once.
 
+    :param readers: by table, those that are declared to read it.
     :raises TableBusy: when one of them, or one whose files lie among theirs, is being written.
     """
     names = [table.name for table in tables if engine.catalog.has(table.name)]
@@ -98,12 +106,13 @@ def remove_now(
         refuse_where_written(engine, name)
     results: list[StepResult] = []
     for name in names:
-        results += _remove_named(engine, name, request)
+        of_table = readers.get(name, ())
+        results += _remove_named(engine, name, request, of_table, keeps_pins=False)
     return (*results, *remove_unnamed(engine, names))
 
 
 def _remove_named(
-    engine: Engine, table: str, request: str, readers: Sequence[str] = ()
+    engine: Engine, table: str, request: str, readers: Collection[str], *, keeps_pins: bool
 ) -> list[StepResult]:
     results = [
         rewrite_erased_files(engine, table, request),
@@ -112,7 +121,7 @@ def _remove_named(
     move_watermarks(engine, table, readers)
     return [
         *results,
-        _expire(engine, table, find_pins(engine, table, readers)),
+        _expire(engine, table, find_pins(engine, table, readers if keeps_pins else ())),
         remove_statistics(engine, table),
         remove_old_metadata(engine, table),
     ]

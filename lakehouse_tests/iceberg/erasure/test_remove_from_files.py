@@ -215,7 +215,7 @@ def test_what_a_reader_needs_and_young_files_are_due_later(embedded_engine: Engi
     put_orphan(engine, "data/left.parquet", days_old=0, name=ORDERS.name)
     delete_rows(engine, ORDERS, [ANNA], REQUEST)
     cost = cost_of_now(engine, ORDERS.name, [reader.name])
-    assert (cost.snapshots, cost.pinned_readers) == (4, ("watermark of gold.reader",))
+    assert (cost.snapshots, cost.pinned_readers) == (4, ("gold.reader",))
 
     results = remove_from_files(engine, ORDERS, REQUEST, now=False, readers=[reader.name])
 
@@ -227,14 +227,18 @@ def test_what_a_reader_needs_and_young_files_are_due_later(embedded_engine: Engi
     assert read in read_history(engine, ORDERS.name).snapshots
 
 
-def test_a_reader_that_has_read_all_is_moved_past_the_erasure(embedded_engine: Engine) -> None:
+@pytest.mark.parametrize("now", [False, True])
+def test_a_reader_that_has_read_all_is_moved_past_the_erasure(
+    embedded_engine: Engine, *, now: bool
+) -> None:
     engine, reader = embedded_engine, replace(ORDERS, name="gold.reader")
     filled(engine)
     read = read_history(engine, ORDERS.name).refs["main"]
     fill(engine, reader, OTHERS, inputs={ORDERS.name: read})
     delete_rows(engine, ORDERS, [ANNA], REQUEST)
+    assert cost_of_now(engine, ORDERS.name, [reader.name]).pinned_readers == ()
 
-    remove_from_files(engine, ORDERS, REQUEST, now=False, readers=[reader.name])
+    remove_from_files(engine, ORDERS, REQUEST, now=now, readers=[reader.name])
 
     source = read_history(engine, ORDERS.name)
     assert set(source.snapshots) == {source.refs["main"]}
