@@ -80,6 +80,12 @@ VALID = """
     AND transaction_date BETWEEN DATE'2020-01-01' AND current_date() AND created_at IS NOT NULL
 """
 
+METADATA_AT_MOST = 0.04
+"""Metadata after upkeep, of the data. 0.02 was the goal: two thirds are the 20 old metadata.json
+files that each table keeps, of which a write leaves four. Ten would come near; but a catalog that is
+set back by three writes, as its backup is, would not find its tables any more.
+"""
+
 
 class Homes:
     """A fresh home for each measured run, on one JVM, with the same files to take."""
@@ -412,7 +418,11 @@ def sizes(settings: Settings, files: Iterable[Path]) -> list[Figure]:
     metadata = sum(file.size_bytes for name in data for file in metadata_files(engine, name))
     return [
         Figure("bytes in silver, of the delivered CSV", data[CLEAN.name] / delivered, 0.4),
-        Figure("metadata after upkeep, of the data", metadata / sum(data.values()), 0.025),
+        Figure(
+            "metadata after upkeep, of the data",
+            metadata / sum(data.values()),
+            METADATA_AT_MOST,
+        ),
         *(_updated(engine, mode) for mode in ("copy-on-write", "merge-on-read")),
     ]
 

@@ -30,7 +30,7 @@ class UpkeepPolicy:
     keep_at_least: int = 5
     orphans_after: timedelta = timedelta(days=7)
     refused_for: timedelta = timedelta(days=7)
-    metadata_files: int = 10
+    metadata_files: int = 20
     sort_by: tuple[str, ...] = ()
     z_order: bool = False
     kept_by: KeptBy = "lakehouse"

@@ -121,7 +121,7 @@ def test_old_metadata_is_pruned_by_the_tables_own_properties() -> None:
     properties = table_properties(declared(upkeep=Upkeep(metadata_files=30)))
     assert properties["write.metadata.delete-after-commit.enabled"] == "true"
     assert properties["write.metadata.previous-versions-max"] == "30"
-    assert table_properties(declared())["write.metadata.previous-versions-max"] == "10"
+    assert table_properties(declared())["write.metadata.previous-versions-max"] == "20"
     kept = declared(properties={"write.metadata.delete-after-commit.enabled": "false"})
     assert table_properties(kept)["write.metadata.delete-after-commit.enabled"] == "false"
 
