@@ -60,6 +60,6 @@ def test_old_statistics_of_format_3_stay_until_their_snapshots_go(
 
     metadata = embedded_engine.catalog.load(NAME).metadata
     assert outcomes == ["done", "done"]
-    assert [file.snapshot_id for file in metadata.statistics] == [
+    assert {file.snapshot_id for file in metadata.statistics} == {
         snapshot.snapshot_id for snapshot in metadata.snapshots
-    ]
+    }
