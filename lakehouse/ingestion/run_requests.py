@@ -25,6 +25,7 @@ from lakehouse.orchestration.blocked_tables import (
 )
 from lakehouse.orchestration.dagster_internals import selected_assets, selected_checks
 from lakehouse.orchestration.partition_bounds import range_tags
+from lakehouse.orchestration.runs import UNFINISHED
 from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream, PendingRun
 from lakehouse.runtime.backoff import pause_seconds
 from lakehouse.tables.escaping import shown
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from lakehouse.orchestration.dagster_internals import AssetGraph
 
 _STATUS = dg.DagsterRunStatus
-# NOT_STARTED is left out: it is between its making and its queueing, and for ever where the
-# daemon died in between.
-UNFINISHED = [_STATUS.QUEUED, _STATUS.STARTING, _STATUS.STARTED, _STATUS.CANCELING]
 _FAILED = (_STATUS.FAILURE, _STATUS.CANCELED)
 _MOST_RUNS = 10
 

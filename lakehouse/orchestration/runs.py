@@ -26,6 +26,12 @@ AFTER_RUN = "after_run"
 ended.
 """
 
+_STATUS = dg.DagsterRunStatus
+UNFINISHED = [_STATUS.QUEUED, _STATUS.STARTING, _STATUS.STARTED, _STATUS.CANCELING]
+"""Runs that a sensor waits for before it asks for the next. One that is not started is none of
+them: it is so between its making and its queueing, and for ever where the daemon died in between.
+"""
+
 OnEvent = Callable[[dg.DagsterEvent], None]
 AfterRun = Callable[[dg.DagsterInstance, str], object]
 Project = Callable[[Callable[[], Settings]], dg.Definitions]
