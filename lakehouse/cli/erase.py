@@ -92,7 +92,7 @@ def erase(
         _say_cost(there)
     how = How(by, why, now, erase_whole, elsewhere_done)
     erasure = erase_people(there, request_id, named, how, progress=state.progress)
-    conclude(_done(erasure), _complaints(erasure), success=not _has_failed(erasure))
+    conclude(_done(erasure), _complaints(erasure), success=not erasure.failed_proof)
 
 
 def _dry_run(state: State, there: "Erasable", named: "Sequence[Named]") -> None:
@@ -224,15 +224,6 @@ def _state(erasure: "Erasure") -> str:
 
 def _complaints(erasure: "Erasure") -> Iterator[str]:
     yield from erasure.record.waiting
-    if erasure.proof and not erasure.proof.is_proof:
-        yield from erasure.proof.as_text().splitlines()[:1]
-        for finding in erasure.proof.findings:
-            yield f"found in {finding}"
-        for gap in erasure.proof.gaps:
-            yield f"not proved: {gap}"
-        for missed in erasure.proof.control.missed:
-            yield f"the control was missed in {missed}"
-
-
-def _has_failed(erasure: "Erasure") -> bool:
-    return erasure.proof is not None and not erasure.proof.is_proof
+    if erasure.failed_proof:
+        yield from erasure.failed_proof.as_text().splitlines()[:1]
+        yield from erasure.failed_proof.obstacles

@@ -84,6 +84,13 @@ class Erasure:
     is_over: bool = False
     """Whether this call has nothing left to do."""
 
+    @property
+    def failed_proof(self) -> Report | None:
+        """The search that proved nothing; None where there was none, or it proved that the
+        people are gone.
+        """
+        return self.proof if self.proof and not self.proof.is_proof else None
+
     def keep(self, record: ErasureRecord) -> None:
         """Keep what was done, for the next call."""
         if record != self.record:
@@ -469,8 +476,7 @@ def _due_at(result: StepResult) -> datetime:
 def verify_all(erasure: Erasure) -> None:
     """Prove that the people are gone; without a proof the request stays as it is."""
     erasure.proof = prove(erasure.erasable, erasure.persons)
-    if not erasure.proof.is_proof:
-        erasure.is_over = True
+    erasure.is_over = erasure.failed_proof is not None
 
 
 def conclude(erasure: Erasure) -> None:

@@ -4,7 +4,7 @@ request can go on by itself.
 Both know a request by its id alone. No value of a person is in configuration, tags or logs.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.erasure_runs import JOB, REQUEST_TAG
 from lakehouse.orchestration.metadata_keys import ErasureMetadata
 from lakehouse.orchestration.run_failures.withheld_values import cause_without_data
+from lakehouse.orchestration.runs import UNFINISHED
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.folder import erase_lock
 from lakehouse.privacy.pending_requests import first_due, is_due, past_runs
@@ -34,10 +35,7 @@ if TYPE_CHECKING:
 SENSOR = "erase_when_due"
 _OP = "carry_on_request"
 _SECONDS = 300
-_STATUS = dg.DagsterRunStatus
-# NOT_STARTED is left out, as with feeds: a run stays so where the daemon died.
-_WORKING = [_STATUS.QUEUED, _STATUS.STARTING, _STATUS.STARTED, _STATUS.CANCELING]
-_NAMED_FINDINGS = 3
+_NAMED_OBSTACLES = 3
 
 
 class ErasureConfig(dg.Config):
@@ -103,8 +101,8 @@ class Eraser:
         with _values_withheld(request_id):
             erasure = erase(erasable, request_id, (), how, progress=progress)
         metadata = metadata_of(erasure)
-        if erasure.proof and not erasure.proof.is_proof:
-            failed = _not_proved(erasure)
+        if erasure.failed_proof:
+            failed = _not_proved(erasure.request, erasure.failed_proof.obstacles)
             raise dg.Failure(str(failed), metadata, allow_retries=False) from failed
         context.log.info(f"{request_id} is {erasure.request.state}.")
         context.add_output_metadata(metadata)
@@ -138,7 +136,7 @@ class Eraser:
             return dg.SkipReason(_nothing_due(requests, now))
         fail_dead_runs(instance)
         working = instance.get_run_records(
-            dg.RunsFilter(job_name=JOB, statuses=_WORKING), limit=1
+            dg.RunsFilter(job_name=JOB, statuses=UNFINISHED), limit=1
         )
         if working:
             run_id = working[0].dagster_run.run_id
@@ -196,15 +194,11 @@ def _values_withheld(request_id: str) -> Iterator[None]:
         ) from None
 
 
-def _not_proved(erasure: "Erasure") -> ErasureFailed:
-    assert erasure.proof is not None
-    places = [f"found in {one}" for one in erasure.proof.findings]
-    places += [f"not proved: {one}" for one in erasure.proof.gaps]
-    places += [f"the control was missed in {one}" for one in erasure.proof.control.missed]
-    named = "; ".join(places[:_NAMED_FINDINGS])
-    more = len(places) - _NAMED_FINDINGS
+def _not_proved(request: Request, obstacles: Sequence[str]) -> ErasureFailed:
+    named = "; ".join(obstacles[:_NAMED_OBSTACLES])
+    more = len(obstacles) - _NAMED_OBSTACLES
     return ErasureFailed(
-        f"Request {erasure.request.request_id} is {erasure.request.state}, and could not be"
+        f"Request {request.request_id} is {request.state}, and could not be"
         f" proved: {named}{f'; and {more} more' if more > 0 else ''}.",
         next_step="See to these places; it is tried again by itself.",
     )

@@ -80,6 +80,15 @@ class Report:
         return self.is_controlled and not (self.is_void or self.findings or self.gaps)
 
     @property
+    def obstacles(self) -> tuple[str, ...]:
+        """Return in words what stands in the way of a proof, each with its place."""
+        return (
+            *(f"found in {one}" for one in self.findings),
+            *(f"not proved: {one}" for one in self.gaps),
+            *(f"the control was missed in {one}" for one in self.control.missed),
+        )
+
+    @property
     def files(self) -> int:
         """Return how many files were read."""
         return sum(read.files for read in self.read.values())
