@@ -15,15 +15,16 @@ from lakehouse.settings import Settings
 def searched_roots(erasable: Erasable) -> Iterator[Root]:
     """Yield all that has to be searched for a person."""
     settings = erasable.settings
+    buckets, folders = _elsewhere(erasable)
     yield FolderRoot(settings.home)
     if settings.deployment == "aws":
         from lakehouse.storage.s3 import open_bucket
 
         store = open_bucket(settings)
         yield BucketRoot(store.client, store.bucket)
-        for bucket, key in sorted(_in_other_buckets(erasable)):
+        for bucket, key in sorted(buckets):
             yield BucketRoot(store.client, bucket, below=f"{key}/")
-    for folder in sorted(_in_other_folders(erasable)):
+    for folder in sorted(folders):
         if folder.is_dir():
             yield FolderRoot(Path("/"), below=folder.relative_to("/").as_posix())
 
@@ -55,32 +56,24 @@ def _below_its_root(settings: Settings, location: str) -> str:
     return folder.relative_to("/").as_posix()
 
 
-def _in_other_buckets(erasable: Erasable) -> set[tuple[str, str]]:
-    found = set()
-    for location in _locations(erasable):
-        bucket, _, key = path_key(location).partition("/")
-        if _is_in_a_bucket(location) and bucket != erasable.settings.bucket:
-            found.add((bucket, key))
-    return found
-
-
-def _in_other_folders(erasable: Erasable) -> set[Path]:
-    folders = set()
-    for location in _locations(erasable):
-        folder = Path(path_key(location))
-        is_elsewhere = not folder.is_relative_to(erasable.settings.home)
-        if not _is_in_a_bucket(location) and is_elsewhere:
-            folders.add(folder)
-    return folders
-
-
-def _locations(erasable: Erasable) -> Iterator[str]:
-    """Yield where the tables are that may hold people."""
-    for subject in erasable.subjects:
-        for holder in subject.holders:
-            location = _location(erasable, holder.table)
-            if location:
-                yield location
+def _elsewhere(erasable: Erasable) -> tuple[set[tuple[str, str]], set[Path]]:
+    """Return where the tables are that may hold people, outside of the home and of the bucket:
+    other buckets with the keys, and folders.
+    """
+    settings = erasable.settings
+    buckets, folders = set(), set()
+    for table in {holder.table for one in erasable.subjects for holder in one.holders}:
+        location = _location(erasable, table)
+        if location is None:
+            continue
+        key = path_key(location)
+        if _is_in_a_bucket(location):
+            bucket, _, below = key.partition("/")
+            if bucket != settings.bucket:
+                buckets.add((bucket, below))
+        elif not Path(key).is_relative_to(settings.home):
+            folders.add(Path(key))
+    return buckets, folders
 
 
 def _is_in_a_bucket(location: str) -> bool:

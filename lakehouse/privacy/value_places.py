@@ -193,7 +193,8 @@ def find_ids(
     ):
         for row in rows.to_pylist():
             form = text_of(row[name])
-            if form is None or normal_id(form) not in wanted:
+            one_id = normal_id(form or "")
+            if form is None or one_id not in wanted:
                 continue
             texts = {column: tuple(telling_texts(row[one])) for column, one in personal.items()}
-            yield RowOfId(normal_id(form), form, texts)
+            yield RowOfId(one_id, form, texts)
