@@ -72,7 +72,7 @@ class Merged:
         """Delete the orders of one customer, another each time."""
         customer = next(self.customers)
         rows = self.engine.spark.table(self.engine.catalog.sql_name(self.table.name))
-        gone = rows.where(f"customer_id = {customer}").selectExpr("*", "true AS _deleted")
+        gone = rows.where(f"customer_id = {customer}").selectExpr("id", "true AS _deleted")
         published = write(self.engine, self.table, lambda: gone)
         assert isinstance(published, Published), published
         assert published.removed_rows, published

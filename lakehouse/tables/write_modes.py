@@ -46,6 +46,9 @@ class Merge:
 
     `prune_by` are columns in which rows of one key agree for ever: files that have none of the
     merged rows' values there are not looked into.
+
+    A frame may say by a boolean column `_deleted` of which keys the row shall go. One of keys
+    and `_deleted` alone deletes, and has nobody read the other columns.
     """
 
     on: Sequence[str]

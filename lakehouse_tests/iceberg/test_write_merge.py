@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import DataFrame
 
+from lakehouse.iceberg.commit.snapshot_properties import session_with
+from lakehouse.iceberg.metadata import frame_joins
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Published, Refused, Unchanged
@@ -14,6 +16,7 @@ from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.rows import castable
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.write import merge_rows, stage
+from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables import row_level
 from lakehouse.tables.table import IcebergTable, Merge
@@ -241,17 +244,19 @@ def test_keeps_a_null_key_once(engine: Engine) -> None:
 
 @whatever_the_catalog
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
-@pytest.mark.parametrize("is_few", [True, False], ids=["few", "many"])
+@pytest.mark.parametrize("joined", ["few", "many", "many by a Bloom filter"])
 @pytest.mark.parametrize("new", [(), (("eve", 7, False),)], ids=["none is new", "one is new"])
 def test_few_rows_are_merged_as_many_are(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, mode: str, new: tuple, *, is_few: bool
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, mode: str, joined: str, new: tuple
 ) -> None:
     """Few are looked for by a join that sends them to all processes, and compared without what
-    is nested at first.
+    is nested at first; of a large table rows are dropped before it is shuffled.
     """
-    if not is_few:
+    if joined != "few":
         monkeypatch.setattr(merge_rows, "FEW", 0)
         monkeypatch.setattr(merge_rows, "FEW_WHOLE", 0)
+    if joined == "many by a Bloom filter":
+        filter_every_table(monkeypatch)
     table = replace(PEOPLE, rules=(), row_level=mode)
 
     def rows(*given: tuple[str | None, int, bool], mark: int = 1) -> DataFrame:
@@ -281,6 +286,71 @@ def test_few_rows_are_merged_as_many_are(
         *((name, number, 1) for name, number, _ in new),
         (None, 6, 1),
     ]
+
+
+def filter_every_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a merge take a table of any size for a large one, and join it as one."""
+    monkeypatch.setattr(frame_joins, "FEW_WHOLE", 0)
+    threshold = "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold"
+    monkeypatch.setitem(frame_joins._WITH_BLOOM_FILTER, threshold, "0b")
+
+
+def test_drops_rows_of_a_large_table_before_it_is_shuffled(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filter_every_table(monkeypatch)
+    table = replace(PEOPLE, rules=(), row_level="merge-on-read")
+    threshold = "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold"
+    before = engine.spark.conf.get(threshold)
+    execute, plans = stage._execute, []
+
+    def explained(attempt: Attempt, statement: str, row_level: str, settings: dict) -> None:
+        with session_with(engine.spark, {}, settings):
+            plans.append(engine.sql(f"EXPLAIN {statement}").first()[0])
+        execute(attempt, statement, row_level, settings)
+
+    monkeypatch.setattr(stage, "_execute", explained)
+    write(engine, table, lambda: some_people(engine, ("ann", 1), ("bob", 2)))
+    write(engine, table, lambda: some_people(engine, ("bob", 3), ("eve", 4)))
+    assert ["might_contain" in plan for plan in plans] == [True]
+    assert content(engine, table.name, "name", "id") == [("ann", 1), ("bob", 3), ("eve", 4)]
+    assert engine.spark.conf.get(threshold) == before
+
+
+def some_people(engine: Engine, *rows: tuple[str | None, int]) -> DataFrame:
+    frame = frame_of(engine.spark, "name string, id bigint", rows)
+    return frame.selectExpr("*", "CAST(NULL AS map<string,int>) AS marks")
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_deletes_rows_of_which_the_key_alone_is_given(engine: Engine, mode: str) -> None:
+    table = replace(PEOPLE, rules=(), row_level=mode)
+    write(engine, table, lambda: some_people(engine, ("ann", 1), ("bob", 2), (None, 3)))
+
+    def keys(*rows: tuple[str | None, bool]) -> DataFrame:
+        return frame_of(engine.spark, "name string, _deleted boolean", rows)
+
+    gone = write(engine, table, lambda: keys(("ann", True), (None, True), ("nobody", True)))
+    assert isinstance(gone, Published)
+    assert (gone.inserted_rows, gone.updated_rows, gone.removed_rows) == (0, 0, 2)
+    assert content(engine, table.name, "id", "name") == [(2, "bob")]
+    again = write(engine, table, lambda: keys(("ann", True), (None, True)))
+    assert isinstance(again, Unchanged)
+
+
+@pytest.mark.parametrize("has_rows", [True, False])
+def test_fails_where_a_row_of_a_key_alone_shall_not_go(
+    engine: Engine, *, has_rows: bool
+) -> None:
+    """Its other columns would be lost."""
+    table, stood = replace(PEOPLE, rules=()), [(1, "ann"), (2, "bob")] if has_rows else []
+    write(engine, table, lambda: some_people(engine, *((name, id_) for id_, name in stood)))
+    frame = frame_of(
+        engine.spark, "name string, _deleted boolean", [("ann", True), ("bob", False)]
+    )
+    with pytest.raises(Exception, match="a row of the frame has _deleted false"):
+        write(engine, table, lambda: frame)
+    assert content(engine, table.name, "id", "name") == stood
 
 
 @whatever_the_catalog

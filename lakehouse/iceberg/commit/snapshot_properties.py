@@ -7,6 +7,7 @@ takes them as an argument of its own, `snapshot_properties`.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _OPTION = "snapshot-property."
 _SESSION_OPTION = f"spark.sql.iceberg.{_OPTION}"
+NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 _session = Lock()
 """A session has one set of properties for all threads; a commit that is given its own has none
 of them.
@@ -32,10 +34,19 @@ def writer_with(
 
 
 @contextmanager
-def session_with(spark: "SparkSession", properties: Mapping[str, str]) -> Iterator[None]:
-    """Let the commits of SQL statements have these properties."""
+def session_with(
+    spark: "SparkSession",
+    properties: Mapping[str, str],
+    settings: Mapping[str, str] = NO_SETTINGS,
+) -> Iterator[None]:
+    """Let the commits of SQL statements have these properties.
+
+    :param settings: of Spark, by their whole names, that the statements are planned with.
+    """
     options = {f"{_SESSION_OPTION}{key}": value for key, value in properties.items()}
+    options |= settings
     with _session:
+        before = {key: spark.conf.get(key, None) for key in settings}
         try:
             for key, value in options.items():
                 spark.conf.set(key, value)
@@ -43,6 +54,9 @@ def session_with(spark: "SparkSession", properties: Mapping[str, str]) -> Iterat
         finally:
             for key in options:
                 spark.conf.unset(key)
+            for key, had in before.items():
+                if had is not None:
+                    spark.conf.set(key, had)
 
 
 def commit_without_rows(

@@ -126,12 +126,13 @@ def merge_attempt(
 
 
 class _Came(NamedTuple):
-    """How many rows are merged, None where that is not known, and which rows of the table, as
-    `t`, they can match.
+    """How many rows are merged, None where that is not known; which rows of the table, as `t`,
+    they can match; and whether each of them shall go.
     """
 
     rows: int | None = None
     matching: str = "true"
+    all_go: bool = False
 
     @property
     def is_few(self) -> bool:
@@ -140,11 +141,12 @@ class _Came(NamedTuple):
 
 
 def _came(mode: Merge, prepared: PreparedFrame) -> _Came:
-    if not mode.prune_by:
-        return _Came(prepared.frame.count())
+    from pyspark.sql.functions import expr
+
+    stays = f"count_if({DELETED} IS NOT TRUE)" if prepared.deletes else "count(1)"
     row_counts = (
         prepared.frame.groupBy(*map(identifier, mode.prune_by))
-        .count()
+        .agg(expr("count(1) AS __rows"), expr(f"{stays} AS __stay"))
         .limit(_FEW_VALUES + 1)
         .collect()
     )
@@ -154,7 +156,11 @@ def _came(mode: Merge, prepared: PreparedFrame) -> _Came:
     for name in mode.prune_by:
         values = {with_zone(row[name]) for row in row_counts}
         predicates.append(among(name, values, "t"))
-    return _Came(sum(row["count"] for row in row_counts), " AND ".join(predicates))
+    return _Came(
+        sum(row["__rows"] for row in row_counts),
+        " AND ".join(predicates) or "true",
+        all_go=not any(row["__stay"] for row in row_counts),
+    )
 
 
 def _compared(
@@ -165,9 +171,9 @@ def _compared(
 
     Iceberg reads rows one by one where a nested column is among them, and many at once where
     none is. So few rows are compared without these first, and with them only where they are the
-    same in all else.
+    same in all else. Of rows that shall all go, the key is enough.
     """
-    columns = written_columns(attempt.table)
+    columns = list(mode.on) if came.all_go else written_columns(attempt.table)
     nested = {name for name in columns if came.is_few and is_nested(attempt.table, name)} - {
         *mode.on
     }
@@ -213,7 +219,7 @@ def _compare(
     differs = [
         differs_sql(attempt.table, name, "s", "t") for name in columns if name not in mode.on
     ]
-    differ = f"NOT {_is_older(attempt)} AND ({' OR '.join(differs) or 'false'})"
+    differ = f"NOT {_is_older(attempt)} AND ({' OR '.join(differs)})" if differs else "false"
     action = (
         f"CASE WHEN {goes} THEN if(t.__existing IS NULL, 'same', 'delete') "
         f"WHEN t.__existing IS NULL THEN 'insert' WHEN {differ} THEN 'update' ELSE 'same' END"
@@ -353,7 +359,15 @@ def _stage(
     matched: int,
 ) -> None:
     if matched:
-        stage.merge(attempt, changed, mode, came.matching, inserted=inserted, matched=matched)
+        stage.merge(
+            attempt,
+            changed,
+            mode,
+            came.matching,
+            inserted=inserted,
+            matched=matched,
+            all_go=came.all_go,
+        )
         return
     # Rows that are all new need no look at the table. Each of the tasks writes a file.
     changed = changed.coalesce(max(1, inserted // _ROWS_OF_A_FILE))

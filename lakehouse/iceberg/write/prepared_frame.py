@@ -280,6 +280,31 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> PreparedFrame:
     return PreparedFrame(table, frame.selectExpr(*selected, *extra, *raw), delivered)
 
 
+def with_all_columns(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
+    """Return the frame of a merge that holds keys and `DELETED` alone with all columns: of rows
+    that shall go nothing else is looked at, so that nobody has to read it.
+
+    Any other frame is returned as it is. A row of keys alone that shall not go fails where it
+    is computed.
+    """
+    if not isinstance(table.write, Merge) or DELETED not in frame.columns:
+        return frame
+    keys = {*table.write.on, *table.write.prune_by}
+    missing = [name for name in written_columns(table) if name not in frame.columns]
+    if not missing or set(frame.columns) - {DELETED} != keys:
+        return frame
+    error = (
+        f"{table.name}: a row of the frame has {DELETED} false and no column but"
+        f" {', '.join(sorted(keys))}; expected all declared columns, or {DELETED} to be true of"
+        " each row."
+    )
+    goes = f"if({DELETED}, true, CAST(raise_error({literal(error)}) AS boolean)) AS {DELETED}"
+    nulls = (
+        f"CAST(NULL AS {table.column(name).type}) AS {identifier(name)}" for name in missing
+    )
+    return frame.selectExpr(*map(identifier, sorted(keys)), *nulls, goes)
+
+
 def _known_fields(table: IcebergTable, frame: "DataFrame") -> "list[StructField]":
     # A column of NULLs alone has no type yet (`void`), and takes the declared one.
     return [

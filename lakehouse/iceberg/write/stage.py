@@ -1,14 +1,18 @@
 """How rows are put on a write's branch: one function for each way to change a table."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from lakehouse.iceberg.commit.retry import Failure, classify
-from lakehouse.iceberg.commit.snapshot_properties import session_with, writer_with
-from lakehouse.iceberg.metadata.frame_joins import same_key_sql, sized
+from lakehouse.iceberg.commit.snapshot_properties import NO_SETTINGS, session_with, writer_with
+from lakehouse.iceberg.metadata.frame_joins import (
+    same_key_sql,
+    settings_to_join_few,
+    sized,
+)
 from lakehouse.iceberg.write.merge_row_level import row_level_chosen
 from lakehouse.iceberg.write.prepared_frame import DELETED, written_columns
 from lakehouse.iceberg.write.write_attempt import Attempt
@@ -67,6 +71,7 @@ def merge(
     *,
     inserted: int,
     matched: int,
+    all_go: bool = False,
 ) -> None:
     """Insert, update or delete rows by their key; each of them is known to be new, different,
     or to go.
@@ -74,6 +79,7 @@ def merge(
     :param matching: a SQL predicate on the table's rows, as `t`, that any of them can match.
     :param inserted: how many of the rows are new, exactly.
     :param matched: how many update or delete one that is there.
+    :param all_go: whether these delete all.
     """
     columns = [identifier(name) for name in written_columns(attempt.table)]
     values = {column: f"s.{column}" for column in columns}
@@ -88,17 +94,20 @@ def merge(
         f" ({', '.join(values.values())})"
     )
     # Rows that may be new are kept by an outer join, for which the table is shuffled however
-    # few they are.
+    # few they are; but for the rows that match none of them, where it is large.
     rows = rows if inserted else sized(rows, matched)
+    update = (
+        "WHEN MATCHED THEN UPDATE SET"
+        f" {', '.join(f't.{column} = {value}' for column, value in values.items())} "
+    )
     with _as_view(attempt, rows) as source:
         statement = (
-            f"MERGE INTO {attempt.target} t USING {source} s ON {on} {delete}WHEN MATCHED THEN"
-            " UPDATE SET"
-            f" {', '.join(f't.{column} = {value}' for column, value in values.items())}"
-            f" {insert if inserted else ''}"
+            f"MERGE INTO {attempt.target} t USING {source} s ON {on} {delete}"
+            f"{'' if all_go else update}{insert if inserted else ''}"
         )
         with row_level_chosen(attempt, matched) as row_level:
-            _execute(attempt, statement, row_level)
+            settings = settings_to_join_few(inserted + matched)
+            _execute(attempt, statement, row_level, settings)
 
 
 @contextmanager
@@ -116,10 +125,15 @@ def _writer(attempt: Attempt, rows: "DataFrame") -> "DataFrameWriterV2":
     return writer_with(rows.writeTo(attempt.target), attempt.properties.to_summary())
 
 
-def _execute(attempt: Attempt, statement: str, row_level: str = "") -> None:
+def _execute(
+    attempt: Attempt,
+    statement: str,
+    row_level: str = "",
+    settings: Mapping[str, str] = NO_SETTINGS,
+) -> None:
     """Run a statement whose commit takes its snapshot properties from the session."""
     properties = replace(attempt.properties, row_level=row_level)
-    with session_with(attempt.engine.spark, properties.to_summary()):
+    with session_with(attempt.engine.spark, properties.to_summary(), settings):
         _commit(attempt, lambda: attempt.engine.sql(statement))
 
 

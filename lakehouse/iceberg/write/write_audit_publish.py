@@ -42,7 +42,7 @@ from lakehouse.iceberg.read.withdrawn_deliveries import withdrawn_by_source
 from lakehouse.iceberg.rules.evaluation import evaluate_age
 from lakehouse.iceberg.write.append_or_overwrite import rows_attempt
 from lakehouse.iceberg.write.merge_rows import merge_attempt
-from lakehouse.iceberg.write.prepared_frame import DELETED
+from lakehouse.iceberg.write.prepared_frame import DELETED, with_all_columns
 from lakehouse.iceberg.write.publish_branch import remember_unchanged
 from lakehouse.iceberg.write.quarantine import leave
 from lakehouse.iceberg.write.quarantine_outside_partitions import (
@@ -215,12 +215,14 @@ def _without_gone(
 
 
 def _checked(table: IcebergTable, compute: Compute) -> Compute:
-    """Return a function that fails where it does not return a frame."""
+    """Return a function that fails where it does not return a frame, and gives one of keys that
+    shall go all columns.
+    """
 
     def computed(**frames: "DataFrame") -> "DataFrame":
         frame = compute(**frames)
         _check_is_frame(table, frame)
-        return frame
+        return with_all_columns(table, frame)
 
     return computed
 
