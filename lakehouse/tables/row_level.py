@@ -14,16 +14,16 @@ COPY_ON_WRITE: RowLevel = "copy-on-write"
 MERGE_ON_READ: RowLevel = "merge-on-read"
 DELETE_PROPERTY, MERGE_PROPERTY = "write.delete.mode", "write.merge.mode"
 ROW_LEVEL_PROPERTIES = (DELETE_PROPERTY, MERGE_PROPERTY, "write.update.mode")
-LARGE_MIB = 64
-"""Size of a table from which on delete files pay. Of 5 MB, five merges of 0.1 % with two scans
-each and a compaction took as long either way (33 s and 31 s); of 116 MB, a merge of 1 % alone
-21 s by copy-on-write and 6 s by merge-on-read, a scan 1 s and 2 s, and the compaction 9 s. It
-stays so until it has half of that, so that a table of about that size does not go to and fro.
+LARGE_MIB = 16
+"""Size of a table from which on delete files pay. Five merges of 1 %, with two scans after each
+and a compaction, took 1.2 times as long with them at 5 MB, 0.7 times at 50 MB and 0.45 times at
+248 MB; of 10 %, 0.9, 0.85 and 0.7 times (benchmarks/results/row_level.md). It stays so until it
+has half of that, so that a table of about that size does not go to and fro.
 """
 MOST_CHANGED = 0.2
 """Share of a table's rows that a merge changes, with those that delete files take off already,
-above which whole files are cheaper: delete files would have the table compacted at once. An
-estimate, which was not measured on large tables.
+above which whole files are cheaper: of 10 % delete files took 0.7 to 0.9 times as long, of 30 %
+1.1 to 1.2 times, at each size.
 """
 VECTORS_SINCE = 3
 """Format version whose delete files, deletion vectors, go with the data file that they are of.

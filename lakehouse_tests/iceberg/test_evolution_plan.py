@@ -365,9 +365,9 @@ def of_merged_orders(mib: int, **parts: Any) -> Plan:
 
 
 def test_a_merged_table_that_has_grown_uses_delete_files_by_itself() -> None:
-    (step,) = of_merged_orders(64).automatic
+    (step,) = of_merged_orders(16).automatic
     assert step.description == (
-        "change rows by merge-on-read, as its files have 64 MiB or more: set"
+        "change rows by merge-on-read, as its files have 16 MiB or more: set"
         " write.delete.mode=merge-on-read, write.merge.mode=merge-on-read,"
         " write.update.mode=merge-on-read"
     )

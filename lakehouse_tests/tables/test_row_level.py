@@ -62,12 +62,12 @@ def test_a_declaration_decides(parts: dict[str, Any], row_level: Any, expected: 
     ("mib", "current", "expected"),
     [
         (0, None, COW),
-        (63, COW, COW),
-        (64, COW, MOR),
-        (64, None, MOR),
-        (32, MOR, MOR),
-        (31, MOR, COW),
-        (32, COW, COW),
+        (15, COW, COW),
+        (16, COW, MOR),
+        (16, None, MOR),
+        (8, MOR, MOR),
+        (7, MOR, COW),
+        (8, COW, COW),
     ],
 )
 def test_a_large_table_uses_delete_files_until_it_is_a_small_one(
@@ -108,12 +108,12 @@ def test_it_says_why() -> None:
     assert [
         str(choice)
         for choice in (
-            choose_for_table(COW, 3, 64 * MIB, 0),
+            choose_for_table(COW, 3, 16 * MIB, 0),
             choose_for_merge(MOR, 3, 1000, 0, 12),
             choose_for_merge(MOR, 3, 1000, 200, 12),
         )
     ] == [
-        "merge-on-read, as its files have 64 MiB or more",
+        "merge-on-read, as its files have 16 MiB or more",
         "merge-on-read, as 1.2% of the rows in its files are changed, no more than 20%",
         "copy-on-write, as 21.2% of the rows in its files are changed, more than 20%",
     ]
