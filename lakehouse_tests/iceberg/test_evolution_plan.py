@@ -376,9 +376,9 @@ def test_a_merged_table_that_has_grown_uses_delete_files_by_itself() -> None:
 @pytest.mark.parametrize(
     ("mib", "parts"),
     [
-        (63, {}),
-        (64, {"row_level": "copy-on-write"}),
-        (64, {"properties": {"write.merge.mode": "copy-on-write"}}),
+        (15, {}),
+        (16, {"row_level": "copy-on-write"}),
+        (16, {"properties": {"write.merge.mode": "copy-on-write"}}),
     ],
     ids=["small", "declared", "declared as a property"],
 )
