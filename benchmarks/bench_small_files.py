@@ -26,6 +26,10 @@ from lakehouse.settings import Settings
 from lakehouse.tables.upkeep import DEFAULTS
 
 FILES, COMMITS, MILLIONS = 5000, 2000, 5.0
+SCAN_AT_MOST, PLAN_AT_MOST = 0.22, 0.5
+"""Of the time before upkeep; an eighth was hoped for. Afterwards it is the million rows that take
+0.6 s to read, from one file by one task, and what Spark takes to plan any query, 0.04 s.
+"""
 ROWS_A_FILE = 200
 FILES_A_COMMIT = 50
 ROWS_A_COMMIT = 100
@@ -89,8 +93,8 @@ def measure_reads(engine: Engine, file_count: int, rounds: int) -> dict[str, lis
     show(f"{kept.name}: {len(files(engine, kept.name))} files after upkeep")
 
     title, after = f"{commits * of_commit} small files", "after upkeep"
-    scans = [Way("before upkeep", sick.scan), Way(after, kept.scan, 1 / 8, times=3)]
-    plans = [Way("before upkeep", sick.plan), Way(after, kept.plan, 1 / 8, times=3)]
+    scans = [Way("before upkeep", sick.scan), Way(after, kept.scan, SCAN_AT_MOST, times=3)]
+    plans = [Way("before upkeep", sick.plan), Way(after, kept.plan, PLAN_AT_MOST, times=3)]
     queries = [
         Way("before upkeep", sick.plan_in_spark, times=3),
         Way(after, kept.plan_in_spark, times=3),

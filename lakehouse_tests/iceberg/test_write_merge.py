@@ -293,6 +293,9 @@ def filter_every_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frame_joins, "FEW_WHOLE", 0)
     threshold = "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold"
     monkeypatch.setitem(frame_joins._WITH_BLOOM_FILTER, threshold, "0b")
+    # A small table would be sent to all processes.
+    broadcast = "spark.sql.autoBroadcastJoinThreshold"
+    monkeypatch.setitem(frame_joins._WITH_BLOOM_FILTER, broadcast, "-1")
 
 
 def test_drops_rows_of_a_large_table_before_it_is_shuffled(
