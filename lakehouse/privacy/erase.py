@@ -435,12 +435,16 @@ def remove_physically(erasure: Erasure) -> None:
     tables = erasable.tables_of(erasure.persons)
     results: list[StepResult] = []
     if erasure.how.now:
-        results += remove_now(erasable.engine, tables, request_id, erasable.readers)
+        results += remove_now(erasable.engine, tables, request_id, erasable.dependents)
     else:
         for table in tables:
-            readers = erasable.readers.get(table.name, ())
             results += remove_from_files(
-                erasable.engine, table, request_id, now=False, readers=readers
+                erasable.engine,
+                table,
+                request_id,
+                now=False,
+                readers=erasable.readers.get(table.name, ()),
+                dependents=erasable.dependents.get(table.name, ()),
             )
     left = [result for result in results if _is_left(result)]
     waiting = (*erasure.record.waiting, *map(_left_text, left))

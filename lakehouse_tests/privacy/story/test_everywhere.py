@@ -173,6 +173,11 @@ def test_the_sums_are_those_of_the_others(told: Told) -> None:
 
 
 @in_homes("embedded", "embedded, all")
+def test_nothing_is_stale(told: Told) -> None:
+    assert told.there.stale_tables() == []
+
+
+@in_homes("embedded", "embedded, all")
 def test_all_checks_pass(told: Told) -> None:
     assert told.there.failed_checks() == []
 
