@@ -11,6 +11,7 @@ from lakehouse.cli.output.cell_values import utc_seconds
 from lakehouse.cli.output.printing import complain, conclude, count
 from lakehouse.cli.subject_arguments import parse_people
 from lakehouse.cli.why_and_by_options import by_option, why_option
+from lakehouse.orchestration.erasure_runs import SENSOR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -211,7 +212,8 @@ def _state(erasure: "Erasure") -> str:
     if request.state == "pending_physical" and request.physical_due_at:
         return (
             f"{name} is pending_physical: readers see nothing of it. The rest can be removed from"
-            f" {utc_seconds(request.physical_due_at)} on, by `lakehouse erase --request {name}`."
+            f" {utc_seconds(request.physical_due_at)} on: by itself while `lakehouse dev` runs"
+            f" (the sensor {SENSOR}), or by `lakehouse erase --request {name}`."
         )
     if request.state == "exception":
         return (

@@ -193,8 +193,16 @@ def note_request(erasure: Erasure) -> None:
             )
         )
     erasure.audit_all("requested", actions)
+    _note_elsewhere(erasure)
     if request.is_final:
         _conclude(erasure)
+
+
+def _note_elsewhere(erasure: Erasure) -> None:
+    """Keep which places somebody saw to, for the call that ends the request."""
+    if erasure.how.is_elsewhere_done:
+        seen_to = tuple(place.place for place in erasure.record.elsewhere)
+        erasure.keep(replace(erasure.record, seen_to=seen_to))
 
 
 def identify(erasure: Erasure) -> None:
@@ -355,6 +363,8 @@ def _with_rows(record: ErasureRecord, deleted: DeletedRows) -> ErasureRecord:
     has_lost = main_snapshots != record.main_snapshots
     return replace(
         record,
+        # What came since may have reached those places too.
+        seen_to=() if has_lost else record.seen_to,
         rows={**record.rows, deleted.table: by_ref} if by_ref else record.rows,
         snapshots=snapshots,
         tags={**record.tags, deleted.table: tuple(tags)} if tags else record.tags,
@@ -403,6 +413,7 @@ def scrub(erasure: Erasure) -> None:
     )
     places = _with_places(erasure.record.places, scrubbed)
     erasure.keep(replace(erasure.record, places=places))
+    _note_elsewhere(erasure)
 
 
 def _with_places(
@@ -485,11 +496,10 @@ def verify_all(erasure: Erasure) -> None:
 
 def conclude(erasure: Erasure) -> None:
     """Bring a proven request to its end, unless somebody else has to see to a place."""
-    elsewhere = [place for place in erasure.record.places if is_elsewhere(place)]
-    if elsewhere and not erasure.how.is_elsewhere_done:
+    if erasure.record.unattended:
         until = erasure.request.due_at.date()
         unreachable = []
-        for place in elsewhere:
+        for place in erasure.record.unattended:
             owner = place.owner or "the operator of this home"
             unreachable.append(Unreachable(place.place, owner, until))
         erasure.audit("exception", counts={"places": len(unreachable)})

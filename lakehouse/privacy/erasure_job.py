@@ -17,7 +17,7 @@ from lakehouse.errors import ErasureFailed, LakehouseError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.orchestration.dagster_internals import add_run_tags
 from lakehouse.orchestration.dead_runs import fail_dead_runs
-from lakehouse.orchestration.erasure_runs import JOB, REQUEST_TAG
+from lakehouse.orchestration.erasure_runs import JOB, REQUEST_TAG, SENSOR
 from lakehouse.orchestration.metadata_keys import ErasureMetadata
 from lakehouse.orchestration.run_failures.withheld_values import cause_without_data
 from lakehouse.orchestration.runs import UNFINISHED
@@ -32,7 +32,6 @@ from lakehouse.storage.file_lock import is_held
 if TYPE_CHECKING:
     from lakehouse.privacy.erase import Erasure
 
-SENSOR = "erase_when_due"
 _OP = "carry_on_request"
 _SECONDS = 300
 _NAMED_OBSTACLES = 3

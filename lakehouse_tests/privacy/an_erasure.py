@@ -161,6 +161,11 @@ class Home:
         return replace(self, tables={**self.tables, table.name: table})
 
 
+def on_a_cluster(home: Home) -> Home:
+    """Return a home whose Spark is on other machines, which somebody else has to see to."""
+    return replace(home, settings=replace(home.settings, spark_master="spark://cluster:7077"))
+
+
 def expire_without_spark(engine: Engine, table: str, older_than: datetime, keep: int) -> None:
     """Expire as Spark's procedure does, by PyIceberg: snapshots, then files that none names."""
     loaded = engine.catalog.load(table)

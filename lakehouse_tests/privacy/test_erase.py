@@ -32,6 +32,7 @@ from lakehouse_tests.privacy.an_erasure import (
     SUMS,
     WITHOUT,
     Home,
+    on_a_cluster,
 )
 from lakehouse_tests.privacy.small_lakehouse import (
     MAILS,
@@ -44,6 +45,7 @@ from lakehouse_tests.privacy.small_lakehouse import (
 
 pytestmark = pytest.mark.unit
 
+CLUSTER = "the Spark cluster of spark://cluster:7077"
 DONE = [
     "requested",
     "files_rewritten",
@@ -273,6 +275,39 @@ def test_rows_that_come_meanwhile_go_with_the_next_call(there: Home) -> None:
     assert erasure.request.state == "verified"
     assert erasure.record.rows[ORDERS.name]["main"] == 2
     assert there.actions().count("rows_erased") == 2
+
+
+def test_a_place_outside_is_an_exception_until_somebody_saw_to_it(there: Home) -> None:
+    home = on_a_cluster(there)
+    erasure = home.erase(*NAMED, now=True)
+    assert erasure.request.state == "exception"
+    assert [one.place for one in erasure.request.unreachable] == [CLUSTER]
+    assert home.erase(now=True).request.state == "exception"
+
+    assert home.erase(is_elsewhere_done=True).request.state == "verified"
+
+
+def test_killed_before_the_end_a_place_that_somebody_saw_to_is_remembered(
+    there: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = on_a_cluster(there)
+    with monkeypatch.context() as patch:
+        patch.setattr(erasing, "STEPS", STEPS[:-1])
+        home.erase(*NAMED, now=True, is_elsewhere_done=True)
+
+    assert home.erase(now=True).request.state == "verified"
+
+
+def test_rows_that_come_after_somebody_saw_to_a_place_may_have_reached_it(
+    there: Home,
+) -> None:
+    home = on_a_cluster(there)
+    home.lose_a_write()
+    home.erase(*NAMED, is_elsewhere_done=True)
+    loaded = home.engine.catalog.load(ORDERS.name)
+    loaded.append(_row_of_hers(loaded.schema().as_arrow()))
+
+    assert home.erase(now=True).request.state == "exception"
 
 
 def _row_of_hers(schema):
