@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from lakehouse.privacy.dry_run import WouldGo
     from lakehouse.privacy.erasable import Erasable
-    from lakehouse.privacy.erase import Erasure
+    from lakehouse.privacy.erasure import Erasure
     from lakehouse.privacy.erasure_record import ErasureRecord
     from lakehouse.privacy.identity import Named
     from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
@@ -81,8 +81,8 @@ def erase(
     any more then, and nothing may be written meanwhile.
     """
     from lakehouse.definitions import erasable
-    from lakehouse.privacy.erase import How
     from lakehouse.privacy.erase import erase as erase_people
+    from lakehouse.privacy.erasure import How
 
     named = parse_people(people, file) if people or file else []
     there = erasable(state.settings, state.engine)

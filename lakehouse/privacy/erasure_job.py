@@ -30,7 +30,7 @@ from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import is_held
 
 if TYPE_CHECKING:
-    from lakehouse.privacy.erase import Erasure
+    from lakehouse.privacy.erasure import Erasure
 
 _OP = "carry_on_request"
 _SECONDS = 300
@@ -83,7 +83,8 @@ class Eraser:
         return erase_people
 
     def _run(self, context: dg.OpExecutionContext, request_id: str) -> None:
-        from lakehouse.privacy.erase import How, erase
+        from lakehouse.privacy.erase import erase
+        from lakehouse.privacy.erasure import How
 
         # One that there is not fails before the run is taken for one of it.
         read_request(context.resources.settings, request_id)

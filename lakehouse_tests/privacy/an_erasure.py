@@ -18,7 +18,8 @@ from lakehouse.iceberg.metadata.named_files import logged_metadata, named_files
 from lakehouse.iceberg.upkeep.expire_snapshots import expiring
 from lakehouse.privacy.audit_chain import verify_chain
 from lakehouse.privacy.erasable import Erasable
-from lakehouse.privacy.erase import Erasure, How, erase
+from lakehouse.privacy.erase import erase
+from lakehouse.privacy.erasure import Erasure, How
 from lakehouse.privacy.holders import find_subjects
 from lakehouse.privacy.identity import Named
 from lakehouse.settings import Settings

@@ -10,13 +10,13 @@ from lakehouse.errors import LakehouseError, TableBusy
 from lakehouse.iceberg.erasure import remove_from_files
 from lakehouse.iceberg.upkeep import remove_orphans
 from lakehouse.orchestration.erasure_runs import REQUEST_TAG
-from lakehouse.privacy import erase as erasing
 from lakehouse.privacy import pending_requests
 from lakehouse.privacy.erasure_job import run_config
 from lakehouse.privacy.folder import erase_lock
 from lakehouse.privacy.pending_requests import PastRuns
 from lakehouse.privacy.requests import read_request
 from lakehouse.privacy.states import Unreachable
+from lakehouse.privacy.steps import take_away
 from lakehouse.storage.file_lock import brief_lock
 from lakehouse_tests.privacy.an_erasure import (
     ANNA,
@@ -151,7 +151,7 @@ def test_what_cannot_be_proved_fails_and_names_the_places(
     dagster: InDagster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dagster.request()
-    monkeypatch.setattr(erasing, "scrub_places", lambda *_, **__: ())
+    monkeypatch.setattr(take_away, "scrub_places", lambda *_, **__: ())
 
     result = dagster.run()
 

@@ -30,7 +30,8 @@ from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.runs_for_stale_tables import Downstream
 from lakehouse.privacy.audit_chain import verify_chain
 from lakehouse.privacy.erasable import Erasable
-from lakehouse.privacy.erase import Erasure, How, erase
+from lakehouse.privacy.erase import erase
+from lakehouse.privacy.erasure import Erasure, How
 from lakehouse.privacy.holders import find_subjects
 from lakehouse.privacy.identity import Named, find_people
 from lakehouse.privacy.proof import prove
