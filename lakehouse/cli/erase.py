@@ -11,13 +11,14 @@ from lakehouse.cli.output.cell_values import utc_seconds
 from lakehouse.cli.output.printing import complain, conclude, count
 from lakehouse.cli.subject_arguments import parse_people
 from lakehouse.cli.why_and_by_options import by_option, why_option
+from lakehouse.orchestration.erasure_runs import SENSOR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lakehouse.privacy.dry_run import WouldGo
     from lakehouse.privacy.erasable import Erasable
-    from lakehouse.privacy.erase import Erasure
+    from lakehouse.privacy.erasure import Erasure
     from lakehouse.privacy.erasure_record import ErasureRecord
     from lakehouse.privacy.identity import Named
     from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
@@ -80,8 +81,8 @@ def erase(
     any more then, and nothing may be written meanwhile.
     """
     from lakehouse.definitions import erasable
-    from lakehouse.privacy.erase import How
     from lakehouse.privacy.erase import erase as erase_people
+    from lakehouse.privacy.erasure import How
 
     named = parse_people(people, file) if people or file else []
     there = erasable(state.settings, state.engine)
@@ -211,7 +212,8 @@ def _state(erasure: "Erasure") -> str:
     if request.state == "pending_physical" and request.physical_due_at:
         return (
             f"{name} is pending_physical: readers see nothing of it. The rest can be removed from"
-            f" {utc_seconds(request.physical_due_at)} on, by `lakehouse erase --request {name}`."
+            f" {utc_seconds(request.physical_due_at)} on: by itself while `lakehouse dev` runs"
+            f" (the sensor {SENSOR}), or by `lakehouse erase --request {name}`."
         )
     if request.state == "exception":
         return (

@@ -2,6 +2,7 @@
 partitioned by.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from typing import Any, cast
@@ -17,6 +18,7 @@ from lakehouse.tables.table import IcebergTable
 
 _KEY = "dagster/partition"
 _FIRST, _LAST = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
+_ONLY = "lakehouse/partitions"
 
 
 def range_tags(first: str, last: str) -> dict[str, str]:
@@ -31,6 +33,24 @@ def range_of(tags: Mapping[str, str]) -> tuple[str, str] | None:
     first = tags.get(_FIRST) or tags.get(_KEY)
     last = tags.get(_LAST) or first
     return (first, last) if first and last else None
+
+
+def only_tags(keys: Sequence[str]) -> dict[str, str]:
+    """Return the tag of a run that computes some partitions of its range, and leaves those between
+    them as they are.
+
+    Dagster knows a run by one range, and notes all of it as computed: what is left has to be up
+    to date.
+    """
+    return {_ONLY: json.dumps(list(keys))}
+
+
+def computed_of(tags: Mapping[str, str], keys: Sequence[str]) -> Sequence[str]:
+    """Return those partitions of a run's range that it computes: all, unless a tag names some."""
+    if _ONLY not in tags:
+        return keys
+    only = set(json.loads(tags[_ONLY]))
+    return [key for key in keys if key in only]
 
 
 def partitions_of(

@@ -30,6 +30,7 @@ from lakehouse.orchestration.asset_specs import table_spec
 from lakehouse.orchestration.blocked_tables import note_refused
 from lakehouse.orchestration.io_manager import IcebergIOManager, run_partitions
 from lakehouse.orchestration.metadata_keys import WriteMetadata
+from lakehouse.orchestration.partition_bounds import computed_of
 from lakehouse.orchestration.run_failures.refused_write_text import refusal
 from lakehouse.orchestration.run_failures.withheld_values import values_withheld
 from lakehouse.orchestration.runs_for_stale_tables import (
@@ -220,4 +221,4 @@ def _partitions(
     has_any = definition is not None and (
         context.has_partition_key or context.has_partition_key_range
     )
-    return context.partition_keys if has_any else ()
+    return computed_of(context.run.tags, context.partition_keys) if has_any else ()

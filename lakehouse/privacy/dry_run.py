@@ -7,12 +7,12 @@ from lakehouse.iceberg.erasure.delete_rows import count_rows
 from lakehouse.iceberg.metadata.history import MAIN
 from lakehouse.privacy.delivered_files import find_in_files
 from lakehouse.privacy.erasable import Erasable
-from lakehouse.privacy.erase import is_delivered
 from lakehouse.privacy.erase_now import CostOfErasure, cost_of_erasure
 from lakehouse.privacy.erased_people import by_all_names, people_in, shared_values
 from lakehouse.privacy.identity import Named, find_people
 from lakehouse.privacy.places.scrub import scrub_places
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
+from lakehouse.privacy.steps.identify import is_delivered
 from lakehouse.privacy.sums import find_sums
 from lakehouse.tables.person import Person
 

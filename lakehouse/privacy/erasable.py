@@ -34,6 +34,15 @@ class Erasable:
     """Makes the definitions by which tables are computed anew."""
 
     @property
+    def dependents(self) -> dict[str, set[str]]:
+        """By table, all that are computed from it, whether they read on in it or in full."""
+        dependents: dict[str, set[str]] = {}
+        for name, sources in self.sources.items():
+            for source in sources:
+                dependents.setdefault(source, set()).add(name)
+        return dependents
+
+    @property
     def store(self) -> ObjectStore:
         """Where delivered files stand."""
         return open_store(self.settings)

@@ -17,7 +17,7 @@ from lakehouse.errors import ErasureFailed, LakehouseError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.orchestration.dagster_internals import add_run_tags
 from lakehouse.orchestration.dead_runs import fail_dead_runs
-from lakehouse.orchestration.erasure_runs import JOB, REQUEST_TAG
+from lakehouse.orchestration.erasure_runs import JOB, REQUEST_TAG, SENSOR
 from lakehouse.orchestration.metadata_keys import ErasureMetadata
 from lakehouse.orchestration.run_failures.withheld_values import cause_without_data
 from lakehouse.orchestration.runs import UNFINISHED
@@ -30,9 +30,8 @@ from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import is_held
 
 if TYPE_CHECKING:
-    from lakehouse.privacy.erase import Erasure
+    from lakehouse.privacy.erasure import Erasure
 
-SENSOR = "erase_when_due"
 _OP = "carry_on_request"
 _SECONDS = 300
 _NAMED_OBSTACLES = 3
@@ -84,7 +83,8 @@ class Eraser:
         return erase_people
 
     def _run(self, context: dg.OpExecutionContext, request_id: str) -> None:
-        from lakehouse.privacy.erase import How, erase
+        from lakehouse.privacy.erase import erase
+        from lakehouse.privacy.erasure import How
 
         # One that there is not fails before the run is taken for one of it.
         read_request(context.resources.settings, request_id)

@@ -61,6 +61,8 @@ class ErasureRecord:
     """Whether that is all of them."""
     places: tuple[ScrubbedPlace, ...] = ()
     """The last that is known of each place outside of tables and delivered files."""
+    seen_to: tuple[str, ...] = ()
+    """Places outside of the lakehouse that somebody saw to, until more rows go."""
     waiting: tuple[str, ...] = ()
     """What could not be removed from files yet, and why."""
 
@@ -70,9 +72,14 @@ class ErasureRecord:
         return sum(sum(by_ref.values()) for by_ref in self.rows.values())
 
     @property
-    def is_holding_others(self) -> bool:
-        """Whether a place outside of the lakehouse may hold the people."""
-        return any(is_elsewhere(place) for place in self.places)
+    def elsewhere(self) -> tuple[ScrubbedPlace, ...]:
+        """Places outside of the lakehouse that may hold the people."""
+        return tuple(place for place in self.places if is_elsewhere(place))
+
+    @property
+    def unattended(self) -> tuple[ScrubbedPlace, ...]:
+        """Those of them that somebody has yet to see to."""
+        return tuple(place for place in self.elsewhere if place.place not in self.seen_to)
 
 
 def is_elsewhere(place: ScrubbedPlace) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.erasure.gone_people import GonePeople
+from lakehouse.iceberg.erasure.gone_people import LeftOut
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.write_result import Pin
@@ -13,15 +13,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def may_have_erased(engine: Engine, source: Pin, gone: GonePeople) -> bool:
-    """Whether rows that were read of a source may be of people who were erased; metadata and the
-    list of who is gone alone.
+def may_have_erased(engine: Engine, source: Pin, left_out: LeftOut) -> bool:
+    """Whether rows that were read of a source may be of people who were erased, by metadata
+    alone.
+
+    :param left_out: who is gone, as `without_erased` is given it.
     """
-    return gone.begin().is_anybody or _was_erased_since(engine, source)
+    return left_out.is_anybody or _was_erased_since(engine, source)
 
 
 def without_erased(
-    engine: Engine, source: Pin, rows: "DataFrame", gone: GonePeople
+    engine: Engine, source: Pin, rows: "DataFrame", left_out: LeftOut
 ) -> "DataFrame":
     """Return the rows of a source, as it was when it was read, but those that it lost since by an
     erasure and those of people who are gone.
@@ -32,7 +34,7 @@ def without_erased(
         names = list(SOURCE_COLUMNS)
         now = read_main(engine, source.table).select(*names)
         rows = rows.join(now, names, "left_semi").select(*rows.columns)
-    table, left_out = gone.tables.get(source.table), gone.begin()
+    table = left_out.people.tables.get(source.table)
     return rows if table is None else left_out.split(table, rows).rows
 
 

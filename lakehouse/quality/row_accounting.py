@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople
+from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople, LeftOut
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import FEW, same_key, with_keys
 from lakehouse.iceberg.metadata.history import read_history
@@ -101,7 +101,7 @@ def account(
     sample: tuple[Any, ...] = ()
     if counts["lost"]:
         lost = outcomes.where("outcome = 'lost'")
-        not_erased = _without_erased(engine, Pin(source.name, snapshot_id), lost, gone)
+        not_erased = _without_erased(engine, Pin(source.name, snapshot_id), lost, gone.begin())
         if not_erased is not None:
             lost = not_erased
             counts[ERASED] = counts["lost"] - lost.count()
@@ -113,14 +113,14 @@ def account(
 
 
 def _without_erased(
-    engine: Engine, source: Pin, lost: "DataFrame", gone: GonePeople
+    engine: Engine, source: Pin, lost: "DataFrame", left_out: LeftOut
 ) -> "DataFrame | None":
     """Return the lost rows that are of nobody who was erased; None where nobody was."""
-    if not may_have_erased(engine, source, gone):
+    if not may_have_erased(engine, source, left_out):
         return None
     rows = read(engine, source).selectExpr("*", _IS)
     theirs = rows.join(lost.select("__is"), "__is", "left_semi")
-    kept = without_erased(engine, source, theirs, gone)
+    kept = without_erased(engine, source, theirs, left_out)
     return lost.join(kept.select("__is"), "__is", "left_semi")
 
 

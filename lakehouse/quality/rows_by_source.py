@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople
+from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople, LeftOut
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import same_key, together
 from lakehouse.iceberg.metadata.write_result import Pin
@@ -55,18 +55,21 @@ def count_places(
     counts = Counter({row["place"]: row["count"] for row in rows})
     if counts["left_out"]:
         left_out = placed.where("place = 'left_out'").select(*_SOURCE)
-        counts[ERASED] = sum(_count_erased(engine, source, left_out, gone) for source in reads)
+        people = gone.begin()
+        counts[ERASED] = sum(
+            _count_erased(engine, source, left_out, people) for source in reads
+        )
         counts["left_out"] -= counts[ERASED]
     said = [*PLACES, *([ERASED] if counts[ERASED] else [])]
     return {place: counts[place] for place in said}
 
 
-def _count_erased(engine: Engine, source: Read, left_out: "DataFrame", gone: GonePeople) -> int:
+def _count_erased(engine: Engine, source: Read, lacking: "DataFrame", people: LeftOut) -> int:
     """Return how many of the rows that a table lacks are of people who were erased."""
-    if not may_have_erased(engine, source.pin, gone):
+    if not may_have_erased(engine, source.pin, people):
         return 0
-    rows = read(engine, source.pin, source.where).join(left_out, _SOURCE, "left_semi")
-    return rows.count() - without_erased(engine, source.pin, rows, gone).count()
+    rows = read(engine, source.pin, source.where).join(lacking, _SOURCE, "left_semi")
+    return rows.count() - without_erased(engine, source.pin, rows, people).count()
 
 
 def _row_keys(target: IcebergTable, rows: "DataFrame") -> "DataFrame":

@@ -9,10 +9,9 @@ import dagster as dg
 import pytest
 
 from lakehouse.definitions import definitions
-from lakehouse.orchestration.erasure_runs import JOB
+from lakehouse.orchestration.erasure_runs import JOB, SENSOR
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.privacy import pending_requests
-from lakehouse.privacy.erasure_job import SENSOR
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.requests import change_request, open_request, read_request
 from lakehouse.privacy.sealed_values import is_sealed

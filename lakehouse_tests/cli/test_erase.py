@@ -73,6 +73,22 @@ def test_an_erasure_says_what_went_and_that_it_is_verified(
     assert lakehouse("export", f"customer_id={ANNA}").out == ["[]"]
 
 
+def test_what_waits_is_said_to_go_by_itself_or_by_the_same_call(
+    lakehouse: Lakehouse, home: Path
+) -> None:
+    (table,) = (home / "warehouse").glob("**/bnpl_transactions_raw*")
+    (table / "data" / "lost.csv").write_text("left by a write that was killed")
+
+    ran = lakehouse(*ERASE)
+
+    assert ran.code == 0
+    assert ran.out[-1].startswith("R-1 is pending_physical: readers see nothing of it.")
+    assert ran.out[-1].endswith(
+        "on: by itself while `lakehouse dev` runs (the sensor erase_when_due), or by"
+        " `lakehouse erase --request R-1`."
+    )
+
+
 def test_a_request_that_is_done_says_so_alone(lakehouse: Lakehouse) -> None:
     lakehouse(*ERASE, "--now")
     again = lakehouse("erase", "--request", "R-1", "--now")

@@ -12,6 +12,8 @@ from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.monitoring.detectors.recoveries import detect_recoveries
 from lakehouse.monitoring.incidents import Firing, Incident
 from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.partition_bounds import only_tags, range_tags
+from lakehouse.orchestration.runs_for_stale_tables import COMPUTED_ANEW
 from lakehouse.settings import Settings
 
 DAYS = ["2026-03-01", "2026-03-02", "2026-03-03"]
@@ -93,6 +95,21 @@ def test_days_that_somebody_asked_for_and_that_failed_are_over_once_they_are_pub
     assert after(Incident.of(firing), context) is None
 
 
+def test_what_an_erasure_computes_anew_is_computed_again_by_its_request(
+    context: MonitorContext,
+) -> None:
+    run = context.instance.create_run_for_job(
+        dg.Definitions([days]).resolve_implicit_global_asset_job_def(),
+        asset_selection=frozenset({dg.AssetKey(["gold", "days"])}),
+        tags={**range_tags(DAYS[0], DAYS[2]), COMPUTED_ANEW: "R-1"},
+    )
+    context.instance.report_run_failed(run, "The process of this run (pid 7) is gone.")
+
+    (firing,) = detect_failed_runs(context).facts
+
+    assert firing.commands[0] == "lakehouse erase --request R-1"
+
+
 def test_a_publish_of_no_day_ends_nothing(context: MonitorContext) -> None:
     publish(context, None)
     left = after(held(), context)
@@ -137,6 +154,10 @@ def test_the_days_of_a_run_are_told_by_its_tags(context: MonitorContext) -> None
                 "dagster/asset_partition_range_end": DAYS[2],
             },
             set(DAYS),
+        ),
+        (
+            {**range_tags(DAYS[0], DAYS[2]), **only_tags([DAYS[0], DAYS[2]])},
+            {DAYS[0], DAYS[2]},
         ),
         ({}, set()),
     ]:

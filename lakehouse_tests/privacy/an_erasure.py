@@ -18,7 +18,8 @@ from lakehouse.iceberg.metadata.named_files import logged_metadata, named_files
 from lakehouse.iceberg.upkeep.expire_snapshots import expiring
 from lakehouse.privacy.audit_chain import verify_chain
 from lakehouse.privacy.erasable import Erasable
-from lakehouse.privacy.erase import Erasure, How, erase
+from lakehouse.privacy.erase import erase
+from lakehouse.privacy.erasure import Erasure, How
 from lakehouse.privacy.holders import find_subjects
 from lakehouse.privacy.identity import Named
 from lakehouse.settings import Settings
@@ -159,6 +160,11 @@ class Home:
     def with_keeping(self, table: IcebergTable) -> "Home":
         """Return the same with another declaration of a table."""
         return replace(self, tables={**self.tables, table.name: table})
+
+
+def on_a_cluster(home: Home) -> Home:
+    """Return a home whose Spark is on other machines, which somebody else has to see to."""
+    return replace(home, settings=replace(home.settings, spark_master="spark://cluster:7077"))
 
 
 def expire_without_spark(engine: Engine, table: str, older_than: datetime, keep: int) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from lakehouse.orchestration.erasure_runs import JOB, REQUEST_TAG
+from lakehouse.orchestration.erasure_runs import JOB, REQUEST_TAG, SENSOR
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.privacy import erase as erasing
-from lakehouse.privacy.erasure_job import SENSOR, Eraser, run_config
+from lakehouse.privacy.erasure_job import Eraser, run_config
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.requests import change_request, open_request
 from lakehouse.privacy.states import Request

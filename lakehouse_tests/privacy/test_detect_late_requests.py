@@ -16,9 +16,9 @@ from lakehouse.monitoring.alerts_sensor import detect_and_dispatch
 from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.orchestration.alert import Alert
 from lakehouse.orchestration.dagster_internals import asset_graph
-from lakehouse.privacy import erase as erasing
 from lakehouse.privacy.detect_late_requests import detect_late_requests
 from lakehouse.privacy.states import Unreachable, a_month_after
+from lakehouse.privacy.steps import take_away
 from lakehouse_tests.privacy.an_erasure import ANNA, HERS, Home
 from lakehouse_tests.privacy.erasure_in_dagster import (
     InDagster,
@@ -147,7 +147,7 @@ def test_a_proof_that_fails_is_told_at_once_until_one_holds(
     monitored: Monitored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(erasing, "scrub_places", lambda *_, **__: ())
+        patch.setattr(take_away, "scrub_places", lambda *_, **__: ())
         assert not monitored.dagster.run().success
     monitored.dagster.change(due_at=datetime(2999, 1, 1, tzinfo=UTC))
 

@@ -4,6 +4,7 @@ and only then the request is verified.
 
 from datetime import timedelta
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -11,14 +12,18 @@ from lakehouse.errors import TableBusy, UsageError
 from lakehouse.iceberg.erasure import remove_from_files
 from lakehouse.iceberg.erasure.delete_rows import DeletedRows
 from lakehouse.iceberg.upkeep import remove_orphans
-from lakehouse.privacy import erase as erasing
+from lakehouse.privacy import erase
+from lakehouse.privacy import erasure as erasing
 from lakehouse.privacy.dry_run import dry_run
 from lakehouse.privacy.erase import STEPS
+from lakehouse.privacy.erasure import Erasure
 from lakehouse.privacy.gone import read_gone
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.proof import prove_again
 from lakehouse.privacy.requests import read_request, read_requests
 from lakehouse.privacy.sealed_values import is_sealed
+from lakehouse.privacy.steps import identify, take_away
+from lakehouse.privacy.steps import prove as proving
 from lakehouse.privacy.verifier.report import Report
 from lakehouse.tables.table import Column
 from lakehouse_tests.privacy.an_erasure import (
@@ -32,6 +37,7 @@ from lakehouse_tests.privacy.an_erasure import (
     SUMS,
     WITHOUT,
     Home,
+    on_a_cluster,
 )
 from lakehouse_tests.privacy.small_lakehouse import (
     MAILS,
@@ -44,6 +50,7 @@ from lakehouse_tests.privacy.small_lakehouse import (
 
 pytestmark = pytest.mark.unit
 
+CLUSTER = "the Spark cluster of spark://cluster:7077"
 DONE = [
     "requested",
     "files_rewritten",
@@ -203,14 +210,14 @@ class Killed(BaseException):
 def test_killed_after_any_step_the_next_call_ends_the_same(
     there: Home, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    def die(erasure: erasing.Erasure) -> None:
+    def die(erasure: Erasure) -> None:
         STEPS[number][1](erasure)
         raise Killed
 
     steps = [*STEPS]
     steps[number] = (steps[number][0], die)
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(erasing, "STEPS", steps)
+        patch.setattr(erase, "STEPS", steps)
         there.erase(*NAMED, now=True)
 
     erasure = there.erase(now=True)
@@ -221,28 +228,28 @@ def test_killed_after_any_step_the_next_call_ends_the_same(
 
 
 @pytest.mark.parametrize(
-    "part",
+    ("step", "part"),
     [
-        "seal",
-        "add_gone",
-        "rewrite_files",
-        "delete_rows",
-        "scrub_places",
-        "remove_now",
-        "destroy",
+        (identify, "seal"),
+        (identify, "add_gone"),
+        (take_away, "rewrite_files"),
+        (take_away, "delete_rows"),
+        (take_away, "scrub_places"),
+        (proving, "remove_now"),
+        (erasing, "destroy"),
     ],
 )
 def test_killed_within_a_step_the_next_call_ends_the_same(
-    there: Home, monkeypatch: pytest.MonkeyPatch, part: str
+    there: Home, monkeypatch: pytest.MonkeyPatch, step: ModuleType, part: str
 ) -> None:
-    do = getattr(erasing, part)
+    do = getattr(step, part)
 
     def die(*arguments: object, **named: object) -> None:
         do(*arguments, **named)
         raise Killed
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(erasing, part, die)
+        patch.setattr(step, part, die)
         there.erase(*NAMED, now=True)
 
     assert there.erase(now=True).request.state == "verified"
@@ -253,7 +260,7 @@ def test_a_residue_leaves_the_request_open_and_is_named(
     there: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(erasing, "scrub_places", lambda *_, **__: ())
+        patch.setattr(take_away, "scrub_places", lambda *_, **__: ())
         erasure = there.erase(*NAMED, now=True)
 
     assert erasure.request.state == "logically_deleted"
@@ -273,6 +280,39 @@ def test_rows_that_come_meanwhile_go_with_the_next_call(there: Home) -> None:
     assert erasure.request.state == "verified"
     assert erasure.record.rows[ORDERS.name]["main"] == 2
     assert there.actions().count("rows_erased") == 2
+
+
+def test_a_place_outside_is_an_exception_until_somebody_saw_to_it(there: Home) -> None:
+    home = on_a_cluster(there)
+    erasure = home.erase(*NAMED, now=True)
+    assert erasure.request.state == "exception"
+    assert [one.place for one in erasure.request.unreachable] == [CLUSTER]
+    assert home.erase(now=True).request.state == "exception"
+
+    assert home.erase(is_elsewhere_done=True).request.state == "verified"
+
+
+def test_killed_before_the_end_a_place_that_somebody_saw_to_is_remembered(
+    there: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = on_a_cluster(there)
+    with monkeypatch.context() as patch:
+        patch.setattr(erase, "STEPS", STEPS[:-1])
+        home.erase(*NAMED, now=True, is_elsewhere_done=True)
+
+    assert home.erase(now=True).request.state == "verified"
+
+
+def test_rows_that_come_after_somebody_saw_to_a_place_may_have_reached_it(
+    there: Home,
+) -> None:
+    home = on_a_cluster(there)
+    home.lose_a_write()
+    home.erase(*NAMED, is_elsewhere_done=True)
+    loaded = home.engine.catalog.load(ORDERS.name)
+    loaded.append(_row_of_hers(loaded.schema().as_arrow()))
+
+    assert home.erase(now=True).request.state == "exception"
 
 
 def _row_of_hers(schema):
@@ -364,7 +404,7 @@ def test_a_table_that_is_declared_elsewhere_is_searched_too(
     People(elsewhere.engine, elsewhere.erasable.subjects).add(members, (int(HERS),))
 
     with monkeypatch.context() as patch:
-        patch.setattr(erasing, "delete_rows", lambda _, table, *__: DeletedRows(table.name))
+        patch.setattr(take_away, "delete_rows", lambda _, table, *__: DeletedRows(table.name))
         erasure = elsewhere.erase(*NAMED, now=True)
 
     assert erasure.proof is not None

@@ -10,15 +10,22 @@ from lakehouse.errors import LakehouseError, TableBusy
 from lakehouse.iceberg.erasure import remove_from_files
 from lakehouse.iceberg.upkeep import remove_orphans
 from lakehouse.orchestration.erasure_runs import REQUEST_TAG
-from lakehouse.privacy import erase as erasing
 from lakehouse.privacy import pending_requests
 from lakehouse.privacy.erasure_job import run_config
 from lakehouse.privacy.folder import erase_lock
 from lakehouse.privacy.pending_requests import PastRuns
 from lakehouse.privacy.requests import read_request
 from lakehouse.privacy.states import Unreachable
+from lakehouse.privacy.steps import take_away
 from lakehouse.storage.file_lock import brief_lock
-from lakehouse_tests.privacy.an_erasure import ANNA, ANNA_BEFORE, HERS, NAMED, Home
+from lakehouse_tests.privacy.an_erasure import (
+    ANNA,
+    ANNA_BEFORE,
+    HERS,
+    NAMED,
+    Home,
+    on_a_cluster,
+)
 from lakehouse_tests.privacy.erasure_in_dagster import (
     LONG_AGO,
     InDagster,
@@ -61,6 +68,21 @@ def test_a_pending_request_is_carried_to_its_end(
     shown = metadata_of(result)
     assert shown["erasure/state"] == "verified"
     assert shown["erasure/searched_files"] > 10
+
+
+def test_what_somebody_saw_to_elsewhere_is_known_to_the_run_that_ends_a_request(
+    there: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = on_a_cluster(there)
+    home.lose_a_write()
+    home.erase(*NAMED)
+    assert home.erase(is_elsewhere_done=True).request.state == "pending_physical"
+    let_files_be_old(monkeypatch)
+
+    with in_dagster(home) as dagster:
+        assert dagster.run().success
+
+    assert read_request(home.settings, "R-1").state == "verified"
 
 
 def test_what_dagster_keeps_of_a_run_holds_no_value(dagster: InDagster) -> None:
@@ -129,7 +151,7 @@ def test_what_cannot_be_proved_fails_and_names_the_places(
     dagster: InDagster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dagster.request()
-    monkeypatch.setattr(erasing, "scrub_places", lambda *_, **__: ())
+    monkeypatch.setattr(take_away, "scrub_places", lambda *_, **__: ())
 
     result = dagster.run()
 

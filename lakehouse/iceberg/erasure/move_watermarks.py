@@ -1,7 +1,8 @@
 """Readers are moved past an erasure, where nothing else came since they last read.
 
-To whoever reads a table on from where it was, an erasure is no news: nobody computes it anew, and
-the snapshot that was read last, which has the erased rows, would be needed for ever.
+To them an erasure is no news: nobody computes them anew. Of one that reads on from where it was,
+the snapshot that was read last, which has the erased rows, would be needed for ever; one that
+reads in full would count as stale once that snapshot is gone, and be computed for nothing.
 """
 
 from collections.abc import Iterable
@@ -22,7 +23,7 @@ def move_watermarks(engine: Engine, table: str, readers: Iterable[str]) -> tuple
     Ask it after the last commit to the table. A table that is being written is left as it is,
     as is a reader with rows still to read: the next call moves them.
 
-    :param readers: names of the tables that are declared to read this one.
+    :param readers: names of the tables that are computed from this one.
     """
     source = read_history(engine, table)
     there = [reader for reader in readers if engine.catalog.has(reader)]

@@ -64,6 +64,7 @@ def remove_from_files(
     *,
     now: bool,
     readers: Iterable[str] = (),
+    dependents: Iterable[str] = (),
 ) -> tuple[StepResult, ...]:
     """Remove what the files of a table keep of rows that `delete_rows` took: data files under
     delete files, what manifests tell of removed files, past snapshots and what only they name,
@@ -74,15 +75,18 @@ def remove_from_files(
 
     :param now: whether pins of readers are passed over, and files without a name go whatever
         their age, with the table's lock and where no write is under way; see `cost_of_now`.
-    :param readers: names of the tables that are declared to read this one.
+    :param readers: names of the tables that read on in this one from where they were, and need
+        what came since.
+    :param dependents: names of all tables that are computed from this one, so that those that
+        have read all of it are not stale afterwards.
     :raises TableBusy: with `now`, when the table is being written.
     """
     if now:
-        return remove_now(engine, [table], request, {table.name: list(readers)})
+        return remove_now(engine, [table], request, {table.name: list(dependents)})
     name = table.name
     if not engine.catalog.has(name):
         return ()
-    results = _remove_named(engine, name, request, list(readers), keeps_pins=True)
+    results = _remove_named(engine, name, request, dependents, pinned_by=list(readers))
     moment = datetime.now(UTC)
     results.append(remove_lost_metadata(engine, name, older_than=moment))
     results.append(_remove_orphans(engine, name, moment))
@@ -93,12 +97,12 @@ def remove_now(
     engine: Engine,
     tables: Iterable[IcebergTable],
     request: str,
-    readers: Mapping[str, Collection[str]],
+    dependents: Mapping[str, Collection[str]],
 ) -> tuple[StepResult, ...]:
     """Do what `remove_from_files` does with `now`, for several tables; in the end the locks of
     all of them are held at once.
 
-    :param readers: by table, those that are declared to read it.
+    :param dependents: by table, all that are computed from it.
     :raises TableBusy: when one of them, or one whose files lie among theirs, is being written.
     """
     names = [table.name for table in tables if engine.catalog.has(table.name)]
@@ -106,22 +110,27 @@ def remove_now(
         refuse_where_written(engine, name)
     results: list[StepResult] = []
     for name in names:
-        of_table = readers.get(name, ())
-        results += _remove_named(engine, name, request, of_table, keeps_pins=False)
+        of_table = dependents.get(name, ())
+        results += _remove_named(engine, name, request, of_table, pinned_by=())
     return (*results, *remove_unnamed(engine, names))
 
 
 def _remove_named(
-    engine: Engine, table: str, request: str, readers: Collection[str], *, keeps_pins: bool
+    engine: Engine,
+    table: str,
+    request: str,
+    dependents: Iterable[str],
+    *,
+    pinned_by: Collection[str],
 ) -> list[StepResult]:
     results = [
         rewrite_erased_files(engine, table, request),
         clean_manifests(engine, table, request),
     ]
-    move_watermarks(engine, table, readers)
+    move_watermarks(engine, table, dependents)
     return [
         *results,
-        _expire(engine, table, find_pins(engine, table, readers if keeps_pins else ())),
+        _expire(engine, table, find_pins(engine, table, pinned_by)),
         remove_statistics(engine, table),
         remove_old_metadata(engine, table),
     ]

@@ -29,6 +29,7 @@ from lakehouse.orchestration.erasure_runs import REQUEST_TAG
 from lakehouse.orchestration.error_causes import causes
 from lakehouse.orchestration.metadata_keys import RefusalMetadata, WriteMetadata
 from lakehouse.orchestration.partition_bounds import range_of
+from lakehouse.orchestration.runs_for_stale_tables import COMPUTED_ANEW
 
 CURSOR = "runs"
 _KNOWN = {
@@ -198,7 +199,9 @@ def _failed(
 
 def _commands_again(run: dg.DagsterRun, table: str, keys: frozenset[str]) -> Iterator[str]:
     bounds = range_of(run.tags) if keys else None
-    if bounds and FEED_TAG not in run.tags:
+    if COMPUTED_ANEW in run.tags:
+        yield f"lakehouse erase --request {run.tags[COMPUTED_ANEW]}"
+    elif bounds and FEED_TAG not in run.tags:
         # Partitions that somebody asked for are not stale, so that a retry would not compute
         # them.
         yield f"lakehouse backfill {table} --from {bounds[0]} --to {bounds[1]}"

@@ -17,7 +17,7 @@ from lakehouse.monitoring.incidents import Firing, Kind
 from lakehouse.orchestration.alert import Severity
 from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.orchestration.dagster_internals import selected_assets
-from lakehouse.orchestration.partition_bounds import range_of
+from lakehouse.orchestration.partition_bounds import computed_of, range_of
 from lakehouse.settings import Settings
 from lakehouse.tables.escaping import shell_word
 from lakehouse.tables.feed import Feed
@@ -162,7 +162,8 @@ class MonitorContext:
         keys: list[Any] = list(node.partitions_def.get_partition_keys())
         if first not in keys or last not in keys:
             return frozenset({first, last})
-        return frozenset(keys[keys.index(first) : keys.index(last) + 1])
+        within = keys[keys.index(first) : keys.index(last) + 1]
+        return frozenset(computed_of(run.tags, within))
 
 
 def describe_rows(

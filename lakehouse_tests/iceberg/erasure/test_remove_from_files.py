@@ -18,6 +18,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.manifests import files
 from lakehouse.iceberg.read.pinned_inputs import pin_since
+from lakehouse.iceberg.read.stale_tables import is_stale
 from lakehouse_tests.iceberg.erasure.people import (
     ANNA,
     ORDERS,
@@ -238,7 +239,9 @@ def test_a_reader_that_has_read_all_is_moved_past_the_erasure(
     delete_rows(engine, ORDERS, [ANNA], REQUEST)
     assert cost_of_now(engine, ORDERS.name, [reader.name]).pinned_readers == ()
 
-    remove_from_files(engine, ORDERS, REQUEST, now=now, readers=[reader.name])
+    remove_from_files(
+        engine, ORDERS, REQUEST, now=now, readers=[reader.name], dependents=[reader.name]
+    )
 
     source = read_history(engine, ORDERS.name)
     assert set(source.snapshots) == {source.refs["main"]}
@@ -250,3 +253,24 @@ def test_a_reader_that_has_read_all_is_moved_past_the_erasure(
     assert (pin.since_snapshot_id, pin.rows) == (source.refs["main"], 1)
     again = remove_from_files(engine, ORDERS, REQUEST, now=False, readers=[reader.name])
     assert "watermark of gold.reader" in str([result.reason for result in again])
+
+
+@pytest.mark.parametrize("now", [False, True])
+def test_what_reads_in_full_and_has_read_all_is_not_stale_afterwards(
+    embedded_engine: Engine, *, now: bool
+) -> None:
+    engine, summary = embedded_engine, replace(ORDERS, name="gold.summary")
+    filled(engine)
+    read = read_history(engine, ORDERS.name).refs["main"]
+    fill(engine, summary, OTHERS, inputs={ORDERS.name: read})
+    delete_rows(engine, ORDERS, [ANNA], REQUEST)
+    assert not is_stale(engine, summary.name, [ORDERS.name])
+
+    remove_from_files(engine, ORDERS, REQUEST, now=now, dependents=[summary.name])
+
+    source = read_history(engine, ORDERS.name)
+    assert set(source.snapshots) == {source.refs["main"]}
+    assert not is_stale(engine, summary.name, [ORDERS.name])
+    assert content(engine, summary) == OTHERS
+    fill(engine, ORDERS, UNREAD)
+    assert is_stale(engine, summary.name, [ORDERS.name])

@@ -6,19 +6,20 @@ from typing import Any
 
 from lakehouse.cli.program import run
 from lakehouse.iceberg.erasure import remove_from_files, remove_unnamed
-from lakehouse.privacy import compute_anew, delivered_files
+from lakehouse.privacy import compute_anew, delivered_files, erasure
 from lakehouse.privacy import erase as erasing
 from lakehouse.privacy.places import scrub
+from lakehouse.privacy.steps import identify, take_away
 from lakehouse.settings import Settings
 from lakehouse_tests.privacy.an_erasure import NAMED, Home
 from lakehouse_tests.processes import kill_this_process
 
 AFTER = [f"after {step.__name__}" for _, step in erasing.STEPS]
 _WITHIN: dict[str, tuple[Any, str, int]] = {
-    "once the values are sealed": (erasing, "seal", 1),
-    "once they are gone": (erasing, "add_gone", 1),
+    "once the values are sealed": (identify, "seal", 1),
+    "once they are gone": (identify, "add_gone", 1),
     "after a delivered file": (delivered_files._Erasure, "_collect", 1),
-    "after the rows of a table": (erasing, "delete_rows", 1),
+    "after the rows of a table": (take_away, "delete_rows", 1),
     "after a table of sums": (compute_anew, "_compute", 1),
     "after a database": (scrub, "scrub_sqlite", 1),
     "once files are written again": (remove_from_files, "rewrite_erased_files", 1),
@@ -26,8 +27,8 @@ _WITHIN: dict[str, tuple[Any, str, int]] = {
     "once snapshots are expired": (remove_from_files, "_expire", 2),
     "once old metadata is gone": (remove_from_files, "remove_old_metadata", 2),
     "after the unnamed files of a table": (remove_unnamed, "_remove", 1),
-    "once what went is audited": (erasing, "append_actions", 3),
-    "once the values are destroyed": (erasing, "destroy", 1),
+    "once what went is audited": (erasure, "append_actions", 3),
+    "once the values are destroyed": (erasure, "destroy", 1),
 }
 """Where a process dies: once a function was called so many times."""
 WITHIN = list(_WITHIN)

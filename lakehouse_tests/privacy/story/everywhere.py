@@ -19,14 +19,19 @@ from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.erasure.delete_rows import count_rows
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Refused
+from lakehouse.iceberg.read.stale_tables import is_stale
 from lakehouse.iceberg.rules.rows import expression
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.feed_runs import IngestResult, ingest
 from lakehouse.monitoring.alerts_sensor import NAME as ALERTS
+from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.runs_for_stale_tables import Downstream
 from lakehouse.privacy.audit_chain import verify_chain
 from lakehouse.privacy.erasable import Erasable
-from lakehouse.privacy.erase import Erasure, How, erase
+from lakehouse.privacy.erase import erase
+from lakehouse.privacy.erasure import Erasure, How
 from lakehouse.privacy.holders import find_subjects
 from lakehouse.privacy.identity import Named, find_people
 from lakehouse.privacy.proof import prove
@@ -188,6 +193,16 @@ class Everywhere:
         assert run.success, (run.messages, run.message)
         assert ROWS_CHECK in {result.name for result in run.checks}
         return [f"{one.table}: {one.name}" for one in run.checks if not one.passed]
+
+    def stale_tables(self) -> list[str]:
+        """Return the project's tables that have yet to be computed from what there is."""
+        graph = asset_graph(definitions(lambda: self.settings))
+        names = [table_name(key) for key in graph.executable_asset_keys]
+        return [
+            name
+            for name in sorted(names)
+            if is_stale(self.engine, name, Downstream(graph, name).read_now(name))
+        ]
 
     def set_back(self, table: str, snapshot_id: int) -> None:
         """Set a table back to a snapshot that it still has, by SQL."""

@@ -12,15 +12,10 @@ import pytest
 from lakehouse.definitions import definitions
 from lakehouse.orchestration.backfill import backfill
 from lakehouse.privacy import erase as erasing
-from lakehouse.privacy.erase import (
-    Erasure,
-    erase_files,
-    erase_rows,
-    recompute_sums,
-    remove_physically,
-    scrub,
-)
+from lakehouse.privacy.erasure import Erasure
 from lakehouse.privacy.proof import prove
+from lakehouse.privacy.steps.prove import remove_physically
+from lakehouse.privacy.steps.take_away import erase_files, erase_rows, recompute_sums, scrub
 from lakehouse.privacy.verifier import places
 from lakehouse.privacy.verifier.report import Report
 from lakehouse_tests.assets.deliveries import CLEAN, PROFILES, QUARANTINE, RAW, SUMMARY
@@ -170,6 +165,11 @@ def test_the_sums_are_those_of_the_others(told: Told) -> None:
         )
     ]
     assert counts[0] == counts[1] == sum(told.rows_after[CLEAN].values())
+
+
+@in_homes("embedded", "embedded, all")
+def test_nothing_is_stale(told: Told) -> None:
+    assert told.there.stale_tables() == []
 
 
 @in_homes("embedded", "embedded, all")

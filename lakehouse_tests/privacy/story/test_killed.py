@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
-from lakehouse.privacy.erase import Erasure
+from lakehouse.privacy.erasure import Erasure
 from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.privacy.an_erasure import (
     ANNA,

@@ -3,6 +3,7 @@
 from datetime import date
 
 import pytest
+from pyiceberg.expressions import EqualTo
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
@@ -44,6 +45,12 @@ def partitions_of_runs(sums: SomeSums, node: Node) -> list[tuple[str, ...]]:
     return [commit.partitions for commit in commits if commit.run_id]
 
 
+def files_of(sums: SomeSums, node: Node, day: date) -> set[str]:
+    """Return the paths of a table's files that have rows of a day."""
+    scan = sums.engine.catalog.load(node.table.name).scan(EqualTo("day", day.isoformat()))
+    return {task.file.file_path for task in scan.plan_files()}
+
+
 def head(sums: SomeSums, node: Node) -> int | None:
     """Return the snapshot that readers see of a table."""
     main = read_history(sums.engine, node.table.name).main
@@ -75,6 +82,38 @@ def test_a_call_after_one_that_was_killed_does_the_rest_and_nothing_twice(
         [("2024-01-01",)],
         [()],
     ]
+
+
+def test_scattered_partitions_are_one_run_that_leaves_those_between_as_they_are(
+    embedded_engine: Engine, settings: Settings
+) -> None:
+    sums = some_sums(embedded_engine, settings, DAILY)
+    sums.land([(PERSON, FEBRUARY, "b", LARGE)])
+    sums.compute()
+    between = files_of(sums, DAILY, NEXT)
+
+    sums.compute_anew(sums.erase())
+
+    assert sums.everything() == sums.expected()
+    assert partitions_of_runs(sums, DAILY) == [("2024-01-30", "2024-02-02")]
+    assert between
+    assert files_of(sums, DAILY, NEXT) == between
+
+
+def test_where_a_partition_between_has_yet_to_be_computed_there_are_two_runs(
+    embedded_engine: Engine, settings: Settings
+) -> None:
+    """Dagster would note it as computed."""
+    sums = some_sums(embedded_engine, settings, DAILY)
+    sums.land([(PERSON, FEBRUARY, "b", LARGE)])
+    sums.compute()
+    sums.land([(8, NEXT, "a", 2)])
+
+    sums.compute_anew(sums.erase())
+
+    assert partitions_of_runs(sums, DAILY) == [("2024-02-02",), ("2024-01-30",)]
+    sums.compute()
+    assert sums.everything() == sums.expected()
 
 
 def test_a_call_that_knows_of_nothing_done_ends_the_same(

@@ -1,0 +1,1 @@
+"""The steps of an erasure. Each looks at what is there, and does what is left to do."""
