@@ -20,6 +20,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.value_ranges import joined
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.read.inputs import Input, existing_rows, incremental, latest, versions_of
+from lakehouse.iceberg.read.refused_partitions import refused_values
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.iceberg.rules.rows import castable, not_null
@@ -110,7 +111,15 @@ class Reject:
     number: int
 
 
-Step = Deliver | Compute | Reject
+@dataclass(frozen=True)
+class Replay:
+    """The refused rows are judged again by the other function, or by a process that dies."""
+
+    killed: bool = False
+    resolved: bool = True
+
+
+Step = Deliver | Compute | Reject | Replay
 
 
 class Killed(Exception):
@@ -200,6 +209,8 @@ class Lakehouse:
                 self._deliver(step)
             elif isinstance(step, Reject):
                 self._reject(step)
+            elif isinstance(step, Replay):
+                self._replay(step, patch)
             else:
                 self._compute(step, patch)
         self._deliver(
@@ -207,7 +218,9 @@ class Lakehouse:
         )
         self._compute(
             Compute(
-                resolved=any(isinstance(step, Compute) and step.resolved for step in steps)
+                resolved=any(
+                    isinstance(step, Compute | Replay) and step.resolved for step in steps
+                )
             ),
             patch,
         )
@@ -242,8 +255,21 @@ class Lakehouse:
             self._partitions(full_recompute=step.full_recompute),
             full_recompute=step.full_recompute,
         )
-        if self.table.overwritten_by and run.partitions is None:
+        if not self.table.overwritten_by or run.partitions is not None:
+            self._write(step, run, patch)
+
+    def _replay(self, step: Replay, patch: pytest.MonkeyPatch) -> None:
+        partitions = None
+        if not self.delivered:
             return
+        if self.table.overwritten_by:
+            values = refused_values(self.engine, self.table, self.inputs)
+            partitions = self._partitions_of(values)
+            if partitions is None:
+                return
+        self._write(step, Run(f"run-{next(_serial)}", partitions, reads_everything=True), patch)
+
+    def _write(self, step: Compute | Replay, run: Run, patch: pytest.MonkeyPatch) -> None:
         compute = self._function(resolved=step.resolved)
         with patch.context() as dying:
             if step.killed:
@@ -262,6 +288,10 @@ class Lakehouse:
             if full_recompute
             else stale_values(self.engine, self.table, self.inputs)
         )
+        return self._partitions_of(stale)
+
+    def _partitions_of(self, stale: set[Any]) -> Partitions | None:
+        places = _PLACES[self.kind][:-1]
         # A row without a partition goes along with the newest one.
         values = [value for value in places if _is_stale(value, stale)] or (
             places[-1:] if stale else []

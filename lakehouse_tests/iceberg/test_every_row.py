@@ -9,12 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse_tests.iceberg.declarations import content
 from lakehouse_tests.iceberg.stories import (
     LEFT_OUT,
     Compute,
     Deliver,
+    Kind,
     Lakehouse,
     Reject,
+    Replay,
     RowLevels,
     Shape,
     Step,
@@ -38,6 +41,7 @@ STEPS = st.one_of(
         Compute, resolved=st.booleans(), full_recompute=st.booleans(), killed=st.booleans()
     ),
     st.builds(Reject, st.integers(0, 5)),
+    st.builds(Replay, killed=st.booleans()),
 )
 ROW_LEVELS = st.sampled_from(list(get_args(RowLevels)))
 SHAPES = st.sampled_from(list(get_args(Shape)))
@@ -90,6 +94,9 @@ UNDONE: list[Step] = [
 newer one.
 """
 
+REPLAYED: list[Step] = [FIRST, Compute(), SECOND, Compute(), Replay(killed=True), Replay()]
+"""The function is corrected, and the refused rows are judged again, at the second try."""
+
 
 def check(lakehouse: Lakehouse) -> None:
     """See that each row of the source is in one place, and that nothing else is anywhere."""
@@ -140,6 +147,31 @@ def test_a_row_comes_back_that_was_corrected_by_what_never_was_published(
     lakehouse.play(UNDONE, monkeypatch)
     check(lakehouse)
     assert len(lakehouse.fates()["quarantine"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind"),
+    [
+        ("append", "int"),
+        ("partitions", "timestamp"),
+        ("versions", "date"),
+        pytest.param("merge", "string", marks=pytest.mark.soak),
+        pytest.param("newest", "int", marks=pytest.mark.soak),
+        pytest.param("overwrite", "date", marks=pytest.mark.soak),
+        pytest.param("newest of all", "string", marks=pytest.mark.soak),
+        pytest.param("four inputs", "int", marks=pytest.mark.soak),
+    ],
+)
+def test_each_row_is_in_one_place_after_a_replay(
+    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, shape: Shape, kind: Kind
+) -> None:
+    """And what the function corrects is not in quarantine, but for what lies in no partition."""
+    lakehouse = Lakehouse(embedded_engine, shape, kind)
+    lakehouse.play(REPLAYED, monkeypatch)
+    check(lakehouse)
+    held = content(embedded_engine, f"{lakehouse.table.name}_quarantine", "v", "d")
+    assert held
+    assert not [value for value, place in held if value == "mend" and place is not None]
 
 
 @pytest.mark.soak

@@ -44,7 +44,9 @@ def quarantine(
         return None
     if attempt.decided.is_any:
         attempt.leaving.append(
-            leaving(engine, prepared.table, attempt.decided, prepared, split)
+            leaving(
+                engine, prepared.table, attempt.decided, prepared, split, attempt.existing()
+            )
         )
     correctable, undone = (
         _correctable_rows(engine, prepared.table),

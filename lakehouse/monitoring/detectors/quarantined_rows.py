@@ -189,6 +189,7 @@ def _firing(
                 f'lakehouse sql "SELECT * FROM {quarantine} ORDER BY _quarantined_at DESC'
                 ' LIMIT 20"'
             ),
+            f"lakehouse quarantine {table.name}",
             f"lakehouse mute {table.name} --until 2h",
         ),
         table.name,
