@@ -3,18 +3,21 @@ again after a correction.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lakehouse.cli.call_context import State, command, not_created_yet, verbose_option
 from lakehouse.cli.output.cell_values import Column, columns_named, plain_json, utc_seconds
-from lakehouse.cli.output.printing import Format, count, render, table
+from lakehouse.cli.output.printing import Format, count, printable, render, table
 from lakehouse.cli.output.records import print_records, table_csv_or_json
+from lakehouse.cli.quarantine_clear import clear
 from lakehouse.cli.quarantine_replay import replay
 from lakehouse.cli.quarantined_tables import all_with_quarantine, table_with_quarantine
 
 if TYPE_CHECKING:
+    from lakehouse.iceberg.read.cleared_rows import Clearing
     from lakehouse.iceberg.read.refused_rows import Refusals, RefusedRows
 
 _SAMPLED = 5
@@ -45,7 +48,7 @@ def quarantine(context: click.Context, form: Format) -> None:
     """Count the rows that rules refused, by table.
 
     `lakehouse quarantine TABLE` counts those of one table by rule and by file, and shows some of
-    them; `replay TABLE` judges them again. Times are in UTC.
+    them; `replay TABLE` judges them again, and `clear TABLE` deletes them. Times are in UTC.
     """
     from lakehouse.iceberg.read.refused_rows import count_refused
 
@@ -82,6 +85,7 @@ def show(
     Rows are shown as they were delivered, with the rules that they break; values of people are
     masked. CSV has the counts alone.
     """
+    from lakehouse.iceberg.read.cleared_rows import clearings
     from lakehouse.iceberg.read.refused_rows import count_refused, sample_refused
 
     owner = table_with_quarantine(state, name)
@@ -93,14 +97,17 @@ def show(
         click.echo(_flat([counted]))
         return
     rows = sample_refused(state.engine, owner, limit, rule=rule, file=file)
+    cleared = clearings(state.engine, owner)
     if form == "json":
-        print_records([{**_record(counted), "sample": rows}])
+        print_records(
+            [{**_record(counted), "sample": rows, "cleared": list(map(asdict, cleared))}]
+        )
         return
-    for text in _shown(counted, rows):
+    for text in (*_shown(counted, rows), *map(_clearing_line, cleared)):
         click.echo(text)
 
 
-for _command in (show, replay):
+for _command in (show, replay, clear):
     quarantine.add_command(_command)
 
 
@@ -179,6 +186,12 @@ def _shown(counted: "RefusedRows", rows: Sequence[Mapping[str, Any]]) -> Iterato
             footer=f"{len(rows):,} of {count(counted.rows, 'row')}",
         )
     yield f"lakehouse quarantine replay {counted.table}: judges them again after a correction."
+
+
+def _clearing_line(clearing: "Clearing") -> str:
+    rows = count(clearing.rows, "row")
+    said = f"{rows} cleared by {clearing.by} at {utc_seconds(clearing.at)}: {clearing.why}"
+    return printable(said)
 
 
 def _counts_table(noun: str, by: "Sequence[Refusals]", footer: str = "") -> str:

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.read.inputs import Input, incremental, latest
+from lakehouse.iceberg.read.inputs import Input, changed_keys, incremental, latest
 from lakehouse.iceberg.rules.rows import castable
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite, WriteMode
@@ -63,3 +63,29 @@ def test_what_holds_now_comes_into_the_table_and_what_does_not_stays(
         assert content(embedded_engine, table.name, "id", "name") == [(1, "ann"), (2, "bob")]
         assert table.quarantine is not None
         assert content(embedded_engine, table.quarantine.name, "id", "name") == [("x", "cat")]
+
+
+def test_a_table_that_is_told_changed_keys_is_computed_in_full(embedded_engine: Engine) -> None:
+    source = replace(DELIVERED, partitioning=["name"])
+    table = replace(WITHOUT_SOURCE, write=Merge(on=["name"]))
+    rows = [("1", "ann"), ("two", "bob"), ("x", "cat")]
+    write(embedded_engine, source, delivery(embedded_engine, "a", rows))
+    inputs = {
+        "keys": changed_keys(source.name, of="name", by="name"),
+        "delivered": latest(source.name),
+    }
+
+    def of_keys(keys: DataFrame, delivered: DataFrame) -> DataFrame:
+        return delivered.join(keys, "name", "left_semi").select("id", "name")
+
+    write(embedded_engine, table, of_keys, inputs, Run("one"))
+    write(
+        embedded_engine,
+        table,
+        lambda keys, delivered: of_keys(keys, corrected(delivered)),
+        inputs,
+        Run("two", reads_everything=True),
+    )
+    assert content(embedded_engine, table.name, "id", "name") == [(1, "ann"), (2, "bob")]
+    assert table.quarantine is not None
+    assert content(embedded_engine, table.quarantine.name, "id", "name") == [("x", "cat")]
