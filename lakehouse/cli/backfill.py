@@ -19,7 +19,7 @@ from lakehouse.cli.output.printing import conclude
     "--to", "last", metavar="KEY", help="Last partition; the first where it is left out."
 )
 def backfill(state: State, name: str, first: str | None, last: str | None) -> None:
-    """Compute a table, or partitions of it, in full, and what follows.
+    """Compute a table, or partitions, in full, and what follows.
 
     Of a table with partitions, those from --from to --to are computed; others that are stale
     stay stale. What is computed comes out the same where nothing new arrived. A table with

@@ -17,7 +17,7 @@ UI_PORT = 3000
     help=f"Port to listen on.  [default: {UI_PORT}, or the next free one]",
 )
 def dev(state: State, host: str, port: int | None) -> None:
-    """Open the Dagster UI on this home, and keep a Spark warm for it.
+    """Open the Dagster UI on this home, and keep a Spark warm.
 
     Sensors and schedules run as long as it is open; commands beside it use its Spark. Ctrl-C
     ends all of it. Printed is what happened: runs, what they made, and what failed; with

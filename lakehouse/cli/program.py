@@ -31,6 +31,7 @@ from lakehouse.cli.mute import mute
 from lakehouse.cli.output.printing import complain
 from lakehouse.cli.plan import plan
 from lakehouse.cli.publish import publish
+from lakehouse.cli.quarantine import quarantine
 from lakehouse.cli.reject import reject
 from lakehouse.cli.retry import retry
 from lakehouse.cli.setup import setup
@@ -72,7 +73,7 @@ def lakehouse() -> None:
 
 lakehouse.params.append(verbose_option())
 _COMMANDS = (
-    *(demo, generate, ingest, backfill, retry, publish, reject),
+    *(demo, generate, ingest, backfill, retry, publish, reject, quarantine),
     *(
         check,
         maintain,

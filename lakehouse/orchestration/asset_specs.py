@@ -35,7 +35,14 @@ def quarantine_spec(table: IcebergTable) -> dg.AssetSpec | None:
     """
     if table.quarantine is None:
         return None
-    return table_spec(table.quarantine, deps=[asset_key(table.name)])
+    return table_spec(
+        table.quarantine,
+        description=(
+            f"{table.quarantine.comment} `lakehouse quarantine {table.name}` counts and shows them,"
+            f" and `lakehouse quarantine replay {table.name}` judges them again."
+        ),
+        deps=[asset_key(table.name)],
+    )
 
 
 def _owners(table: IcebergTable) -> list[str]:

@@ -190,7 +190,10 @@ def _quarantine_event(
 ) -> dg.AssetMaterialization:
     return dg.AssetMaterialization(
         asset_key(quarantine.name),
-        description=f"{quarantined.rows} rows of this run were refused.",
+        description=(
+            f"{quarantined.rows} rows of this run were refused; `lakehouse quarantine"
+            f" {quarantine.name}` shows them."
+        ),
         metadata=quarantined_metadata(io.engine.catalog, quarantine, quarantined),
         tags={"dagster/data_version": str(quarantined.snapshot_id)},
     )

@@ -11,6 +11,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import FEW, same_key, with_keys
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.read.cleared_rows import read_cleared
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.pinned_inputs import pin_since
 from lakehouse.iceberg.read.version_keys import declared_versions, key_terms, newest_sql
@@ -31,8 +32,13 @@ ERASED = "erased"
 """What became of a row of a person who was erased: its source had it at the time, or has it still
 and it was left out; said only where there are some.
 """
+CLEARED = "cleared"
+"""What became of a row that a person cleared from the quarantine, and that is nowhere else; said
+only where there are some.
+"""
 _IS = "struct(xxhash64(_source_file, _source_sha256) AS file, _source_row AS row) AS __is"
 """What tells a row from all others in a few bytes: its file by a hash, and its number there."""
+_ANYWHERE = "true"
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,7 @@ def account(
         rows = _with_newest(target, rows).unionByName(removed)
     pending = _arrived_since(engine, source, computed_id)
     outcomes = _with_outcome(
-        engine, target, rows, within=first or "true", pending=None if first else pending
+        engine, target, rows, within=first or _ANYWHERE, pending=None if first else pending
     )
     counts = _count(outcomes)
     if first and counts["lost"]:
@@ -108,7 +114,7 @@ def account(
             counts["lost"] -= counts[ERASED]
         if counts["lost"]:
             sample = sample_of(engine, source, lost.select(*SOURCE_COLUMNS))
-    said = [*OUTCOMES, *([ERASED] if counts[ERASED] else [])]
+    said = [*OUTCOMES, *(outcome for outcome in (CLEARED, ERASED) if counts[outcome])]
     return Accounted(snapshot_id, {outcome: counts[outcome] for outcome in said}, sample)
 
 
@@ -173,11 +179,11 @@ def _with_outcome(
     target: IcebergTable,
     rows: "DataFrame",
     *,
-    within: str = "true",
+    within: str = _ANYWHERE,
     pending: "DataFrame | None" = None,
     rest: int = 0,
 ) -> "DataFrame":
-    """Return rows of `_row_keys`, each with its outcome, one of `OUTCOMES`.
+    """Return rows of `_row_keys`, each with its outcome: one of `OUTCOMES`, or `CLEARED`.
 
     A row is looked for by its key: what the target has under that is the row itself or what
     displaced it.
@@ -207,7 +213,7 @@ def _with_outcome(
     newest = newest_sql(target, "__newest", dict(rows.dtypes)["__newest"])
     joined = rows.alias("s").join(existing.alias("v"), same_key(versions.of, "s", "v"), "left")
     joined = joined.join(refused.alias("q"), expr("s.__is = q.__is"), "left")
-    when_pending = ""
+    when_pending = when_cleared = ""
     if pending is not None:
         waiting = pending.selectExpr(*key_terms(target, pending)).distinct()
         joined = joined.join(
@@ -216,9 +222,15 @@ def _with_outcome(
             "left",
         )
         when_pending = "WHEN __waits THEN 'pending'"
+    # Another look may find the others elsewhere.
+    cleared = read_cleared(engine, target) if within == _ANYWHERE else None
+    if cleared is not None:
+        known = cleared.selectExpr(_IS, "true AS __cleared").alias("c")
+        joined = joined.join(known, expr("s.__is = c.__is"), "left")
+        when_cleared = "WHEN __cleared THEN 'cleared'"
     return joined.selectExpr(
         "s.*",
         "CASE WHEN __refused THEN 'quarantined' WHEN v.__is = s.__is THEN 'clean' "
         f"WHEN __existing >= coalesce({newest}, __existing) THEN 'superseded' "
-        f"{when_pending} ELSE 'lost' END AS outcome",
+        f"{when_cleared} {when_pending} ELSE 'lost' END AS outcome",
     )

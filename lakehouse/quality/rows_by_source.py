@@ -11,6 +11,7 @@ from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople, LeftO
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import same_key, together
 from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.read.cleared_rows import read_cleared
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS
 from lakehouse.quality.erased_rows import may_have_erased, without_erased
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 PLACES = ("clean", "quarantined", "superseded", "left_out", "twice")
 """Where a row may be: under a merged key another row may be, and what the function leaves out
 is nowhere; `twice` is in the table and in its quarantine.
+"""
+CLEARED = "cleared"
+"""Where a row is that a person cleared from the quarantine, and that is nowhere else; said only
+where there are some.
 """
 ERASED = "erased"
 """Where a row of a person who was erased is, that the function did not leave out; said only where
@@ -47,7 +52,7 @@ def count_places(
     gone: GonePeople = NOBODY_GONE,
 ) -> dict[str, int]:
     """Count the rows that were read of some sources by where they are, each one of `PLACES`, or
-    `ERASED` where some are.
+    `CLEARED` or `ERASED` where some are.
     """
     frames = (_row_keys(target, read(engine, source.pin, source.where)) for source in reads)
     placed = _with_place(engine, target, together(frames, allow_missing=True))
@@ -60,7 +65,7 @@ def count_places(
             _count_erased(engine, source, left_out, people) for source in reads
         )
         counts["left_out"] -= counts[ERASED]
-    said = [*PLACES, *([ERASED] if counts[ERASED] else [])]
+    said = [*PLACES, *(place for place in (CLEARED, ERASED) if counts[place])]
     return {place: counts[place] for place in said}
 
 
@@ -107,15 +112,20 @@ def _with_place(engine: Engine, target: IcebergTable, rows: "DataFrame") -> "Dat
     if len(files) <= _FEW_FILES:
         of_these = among("_source_file", [row[0] for row in files])
 
-    def marked(table: str, mark: str) -> "DataFrame":
-        sources = read_main(engine, table).where(of_these).select(*_SOURCE).distinct()
+    def marked(held: "DataFrame", mark: str) -> "DataFrame":
+        sources = held.where(of_these).select(*_SOURCE).distinct()
         return sources.selectExpr("*", f"true AS {mark}")
 
-    joined = rows.join(marked(target.name, "__clean"), _SOURCE, "left")
-    quarantined = superseded = "false"
+    joined = rows.join(marked(read_main(engine, target.name), "__clean"), _SOURCE, "left")
+    quarantined = cleared = superseded = "false"
     if target.quarantine is not None and engine.catalog.has(target.quarantine.name):
         quarantined = "__quarantined"
-        joined = joined.join(marked(target.quarantine.name, quarantined), _SOURCE, "left")
+        refused = read_main(engine, target.quarantine.name)
+        joined = joined.join(marked(refused, quarantined), _SOURCE, "left")
+    cleared_rows = read_cleared(engine, target)
+    if cleared_rows is not None:
+        cleared = "__cleared"
+        joined = joined.join(marked(cleared_rows, cleared), _SOURCE, "left")
     keys = [name for name in joined.columns if name.startswith("__key_")]
     if keys:
         superseded = "__superseded"
@@ -126,5 +136,5 @@ def _with_place(engine: Engine, target: IcebergTable, rows: "DataFrame") -> "Dat
         *(f"s.{name}" if keys else name for name in _SOURCE),
         f"CASE WHEN __clean AND {quarantined} THEN 'twice' WHEN __clean THEN 'clean'"
         f" WHEN {quarantined} THEN 'quarantined' WHEN {superseded} THEN 'superseded'"
-        " ELSE 'left_out' END AS place",
+        f" WHEN {cleared} THEN 'cleared' ELSE 'left_out' END AS place",
     )

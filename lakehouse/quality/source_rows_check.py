@@ -24,7 +24,7 @@ from lakehouse.quality.row_accounting_check import (
     rows_check,
     rows_result,
 )
-from lakehouse.quality.rows_by_source import ERASED, PLACES, Read, count_places
+from lakehouse.quality.rows_by_source import CLEARED, ERASED, PLACES, Read, count_places
 from lakehouse.tables.table import IcebergTable
 
 _DESCRIPTIONS = {
@@ -33,6 +33,7 @@ _DESCRIPTIONS = {
     "superseded": "superseded",
     "left_out": "left out by the function",
     "twice": "in the table and in the quarantine",
+    CLEARED: "cleared from the quarantine",
     ERASED: "erased",
 }
 

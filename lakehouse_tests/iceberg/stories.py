@@ -19,10 +19,13 @@ from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.value_ranges import joined
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
+from lakehouse.iceberg.read.cleared_rows import cleared_table
 from lakehouse.iceberg.read.inputs import Input, existing_rows, incremental, latest, versions_of
+from lakehouse.iceberg.read.refused_partitions import refused_values
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.iceberg.rules.rows import castable, not_null
+from lakehouse.iceberg.write import clear_quarantine
 from lakehouse.iceberg.write.row_versions import first_accepted, newest_accepted
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables import row_level
@@ -110,7 +113,22 @@ class Reject:
     number: int
 
 
-Step = Deliver | Compute | Reject
+@dataclass(frozen=True)
+class Replay:
+    """The refused rows are judged again by the other function, or by a process that dies."""
+
+    killed: bool = False
+    resolved: bool = True
+
+
+@dataclass(frozen=True)
+class Clear:
+    """A person clears the quarantine, or a process that dies before it has deleted anything."""
+
+    killed: bool = False
+
+
+Step = Deliver | Compute | Reject | Replay | Clear
 
 
 class Killed(Exception):
@@ -200,6 +218,10 @@ class Lakehouse:
                 self._deliver(step)
             elif isinstance(step, Reject):
                 self._reject(step)
+            elif isinstance(step, Replay):
+                self._replay(step, patch)
+            elif isinstance(step, Clear):
+                self._clear(step, patch)
             else:
                 self._compute(step, patch)
         self._deliver(
@@ -207,7 +229,9 @@ class Lakehouse:
         )
         self._compute(
             Compute(
-                resolved=any(isinstance(step, Compute) and step.resolved for step in steps)
+                resolved=any(
+                    isinstance(step, Compute | Replay) and step.resolved for step in steps
+                )
             ),
             patch,
         )
@@ -242,8 +266,32 @@ class Lakehouse:
             self._partitions(full_recompute=step.full_recompute),
             full_recompute=step.full_recompute,
         )
-        if self.table.overwritten_by and run.partitions is None:
+        if not self.table.overwritten_by or run.partitions is not None:
+            self._write(step, run, patch)
+
+    def _replay(self, step: Replay, patch: pytest.MonkeyPatch) -> None:
+        partitions = None
+        if not self.delivered:
             return
+        if self.table.overwritten_by:
+            values = refused_values(self.engine, self.table, self.inputs)
+            partitions = self._partitions_of(values)
+            if partitions is None:
+                return
+        self._write(step, Run(f"run-{next(_serial)}", partitions, reads_everything=True), patch)
+
+    def _clear(self, step: Clear, patch: pytest.MonkeyPatch) -> None:
+        with patch.context() as dying:
+            if step.killed:
+                dying.setattr(clear_quarantine, "session_with", _dying)
+            try:
+                clear_quarantine.clear_quarantine(
+                    self.engine, self.table, by="somebody", why="why"
+                )
+            except Killed:
+                assert step.killed
+
+    def _write(self, step: Compute | Replay, run: Run, patch: pytest.MonkeyPatch) -> None:
         compute = self._function(resolved=step.resolved)
         with patch.context() as dying:
             if step.killed:
@@ -262,6 +310,10 @@ class Lakehouse:
             if full_recompute
             else stale_values(self.engine, self.table, self.inputs)
         )
+        return self._partitions_of(stale)
+
+    def _partitions_of(self, stale: set[Any]) -> Partitions | None:
+        places = _PLACES[self.kind][:-1]
         # A row without a partition goes along with the newest one.
         values = [value for value in places if _is_stale(value, stale)] or (
             places[-1:] if stale else []
@@ -311,11 +363,11 @@ class Lakehouse:
 
     def fates(self) -> dict[str, set[tuple]]:
         """Return the rows of the source, the table and the quarantine: each by its source, its
-        key and its version.
+        key and its version; and those that were cleared, by their source.
         """
         its = ("_source_file", "_source_sha256", "_source_row", "k", "n")
         if not self.delivered:
-            return {"source": set(), "table": set(), "quarantine": set()}
+            return {"source": set(), "table": set(), "quarantine": set(), "cleared": set()}
         held = {
             (file, sha256, row, key, int(version))
             for file, sha256, row, key, version in content(
@@ -325,11 +377,18 @@ class Lakehouse:
         source, table = (
             set(content(self.engine, found.name, *its)) for found in (self.source, self.table)
         )
-        return {"source": source, "table": table, "quarantine": held}
+        cleared = cleared_table(self.table).name
+        known = self.engine.catalog.has(cleared)
+        gone = set(content(self.engine, cleared, *its[:3])) if known else set()
+        return {"source": source, "table": table, "quarantine": held, "cleared": gone}
 
 
 def _is_stale(value: Any, stale: set[Any]) -> bool:
     return value in stale or (isinstance(value, datetime) and value.date() in stale)
+
+
+def _dying(*_: object) -> None:
+    raise Killed
 
 
 def _dying_for(table: str) -> Callable[..., None]:

@@ -9,12 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse_tests.iceberg.declarations import content
 from lakehouse_tests.iceberg.stories import (
     LEFT_OUT,
+    Clear,
     Compute,
     Deliver,
+    Kind,
     Lakehouse,
     Reject,
+    Replay,
     RowLevels,
     Shape,
     Step,
@@ -38,6 +42,8 @@ STEPS = st.one_of(
         Compute, resolved=st.booleans(), full_recompute=st.booleans(), killed=st.booleans()
     ),
     st.builds(Reject, st.integers(0, 5)),
+    st.builds(Replay, killed=st.booleans()),
+    st.builds(Clear, killed=st.booleans()),
 )
 ROW_LEVELS = st.sampled_from(list(get_args(RowLevels)))
 SHAPES = st.sampled_from(list(get_args(Shape)))
@@ -90,6 +96,20 @@ UNDONE: list[Step] = [
 newer one.
 """
 
+REPLAYED: list[Step] = [FIRST, Compute(), SECOND, Compute(), Replay(killed=True), Replay()]
+"""The function is corrected, and the refused rows are judged again, at the second try."""
+
+CLEARED: list[Step] = [
+    FIRST,
+    Compute(),
+    Clear(killed=True),
+    Clear(),
+    SECOND,
+    Compute(full_recompute=True),
+    Replay(),
+]
+"""The first refused rows are cleared, at the second try, and refused once more."""
+
 
 def check(lakehouse: Lakehouse) -> None:
     """See that each row of the source is in one place, and that nothing else is anywhere."""
@@ -98,6 +118,7 @@ def check(lakehouse: Lakehouse) -> None:
     assert not table & held, "in the table and in the quarantine"
     assert table | held <= source, "in a place, and not in the source any more"
     rest = {row for row in source - table - held if row[3] != LEFT_OUT}
+    rest = {row for row in rest if row[:3] not in found["cleared"]}
     lost = {row for row in rest if not is_superseded(lakehouse, row, table)}
     assert not lost, "nowhere"
 
@@ -140,6 +161,54 @@ def test_a_row_comes_back_that_was_corrected_by_what_never_was_published(
     lakehouse.play(UNDONE, monkeypatch)
     check(lakehouse)
     assert len(lakehouse.fates()["quarantine"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind"),
+    [
+        ("append", "int"),
+        ("partitions", "timestamp"),
+        ("versions", "date"),
+        ("newest", "int"),
+        pytest.param("merge", "string", marks=pytest.mark.soak),
+        pytest.param("overwrite", "date", marks=pytest.mark.soak),
+        pytest.param("newest of all", "string", marks=pytest.mark.soak),
+        pytest.param("four inputs", "int", marks=pytest.mark.soak),
+    ],
+)
+def test_each_row_is_in_one_place_after_a_replay(
+    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, shape: Shape, kind: Kind
+) -> None:
+    """And what the function corrects is not in quarantine, but for what lies in no partition."""
+    lakehouse = Lakehouse(embedded_engine, shape, kind)
+    lakehouse.play(REPLAYED, monkeypatch)
+    check(lakehouse)
+    held = content(embedded_engine, f"{lakehouse.table.name}_quarantine", "v", "d")
+    assert held
+    assert not [value for value, place in held if value == "mend" and place is not None]
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind"),
+    [
+        ("merge", "string"),
+        ("partitions", "date"),
+        pytest.param("append", "int", marks=pytest.mark.soak),
+        pytest.param("overwrite", "date", marks=pytest.mark.soak),
+        pytest.param("newest", "int", marks=pytest.mark.soak),
+        pytest.param("versions", "timestamp", marks=pytest.mark.soak),
+    ],
+)
+def test_each_row_is_in_one_place_after_rows_were_cleared(
+    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, shape: Shape, kind: Kind
+) -> None:
+    """And what was cleared does not come back, however often it is refused."""
+    lakehouse = Lakehouse(embedded_engine, shape, kind)
+    lakehouse.play(CLEARED, monkeypatch)
+    check(lakehouse)
+    found = lakehouse.fates()
+    assert found["cleared"]
+    assert not {row for row in found["quarantine"] if row[:3] in found["cleared"]}
 
 
 @pytest.mark.soak

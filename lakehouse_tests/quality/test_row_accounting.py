@@ -7,6 +7,7 @@ import pytest
 
 from lakehouse.definitions import TABLES, definitions
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
+from lakehouse.iceberg.write.clear_quarantine import clear_quarantine
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.run_result import CheckResult, RunResult
 from lakehouse.orchestration.runs import materialize
@@ -71,6 +72,14 @@ def test_each_row_has_an_outcome(bnpl: Pipeline) -> None:
     (check,) = run_check(bnpl).checks
     assert check.passed
     assert outcomes(check) == {"clean": 2, "quarantined": 1, "superseded": 1}
+
+
+def test_a_row_that_was_cleared_from_the_quarantine_is_not_lost(bnpl: Pipeline) -> None:
+    assert clear_quarantine(bnpl.engine, TABLES[CLEAN], by="somebody", why="why") == 1
+    (check,) = run_check(bnpl).checks
+    assert check.passed
+    assert outcomes(check) == {"clean": 2, "superseded": 1}
+    assert check.metadata["cleared_rows"] == 1
 
 
 def test_a_run_looks_at_what_came(bnpl: Pipeline) -> None:

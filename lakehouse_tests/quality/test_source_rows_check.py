@@ -12,6 +12,7 @@ from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import Input, incremental, latest
 from lakehouse.iceberg.rules.rows import castable
+from lakehouse.iceberg.write.clear_quarantine import clear_quarantine
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.instance import open_instance
@@ -170,3 +171,17 @@ def test_each_row_is_counted_where_it_is(embedded_engine: Engine, settings: Sett
     )
     passed, found = counted(run(engine, settings, alone=True))
     assert not passed and found["twice"] == 1
+
+
+@pytest.mark.spark
+def test_a_row_that_was_cleared_is_counted_as_that(
+    embedded_engine: Engine, settings: Settings
+) -> None:
+    engine = embedded_engine
+    write(engine, DELIVERED, delivery(engine, "a", [("1", "ann"), ("x", "bob"), ("y", "cat")]))
+    run(engine, settings)
+    assert clear_quarantine(engine, MERGED, by="somebody", why="why") == 2
+    write(engine, DELIVERED, delivery(engine, "b", [("3", "cat")]))
+    run(engine, settings)
+    everything = {"clean": 2, "superseded": 1, "cleared": 1}
+    assert counted(run(engine, settings, alone=True)) == (True, everything)

@@ -137,10 +137,10 @@ def _describe_refused(assets: "list[AssetResult]") -> str:
     share = f" ({refused / evaluated * 100:.1f} %)" if evaluated else ""
     first = f", {new:,} for the first time" if new < refused else ""
     broken = f": {broken_rules(by_rule)}" if by_rule else ""
-    quarantine = next(refusal.table for refusal in refusals if refusal.table)
+    table = assets[-1].table
     return (
-        f"{assets[-1].table}: {rows} {verb} refused and quarantined{share}{first}{broken}; "
-        f'look at them with: lakehouse sql "TABLE {quarantine}"'
+        f"{table}: {rows} {verb} refused and quarantined{share}{first}{broken}; "
+        f"look at them with: lakehouse quarantine {table}"
     )
 
 

@@ -10,6 +10,7 @@ from lakehouse.iceberg.metadata.frame_joins import FEW_WHOLE, having, together
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Quarantined
+from lakehouse.iceberg.read.cleared_rows import without_cleared
 from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame
 from lakehouse.iceberg.write.quarantine_removals import (
@@ -35,16 +36,18 @@ def quarantine(
     """Merge the refused rows into the quarantine table, idempotently by their source; None
     where there are none.
 
-    Rows that stand in it, and that an accepted version corrects, leave it in the same commit.
-    Others that leave it are noted, and go once the write is published: they would be nowhere if
-    it is refused.
+    Those that a person cleared stay out of it. Rows that stand in it, and that an accepted
+    version corrects, leave it in the same commit. Others that leave it are noted, and go once the
+    write is published: they would be nowhere if it is refused.
     """
     engine, target = attempt.engine, prepared.table.quarantine
     if target is None:
         return None
     if attempt.decided.is_any:
         attempt.leaving.append(
-            leaving(engine, prepared.table, attempt.decided, prepared, split)
+            leaving(
+                engine, prepared.table, attempt.decided, prepared, split, attempt.existing()
+            )
         )
     correctable, undone = (
         _correctable_rows(engine, prepared.table),
@@ -61,6 +64,7 @@ def quarantine(
         rows = prepared.quarantine_rows(refused).selectExpr("*", f"false AS {DELETED}")
         if undone is not None:
             rows = rows.unionByName(_back(prepared, split, undone, rows))
+        rows = without_cleared(engine, prepared.table, rows)
         if not _correctable_rows(engine, prepared.table):
             return rows
         corrected = _corrected(prepared, split, read_main(engine, target.name))
@@ -103,9 +107,9 @@ def _corrected(prepared: PreparedFrame, split: Split, quarantined: "DataFrame") 
     assert table.versions is not None
     assert table.quarantine is not None
     first = table.versions.newest[0]
-    accepted = prepared.accepted(split.rows).selectExpr(
-        *map(identifier, (*table.versions.of, first))
-    )
+    # A row that goes corrects none.
+    rows = split.rows.where(f"NOT {DELETED}") if prepared.deletes else split.rows
+    accepted = prepared.accepted(rows).selectExpr(*map(identifier, (*table.versions.of, first)))
     same = " AND ".join(
         f"{delivered_in_type(table, name, 'q')} = a.{identifier(name)}"
         for name in table.versions.of

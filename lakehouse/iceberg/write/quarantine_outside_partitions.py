@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lakehouse.iceberg.metadata.frame_joins import together
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Quarantined, RuleResult
+from lakehouse.iceberg.read.cleared_rows import without_cleared
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.rows_outside_partitions import (
     HAS_PARTITION,
@@ -48,6 +49,7 @@ def quarantine_left_out(
         left_out = together(_refused(attempt, outside) for outside in sources).dropDuplicates(
             ["_row_key"]
         )
+        left_out = without_cleared(attempt.engine, attempt.table, left_out)
         existing = read_main(attempt.engine, target.name).where(IS_LEFT_OUT)
         gone = existing.join(left_out.select("_row_key"), "_row_key", "left_anti")
         names = [identifier(name) for name in written_columns(target)]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import together
+from lakehouse.iceberg.metadata.frame_joins import together, without_keys
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Pin
@@ -52,13 +52,12 @@ def plan_decided(
     read_here = {
         name: declared for name, declared in inputs.items() if declared.table != table.name
     }
-    if table.quarantine is None or any(
-        declared.mode == "changed_keys" for declared in read_here.values()
-    ):
-        return Decided()
     is_full = bool(read_here) and all(
         pins[name].since_snapshot_id is None for name in read_here
     )
+    reads_keys = any(declared.mode == "changed_keys" for declared in read_here.values())
+    if table.quarantine is None or (reads_keys and not is_full):
+        return Decided()
     tracked = {
         name: declared
         for name, declared in read_here.items()
@@ -93,6 +92,8 @@ def plan_decided(
         rows=[*rows, *(_existing(engine, table, target) if was_left else [])],
         kept=kept,
         everything=is_whole or isinstance(table.write, Overwrite),
+        appended_anew=rereads and not _is_by_source(table),
+        all_appended_anew=is_full and run.reads_everything and not _is_by_source(table),
         partitions=run.partitions if table.overwritten_by and is_full and not tracked else None,
     )
 
@@ -187,19 +188,22 @@ def leaving(
     decided: Decided,
     prepared: PreparedFrame,
     split: "Split",
+    existing: "DataFrame",
 ) -> "DataFrame":
     """Return the keys of the rows that leave the quarantine for a write, kept: they are told
     before it is published.
+
+    :param existing: the rows that the table has before the write.
     """
     assert table.quarantine is not None
     quarantined = read_main(engine, table.quarantine.name)
-    keys = together(
-        [
-            *_decided(table, decided, quarantined),
-            *_gone(decided, quarantined),
-            *_accepted(prepared, split, quarantined),
-        ]
-    )
+    looked_at = [
+        *_decided(table, decided, quarantined, existing),
+        *_gone(decided, quarantined),
+        *_accepted(prepared, split, quarantined),
+    ]
+    # Nothing tells them where neither the source nor a person does.
+    keys = together(looked_at or [_keys(quarantined.where("false"))])
     if split.refused_count:
         keys = keys.join(
             prepared.quarantine_rows(split.refused).select("_row_key"), "_row_key", "left_anti"
@@ -243,7 +247,7 @@ def delivered_in_type(table: IcebergTable, column: str, alias: str = "") -> str:
 
 
 def _decided(
-    table: IcebergTable, decided: Decided, quarantined: "DataFrame"
+    table: IcebergTable, decided: Decided, quarantined: "DataFrame", existing: "DataFrame"
 ) -> "list[DataFrame]":
     if decided.everything:
         return [_keys(quarantined)]
@@ -252,7 +256,25 @@ def _decided(
             "*", f"{delivered_in_type(table, table.overwritten_by)} AS {_BY}"
         )
         return [_keys(typed.where(decided.partitions.predicate(_BY)))]
-    return [_having(quarantined, rows) for rows in decided.rows]
+    looked_at = [_having(quarantined, rows) for rows in decided.rows]
+    if decided.all_appended_anew:
+        looked_at.append(_keys(_not_appended(table, quarantined, existing)))
+    return looked_at
+
+
+def _not_appended(
+    table: IcebergTable, quarantined: "DataFrame", existing: "DataFrame"
+) -> "DataFrame":
+    """Return the rows without a source that an append does not have by the columns that make
+    them happen once: the others it passes over, and nothing else tells what it did with them.
+    """
+    once_by = [
+        f"{delivered_in_type(table, name)} AS {identifier(name)}" for name in table.once_by
+    ]
+    own = [name for name in ("_row_key", "_source_file") if name not in table.once_by]
+    there = existing.selectExpr(*map(identifier, table.once_by)).distinct()
+    rows = quarantined.where("_source_file IS NULL").selectExpr(*own, *once_by)
+    return without_keys(rows, there, table.once_by)
 
 
 def _gone(decided: Decided, quarantined: "DataFrame") -> "list[DataFrame]":

@@ -36,6 +36,12 @@ class Decided:
     """The partitions of which it looks at all rows, where nothing tells these from others."""
     rereads: bool = False
     """Whether it may read rows that were accepted before."""
+    appended_anew: bool = False
+    """Whether it may read again what an append refused, that knows its rows by other columns
+    than those of the source.
+    """
+    all_appended_anew: bool = False
+    """Whether a person has such an append look at all that ever came."""
     undone: "Sequence[DataFrame]" = ()
     """Rows that a run took out of the quarantine for a version of them, which it then did not
     publish.
@@ -44,7 +50,9 @@ class Decided:
     @property
     def is_any(self) -> bool:
         """Whether a row may leave the quarantine at all."""
-        return bool(self.rows or self.kept or self.everything or self.partitions)
+        return bool(
+            self.rows or self.kept or self.everything or self.partitions or self.appended_anew
+        )
 
 
 @dataclass(frozen=True)

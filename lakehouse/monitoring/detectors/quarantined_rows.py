@@ -18,6 +18,7 @@ from dagster import AssetCheckEvaluation, AssetCheckKey
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.history import History, history_of
 from lakehouse.iceberg.metadata.quarantine_counts import QuarantinedRows, quarantined_rows
+from lakehouse.iceberg.read.cleared_rows import clearing_said
 from lakehouse.iceberg.read.withdrawn_deliveries import rejection_said
 from lakehouse.monitoring.detectors.failed_checks import (
     clear_commands,
@@ -151,9 +152,9 @@ def _describe_emptying(history: History) -> tuple[str, str]:
     last = list(takewhile(lambda snapshot: snapshot.rows == 0, history.line))[-1]
     if last.is_erasure:
         return "The quarantine is empty: its last rows were of people who were erased.", ""
-    rejection = rejection_said(last.summary)
-    if rejection:
-        return f"The quarantine is empty: {rejection}", ""
+    said = rejection_said(last.summary) or clearing_said(last.summary)
+    if said:
+        return f"The quarantine is empty: {said}", ""
     run_id = last.commit.run_id if last.commit else ""
     since = f" since run {run_id[:8]}" if run_id else ""
     return f"The quarantine is empty{since}.", run_id
@@ -189,6 +190,7 @@ def _firing(
                 f'lakehouse sql "SELECT * FROM {quarantine} ORDER BY _quarantined_at DESC'
                 ' LIMIT 20"'
             ),
+            f"lakehouse quarantine {table.name}",
             f"lakehouse mute {table.name} --until 2h",
         ),
         table.name,

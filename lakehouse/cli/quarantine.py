@@ -1,0 +1,203 @@
+"""`lakehouse quarantine`: the rows that rules refused, why and with which files, and judged
+again after a correction.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakehouse.cli.call_context import State, command, not_created_yet, verbose_option
+from lakehouse.cli.output.cell_values import Column, columns_named, plain_json, utc_seconds
+from lakehouse.cli.output.printing import Format, count, printable, render, table
+from lakehouse.cli.output.records import print_records, table_csv_or_json
+from lakehouse.cli.quarantine_clear import clear
+from lakehouse.cli.quarantine_replay import replay
+from lakehouse.cli.quarantined_tables import all_with_quarantine, table_with_quarantine
+
+if TYPE_CHECKING:
+    from lakehouse.iceberg.read.cleared_rows import Clearing
+    from lakehouse.iceberg.read.refused_rows import Refusals, RefusedRows
+
+_SAMPLED = 5
+_MOST_FILES = 20
+"""Files that a table lists; `--format csv` and `json` list all."""
+_COUNTED = ("rows", "first refused at", "last refused at")
+_FLAT = ("table", "by", "name", "rows", "first_refused_at", "last_refused_at")
+
+
+class _QuarantineGroup(click.Group):
+    """The commands of `lakehouse quarantine`; any other word is the name of a table, which is
+    shown.
+    """
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command of the first word."""
+        if args and self.get_command(ctx, args[0]) is None:
+            return "show", self.get_command(ctx, "show"), args
+        return super().resolve_command(ctx, args)
+
+
+@click.group("quarantine", cls=_QuarantineGroup, invoke_without_command=True)
+@table_csv_or_json
+@click.pass_context
+def quarantine(context: click.Context, form: Format) -> None:
+    """Count the rows that rules refused, by table.
+
+    `lakehouse quarantine TABLE` counts those of one table by rule and by file, and shows some of
+    them; `replay TABLE` judges them again, and `clear TABLE` deletes them. Times are in UTC.
+    """
+    from lakehouse.iceberg.read.refused_rows import count_refused
+
+    state: State = context.find_object(State)  # type: ignore[assignment]
+    if context.invoked_subcommand is None:
+        engine = state.engine
+        counted = [count_refused(engine, owner) for owner in all_with_quarantine(state)]
+        if form == "json":
+            print_records(map(_record, counted))
+        else:
+            click.echo(_flat(counted) if form == "csv" else _table_of_tables(counted))
+
+
+quarantine.params.append(verbose_option())
+
+
+@command("show")
+@click.argument("name", metavar="TABLE")
+@click.option("--rule", metavar="NAME", help="Show rows that break this rule.")
+@click.option("--file", metavar="FILE", help="Show rows of this delivered file.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=_SAMPLED,
+    show_default=True,
+    help="How many rows are shown.",
+)
+@table_csv_or_json
+def show(
+    state: State, name: str, rule: str | None, file: str | None, limit: int, form: Format
+) -> None:
+    """Count the refused rows of a table by rule and by file, and show some of them.
+
+    Rows are shown as they were delivered, with the rules that they break; values of people are
+    masked. CSV has the counts alone.
+    """
+    from lakehouse.iceberg.read.cleared_rows import clearings
+    from lakehouse.iceberg.read.refused_rows import count_refused, sample_refused
+
+    owner = table_with_quarantine(state, name)
+    assert owner.quarantine is not None
+    if not state.engine.catalog.has(owner.quarantine.name):
+        raise not_created_yet(owner.quarantine.name)
+    counted = count_refused(state.engine, owner)
+    if form == "csv":
+        click.echo(_flat([counted]))
+        return
+    rows = sample_refused(state.engine, owner, limit, rule=rule, file=file)
+    cleared = clearings(state.engine, owner)
+    if form == "json":
+        print_records(
+            [{**_record(counted), "sample": rows, "cleared": list(map(asdict, cleared))}]
+        )
+        return
+    for text in (*_shown(counted, rows), *map(_clearing_line, cleared)):
+        click.echo(text)
+
+
+for _command in (show, replay, clear):
+    quarantine.add_command(_command)
+
+
+def _record(counted: "RefusedRows") -> dict[str, Any]:
+    return {
+        "table": counted.table,
+        "quarantine": counted.quarantine,
+        "rows": counted.rows,
+        "first_refused_at": counted.first_at,
+        "last_refused_at": counted.last_at,
+        "rules": [_refusals_record("rule", refusals) for refusals in counted.by_rule],
+        "files": [_refusals_record("file", refusals) for refusals in counted.by_file],
+    }
+
+
+def _refusals_record(noun: str, refusals: "Refusals") -> dict[str, Any]:
+    return {
+        noun: refusals.name,
+        "rows": refusals.rows,
+        "first_refused_at": refusals.first_at,
+        "last_refused_at": refusals.last_at,
+    }
+
+
+def _flat(counted: "Iterable[RefusedRows]") -> str:
+    """Return a line for each rule and each file of some tables, as CSV."""
+    rows: list[list[Any]] = []
+    for of_table in counted:
+        for noun, by in (("rule", of_table.by_rule), ("file", of_table.by_file)):
+            for refusals in by:
+                values = _refusals_record("name", refusals).values()
+                rows.append([of_table.table, noun, *map(plain_json, values)])
+    return render("csv", columns_named(_FLAT), rows)
+
+
+def _table_of_tables(counted: "Sequence[RefusedRows]") -> str:
+    columns = [
+        Column("table"),
+        Column("rows", is_number=True),
+        Column("files", is_number=True),
+        *columns_named(_COUNTED[1:]),
+        Column("rules"),
+    ]
+    rows: list[list[Any]] = []
+    for of_table in counted:
+        first, last = of_table.first_at, of_table.last_at
+        rules = (f"{refusals.name} {refusals.rows:,}" for refusals in of_table.by_rule)
+        rows.append(
+            [
+                of_table.table,
+                of_table.rows,
+                len(of_table.by_file),
+                utc_seconds(first) if first else "",
+                utc_seconds(last) if last else "",
+                ", ".join(rules),
+            ]
+        )
+    return table(columns, rows, noun="table")
+
+
+def _shown(counted: "RefusedRows", rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if not counted.rows:
+        yield f"{counted.table}: no row is in quarantine."
+        return
+    yield _counts_table("rule", counted.by_rule)
+    yield ""
+    files = counted.by_file
+    footer = f"{_MOST_FILES} of {count(len(files), 'file')}"
+    yield _counts_table("file", files[:_MOST_FILES], footer if len(files) > _MOST_FILES else "")
+    if rows:
+        yield ""
+        values = [[plain_json(value) for value in row.values()] for row in rows]
+        yield table(
+            columns_named(rows[0]),
+            values,
+            footer=f"{len(rows):,} of {count(counted.rows, 'row')}",
+        )
+    yield f"lakehouse quarantine replay {counted.table}: judges them again after a correction."
+
+
+def _clearing_line(clearing: "Clearing") -> str:
+    rows = count(clearing.rows, "row")
+    said = f"{rows} cleared by {clearing.by} at {utc_seconds(clearing.at)}: {clearing.why}"
+    return printable(said)
+
+
+def _counts_table(noun: str, by: "Sequence[Refusals]", footer: str = "") -> str:
+    rows = []
+    for its in by:
+        moments = (utc_seconds(its.first_at), utc_seconds(its.last_at))
+        rows.append([its.name, its.rows, *moments])
+    columns = columns_named((noun, *_COUNTED), numbers=("rows",))
+    return table(columns, rows, noun=noun, footer=footer)

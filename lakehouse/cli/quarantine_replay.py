@@ -1,0 +1,46 @@
+"""`lakehouse quarantine replay`: the refused rows of a table judged again."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.output.ingest_report import describe_tables
+from lakehouse.cli.output.printing import conclude, count
+from lakehouse.cli.quarantined_tables import table_with_quarantine
+
+if TYPE_CHECKING:
+    from lakehouse.orchestration.replay import Replayed
+
+
+@command("replay")
+@click.argument("name", metavar="TABLE")
+def replay(state: State, name: str) -> None:
+    """Judge the refused rows of a table again, and compute what follows.
+
+    After the function of the table, one of its rules, or its declaration was corrected. Rows
+    that hold now come into the table, and the others stay. Of a table with partitions those are
+    computed in full in which refused rows lie, and a table without is computed as a whole, as
+    by `lakehouse backfill`.
+    """
+    from lakehouse.definitions import definitions
+    from lakehouse.orchestration.replay import replay as judge_again
+
+    owner = table_with_quarantine(state, name)
+    with state.progress(f"Computing {owner.name}"):
+        replayed = judge_again(definitions, state.settings, state.engine, owner)
+    assets = (asset for run in replayed.runs for asset in run.assets)
+    messages = (message for run in replayed.runs for message in run.messages)
+    lines = [*describe_tables(assets), _describe(owner.name, replayed)]
+    conclude(lines, messages, success=replayed.success)
+
+
+def _describe(table: str, replayed: "Replayed") -> str:
+    if not replayed.rows:
+        return f"{table}: no row is in quarantine."
+    stay = replayed.rows - replayed.left
+    new = f", and {replayed.new_rows:,} came to it" if replayed.new_rows else ""
+    return (
+        f"{table}: {replayed.left:,} of {count(replayed.rows, 'refused row')} left the"
+        f" quarantine, {stay:,} {'stays' if stay == 1 else 'stay'}{new}."
+    )

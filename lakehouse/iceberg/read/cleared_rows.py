@@ -1,0 +1,99 @@
+"""The rows that people cleared from a quarantine: kept in a table beside it by what tells them
+from others, and without their values.
+
+It is made with the first of them. A delivered row of which nothing else is left is so accounted
+for, and one that is refused once more does not come back to the quarantine.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.metadata.commit_properties import PREFIX
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.read.pinned_frames import read_main
+from lakehouse.tables.table import Column, IcebergTable, Merge
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_BY, _WHY, _ROWS = f"{PREFIX}cleared-by", f"{PREFIX}cleared-for", f"{PREFIX}cleared-rows"
+_CLEARING = ("cleared_at", "cleared_by", "why")
+
+
+@dataclass(frozen=True)
+class Clearing:
+    """How many rows somebody cleared at once, and why."""
+
+    at: datetime
+    by: str
+    why: str
+    rows: int
+
+    def to_summary(self) -> dict[str, str]:
+        """Return the properties of a snapshot that takes its rows out of the quarantine."""
+        return {_BY: self.by, _WHY: self.why, _ROWS: str(self.rows)}
+
+
+def clearing_said(summary: Mapping[str, str]) -> str:
+    """Say who cleared how many rows and why, by the summary of a snapshot; nothing where it
+    cleared none.
+    """
+    if _BY not in summary:
+        return ""
+    rows = int(summary.get(_ROWS, "0"))
+    noun = "row" if rows == 1 else "rows"
+    return f"{summary[_BY]} cleared {rows:,} {noun}: {summary.get(_WHY, '')}"
+
+
+def cleared_table(table: IcebergTable) -> IcebergTable:
+    """Return the table of the rows that were cleared from the quarantine of another."""
+    quarantine = table.quarantine
+    assert quarantine is not None
+    same = ("_row_key", "_reasons", "_source_file", "_source_sha256", "_source_row")
+    return IcebergTable(
+        name=f"{quarantine.name}_cleared",
+        comment=f"Rows that people cleared from {quarantine.name}, without their values.",
+        columns=[
+            *map(quarantine.column, same),
+            Column("cleared_at", "timestamp", "When the row was cleared."),
+            Column("cleared_by", "string", "Who cleared it."),
+            Column("why", "string", "Why it was cleared."),
+        ],
+        write=Merge(on=("_row_key",), prune_by=("_source_file",)),
+        owner=table.owner,
+    )
+
+
+def read_cleared(engine: Engine, table: IcebergTable) -> "DataFrame | None":
+    """Return the rows that were cleared from the quarantine of a table; None where none ever
+    was.
+    """
+    if table.quarantine is None:
+        return None
+    name = cleared_table(table).name
+    return read_main(engine, name) if engine.catalog.has(name) else None
+
+
+def without_cleared(engine: Engine, table: IcebergTable, rows: "DataFrame") -> "DataFrame":
+    """Return rows for the quarantine of a table but those that were cleared from it."""
+    cleared = read_cleared(engine, table)
+    if cleared is None:
+        return rows
+    return rows.join(cleared.select("_row_key"), "_row_key", "left_anti")
+
+
+def clearings(engine: Engine, table: IcebergTable) -> list[Clearing]:
+    """Return what was cleared from the quarantine of a table, the oldest first; no JVM."""
+    name = cleared_table(table).name
+    if not engine.catalog.has(name):
+        return []
+    rows = engine.catalog.load(name).scan(selected_fields=_CLEARING).to_arrow()
+    counted = rows.group_by(list(_CLEARING)).aggregate([([], "count_all")])
+    found = []
+    for row in counted.to_pylist():
+        found.append(
+            Clearing(row["cleared_at"], row["cleared_by"], row["why"], row["count_all"])
+        )
+    return sorted(found, key=lambda clearing: clearing.at)

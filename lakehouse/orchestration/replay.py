@@ -1,0 +1,96 @@
+"""The refused rows of a table judged again: by the runs of `backfill` that read them, and no
+others.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakehouse.errors import UsageError
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.read.refused_partitions import refused_values
+from lakehouse.iceberg.read.refused_rows import refused_keys
+from lakehouse.orchestration.asset_inputs import inputs_of
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.backfill import backfill
+from lakehouse.orchestration.dagster_internals import asset_graph
+from lakehouse.orchestration.partition_bounds import keys_holding
+from lakehouse.orchestration.run_result import RunResult
+from lakehouse.orchestration.runs import Project
+from lakehouse.orchestration.runs_for_stale_tables import neighbouring
+from lakehouse.settings import Settings
+from lakehouse.tables.table import IcebergTable
+
+if TYPE_CHECKING:
+    from lakehouse.orchestration.dagster_internals import AssetGraph
+
+Range = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What became of the refused rows of a table: how many there were, how many of these left
+    the quarantine, and how many others came to it; and the runs that did it.
+    """
+
+    rows: int
+    left: int = 0
+    new_rows: int = 0
+    runs: tuple[RunResult, ...] = ()
+
+    @property
+    def success(self) -> bool:
+        """Whether all of them were judged again."""
+        return all(run.success for run in self.runs)
+
+
+def replay(
+    project: Project, settings: Settings, engine: Engine, table: IcebergTable
+) -> Replayed:
+    """Judge the refused rows of a table again, by its function and its rules as they are now.
+
+    What holds now comes into the table, and what follows from that is computed; the rest stays.
+    Each run is one of `backfill`, so that it may be killed and done again at any time. A run
+    that fails is the last.
+
+    :raises UsageError: when the table is computed from no other.
+    """
+    before = refused_keys(engine, table)
+    here = project(lambda: settings)
+    ranges = list(_ranges(engine, asset_graph(here), table)) if before else []
+    runs: list[RunResult] = []
+    for partitions in ranges:
+        runs.append(backfill(project, settings, table.name, *(partitions or ())))
+        if not runs[-1].success:
+            break
+    after = refused_keys(engine, table)
+    return Replayed(len(before), len(before - after), len(after - before), tuple(runs))
+
+
+def _ranges(engine: Engine, graph: "AssetGraph", table: IcebergTable) -> Iterator[Range | None]:
+    """Yield the ranges of neighbouring partitions that refused rows lie in, oldest first; None
+    for all of a table without partitions.
+    """
+    key = asset_key(table.name)
+    node = graph.get(key) if graph.has(key) else None
+    inputs = inputs_of(node.metadata) if node else {}
+    if not inputs:
+        raise UsageError(
+            f"{table.name} is computed from no other table, whose rows could be judged again.",
+            next_step=(
+                "Of a feed's table, take a file out by `lakehouse reject`, and put it into the"
+                " inbox once more."
+            ),
+        )
+    definition = node.partitions_def if node else None
+    if definition is None:
+        yield None
+        return
+    assert table.overwritten_by is not None
+    keys = definition.get_partition_keys()
+    values = refused_values(engine, table, inputs)
+    holding = keys_holding(definition, keys, values, table.column(table.overwritten_by).type)
+    order = {name: position for position, name in enumerate(keys)}
+    owing = frozenset((table.name,))
+    for names in neighbouring(dict.fromkeys(holding, owing), order):
+        yield names[0], names[-1]

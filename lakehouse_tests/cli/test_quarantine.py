@@ -1,0 +1,172 @@
+"""`lakehouse quarantine` counts refused rows by rule and by file, and shows some; no JVM."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lakehouse.definitions import TABLES
+from lakehouse.iceberg.evolve.planning import ensure
+from lakehouse.runtime.deployment import open_engine
+from lakehouse.settings import Settings
+from lakehouse_tests.cli.outcomes import records
+
+pytestmark = pytest.mark.unit
+
+FRUITS, TRANSACTIONS = "silver.fruits", "silver.bnpl_transactions_clean"
+MARCH, APRIL = datetime(2026, 3, 1, 8, tzinfo=UTC), datetime(2026, 4, 1, 8, tzinfo=UTC)
+
+
+def refuse(settings: Settings, table: str, *rows: Mapping[str, Any]) -> None:
+    """Put rows into the quarantine of a table, in one commit."""
+    engine, quarantine = open_engine(settings), TABLES[table].quarantine
+    assert quarantine is not None
+    ensure(engine, quarantine)
+    loaded = engine.catalog.load(quarantine.name)
+    loaded.append(pa.Table.from_pylist(list(rows), loaded.schema().as_arrow()))
+
+
+def fruit(id_: str, name: str | None, at: datetime, file: str, *reasons: str) -> dict[str, Any]:
+    return {
+        "id": id_,
+        "fruit": name,
+        "_row_key": f"{file} {id_}",
+        "_reasons": reasons,
+        "_source_file": file,
+        "_source_row": 1,
+        "_quarantined_at": at,
+    }
+
+
+@pytest.fixture
+def refused_fruits(settings: Settings) -> None:
+    """Three refused fruits of two files, in two commits."""
+    refuse(
+        settings,
+        FRUITS,
+        fruit("x", "Plum", MARCH, "a.csv", "castable_id"),
+        fruit("y", None, MARCH, "a.csv", "castable_id", "not_null_fruit"),
+    )
+    refuse(settings, FRUITS, fruit("z", "Kiwi", APRIL, "b.csv", "castable_id"))
+
+
+@pytest.mark.usefixtures("refused_fruits")
+def test_refused_rows_are_counted_by_table(lakehouse) -> None:
+    assert lakehouse("quarantine").out == [
+        "table                          | rows | files | first refused at     |"
+        " last refused at      | rules",
+        "-------------------------------+------+-------+----------------------+"
+        "----------------------+--------------------------------",
+        f"{TRANSACTIONS} |    0 |     0 |                      |                      |",
+        "silver.fruits                  |    3 |     2 | 2026-03-01 08:00:00Z |"
+        " 2026-04-01 08:00:00Z | castable_id 3, not_null_fruit 1",
+        "(2 tables)",
+    ]
+
+
+@pytest.mark.usefixtures("refused_fruits")
+def test_refused_rows_of_a_table_are_counted_by_rule_and_by_file(lakehouse) -> None:
+    out = lakehouse("quarantine", FRUITS).out
+    assert out[2:5] == [
+        "castable_id    |    3 | 2026-03-01 08:00:00Z | 2026-04-01 08:00:00Z",
+        "not_null_fruit |    1 | 2026-03-01 08:00:00Z | 2026-03-01 08:00:00Z",
+        "(2 rules)",
+    ]
+    assert out[8:11] == [
+        "a.csv |    2 | 2026-03-01 08:00:00Z | 2026-03-01 08:00:00Z",
+        "b.csv |    1 | 2026-04-01 08:00:00Z | 2026-04-01 08:00:00Z",
+        "(2 files)",
+    ]
+    assert out[-1].startswith("lakehouse quarantine replay silver.fruits: ")
+
+
+@pytest.mark.usefixtures("refused_fruits")
+def test_rows_are_shown_of_one_rule_and_of_one_file(lakehouse) -> None:
+    def shown(*options: str) -> set[str]:
+        (found,) = records(lakehouse("quarantine", FRUITS, *options, "--format", "json"))
+        assert found["rows"] == 3
+        return {row["id"] for row in found["sample"]}
+
+    assert shown() == {"x", "y", "z"}
+    assert shown("--rule", "not_null_fruit") == {"y"}
+    assert shown("--file", "b.csv") == {"z"}
+    assert len(shown("--limit", "1")) == 1
+    assert shown("--rule", "no_rule") == set()
+
+
+@pytest.mark.usefixtures("refused_fruits")
+def test_the_counts_as_csv_are_a_line_for_each_rule_and_file(lakehouse) -> None:
+    lines = [
+        "table,by,name,rows,first_refused_at,last_refused_at",
+        "silver.fruits,rule,castable_id,3,2026-03-01T08:00:00Z,2026-04-01T08:00:00Z",
+        "silver.fruits,rule,not_null_fruit,1,2026-03-01T08:00:00Z,2026-03-01T08:00:00Z",
+        "silver.fruits,file,a.csv,2,2026-03-01T08:00:00Z,2026-03-01T08:00:00Z",
+        "silver.fruits,file,b.csv,1,2026-04-01T08:00:00Z,2026-04-01T08:00:00Z",
+    ]
+    assert lakehouse("quarantine", FRUITS, "--format", "csv").out == lines
+    assert lakehouse("quarantine", "--format", "csv").out == lines
+
+
+@pytest.mark.usefixtures("refused_fruits")
+def test_a_table_is_named_by_its_quarantine_too(lakehouse) -> None:
+    named = lakehouse("quarantine", "silver.fruits_quarantine").out
+    assert named == lakehouse("quarantine", FRUITS).out
+
+
+def test_values_of_people_are_masked(lakehouse, settings: Settings) -> None:
+    refuse(
+        settings,
+        TRANSACTIONS,
+        {
+            "customer_id": "4711",
+            "customer_email": "ann@example.com",
+            "region": "ann's own",
+            "amount": "12.505",
+            "_row_key": "k",
+            "_reasons": ["castable_amount"],
+            "_source_file": None,
+            "_quarantined_at": MARCH,
+        },
+    )
+    for form in ("table", "json"):
+        said = "\n".join(lakehouse("quarantine", TRANSACTIONS, "--format", form).out)
+        assert "castable_amount" in said
+        assert "masked:" in said
+        assert not any(value in said for value in ("4711", "ann", "12.505"))
+
+
+def test_files_are_listed_up_to_twenty_of_them(lakehouse, settings: Settings) -> None:
+    rows = (fruit("x", "Plum", MARCH, f"{at:02}.csv", "castable_id") for at in range(21))
+    refuse(settings, FRUITS, *rows)
+    assert "(20 of 21 files)" in lakehouse("quarantine", FRUITS).out
+    found = json.loads("\n".join(lakehouse("quarantine", FRUITS, "--format", "json").out))
+    assert len(found[0]["files"]) == 21
+
+
+def test_of_no_refused_row_that_is_said(lakehouse, settings: Settings) -> None:
+    refuse(settings, FRUITS)
+    said = ["silver.fruits: no row is in quarantine."]
+    assert lakehouse("quarantine", FRUITS).out == said
+    assert lakehouse("quarantine", "replay", FRUITS).out == said
+
+
+def test_a_table_that_no_run_made_yet_is_said_to_be_so(lakehouse) -> None:
+    ran = lakehouse("quarantine", FRUITS)
+    assert ran.code == 1
+    assert "silver.fruits_quarantine is declared, and not there yet." in ran.err[0]
+
+
+@pytest.mark.parametrize("words", [(), ("replay",)])
+def test_a_table_without_a_quarantine_is_an_error_that_names_those_with_one(
+    lakehouse, words: tuple[str, ...]
+) -> None:
+    ran = lakehouse("quarantine", *words, "gold.customer_profiles")
+    assert ran.code == 2
+    assert "gold.customer_profiles has no quarantine" in ran.err[0]
+    assert f"those that have one are {TRANSACTIONS}, silver.fruits." in ran.err[0]
+    ran = lakehouse("quarantine", *words, "silver.fruit")
+    assert ran.code == 2
+    assert "'silver.fruit' is not a declared table; did you mean silver.fruits?" in ran.err[0]

@@ -1,0 +1,49 @@
+"""`lakehouse quarantine replay` and `clear` on the pipeline of the samples."""
+
+from pathlib import Path
+
+import pytest
+
+from lakehouse_tests.cli.outcomes import records
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+
+@pytest.fixture
+def refused(lakehouse, home: Path):
+    """A lakehouse where two fruits of three were refused."""
+    inbox = home / "inbox" / "fruits"
+    inbox.mkdir(parents=True)
+    (inbox / "a.csv").write_text("id,fruit,berry\n1,Apple,false\nx,Fig,false\n3,,true\n")
+    assert lakehouse("ingest", "fruits").code == 0
+    return lakehouse
+
+
+def test_what_is_refused_again_stays_and_what_is_cleared_is_counted(refused) -> None:
+    ran = refused("quarantine", "replay", "silver.fruits")
+    assert ran.code == 0
+    assert ran.out == [
+        "silver.fruits: unchanged, 1 row",
+        "silver.fruits: 0 of 2 refused rows left the quarantine, 2 stay.",
+    ]
+    because = ("--why", "the supplier is gone", "--by", "ann")
+    ran = refused("quarantine", "clear", "silver.fruits", "--rule", "castable_id", *because)
+    assert ran.out == ["silver.fruits: 1 refused row cleared by ann."]
+    (found,) = records(refused("quarantine", "silver.fruits", "--format", "json"))
+    assert [rule["rule"] for rule in found["rules"]] == ["not_null_fruit"]
+    (cleared,) = found["cleared"]
+    del cleared["at"]
+    assert cleared == {"by": "ann", "why": "the supplier is gone", "rows": 1}
+    assert refused("quarantine", "replay", "silver.fruits").out[-1] == (
+        "silver.fruits: 0 of 1 refused row left the quarantine, 1 stays."
+    )
+    again = refused("quarantine", "clear", "silver.fruits", "--rule", "castable_id", *because)
+    assert again.out == ["silver.fruits: no such row is in quarantine."]
+    checked = refused("check", "silver.fruits")
+    assert checked.code == 0
+
+
+def test_a_reason_is_asked_for_in_words(refused) -> None:
+    assert refused("quarantine", "clear", "silver.fruits").code == 2
+    assert refused("quarantine", "clear", "silver.fruits", "--why", "…").code == 2
+    assert "(2 of 2 rows)" in refused("quarantine", "silver.fruits").out

@@ -1,0 +1,138 @@
+"""Rows that a person clears from a quarantine: gone from it for good, and noted without their
+values.
+"""
+
+import threading
+
+import pytest
+from pyspark.sql import DataFrame
+
+from lakehouse.iceberg.commit.lock import table_lock
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.read.cleared_rows import cleared_table, clearing_said, clearings
+from lakehouse.iceberg.read.inputs import incremental
+from lakehouse.iceberg.rules.rows import castable, not_null
+from lakehouse.iceberg.write import clear_quarantine
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import Column, IcebergTable, Merge
+from lakehouse_tests.iceberg.declarations import DELIVERED, content, delivery
+
+pytestmark = pytest.mark.spark
+
+TABLE = IcebergTable(
+    name="silver.named",
+    comment="One row for each name.",
+    columns=[Column("id", "bigint"), *DELIVERED.columns[1:]],
+    write=Merge(on=["name"]),
+    rules=[castable("id", "bigint"), not_null("name")],
+)
+QUARANTINE, NOTED = "silver.named_quarantine", "silver.named_quarantine_cleared"
+
+
+def compute(engine: Engine, *, resolved: bool = False, run: str = "run") -> None:
+    def function(delivered: DataFrame) -> DataFrame:
+        text = "decode(id, 'two', '2', id)" if resolved else "id"
+        return delivered.selectExpr(f"{text} AS id", *DELIVERED.column_names[1:])
+
+    everything = Run(run, reads_everything=True)
+    write(engine, TABLE, function, {"delivered": incremental(DELIVERED.name)}, everything)
+
+
+def clear(engine: Engine, **which: str) -> int:
+    return clear_quarantine.clear_quarantine(
+        engine, TABLE, by="ann", why="nobody knows", **which
+    )
+
+
+@pytest.fixture
+def refused(embedded_engine: Engine) -> Engine:
+    """An engine with three refused rows of two files."""
+    rows = [("1", "ann"), ("two", "bob"), ("x", None)]
+    write(embedded_engine, DELIVERED, delivery(embedded_engine, "a", rows))
+    write(embedded_engine, DELIVERED, delivery(embedded_engine, "b", [("y", "cat")]))
+    compute(embedded_engine)
+    return embedded_engine
+
+
+def held(engine: Engine) -> list[str]:
+    return [row[0] for row in content(engine, QUARANTINE, "id")]
+
+
+def test_rows_are_cleared_by_rule_and_by_file(refused: Engine) -> None:
+    assert clear(refused, rule="not_null_name") == 1
+    assert held(refused) == ["two", "y"]
+    assert clear(refused, file="b") == 1
+    assert held(refused) == ["two"]
+    assert clear(refused, file="b") == 0
+    assert clear(refused) == 1
+    assert held(refused) == []
+
+
+def test_who_why_and_how_many_is_kept_and_no_value(refused: Engine) -> None:
+    clear(refused)
+    (clearing,) = clearings(refused, TABLE)
+    assert (clearing.by, clearing.why, clearing.rows) == ("ann", "nobody knows", 3)
+    main = read_history(refused, QUARANTINE).main
+    assert main is not None
+    assert clearing_said(main.summary) == "ann cleared 3 rows: nobody knows"
+    assert cleared_table(TABLE).column_names[:5] == (
+        "_row_key",
+        "_reasons",
+        "_source_file",
+        "_source_sha256",
+        "_source_row",
+    )
+    assert content(refused, NOTED, "_reasons", "_source_file", "_source_row") == [
+        (["castable_id", "not_null_name"], "a", 3),
+        (["castable_id"], "a", 2),
+        (["castable_id"], "b", 1),
+    ]
+
+
+def test_what_is_refused_once_more_does_not_come_back(refused: Engine) -> None:
+    clear(refused, file="a")
+    compute(refused, run="again")
+    assert held(refused) == ["y"]
+    write(refused, DELIVERED, delivery(refused, "c", [("z", "dot")]))
+    compute(refused, run="once more")
+    assert held(refused) == ["y", "z"]
+
+
+def test_what_holds_after_a_correction_comes_into_the_table(refused: Engine) -> None:
+    clear(refused)
+    compute(refused, resolved=True, run="again")
+    assert content(refused, TABLE.name, "id", "name") == [(1, "ann"), (2, "bob")]
+    assert held(refused) == []
+
+
+def test_killed_before_it_deletes_it_is_done_again(
+    refused: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as dying:
+        dying.setattr(clear_quarantine, "session_with", die)
+        with pytest.raises(KeyboardInterrupt):
+            clear(refused)
+    assert len(held(refused)) == 3
+    assert clear(refused) == 3
+    assert held(refused) == []
+    assert [clearing.rows for clearing in clearings(refused, TABLE)] == [3]
+
+
+def test_it_waits_for_who_writes_the_quarantine(refused: Engine) -> None:
+    with table_lock(refused, QUARANTINE):
+        clearing = threading.Thread(target=clear, args=(refused,))
+        clearing.start()
+        clearing.join(timeout=2)
+        assert clearing.is_alive()
+        assert len(held(refused)) == 3
+    clearing.join(timeout=60)
+    assert held(refused) == []
+
+
+def test_of_a_table_that_no_run_made_yet_nothing_is_cleared(embedded_engine: Engine) -> None:
+    assert clear(embedded_engine) == 0

@@ -1,0 +1,116 @@
+"""Which partitions refused rows lie in: told by the source that they came from, or by what was
+delivered; no JVM.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lakehouse.iceberg.evolve.planning import ensure
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.read.inputs import incremental, latest, versions_of
+from lakehouse.iceberg.read.refused_partitions import refused_values
+from lakehouse.iceberg.rules.rows import castable
+from lakehouse.settings import Settings
+from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
+
+pytestmark = pytest.mark.unit
+
+_SOURCE = [
+    Column("_source_file", "string"),
+    Column("_source_sha256", "string"),
+    Column("_source_row", "bigint"),
+]
+MONDAY, TUESDAY = date(2024, 1, 1), date(2024, 1, 2)
+RAW = IcebergTable(
+    name="bronze.raw_visits",
+    comment="Visits as delivered, and the day that they were sent.",
+    columns=[Column("day", "string"), Column("sent_on", "date"), *_SOURCE],
+    partitioning=["sent_on"],
+    write=Append(),
+)
+PLAIN = IcebergTable(
+    name="bronze.plain",
+    comment="Days, and no word of where they came from.",
+    columns=[Column("day", "date")],
+    partitioning=["day"],
+    write=Append(once_by=()),
+)
+VISITS = IcebergTable(
+    name="silver.visits",
+    comment="Visits by day.",
+    columns=[Column("day", "date"), *_SOURCE],
+    partitioning=["days(day)"],
+    write=OverwritePartitions(by="day"),
+    rules=[castable("day", "date")],
+)
+BY_SOURCE = {"delivered": versions_of(RAW.name, by="sent_on")}
+
+
+def no_spark() -> Any:
+    raise AssertionError("Spark was started")
+
+
+@pytest.fixture
+def engine(settings: Settings) -> Engine:
+    made = Engine(Catalog.of(settings), no_spark, settings.lock_dir, masking_key=b"testing")
+    for table in (RAW, PLAIN):
+        ensure(made, table)
+    return made
+
+
+def add(
+    engine: Engine, table: IcebergTable, columns: Sequence[str], *rows: Sequence[Any]
+) -> None:
+    ensure(engine, table)
+    loaded = engine.catalog.load(table.name)
+    named = [dict(zip(columns, row, strict=True)) for row in rows]
+    loaded.append(pa.Table.from_pylist(named, loaded.schema().as_arrow()))
+
+
+def refuse(engine: Engine, *rows: tuple[str | None, str | None, int | None]) -> None:
+    """Put rows into the quarantine: what was delivered as their day, their file and number."""
+    assert VISITS.quarantine is not None
+    stamped = [(*row, f"sha-{row[1]}" if row[1] else None, datetime.now(UTC)) for row in rows]
+    columns = ("day", "_source_file", "_source_row", "_source_sha256", "_quarantined_at")
+    add(engine, VISITS.quarantine, columns, *stamped)
+
+
+def deliver(engine: Engine, *rows: tuple[date, str, int]) -> None:
+    stamped = [(*row, f"sha-{row[1]}") for row in rows]
+    add(engine, RAW, ("sent_on", "_source_file", "_source_row", "_source_sha256"), *stamped)
+
+
+def test_a_row_lies_where_its_source_has_it(engine: Engine) -> None:
+    deliver(engine, (MONDAY, "a", 1), (TUESDAY, "a", 2), (TUESDAY, "b", 1))
+    refuse(engine, ("unreadable", "a", 1), ("2024-01-09", "a", 1))
+    assert refused_values(engine, VISITS, BY_SOURCE) == {MONDAY}
+
+
+def test_a_row_that_its_source_has_no_more_lies_where_it_was_delivered_for(
+    engine: Engine,
+) -> None:
+    deliver(engine, (MONDAY, "a", 1))
+    refuse(engine, ("2024-01-09", "a", 7), (" 2024-01-08 ", "gone", 1))
+    assert refused_values(engine, VISITS, BY_SOURCE) == {date(2024, 1, 8), date(2024, 1, 9)}
+
+
+@pytest.mark.parametrize("read", [latest, incremental])
+def test_a_row_without_a_source_lies_where_it_was_delivered_for(engine: Engine, read) -> None:
+    refuse(engine, ("2024-01-02", None, None), ("2024-01-02", None, None))
+    assert refused_values(engine, VISITS, {"plain": read(PLAIN.name, by="day")}) == {TUESDAY}
+
+
+def test_of_a_row_whose_day_cannot_be_read_nothing_is_known(engine: Engine) -> None:
+    refuse(engine, ("yesterday", None, None), (None, None, None))
+    assert refused_values(engine, VISITS, BY_SOURCE) == {None}
+
+
+def test_of_an_empty_quarantine_there_is_none(engine: Engine) -> None:
+    assert refused_values(engine, VISITS, BY_SOURCE) == set()
+    refuse(engine)
+    assert refused_values(engine, VISITS, BY_SOURCE) == set()

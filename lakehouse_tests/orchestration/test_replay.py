@@ -1,0 +1,214 @@
+"""The refused rows of a table are judged again, by the runs that read them, after its function was
+corrected.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import dagster as dg
+import pytest
+
+from lakehouse.errors import UsageError
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.read.inputs import incremental, latest, versions_of
+from lakehouse.iceberg.rules.rows import castable, not_null
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.io_manager import IcebergIOManager
+from lakehouse.orchestration.replay import Replayed, replay
+from lakehouse.orchestration.runs import materialize
+from lakehouse.settings import Settings
+from lakehouse.tables.table import (
+    Append,
+    Column,
+    IcebergTable,
+    Merge,
+    Overwrite,
+    OverwritePartitions,
+    Versions,
+)
+from lakehouse_tests.iceberg.declarations import content, rows_of
+
+pytestmark = pytest.mark.spark
+
+_COLUMNS = [
+    Column("k", "string"),
+    Column("sent_on", "date"),
+    Column("_source_file", "string"),
+    Column("_source_sha256", "string"),
+    Column("_source_row", "bigint"),
+]
+RAW = IcebergTable(
+    name="bronze.raw_orders",
+    comment="Orders as delivered.",
+    columns=[Column("amount", "string"), *_COLUMNS],
+    partitioning=["sent_on"],
+    write=Append(),
+)
+ORDERS = IcebergTable(
+    name="silver.orders",
+    comment="Orders by day.",
+    columns=[Column("amount", "int"), *_COLUMNS],
+    partitioning=["sent_on"],
+    write=OverwritePartitions(by="sent_on"),
+    versions=Versions("k", ("sent_on", "_source_row")),
+    rules=[castable("amount", "int"), not_null("sent_on")],
+)
+TOTALS = IcebergTable(
+    name="gold.totals",
+    comment="All that was ordered.",
+    columns=[Column("total", "bigint")],
+    write=Overwrite(),
+)
+MERGED = IcebergTable(
+    name="silver.merged",
+    comment="One row for each key.",
+    columns=[Column("amount", "int"), Column("k", "string")],
+    write=Merge(on=["k"]),
+    rules=[castable("amount", "int")],
+)
+DAYS = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-01-10")
+_SCHEMA = ", ".join(f"{column.name} {column.type}" for column in RAW.columns)
+
+
+def on(day: int) -> date:
+    return date(2024, 1, day)
+
+
+@dataclass
+class Shop:
+    """Orders by day, as merged, and their total; the function that reads numbers is wrong at
+    first.
+    """
+
+    engine: Engine
+    settings: Settings
+    is_corrected: bool = False
+    fails: bool = False
+
+    def define(self, _: Callable[[], Settings]) -> dg.Definitions:
+        @iceberg_asset(
+            ORDERS,
+            inputs={"delivered": versions_of(RAW.name, by="sent_on")},
+            partitions_def=DAYS,
+        )
+        def orders(delivered):
+            if self.fails:
+                raise ValueError("the function is wrong")
+            return self.correct(delivered)
+
+        @iceberg_asset(MERGED, inputs={"delivered": incremental(RAW.name)})
+        def merged(delivered):
+            return self.correct(delivered).drop("sent_on")
+
+        @iceberg_asset(TOTALS, inputs={"orders": latest(ORDERS.name)})
+        def totals(orders):
+            return orders.selectExpr("sum(amount) AS total")
+
+        raw = dg.AssetSpec(["bronze", "raw_orders"])
+        tables = {table.name: table for table in (RAW, ORDERS, MERGED, TOTALS)}
+        io = IcebergIOManager(engine=self.engine, declared=tables)
+        return dg.Definitions([raw, orders, merged, totals], resources={"io_manager": io})
+
+    def correct(self, delivered):
+        text = "replace(amount, 'twelve', '12')" if self.is_corrected else "amount"
+        others = [column.name for column in _COLUMNS]
+        return delivered.selectExpr(f"{text} AS amount", *others)
+
+    def deliver(self, *rows: tuple[str, str, date | None]) -> None:
+        stamped = [(*row, "a.csv", "sha", number) for number, row in enumerate(rows, 1)]
+        write(self.engine, RAW, rows_of(self.engine, _SCHEMA, stamped))
+        definitions = self.define(lambda: self.settings)
+        with open_instance(self.settings) as instance:
+            for names in (["silver.orders", "gold.totals"], ["silver.merged"]):
+                keys = [name.split(".") for name in names]
+                assert materialize(
+                    definitions,
+                    instance,
+                    dg.AssetSelection.assets(*keys),
+                    partition=("2024-01-01", "2024-01-09") if len(keys) > 1 else None,
+                ).success
+
+    def replay(self, table: IcebergTable) -> Replayed:
+        return replay(self.define, self.settings, self.engine, table)
+
+    def held(self, table: IcebergTable) -> list[str]:
+        return [row[0] for row in content(self.engine, f"{table.name}_quarantine", "amount")]
+
+    def computed_days(self, since: int) -> list[Sequence[str]]:
+        """Return the partitions of each commit after a snapshot."""
+        history = read_history(self.engine, ORDERS.name)
+        assert history.main is not None
+        snapshots = history.between(since, history.main.snapshot_id) or []
+        return [snapshot.commit.partitions for snapshot in snapshots if snapshot.commit]
+
+
+@pytest.fixture
+def shop(embedded_engine: Engine, settings: Settings) -> Shop:
+    made = Shop(embedded_engine, settings)
+    made.deliver(
+        ("1", "a", on(1)),
+        ("twelve", "b", on(2)),
+        ("twelve", "c", on(3)),
+        ("x", "d", on(3)),
+        ("5", "e", on(5)),
+        ("twelve", "f", on(8)),
+    )
+    return made
+
+
+def main_of(shop: Shop) -> int:
+    main = read_history(shop.engine, ORDERS.name).main
+    assert main is not None
+    return main.snapshot_id
+
+
+def test_the_partitions_are_computed_in_which_refused_rows_lie(shop: Shop) -> None:
+    assert shop.held(ORDERS) == ["twelve", "twelve", "twelve", "x"]
+    since, shop.is_corrected = main_of(shop), True
+    done = shop.replay(ORDERS)
+    assert (done.rows, done.left, done.new_rows, done.success) == (4, 3, 0, True)
+    assert shop.held(ORDERS) == ["x"]
+    assert content(shop.engine, ORDERS.name, "k", "amount") == [
+        ("a", 1), ("b", 12), ("c", 12), ("e", 5), ("f", 12)
+    ]  # fmt: skip
+    assert shop.computed_days(since) == [("2024-01-02", "2024-01-03"), ("2024-01-08",)]
+    # What follows is computed along with it.
+    assert content(shop.engine, TOTALS.name, "total") == [(42,)]
+    again = shop.replay(ORDERS)
+    assert (again.rows, again.left, again.new_rows) == (1, 0, 0)
+    assert shop.held(ORDERS) == ["x"]
+
+
+def test_a_table_without_partitions_is_computed_as_a_whole(shop: Shop) -> None:
+    shop.is_corrected = True
+    done = shop.replay(MERGED)
+    assert (done.rows, done.left, done.success) == (4, 3, True)
+    assert shop.held(MERGED) == ["x"]
+    assert len(content(shop.engine, MERGED.name, "k")) == 5
+
+
+def test_a_run_that_fails_is_the_last_and_leaves_all_where_it_is(shop: Shop) -> None:
+    shop.is_corrected = shop.fails = True
+    done = shop.replay(ORDERS)
+    assert (done.left, done.success, len(done.runs)) == (0, False, 1)
+    assert len(shop.held(ORDERS)) == 4
+    shop.fails = False
+    assert shop.replay(ORDERS).left == 3
+
+
+def test_a_table_that_is_computed_from_no_other_is_an_error(shop: Shop) -> None:
+    write(
+        shop.engine,
+        MERGED,
+        rows_of(shop.engine, "amount string, k string", [("x", "a")]),
+    )
+
+    def alone(_: Callable[[], Settings]) -> dg.Definitions:
+        return dg.Definitions([dg.AssetSpec(["silver", "merged"])])
+
+    with pytest.raises(UsageError, match="is computed from no other table, whose rows could"):
+        replay(alone, shop.settings, shop.engine, MERGED)
