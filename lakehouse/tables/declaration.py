@@ -9,11 +9,13 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Literal
 
+from lakehouse.errors import DeclarationError
 from lakehouse.tables import types
 from lakehouse.tables.casts import Cast
 from lakehouse.tables.column import Column
 from lakehouse.tables.partitioning import PartitionField, SortField
 from lakehouse.tables.rule import Rule
+from lakehouse.tables.time_windows import TimeWindows
 from lakehouse.tables.upkeep import Upkeep, UpkeepPolicy
 from lakehouse.tables.write_modes import (
     Append,
@@ -197,6 +199,13 @@ class TableDeclaration:
         return self.write.by if isinstance(self.write, OverwritePartitions) else None
 
     @property
+    def windows(self) -> TimeWindows | None:
+        """The windows of time that it is overwritten by; None where it is written otherwise, or
+        its asset names the partitions.
+        """
+        return self.write.windows if isinstance(self.write, OverwritePartitions) else None
+
+    @property
     def stamp(self) -> str | None:
         """The column that a merge fills itself; None where there is none."""
         return self.write.stamp if isinstance(self.write, Merge) else None
@@ -264,6 +273,22 @@ class TableDeclaration:
     def upkeep_policy(self) -> UpkeepPolicy:
         """What the table is kept by; of its layer's part, what `declared_tables` put into it."""
         return self.upkeep.policy
+
+
+def name_of(table: str | TableDeclaration) -> str:
+    """Return the name of a table that is given as such, or by its name.
+
+    :raises DeclarationError: names what is neither, such as the asset that computes it.
+    """
+    if isinstance(table, str):
+        return table
+    if isinstance(table, TableDeclaration):
+        return table.name
+    raise DeclarationError(
+        f"A table was given as {type(table).__name__}; expected an IcebergTable, or a name such"
+        " as 'silver.fruits'.",
+        next_step="Name the TABLE that the asset's file declares.",
+    )
 
 
 def _of_write(mode: WriteMode) -> tuple[object, ...]:

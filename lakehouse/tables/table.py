@@ -8,6 +8,7 @@ from lakehouse.tables.column import Column
 from lakehouse.tables.column_validation import check_columns, check_known
 from lakehouse.tables.declaration import SOURCE_KEY, TableDeclaration
 from lakehouse.tables.layout_validation import check_layout
+from lakehouse.tables.partitioning import PartitionField
 from lakehouse.tables.rule_validation import check_rules
 from lakehouse.tables.subject_validation import check_subject
 from lakehouse.tables.upkeep import Upkeep
@@ -18,6 +19,9 @@ from lakehouse.tables.write_modes import (
     OverwritePartitions,
     Versions,
     WriteMode,
+    by_day,
+    by_hour,
+    by_month,
 )
 
 __all__ = [
@@ -31,6 +35,9 @@ __all__ = [
     "Upkeep",
     "Versions",
     "WriteMode",
+    "by_day",
+    "by_hour",
+    "by_month",
 ]
 
 
@@ -45,6 +52,7 @@ class IcebergTable(TableDeclaration):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "partitioning", _with_windows(self))
         _check(self)
 
     def __hash__(self) -> int:
@@ -114,6 +122,15 @@ def _as_delivered(column: Column) -> Column:
             name for name in column.renamed_from if name not in _QUARANTINE_NAMES
         ),
     )
+
+
+def _with_windows(table: IcebergTable) -> tuple[str, ...]:
+    """Return the partitioning, with the windows of time that the table is written by."""
+    by, fields = table.overwritten_by, tuple(table.partitioning)
+    named = {PartitionField.parse(text).column for text in fields}
+    if table.windows is None or by is None or by in named or by not in table.column_names:
+        return fields
+    return (table.windows.partitioning(by, table.column(by).type), *fields)
 
 
 def _check(table: IcebergTable) -> None:

@@ -17,6 +17,7 @@ from lakehouse.iceberg.rules import (
     unique_and_references,
 )
 from lakehouse.orchestration.asset_inputs import inputs_of
+from lakehouse.orchestration.table_partitions import table_partitions
 from lakehouse.tables.table import IcebergTable
 from lakehouse_tests.docs.markdown import ROOT, blocks
 
@@ -26,6 +27,7 @@ PAGES = sorted(
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RULES = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
 VERSIONS = (ROOT / "docs" / "versions.md").read_text(encoding="utf-8")
+TABLES = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.spark
@@ -91,6 +93,21 @@ def test_the_declaration_of_the_versions_is_one():
         ("incremental", "bronze.visits", "visit_date", True),
         ("existing_rows", "silver.visits", "day", False),
         ("existing_rows", "silver.visits", "day", True),
+    ]
+
+
+@pytest.mark.unit
+def test_the_declarations_of_the_page_on_tables_are_some():
+    names: dict[str, object] = {}
+    (block,) = blocks(TABLES)
+    exec(block.text, names)
+
+    assert names["VISITS"].partitioning == ("days(day)",)
+    assert names["visits_by_month"].partitions_def == table_partitions(names["MONTHS"])
+    (spec,) = names["shops"].specs
+    assert [read.mode for read in inputs_of(spec.metadata).values()] == [
+        "changed_keys",
+        "latest",
     ]
 
 

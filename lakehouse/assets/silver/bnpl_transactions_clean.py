@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import dagster as dg
-
 from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
 from lakehouse.iceberg.read.inputs import versions_of
@@ -22,15 +20,10 @@ from lakehouse.iceberg.rules.rows import (
 )
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
-from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions, Versions
+from lakehouse.tables.table import Column, IcebergTable, Versions, by_day
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-DAYS = dg.DailyPartitionsDefinition(
-    start_date="2020-01-01", timezone=FEED.time_zone, end_offset=1
-)
-"""Days in the feed's time zone, today among them."""
 
 TABLE = IcebergTable(
     name="silver.bnpl_transactions_clean",
@@ -63,8 +56,8 @@ TABLE = IcebergTable(
         ),
         Column("_ingested_at", "timestamp", "When the ingest began that landed this version."),
     ],
-    partitioning=["days(transaction_date)"],
-    write=OverwritePartitions(by="transaction_date"),
+    # Days in the feed's time zone.
+    write=by_day("transaction_date", since="2020-01-01", time_zone=FEED.time_zone),
     quarantine_name="silver.bnpl_transactions_quarantine",
     # Equal in the first three, a file that was delivered again under its name with other
     # content wins.
@@ -116,11 +109,7 @@ TABLE = IcebergTable(
 )
 
 
-@iceberg_asset(
-    TABLE,
-    inputs={"delivered": versions_of(RAW.name, by="_event_date")},
-    partitions_def=DAYS,
-)
+@iceberg_asset(TABLE, inputs={"delivered": versions_of(RAW, by="_event_date")})
 def bnpl_transactions_clean(delivered: DataFrame) -> DataFrame:
     """One row for each transaction: of its versions the newest valid one, whatever came first.
 

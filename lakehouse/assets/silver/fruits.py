@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lakehouse.assets.bronze.raw_fruits import TABLE as RAW
 from lakehouse.iceberg.read.inputs import versions_of
 from lakehouse.iceberg.rules.rows import castable, excluded, expression, not_blank, not_null
 from lakehouse.iceberg.rules.size_schema_and_freshness import schema_as_declared
@@ -48,7 +49,7 @@ TABLE = IcebergTable(
 )
 
 
-@iceberg_asset(TABLE, inputs={"raw_fruits": versions_of("bronze.raw_fruits")})
+@iceberg_asset(TABLE, inputs={"raw_fruits": versions_of(RAW)})
 def fruits(raw_fruits: DataFrame) -> DataFrame:
     """One row for each fruit, as last delivered, without Banana and Blueberry.
 
