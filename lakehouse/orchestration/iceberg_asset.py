@@ -13,7 +13,11 @@ from lakehouse.errors import DeclarationError, LakehouseError
 from lakehouse.iceberg.metadata.spark_errors import is_of_query
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, RuleResult
-from lakehouse.iceberg.read.input_validation import check_appended_once, check_versions
+from lakehouse.iceberg.read.input_validation import (
+    check_appended_once,
+    check_rows_of,
+    check_versions,
+)
 from lakehouse.iceberg.read.inputs import Input, declared_inputs
 from lakehouse.iceberg.read.row_version_inputs import with_version_reads
 from lakehouse.iceberg.read.rows_outside_partitions import evaluate_by_metadata, has_partition
@@ -55,6 +59,7 @@ def iceberg_asset(
 
     def decorate(compute: "Callable[..., DataFrame]") -> dg.AssetsDefinition:
         _check_parameters(table, compute, declared)
+        check_rows_of(table, declared)
         check_versions(table, declared)
         reads = with_version_reads(table, declared)
         _check_existing_rows(table, reads)

@@ -9,8 +9,14 @@ from lakehouse.tables.column_validation import check_columns, check_known
 from lakehouse.tables.declaration import SOURCE_KEY, TableDeclaration
 from lakehouse.tables.layout_validation import check_layout
 from lakehouse.tables.partitioning import PartitionField
+from lakehouse.tables.rows_of import (
+    columns_with_source,
+    people_as_there,
+    rules_with_casts,
+)
 from lakehouse.tables.rule_validation import check_rules
 from lakehouse.tables.subject_validation import check_subject
+from lakehouse.tables.time_windows import check_time_zone
 from lakehouse.tables.upkeep import Upkeep
 from lakehouse.tables.write_modes import (
     Append,
@@ -52,6 +58,11 @@ class IcebergTable(TableDeclaration):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "columns", columns_with_source(self))
+        subject, no_subject = people_as_there(self)
+        object.__setattr__(self, "subject", subject)
+        object.__setattr__(self, "no_subject", no_subject)
+        object.__setattr__(self, "rules", rules_with_casts(self))
         object.__setattr__(self, "partitioning", _with_windows(self))
         _check(self)
 
@@ -134,6 +145,8 @@ def _with_windows(table: IcebergTable) -> tuple[str, ...]:
 
 
 def _check(table: IcebergTable) -> None:
+    if table.time_zone is not None:
+        check_time_zone(table.time_zone, table.name)
     check_columns(table)
     check_subject(table, _QUARANTINE_NAMES)
     check_rules(table)

@@ -17,30 +17,28 @@ _FLOOR = {
 
 @dataclass(frozen=True)
 class TimeWindows:
-    """Each hour, day or month from that of `since` to the current one, in a time zone.
+    """Each hour, day or month from that of `since` to the current one, in a time zone; that of
+    the table where none is said.
 
     `since` is a wall time of that zone.
     """
 
     unit: Unit
     since: datetime
-    time_zone: str
+    time_zone: str | None = None
 
     @classmethod
-    def begin(cls, unit: Unit, since: str | date, time_zone: str, what: str) -> "TimeWindows":
+    def begin(
+        cls, unit: Unit, since: str | date, time_zone: str | None, what: str
+    ) -> "TimeWindows":
         """Return the windows from that on in which `since` lies.
 
         :param what: what declares them, for errors.
         :raises DeclarationError: names what is no date, or no time zone.
         """
         begin = _wall_time(since, what)
-        try:
-            ZoneInfo(time_zone)
-        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise DeclarationError(
-                f"{what}: time_zone is {time_zone!r}; expected a name such as UTC or"
-                " Asia/Kuala_Lumpur."
-            ) from error
+        if time_zone is not None:
+            check_time_zone(time_zone, what)
         floor = begin.replace(second=0, microsecond=0, **_FLOOR[unit])  # type: ignore[arg-type]
         return cls(unit, floor, time_zone)
 
@@ -49,6 +47,20 @@ class TimeWindows:
         values, which are the windows' keys.
         """
         return column if column_type == "string" else f"{self.unit}s({column})"
+
+
+def check_time_zone(name: str, what: str) -> None:
+    """Check that there is a time zone of a name.
+
+    :param what: what declares it, for errors.
+    :raises DeclarationError: names what declares it, and what was expected.
+    """
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise DeclarationError(
+            f"{what}: time_zone is {name!r}; expected a name such as UTC or Asia/Kuala_Lumpur."
+        ) from error
 
 
 def _wall_time(since: str | date, what: str) -> datetime:

@@ -80,7 +80,7 @@ def by_day(
     is put before what `partitioning` says, unless that names the column.
 
     :param since: the first day, such as `2024-01-31`; the last is today.
-    :param time_zone: whose days they are; UTC where left out.
+    :param time_zone: whose days they are; where left out, those of the table's time zone.
     :param like: a table of which the days are the same, in place of `since` and `time_zone`.
     :raises DeclarationError: names the column, what was found and what was expected.
     """
@@ -125,7 +125,7 @@ def _by(
             f"{what} has no first {unit}; expected since=…, such as 2024-01-31, or like=…, a"
             " table that has the same."
         )
-    return OverwritePartitions(column, TimeWindows.begin(unit, since, time_zone or "UTC", what))
+    return OverwritePartitions(column, TimeWindows.begin(unit, since, time_zone, what))
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,12 @@
 """Tables that are written by hours, days or months, as partitioned assets of Dagster."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import pairwise
 
 import dagster as dg
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.read.inputs import latest
@@ -42,6 +45,26 @@ def test_days_are_the_partitions_that_dagster_would_be_told_by_hand():
     by_hand = dg.DailyPartitionsDefinition("2024-01-31", timezone=ZONE, end_offset=1)
 
     assert table_partitions(table(WRITES["day"])) == by_hand
+
+
+@pytest.mark.unit
+@settings(deadline=None, max_examples=60)
+@given(
+    st.sampled_from(["hour", "day", "month"]),
+    st.datetimes(datetime(2020, 1, 1), datetime(2024, 12, 1)),
+    st.sampled_from(["UTC", ZONE, "Europe/Berlin", "America/New_York", "Asia/Kolkata"]),
+)
+def test_no_moment_lies_between_two_windows_also_where_clocks_are_changed(unit, since, zone):
+    by = {"hour": by_hour, "day": by_day, "month": by_month}[unit]
+    definition = table_partitions(table(by("at", since=since, time_zone=zone)))
+    begin = definition.get_first_partition_window().start
+    span = dg.TimeWindow(begin, begin + timedelta(days=40))
+    keys = list(definition.get_partition_keys_in_time_window(span))
+    windows = [definition.time_window_for_partition_key(key) for key in keys]
+
+    assert len({*keys}) == len(keys)
+    assert all(a.end == b.start for a, b in pairwise(windows))
+    assert windows[0].start.replace(tzinfo=None) <= since < windows[0].end.replace(tzinfo=None)
 
 
 @pytest.mark.unit
@@ -88,7 +111,7 @@ def test_a_run_replaces_its_windows_and_no_others(build, embedded_engine, unit, 
 
     @iceberg_asset(table(WRITES[unit]))
     def made():
-        rows = ", ".join(f"(TIMESTAMP '{moment}Z')" for moment in given["moments"])
+        rows = ", ".join(f"(TIMESTAMP '{moment}:00Z')" for moment in given["moments"])
         return embedded_engine.sql(
             f"SELECT CAST(at AS date) AS day, at, {given['v']} AS v FROM VALUES {rows} AS t(at)"
         )
