@@ -2,13 +2,15 @@
 
 import dagster as dg
 
+from lakehouse.tables.declaration import TableDeclaration, name_of
+
 FEED_TAG = "lakehouse/feed"
 """Tag of the runs that ingest a feed, by its name; one is run at a time."""
 
 
-def asset_key(table: str) -> dg.AssetKey:
-    """Return the asset key of `namespace.table`."""
-    return dg.AssetKey(table.split("."))
+def asset_key(table: str | TableDeclaration) -> dg.AssetKey:
+    """Return the asset key of a table, or of `namespace.table`."""
+    return dg.AssetKey(name_of(table).split("."))
 
 
 def table_name(key: dg.AssetKey) -> str:

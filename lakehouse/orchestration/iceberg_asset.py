@@ -13,8 +13,12 @@ from lakehouse.errors import DeclarationError, LakehouseError
 from lakehouse.iceberg.metadata.spark_errors import is_of_query
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, RuleResult
-from lakehouse.iceberg.read.input_validation import check_appended_once, check_versions
-from lakehouse.iceberg.read.inputs import Input
+from lakehouse.iceberg.read.input_validation import (
+    check_appended_once,
+    check_rows_of,
+    check_versions,
+)
+from lakehouse.iceberg.read.inputs import Input, declared_inputs
 from lakehouse.iceberg.read.row_version_inputs import with_version_reads
 from lakehouse.iceberg.read.rows_outside_partitions import evaluate_by_metadata, has_partition
 from lakehouse.iceberg.read.stale_partitions import partition_only_sources
@@ -25,6 +29,7 @@ from lakehouse.orchestration.partition_bounds import all_partitions_of
 from lakehouse.orchestration.partition_validation import check_partitions
 from lakehouse.orchestration.run_failures.function_error_text import explained
 from lakehouse.orchestration.table_asset import Look, Written, table_asset
+from lakehouse.orchestration.table_partitions import asset_partitions
 from lakehouse.orchestration.written_metadata import left_out_warnings
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable
@@ -36,26 +41,30 @@ if TYPE_CHECKING:
 def iceberg_asset(
     table: IcebergTable,
     *,
-    inputs: Mapping[str, Input] | None = None,
+    inputs: Mapping[str, Input | IcebergTable] | None = None,
     partitions_def: dg.PartitionsDefinition | None = None,
 ) -> "Callable[[Callable[..., DataFrame]], dg.AssetsDefinition]":
     """Make an asset of the function that computes a table from its inputs.
 
     :param inputs: what the function is given, by the names of its parameters: frames, pinned
-        when the run starts. Of a table that is computed by partitions, those with `by` tell
-        which partitions are owed; the others owe none.
+        when the run starts. A table stands for its `latest` state. Of a table that is computed
+        by partitions, those with `by` tell which partitions are owed; the others owe none.
+    :param partitions_def: of a table that is overwritten by other partitions than `by_hour`,
+        `by_day` and `by_month` say.
     :raises DeclarationError: when the function's parameters are not the inputs, rows that stand
         would be lost, or nothing tells which partitions are to be computed.
     """
-    declared = dict(inputs or {})
+    declared = declared_inputs(table.name, inputs or {})
+    partitions = asset_partitions(table, partitions_def)
 
     def decorate(compute: "Callable[..., DataFrame]") -> dg.AssetsDefinition:
         _check_parameters(table, compute, declared)
+        check_rows_of(table, declared)
         check_versions(table, declared)
         reads = with_version_reads(table, declared)
         _check_existing_rows(table, reads)
         check_appended_once(table, reads)
-        check_partitions(table, reads, partitions_def)
+        check_partitions(table, reads, partitions)
 
         def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
             with _in_one_line(table, compute):
@@ -70,8 +79,8 @@ def iceberg_asset(
             description=inspect.getdoc(compute),
             deps=_upstream(table, reads),
             metadata=reads_metadata(reads),
-            implied=_implied(table, reads, partitions_def),
-            partitions_def=partitions_def,
+            implied=_implied(table, reads, partitions),
+            partitions_def=partitions,
         )
 
     return decorate

@@ -71,8 +71,8 @@ def _check_both(table: IcebergTable, definition: dg.PartitionsDefinition | None)
             f"{table.name} is written by OverwritePartitions(by={by!r}), and its asset has no"
             " partitions_def; expected one.",
             next_step=(
-                "Give @iceberg_asset partitions_def=…, such as"
-                " dagster.DailyPartitionsDefinition, or write the table by Overwrite()."
+                f"Say write=by_day({by!r}, since=…), by_hour or by_month, give @iceberg_asset"
+                " partitions_def=…, or write the table by Overwrite()."
             ),
         )
     if definition is not None and by is None:

@@ -14,7 +14,8 @@ class Column:
     `required` is for what the machine fills, since Iceberg refuses a NULL there before any rule
     can speak. `personal` marks what identifies a person directly. `renamed_from` lists the names
     that it had, newest last. Of a `profiled` one each write tells the fraction of nulls and how
-    many distinct values it brought.
+    many distinct values it brought. `cast=False` leaves it to the function to read text as the
+    type, in a table that says `rows_of`.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Column:
     required: bool = False
     renamed_from: Sequence[str] = ()
     profiled: bool = False
+    cast: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "renamed_from", tuple_of(self.renamed_from))

@@ -4,16 +4,19 @@ and what follows.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
 from typing import Literal
 
+from lakehouse.errors import DeclarationError
 from lakehouse.tables import types
+from lakehouse.tables.castable_rule import CastableRule
 from lakehouse.tables.casts import Cast
 from lakehouse.tables.column import Column
 from lakehouse.tables.partitioning import PartitionField, SortField
 from lakehouse.tables.rule import Rule
+from lakehouse.tables.time_windows import TimeWindows
 from lakehouse.tables.upkeep import Upkeep, UpkeepPolicy
 from lakehouse.tables.write_modes import (
     Append,
@@ -90,6 +93,20 @@ class TableDeclaration:
     """What differs from the upkeep of its layer."""
     freshness: timedelta | None = None
     """How old the last write may be before the table counts as late."""
+    rows_of: "TableDeclaration | None" = field(default=None, repr=False)
+    """The table that each row comes from, such as the one that a feed lands in: a column that is
+    text there is read by its type, and a row whose text cannot be read is quarantined
+    (`castable`). Docs, personal columns and the subject, or why there is none, are as there where
+    they are left out.
+    """
+    source_columns: bool | None = None
+    """Whether the columns that say which delivered row each row is come from `rows_of` by
+    themselves. Left out, they do where rows are appended or are versions.
+    """
+    time_zone: str | None = None
+    """Where moments without an offset were written, and whose days it is written by; that of
+    `rows_of`, or UTC.
+    """
 
     def __post_init__(self) -> None:
         for name in (
@@ -160,6 +177,15 @@ class TableDeclaration:
         """How a column is read from what is delivered, by column, where a rule says so."""
         return {rule.columns[0]: rule.cast for rule in self.rules if rule.cast}
 
+    @cached_property
+    def read_from_text(self) -> frozenset[str]:
+        """The columns that are read by their type, and from nothing but text."""
+        return frozenset(
+            rule.columns[0]
+            for rule in self.rules
+            if isinstance(rule, CastableRule) and rule.follows_from_type
+        )
+
     def cast_sql(self, column: str, raw: str) -> str:
         """Return SQL for a delivered value in its column's type; NULL where it cannot be read.
 
@@ -195,6 +221,23 @@ class TableDeclaration:
         otherwise.
         """
         return self.write.by if isinstance(self.write, OverwritePartitions) else None
+
+    @property
+    def windows(self) -> TimeWindows | None:
+        """The windows of time that it is overwritten by; None where it is written otherwise, or
+        its asset names the partitions.
+        """
+        if not isinstance(self.write, OverwritePartitions) or self.write.windows is None:
+            return None
+        zone = self.write.windows.time_zone or self.wall_time_zone
+        return replace(self.write.windows, time_zone=zone)
+
+    @property
+    def wall_time_zone(self) -> str:
+        """The time zone of moments without an offset, and of days."""
+        if self.time_zone is not None:
+            return self.time_zone
+        return self.rows_of.wall_time_zone if self.rows_of else "UTC"
 
     @property
     def stamp(self) -> str | None:
@@ -264,6 +307,22 @@ class TableDeclaration:
     def upkeep_policy(self) -> UpkeepPolicy:
         """What the table is kept by; of its layer's part, what `declared_tables` put into it."""
         return self.upkeep.policy
+
+
+def name_of(table: str | TableDeclaration) -> str:
+    """Return the name of a table that is given as such, or by its name.
+
+    :raises DeclarationError: names what is neither, such as the asset that computes it.
+    """
+    if isinstance(table, str):
+        return table
+    if isinstance(table, TableDeclaration):
+        return table.name
+    raise DeclarationError(
+        f"A table was given as {type(table).__name__}; expected an IcebergTable, or a name such"
+        " as 'silver.fruits'.",
+        next_step="Name the TABLE that the asset's file declares.",
+    )
 
 
 def _of_write(mode: WriteMode) -> tuple[object, ...]:

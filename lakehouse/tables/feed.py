@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from typing import Any, Literal, get_args
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from lakehouse.errors import DeclarationError
 from lakehouse.tables.table import SOURCE_KEY, Append, Column, IcebergTable
+from lakehouse.tables.time_windows import check_time_zone
 
 OnNewColumn = Literal["reject", "ignore", "add"]
 After = Literal["archive", "delete", "leave"]
@@ -188,7 +189,7 @@ def bronze_table(
         write=Append(once_by=SOURCE_KEY),
         subject=feed.subject,
         no_subject=feed.no_subject,
-        **declaration,
+        **{"time_zone": feed.time_zone, **declaration},
     )
 
 
@@ -212,13 +213,7 @@ def _check(feed: Feed) -> None:
             f"feed {feed.name}: max_files_per_run is {feed.max_files_per_run}; expected at"
             " least 1, or None."
         )
-    try:
-        ZoneInfo(feed.time_zone)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise DeclarationError(
-            f"feed {feed.name}: time_zone is {feed.time_zone!r}; expected a name such as UTC or"
-            " Asia/Kuala_Lumpur."
-        ) from error
+    check_time_zone(feed.time_zone, f"feed {feed.name}")
 
 
 def _check_columns(feed: Feed) -> None:

@@ -8,8 +8,15 @@ from lakehouse.tables.column import Column
 from lakehouse.tables.column_validation import check_columns, check_known
 from lakehouse.tables.declaration import SOURCE_KEY, TableDeclaration
 from lakehouse.tables.layout_validation import check_layout
+from lakehouse.tables.partitioning import PartitionField
+from lakehouse.tables.rows_of import (
+    columns_with_source,
+    people_as_there,
+    rules_with_casts,
+)
 from lakehouse.tables.rule_validation import check_rules
 from lakehouse.tables.subject_validation import check_subject
+from lakehouse.tables.time_windows import check_time_zone
 from lakehouse.tables.upkeep import Upkeep
 from lakehouse.tables.write_modes import (
     Append,
@@ -18,6 +25,9 @@ from lakehouse.tables.write_modes import (
     OverwritePartitions,
     Versions,
     WriteMode,
+    by_day,
+    by_hour,
+    by_month,
 )
 
 __all__ = [
@@ -31,6 +41,9 @@ __all__ = [
     "Upkeep",
     "Versions",
     "WriteMode",
+    "by_day",
+    "by_hour",
+    "by_month",
 ]
 
 
@@ -45,6 +58,12 @@ class IcebergTable(TableDeclaration):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "columns", columns_with_source(self))
+        subject, no_subject = people_as_there(self)
+        object.__setattr__(self, "subject", subject)
+        object.__setattr__(self, "no_subject", no_subject)
+        object.__setattr__(self, "rules", rules_with_casts(self))
+        object.__setattr__(self, "partitioning", _with_windows(self))
         _check(self)
 
     def __hash__(self) -> int:
@@ -116,7 +135,18 @@ def _as_delivered(column: Column) -> Column:
     )
 
 
+def _with_windows(table: IcebergTable) -> tuple[str, ...]:
+    """Return the partitioning, with the windows of time that the table is written by."""
+    by, fields = table.overwritten_by, tuple(table.partitioning)
+    named = {PartitionField.parse(text).column for text in fields}
+    if table.windows is None or by is None or by in named or by not in table.column_names:
+        return fields
+    return (table.windows.partitioning(by, table.column(by).type), *fields)
+
+
 def _check(table: IcebergTable) -> None:
+    if table.time_zone is not None:
+        check_time_zone(table.time_zone, table.name)
     check_columns(table)
     check_subject(table, _QUARANTINE_NAMES)
     check_rules(table)

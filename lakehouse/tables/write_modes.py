@@ -4,9 +4,12 @@ a row counts.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date
+from typing import Protocol
 
 from lakehouse.errors import DeclarationError
 from lakehouse.tables.column import tuple_of
+from lakehouse.tables.time_windows import TimeWindows, Unit
 
 
 @dataclass(frozen=True)
@@ -33,10 +36,96 @@ class OverwritePartitions:
     as they are.
 
     `by` is the column that the run's partitions are values of, and is a partition column of the
-    table.
+    table. `windows` are these partitions where they are hours, days or months (`by_hour`,
+    `by_day`, `by_month`); left out, the asset names them.
     """
 
     by: str
+    windows: TimeWindows | None = None
+
+
+class WindowedTable(Protocol):
+    """A table whose partitions may be windows of time."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def windows(self) -> TimeWindows | None: ...
+
+
+def by_hour(
+    column: str,
+    *,
+    since: str | date | None = None,
+    time_zone: str | None = None,
+    like: WindowedTable | None = None,
+) -> OverwritePartitions:
+    """Write a table by the hours of a moment: see `by_day`. Its files are parted by
+    `hours(column)`.
+    """
+    return _by("hour", column, since, time_zone, like)
+
+
+def by_day(
+    column: str,
+    *,
+    since: str | date | None = None,
+    time_zone: str | None = None,
+    like: WindowedTable | None = None,
+) -> OverwritePartitions:
+    """Write a table by days: a run computes some, and replaces their rows.
+
+    The table's partitioning, and the partitions of its asset, follow from that: `days(column)`
+    is put before what `partitioning` says, unless that names the column.
+
+    :param since: the first day, such as `2024-01-31`; the last is today.
+    :param time_zone: whose days they are; where left out, those of the table's time zone.
+    :param like: a table of which the days are the same, in place of `since` and `time_zone`.
+    :raises DeclarationError: names the column, what was found and what was expected.
+    """
+    return _by("day", column, since, time_zone, like)
+
+
+def by_month(
+    column: str,
+    *,
+    since: str | date | None = None,
+    time_zone: str | None = None,
+    like: WindowedTable | None = None,
+) -> OverwritePartitions:
+    """Write a table by months: see `by_day`. The first is the month of `since`, and its files
+    are parted by `months(column)`.
+    """
+    return _by("month", column, since, time_zone, like)
+
+
+def _by(
+    unit: Unit,
+    column: str,
+    since: str | date | None,
+    time_zone: str | None,
+    like: WindowedTable | None,
+) -> OverwritePartitions:
+    what = f"by_{unit}({column!r})"
+    if like is not None:
+        if since is not None or time_zone is not None:
+            raise DeclarationError(
+                f"{what} has like={like.name}, and since or time_zone too; expected one of them."
+            )
+        if like.windows is None:
+            raise DeclarationError(
+                f"{what} has like={like.name}, which is not written by windows of time; expected"
+                " a table that is.",
+                next_step="Say since=….",
+            )
+        since, time_zone = like.windows.since, like.windows.time_zone
+    if since is None:
+        raise DeclarationError(
+            f"{what} has no first {unit}; expected since=…, such as 2024-01-31, or like=…, a"
+            " table that has the same."
+        )
+    return OverwritePartitions(column, TimeWindows.begin(unit, since, time_zone, what))
 
 
 @dataclass(frozen=True)

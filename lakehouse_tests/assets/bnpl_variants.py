@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from lakehouse.assets.bronze.bnpl_transactions_raw import FEED
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Published
-from lakehouse.iceberg.rules.rows import CastableRule, RowRule
+from lakehouse.iceberg.rules.rows import RowRule
 from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.castable_rule import CastableRule
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.iceberg.declarations import rows_of, run_of

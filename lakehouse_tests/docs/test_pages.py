@@ -17,7 +17,8 @@ from lakehouse.iceberg.rules import (
     unique_and_references,
 )
 from lakehouse.orchestration.asset_inputs import inputs_of
-from lakehouse.tables.table import IcebergTable
+from lakehouse.orchestration.table_partitions import table_partitions
+from lakehouse.tables.rows_of import SOURCE_OF_ROW
 from lakehouse_tests.docs.markdown import ROOT, blocks
 
 PAGES = sorted(
@@ -26,6 +27,7 @@ PAGES = sorted(
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RULES = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
 VERSIONS = (ROOT / "docs" / "versions.md").read_text(encoding="utf-8")
+TABLES = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.spark
@@ -62,8 +64,9 @@ def test_the_declaration_of_the_readme_is_one():
     (block,) = (block for block in blocks(README) if "declaration" in block.words)
     exec(block.text, names)
 
-    (table,) = (value for value in names.values() if isinstance(value, IcebergTable))
+    table = names["ORDERS"]
     assert plan(table, None).describe() == ["create the table with 4 columns"]
+    assert (table.subject, table.personal_columns) == ("customer_id", {"email"})
     assert {key.path[-1] for key in names["orders"].keys} == {"orders"}
 
 
@@ -91,6 +94,23 @@ def test_the_declaration_of_the_versions_is_one():
         ("incremental", "bronze.visits", "visit_date", True),
         ("existing_rows", "silver.visits", "day", False),
         ("existing_rows", "silver.visits", "day", True),
+    ]
+
+
+@pytest.mark.unit
+def test_the_declarations_of_the_page_on_tables_are_some():
+    names: dict[str, object] = {}
+    (block,) = blocks(TABLES)
+    exec(block.text, names)
+
+    assert names["VISITS"].partitioning == ("days(day)",)
+    assert [*names["VISITS"].casts] == ["visit_id", "day", "written_at"]
+    assert names["VISITS"].column_names[-4:] == SOURCE_OF_ROW
+    assert names["visits_by_month"].partitions_def == table_partitions(names["MONTHS"])
+    (spec,) = names["shops"].specs
+    assert [read.mode for read in inputs_of(spec.metadata).values()] == [
+        "changed_keys",
+        "latest",
     ]
 
 

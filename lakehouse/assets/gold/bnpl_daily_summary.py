@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakehouse.assets.silver.bnpl_transactions_clean import DAYS
 from lakehouse.assets.silver.bnpl_transactions_clean import TABLE as CLEAN
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.rules.reconciliation import reconciles
@@ -12,7 +11,7 @@ from lakehouse.iceberg.rules.rows import expression, not_null
 from lakehouse.iceberg.rules.size_schema_and_freshness import schema_as_declared
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
-from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions
+from lakehouse.tables.table import Column, IcebergTable, by_day
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,8 +40,7 @@ TABLE = IcebergTable(
         Column("distinct_customers", "bigint", "How many customers the transactions are of."),
         Column("distinct_merchants", "bigint", "How many merchants they were made with."),
     ],
-    partitioning=["days(transaction_date)"],
-    write=OverwritePartitions(by="transaction_date"),
+    write=by_day("transaction_date", like=CLEAN),
     rules=[
         not_null("transaction_date", on_failure="block"),
         unique("transaction_date", "currency"),
@@ -53,18 +51,14 @@ TABLE = IcebergTable(
             on_failure="block",
         ),
         # Costs a query of the run's days, which Iceberg mostly answers by counts of files.
-        reconciles(CLEAN.name, here="sum(transactions)", by="transaction_date"),
+        reconciles(CLEAN, here="sum(transactions)", by="transaction_date"),
         schema_as_declared(on_failure="warn"),
     ],
     owner="data-platform",
 )
 
 
-@iceberg_asset(
-    TABLE,
-    inputs={"transactions": latest(CLEAN.name, by="transaction_date")},
-    partitions_def=DAYS,
-)
+@iceberg_asset(TABLE, inputs={"transactions": latest(CLEAN, by="transaction_date")})
 def bnpl_daily_summary(transactions: DataFrame) -> DataFrame:
     """Each day's transactions in figures, by currency: how many, how much, and what share was
     approved.

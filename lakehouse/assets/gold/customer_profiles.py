@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakehouse.assets.silver.bnpl_transactions_clean import TABLE as CLEAN
-from lakehouse.iceberg.read.inputs import changed_keys, latest
+from lakehouse.iceberg.read.inputs import changed_keys
 from lakehouse.iceberg.rules.reconciliation import reconciles
 from lakehouse.iceberg.rules.rows import expression, not_null
 from lakehouse.iceberg.rules.size_schema_and_freshness import (
@@ -62,7 +62,7 @@ TABLE = IcebergTable(
         ),
         # Costs a look at one column of all profiles: only the sum over those that did not
         # change, too, can tell that a customer was left out who did.
-        reconciles(CLEAN.name, here="sum(transactions)"),
+        reconciles(CLEAN, here="sum(transactions)"),
         row_count_change(at_least=-0.5, on_failure="warn"),
         schema_as_declared(on_failure="warn"),
     ],
@@ -74,8 +74,8 @@ TABLE = IcebergTable(
 @iceberg_asset(
     TABLE,
     inputs={
-        "customers": changed_keys(CLEAN.name, of="customer_id", by="transaction_date"),
-        "transactions": latest(CLEAN.name),
+        "customers": changed_keys(CLEAN, of="customer_id", by="transaction_date"),
+        "transactions": CLEAN,
     },
 )
 def customer_profiles(customers: DataFrame, transactions: DataFrame) -> DataFrame:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lakehouse.assets.bronze.raw_fruits import TABLE as RAW
 from lakehouse.iceberg.read.inputs import versions_of
-from lakehouse.iceberg.rules.rows import castable, excluded, expression, not_blank, not_null
+from lakehouse.iceberg.rules.rows import excluded, expression, not_blank, not_null
 from lakehouse.iceberg.rules.size_schema_and_freshness import schema_as_declared
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
@@ -20,6 +21,7 @@ LEFT_OUT = ("Banana", "Blueberry")
 TABLE = IcebergTable(
     name="silver.fruits",
     comment="One row for each fruit, as last delivered.",
+    rows_of=RAW,
     columns=[
         Column("id", "bigint", "Identifier in the latest delivery."),
         Column("fruit", "string", "Common name; the merge key."),
@@ -29,8 +31,6 @@ TABLE = IcebergTable(
     partitioning=["berry"],
     write=Merge(on=["fruit"], stamp="update_timestamp"),
     rules=[
-        castable("id", "bigint"),
-        castable("berry", "boolean"),
         not_null("fruit"),
         not_blank("fruit"),
         unique("fruit"),
@@ -48,7 +48,7 @@ TABLE = IcebergTable(
 )
 
 
-@iceberg_asset(TABLE, inputs={"raw_fruits": versions_of("bronze.raw_fruits")})
+@iceberg_asset(TABLE, inputs={"raw_fruits": versions_of(RAW)})
 def fruits(raw_fruits: DataFrame) -> DataFrame:
     """One row for each fruit, as last delivered, without Banana and Blueberry.
 

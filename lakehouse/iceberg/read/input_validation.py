@@ -36,6 +36,22 @@ def check_appended_once(table: IcebergTable, inputs: Mapping[str, Input]) -> Non
     )
 
 
+def check_rows_of(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
+    """Check that a table is computed from the one that it says its rows are of.
+
+    :raises DeclarationError: names the table, that one, and what is read.
+    """
+    source = table.rows_of
+    read = dict.fromkeys(declared.table for declared in inputs.values())
+    if source is None or source.name in read:
+        return
+    raise DeclarationError(
+        f"{table.name} has rows_of={source.name}, and reads {', '.join(read) or 'nothing'};"
+        f" expected {source.name} among its inputs.",
+        next_step="Read it, such as by versions_of(…) or incremental(…), or leave rows_of out.",
+    )
+
+
 def check_versions(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
     """Check that a table can keep the newest of what an input of versions brings.
 

@@ -2,15 +2,19 @@
 last time, or as of a point in its past.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from lakehouse.errors import UsageError
+from lakehouse.errors import DeclarationError, UsageError
+from lakehouse.tables.declaration import TableDeclaration, name_of
 
 SINCE = ("incremental", "changed_keys")
 """The modes that read what came since the target was last computed."""
+
+Table = str | TableDeclaration
+"""A table, or its name where it is declared elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -33,18 +37,38 @@ class Input:
     tag: str | None = None
 
 
-def latest(table: str, *, by: str | None = None, outside: bool = False) -> Input:
-    """Read the current snapshot; with `by`, only the run's partitions of that column, or all
-    rows outside of them.
+def declared_inputs(
+    owner: str, inputs: Mapping[str, Input | TableDeclaration]
+) -> dict[str, Input]:
+    """Return what an asset reads; of a table that is named alone, the `latest` state.
+
+    :param owner: the table that is computed, for errors.
+    :raises DeclarationError: names an input that is no such thing.
+    """
+    declared = {}
+    for name, given in inputs.items():
+        if not isinstance(given, Input | TableDeclaration):
+            raise DeclarationError(
+                f"{owner}: input {name} is {_shown(given)}; expected a table, or how one is read,"
+                " such as latest(…) or versions_of(…).",
+                next_step="Name the TABLE that the asset's file declares.",
+            )
+        declared[name] = given if isinstance(given, Input) else latest(given)
+    return declared
+
+
+def latest(table: Table, *, by: str | None = None, outside: bool = False) -> Input:
+    """Read the current snapshot, as an input that is a table alone is read; with `by`, only the
+    run's partitions of that column, or all rows outside of them.
 
     Rows of which `by` lies in no partition of the table are quarantined as `has_partition`, or
     fail the check of that name; not where an input of the same table reads what is `outside`,
     which is then the function's to place.
     """
-    return Input(table, "latest", by=by, outside=outside)
+    return Input(name_of(table), "latest", by=by, outside=outside)
 
 
-def incremental(table: str, *, by: str | None = None, outside: bool = False) -> Input:
+def incremental(table: Table, *, by: str | None = None, outside: bool = False) -> Input:
     """Read what was appended since the target was last computed from this table; all of it
     where that can't be told.
 
@@ -52,10 +76,10 @@ def incremental(table: str, *, by: str | None = None, outside: bool = False) -> 
     partitions that are computed in full all is read: a table that is overwritten by partitions
     needs `existing_rows` too.
     """
-    return Input(table, "incremental", by=by, outside=outside)
+    return Input(name_of(table), "incremental", by=by, outside=outside)
 
 
-def versions_of(table: str, *, by: str | None = None) -> Input:
+def versions_of(table: Table, *, by: str | None = None) -> Input:
     """Read what arrived, as versions of rows of which the newest counts that the rules accept.
 
     The function says what a row is, and no more: it returns the frame that it is given, or some
@@ -70,10 +94,10 @@ def versions_of(table: str, *, by: str | None = None) -> Input:
         looked for. A row that belongs to no partition, such as one that cannot be dated, goes
         along with any run; a rule should refuse it.
     """
-    return Input(table, "versions", by=by)
+    return Input(name_of(table), "versions", by=by)
 
 
-def existing_rows(table: str, *, by: str, outside: bool = False) -> Input:
+def existing_rows(table: Table, *, by: str, outside: bool = False) -> Input:
     """Read the target's own rows of the run's partitions of that column, to which what is
     `incremental` comes.
 
@@ -81,21 +105,22 @@ def existing_rows(table: str, *, by: str, outside: bool = False) -> Input:
     declaration changed, or where it can't be told what was appended since. With `outside`, read
     those elsewhere that may be versions of what came.
     """
-    return Input(table, "existing_rows", by=by, outside=outside)
+    return Input(name_of(table), "existing_rows", by=by, outside=outside)
 
 
-def changed_keys(table: str, *, of: str | Sequence[str], by: str) -> Input:
+def changed_keys(table: Table, *, of: str | Sequence[str], by: str) -> Input:
     """Read the keys of which a row came, went or changed since the target was last computed.
 
     Rows are compared in the partitions of `by` that were touched since. Where that can't be
     told, all keys that the table or the target has. A target that computes these keys in full, and
     removes those without rows, is as if it had been computed in full.
     """
-    return Input(table, "changed_keys", by=by, keys=(of,) if isinstance(of, str) else tuple(of))
+    keys = (of,) if isinstance(of, str) else tuple(of)
+    return Input(name_of(table), "changed_keys", by=by, keys=keys)
 
 
 def as_of(
-    table: str,
+    table: Table,
     *,
     snapshot_id: int | None = None,
     timestamp: datetime | None = None,
@@ -105,15 +130,20 @@ def as_of(
 
     :raises UsageError: unless exactly one of the three is given.
     """
+    name = name_of(table)
     moments = [value for value in (snapshot_id, timestamp, tag) if value is not None]
     if len(moments) != 1:
         raise UsageError(
-            f"as_of({table!r}) got {len(moments)} points in time; expected one of snapshot_id,"
+            f"as_of({name!r}) got {len(moments)} points in time; expected one of snapshot_id,"
             " timestamp, tag."
         )
     if timestamp is not None and timestamp.tzinfo is None:
         raise UsageError(
-            f"as_of({table!r}) got {timestamp.isoformat()} without a time zone; expected one,"
+            f"as_of({name!r}) got {timestamp.isoformat()} without a time zone; expected one,"
             " such as UTC."
         )
-    return Input(table, "as_of", snapshot_id=snapshot_id, timestamp=timestamp, tag=tag)
+    return Input(name, "as_of", snapshot_id=snapshot_id, timestamp=timestamp, tag=tag)
+
+
+def _shown(given: object) -> str:
+    return repr(given) if isinstance(given, str) else f"of type {type(given).__name__}"

@@ -1,7 +1,7 @@
 """What a kind of rule has to say of its evaluation, and what it is evaluated on."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
@@ -16,6 +16,8 @@ from lakehouse.iceberg.metadata.write_context import Partitions
 from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.rules.snapshot_aggregates import TableAggregate
+from lakehouse.tables.castable_rule import CastableRule
+from lakehouse.tables.quoting import counts
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable
 
@@ -144,13 +146,39 @@ class EvaluableRule(Rule):
         raise NotImplementedError(f"{type(self).__name__} is not evaluated on a snapshot")
 
 
+@dataclass(frozen=True, kw_only=True)
+class EvaluableCastableRule(CastableRule, EvaluableRule):
+    """A rule that says how a column is read, evaluated on rows that know what was delivered."""
+
+    @classmethod
+    def of(cls, rule: CastableRule) -> Self:
+        """Return a rule that a declaration has, as one that can be evaluated."""
+        return cls(**{part.name: getattr(rule, part.name) for part in fields(rule)})
+
+    def aggregates(self, table: IcebergTable, where: str = "") -> Mapping[str, str]:
+        """Count the rows that break it."""
+        return broken_rows(self, table, where)
+
+
+def broken_rows(rule: Rule, table: IcebergTable, where: str) -> dict[str, str]:
+    """Return the SQL aggregate that counts the rows that break a rule on rows, by its name.
+
+    :param where: a SQL predicate on the rows that count; empty for all.
+    """
+    broken = table.broken_by(rule)
+    return {rule.name: counts(f"{where} AND {broken}" if where else broken)}
+
+
 def evaluable(rules: Iterable[Rule]) -> list[EvaluableRule]:
     """Return rules as those that can be evaluated.
 
     :raises DeclarationError: names a rule that says nothing of its evaluation.
     """
-    known = []
-    for rule in rules:
+    known: list[EvaluableRule] = []
+    for declared in rules:
+        rule = declared
+        if isinstance(declared, CastableRule):
+            rule = EvaluableCastableRule.of(declared)
         if not isinstance(rule, EvaluableRule):
             raise DeclarationError(
                 f"rule {rule.name} is a {type(rule).__name__}, which cannot be evaluated;"

@@ -13,6 +13,7 @@ from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, EvaluatedSnapshot
 from lakehouse.iceberg.rules.snapshot_aggregates import TableAggregate
 from lakehouse.tables.bounds import Bounds
+from lakehouse.tables.declaration import TableDeclaration, name_of
 from lakehouse.tables.rule import BoundOptions, DeclaringTable, Rule
 
 
@@ -78,7 +79,7 @@ class ReconciliationRule(EvaluableRule):
 
 
 def reconciles(
-    table: str,
+    table: str | TableDeclaration,
     *,
     here: str = "count(1)",
     there: str = "count(1)",
@@ -94,19 +95,21 @@ def reconciles(
     is of what was read. Where both are of whole tables, `count(1)` is known from metadata;
     anything else is one query for all such rules.
 
+    :param table: the other table, or its name.
     :param here: a SQL aggregate of this table.
     :param there: a SQL aggregate of the other one.
     :param by: the other table's column that has the partitions of this one.
     :param at_most: how far they may lie apart, as a share of the other table's figure.
     """
     tolerance = f", give or take {at_most:.4g} of it" if at_most else ""
+    other = name_of(table)
     return ReconciliationRule.declare(
-        f"reconciles_{table.replace('.', '_')}",
+        f"reconciles_{other.replace('.', '_')}",
         (),
-        f"{here} is {there} of {table}{tolerance}",
+        f"{here} is {there} of {other}{tolerance}",
         options,
         here=here,
-        table=table,
+        table=other,
         there=there,
         by=by,
         bounds=Bounds(high=at_most),

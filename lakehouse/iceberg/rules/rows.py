@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Unpack
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule
+from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, broken_rows
 from lakehouse.tables import types
 from lakehouse.tables.bounds import bounds_text
+from lakehouse.tables.castable_rule import CastableRule, castable_text
 from lakehouse.tables.casts import Cast
-from lakehouse.tables.quoting import counts, identifier, literal, literals
+from lakehouse.tables.quoting import identifier, literal, literals
 from lakehouse.tables.rule import CountOptions, OnFailure, Rule, ThresholdOptions
 from lakehouse.tables.table import IcebergTable
 
@@ -42,29 +43,7 @@ class RowRule(EvaluableRule):
 
     def aggregates(self, table: IcebergTable, where: str = "") -> Mapping[str, str]:
         """Count the rows that break it."""
-        broken = table.broken_by(self)
-        return {self.name: counts(f"{where} AND {broken}" if where else broken)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class CastableRule(RowRule):
-    """A rule that says how a column is read: rows break it whose delivered value was lost by
-    that.
-    """
-
-    violated_by: str = ""
-    """Empty: it compares what was delivered with what it became."""
-    castable_as: Cast
-
-    @property
-    def cast(self) -> Cast:
-        """How the column is read from what is delivered."""
-        return self.castable_as
-
-    def predicate(self, delivered: Callable[[str], str] = identifier) -> str:
-        """Return the predicate of the rows whose delivered value cannot be read."""
-        raw = delivered(self.columns[0])
-        return f"({raw} IS NOT NULL AND {self.cast.sql(raw)} IS NULL)"
+        return broken_rows(self, table, where)
 
 
 def not_null(column: str, **options: Unpack[CountOptions]) -> Rule:
@@ -262,7 +241,8 @@ def castable(
     """Say that what was delivered in the column can be read as the type, with nothing lost;
     NULL passes.
 
-    The table's write then casts the column itself, so that the asset hands on what it got.
+    The table's write then casts the column itself, so that the asset hands on what it got. In a
+    table that says `rows_of` it follows from the column's type, unless another is declared.
 
     :param time_zone: where moments without an offset were written, and whose days a `date` is
         one of.
@@ -270,7 +250,7 @@ def castable(
     return CastableRule.declare(
         "castable",
         (column,),
-        f"{column} can be read as {to}",
+        castable_text(column, to),
         options,
         castable_as=Cast(str(types.parse(to)), time_zone),
     )

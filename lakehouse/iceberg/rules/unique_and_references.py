@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, EvaluatedRows
+from lakehouse.tables.declaration import TableDeclaration, name_of
 from lakehouse.tables.quoting import between, identifier, literal
 from lakehouse.tables.rule import CountOptions, Rule
 
@@ -180,7 +181,7 @@ def unique(*columns: str, **options: Unpack[CountOptions]) -> Rule:
 
 def references(
     columns: str | Sequence[str],
-    table: str,
+    table: str | TableDeclaration,
     other_columns: str | Sequence[str] | None = None,
     **options: Unpack[CountOptions],
 ) -> Rule:
@@ -190,22 +191,23 @@ def references(
     An input of the write is looked at as the write reads it, and any other table as readers see
     it.
 
+    :param table: the other table, or its name.
     :param other_columns: the other table's columns, in the same order; those of the same names
         where left out.
     """
-    keys = _names(columns)
+    other, keys = name_of(table), _names(columns)
     other_keys = _names(other_columns) if other_columns is not None else keys
     if len(keys) != len(other_keys) or not keys:
         raise DeclarationError(
-            f"references({columns!r}, {table!r}, {other_columns!r}) compares {len(keys)} with"
+            f"references({columns!r}, {other!r}, {other_columns!r}) compares {len(keys)} with"
             f" {len(other_keys)} columns; expected as many of one table as of the other."
         )
     return ReferencesRule.declare(
         "references",
         keys,
-        f"{', '.join(keys)} is one of {table} ({', '.join(other_keys)})",
+        f"{', '.join(keys)} is one of {other} ({', '.join(other_keys)})",
         options,
-        table=table,
+        table=other,
         partner=other_keys,
     )
 

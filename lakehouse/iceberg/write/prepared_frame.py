@@ -10,6 +10,7 @@ from lakehouse.errors import FrameMismatch
 from lakehouse.tables import types
 from lakehouse.tables.masking import READABLE
 from lakehouse.tables.quoting import identifier, literal
+from lakehouse.tables.rows_of import names_of_machine
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable, Merge
 from lakehouse.tables.type_promotion import is_wider
@@ -28,6 +29,7 @@ that key shall go.
 _DELIVERED = "__delivered__"
 BROKEN = "__broken"
 """A column of an evaluated frame: the row rules that a row breaks, a bit for each."""
+_TEXT = types.Primitive("string")
 _BITS = 62
 """Rules that a bigint has bits for; more of them are evaluated each time."""
 
@@ -258,7 +260,7 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> PreparedFrame:
             selected.append(quoted)
         elif have is None or is_wider(wanted, have):
             selected.append(f"CAST({quoted} AS {wanted}) AS {quoted}")
-        elif name in table.casts:
+        elif name in table.casts and (have == _TEXT or name not in table.read_from_text):
             delivered[name] = f"{_DELIVERED}{name}"
             selected.append(f"CAST({table.cast_sql(name, quoted)} AS {wanted}) AS {quoted}")
         else:
@@ -267,7 +269,8 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> PreparedFrame:
                 " declared.",
                 next_step=(
                     f"Cast it in the asset, or declare castable({name!r}, {str(wanted)!r})"
-                    " among the rules."
+                    " among the rules; rows_of=… does so for each column that is text in the"
+                    " table that the rows come from."
                 ),
             )
     extra_names = (*SOURCE_COLUMNS, DELETED)
@@ -319,6 +322,7 @@ def _check_names(table: IcebergTable, names: list[str]) -> None:
     allowed = {
         *table.column_names,
         *SOURCE_COLUMNS,
+        *names_of_machine(table),
         *([DELETED] if isinstance(table.write, Merge) else []),
     }
     missing = [name for name in wanted if name not in names]

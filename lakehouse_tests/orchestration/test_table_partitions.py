@@ -1,0 +1,159 @@
+"""Tables that are written by hours, days or months, as partitioned assets of Dagster."""
+
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+import dagster as dg
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lakehouse.errors import DeclarationError
+from lakehouse.iceberg.read.inputs import latest
+from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from lakehouse.orchestration.table_partitions import table_partitions
+from lakehouse.tables.table import Column, IcebergTable, Overwrite, by_day, by_hour, by_month
+
+ZONE = "Asia/Kuala_Lumpur"
+COLUMNS = [Column("day", "date"), Column("at", "timestamp"), Column("v", "int")]
+WRITES = {
+    "hour": by_hour("at", since="2024-01-31T08:00", time_zone=ZONE),
+    "day": by_day("day", since="2024-01-31", time_zone=ZONE),
+    "month": by_month("day", since="2024-01-31", time_zone=ZONE),
+}
+
+
+def table(write, name="silver.t"):
+    return IcebergTable(name, "t", COLUMNS, write)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("unit", "first"),
+    [("hour", "2024-01-31-08:00"), ("day", "2024-01-31"), ("month", "2024-01-01")],
+)
+def test_the_first_partition_is_that_of_since_and_the_last_the_current_one(unit, first):
+    definition = table_partitions(table(WRITES[unit]))
+    last = definition.get_last_partition_window()
+
+    assert definition.get_first_partition_key() == first
+    assert last.start <= datetime.now(last.start.tzinfo) < last.end
+
+
+@pytest.mark.unit
+def test_days_are_the_partitions_that_dagster_would_be_told_by_hand():
+    by_hand = dg.DailyPartitionsDefinition("2024-01-31", timezone=ZONE, end_offset=1)
+
+    assert table_partitions(table(WRITES["day"])) == by_hand
+
+
+@pytest.mark.unit
+@settings(deadline=None, max_examples=60)
+@given(
+    st.sampled_from(["hour", "day", "month"]),
+    st.datetimes(datetime(2020, 1, 1), datetime(2024, 12, 1)),
+    st.sampled_from(["UTC", ZONE, "Europe/Berlin", "America/New_York", "Asia/Kolkata"]),
+)
+def test_no_moment_lies_between_two_windows_also_where_clocks_are_changed(unit, since, zone):
+    by = {"hour": by_hour, "day": by_day, "month": by_month}[unit]
+    definition = table_partitions(table(by("at", since=since, time_zone=zone)))
+    begin = definition.get_first_partition_window().start
+    span = dg.TimeWindow(begin, begin + timedelta(days=40))
+    keys = list(definition.get_partition_keys_in_time_window(span))
+    windows = [definition.time_window_for_partition_key(key) for key in keys]
+
+    assert len({*keys}) == len(keys)
+    assert all(a.end == b.start for a, b in pairwise(windows))
+    assert windows[0].start.replace(tzinfo=None) <= since < windows[0].end.replace(tzinfo=None)
+
+
+@pytest.mark.unit
+def test_an_asset_has_the_partitions_of_its_table():
+    @iceberg_asset(table(WRITES["month"]))
+    def made():
+        raise NotImplementedError
+
+    assert made.partitions_def == table_partitions(table(WRITES["month"]))
+
+
+@pytest.mark.unit
+def test_partitions_that_both_the_table_and_the_asset_say_are_refused():
+    with pytest.raises(
+        DeclarationError, match=r"silver\.t is written by each day, and its asset has a partit"
+    ):
+        iceberg_asset(
+            table(WRITES["day"]), partitions_def=dg.DailyPartitionsDefinition("2024-01-31")
+        )
+
+
+@pytest.mark.unit
+def test_a_table_without_windows_has_no_partitions_to_give():
+    with pytest.raises(
+        DeclarationError, match=r"silver\.t is written by Overwrite without wind"
+    ):
+        table_partitions(table(Overwrite()))
+
+
+@pytest.mark.parametrize(
+    ("unit", "keys", "moments"),
+    [
+        (
+            "hour",
+            ("2024-01-31-08:00", "2024-01-31-09:00"),
+            ["2024-01-31 00:00", "2024-01-31 01:59"],
+        ),
+        ("day", ("2024-01-31", "2024-02-01"), ["2024-01-31 00:00", "2024-02-01 00:00"]),
+        ("month", ("2024-01-01", "2024-02-01"), ["2024-01-31 00:00", "2024-02-29 00:00"]),
+    ],
+)
+def test_a_run_replaces_its_windows_and_no_others(build, embedded_engine, unit, keys, moments):
+    given = {"v": 1, "moments": moments}
+
+    @iceberg_asset(table(WRITES[unit]))
+    def made():
+        rows = ", ".join(f"(TIMESTAMP '{moment}:00Z')" for moment in given["moments"])
+        return embedded_engine.sql(
+            f"SELECT CAST(at AS date) AS day, at, {given['v']} AS v FROM VALUES {rows} AS t(at)"
+        )
+
+    build(made, partition=keys)
+    given.update(v=2, moments=moments[1:])
+    result = build(made, partition=keys[1])
+
+    assert result.success, result.messages
+    assert values(embedded_engine, "silver.t") == [1, 2]
+
+
+def test_tables_are_read_as_such_and_by_the_windows_of_one_another(build, embedded_engine):
+    source = table(WRITES["day"])
+    by_month_too = IcebergTable("gold.months", "m", COLUMNS, by_month("day", like=source))
+    whole = table(Overwrite(), "gold.whole")
+
+    @iceberg_asset(source)
+    def made():
+        return embedded_engine.sql("SELECT DATE '2024-01-31' AS day, now() AS at, 1 AS v")
+
+    @iceberg_asset(by_month_too, inputs={"rows": latest(source, by="day")})
+    def months(rows):
+        return rows.selectExpr("day", "at", "v + 1 AS v")
+
+    @iceberg_asset(whole, inputs={"rows": source, "others": by_month_too})
+    def both(rows, others):
+        return rows.union(others)
+
+    build(made, partition="2024-01-31")
+    build(made, months, selection=dg.AssetSelection.assets(months.key), partition="2024-01-01")
+    result = build(made, months, both, selection=dg.AssetSelection.assets(both.key))
+
+    assert result.success, result.messages
+    assert values(embedded_engine, "gold.whole") == [1, 2]
+    assert {key.to_user_string() for key in both.asset_deps[both.key]} == {
+        "silver/t",
+        "gold/months",
+    }
+
+
+def values(engine, name):
+    """The numbers that readers see, in order."""
+    found = engine.sql(f"SELECT v FROM {engine.catalog.sql_name(name)} ORDER BY v")
+    return [row.v for row in found.collect()]
