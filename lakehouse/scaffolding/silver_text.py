@@ -20,14 +20,6 @@ _ROWS = "lakehouse.iceberg.rules.rows"
 _LINE = ("_source_file", "_source_sha256", "_source_row")
 """What tells one delivered line from all others."""
 _NEWEST = ("_ingested_at", "_source_file", "_source_row", "_source_sha256")
-_SOURCE_COLUMNS = (
-    ("_source_file", "string"),
-    ("_source_sha256", "string"),
-    ("_source_row", "bigint"),
-    ("_ingested_at", "timestamp"),
-)
-
-
 _RULES = {"unique": "lakehouse.iceberg.rules.unique_and_references"}
 
 
@@ -77,11 +69,7 @@ def _by(plan: FeedPlan) -> list[Argument]:
 
 def _imports(plan: FeedPlan, package: str) -> list[Import]:
     raw = f"{package}.bronze.{plan.bronze.split('.')[1]}"
-    needs_feed = plan.days is not None or any(
-        column.type == "timestamp" for column in plan.columns
-    )
     imports = [
-        *([(raw, "FEED")] if needs_feed else []),
         (raw, "TABLE as RAW"),
         ("lakehouse.iceberg.read.inputs", "versions_of"),
         ("lakehouse.orchestration.iceberg_asset", "iceberg_asset"),
@@ -107,38 +95,29 @@ def _table(plan: FeedPlan) -> Call:
     parts = [
         Argument("name", quoted_text(plan.silver)),
         Argument("comment", quoted_text(_description(plan))),
+        Argument("rows_of", "RAW"),
         Argument("columns", Collection(_columns(plan), is_open=True)),
         *_write(plan),
     ]
     rules: list[Code | Argument] = [*_filled(plan), *_rules(plan)]
     if rules:
         parts.append(Argument("rules", Collection(rules, is_open=True)))
-    if plan.subject is not None:
+    if plan.subject is not None and plan.subject.is_renamed:
         parts.append(Argument("subject", quoted_text(plan.subject.name)))
-    elif plan.personal_columns:
-        parts.append(Argument("no_subject", quoted_text("No column stands for a person.")))
     return Call("IcebergTable", parts, is_open=True)
 
 
 def _columns(plan: FeedPlan) -> list[Code]:
     columns: list[Code] = []
     for column in plan.columns:
-        personal = [Argument("personal", "True")] if column.why_personal else []
+        is_new = column.is_renamed and bool(column.why_personal)
+        personal = [Argument("personal", "True")] if is_new else []
         columns.append(
             Call("Column", [quoted_text(column.name), quoted_text(column.type), *personal])
         )
         if plan.days is not None and column is plan.days.column and column.type != "date":
             columns.append(Call("Column", [quoted_text(plan.days.name), '"date"']))
-    if _keeps_source(plan):
-        columns += [
-            Call("Column", [f'"{name}"', f'"{kind}"']) for name, kind in _SOURCE_COLUMNS
-        ]
     return columns
-
-
-def _keeps_source(plan: FeedPlan) -> bool:
-    """Whether rows keep where they came from; a merged table tells versions apart without."""
-    return plan.days is not None or not plan.key
 
 
 def _write(plan: FeedPlan) -> list[Argument]:
@@ -148,7 +127,6 @@ def _write(plan: FeedPlan) -> list[Argument]:
             [
                 quoted_text(plan.days.silver_name),
                 Argument("since", quoted_text(plan.days.since.replace(day=1).isoformat())),
-                Argument("time_zone", "FEED.time_zone"),
             ],
         )
     elif plan.key:
@@ -187,7 +165,8 @@ def _is_number(column: PlannedColumn) -> bool:
 
 
 def _rules(plan: FeedPlan) -> list[Call]:
-    rules = [_castable(column) for column in plan.columns if column.type != "string"]
+    renamed = (column for column in plan.columns if column.is_renamed)
+    rules = [_castable(column) for column in renamed if column.type != "string"]
     if plan.key:
         rules.append(Call("unique", [quoted_text(name) for name in plan.key]))
     if plan.days is not None:
@@ -198,7 +177,7 @@ def _rules(plan: FeedPlan) -> list[Call]:
                     quoted_text(plan.days.silver_name),
                     Argument("since", quoted_text(plan.days.since.replace(day=1).isoformat())),
                     Argument("until", '"_ingested_at"'),
-                    Argument("time_zone", "FEED.time_zone"),
+                    Argument("time_zone", "RAW.wall_time_zone"),
                 ],
             )
         )
@@ -206,7 +185,8 @@ def _rules(plan: FeedPlan) -> list[Call]:
 
 
 def _castable(column: PlannedColumn) -> Call:
-    zone = [Argument("time_zone", "FEED.time_zone")] if column.type == "timestamp" else []
+    """Return the rule that reads a column of which the files have another name."""
+    zone = [Argument("time_zone", "RAW.wall_time_zone")] if column.type == "timestamp" else []
     return Call("castable", [quoted_text(column.name), quoted_text(column.type), *zone])
 
 
