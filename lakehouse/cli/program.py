@@ -28,6 +28,7 @@ from lakehouse.cli.history import history
 from lakehouse.cli.ingest import ingest
 from lakehouse.cli.maintain import maintain
 from lakehouse.cli.mute import mute
+from lakehouse.cli.new import new
 from lakehouse.cli.output.printing import complain
 from lakehouse.cli.plan import plan
 from lakehouse.cli.publish import publish
@@ -73,7 +74,7 @@ def lakehouse() -> None:
 
 lakehouse.params.append(verbose_option())
 _COMMANDS = (
-    *(demo, generate, ingest, backfill, retry, publish, reject, quarantine),
+    *(demo, generate, new, ingest, backfill, retry, publish, reject, quarantine),
     *(
         check,
         maintain,

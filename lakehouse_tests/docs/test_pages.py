@@ -38,6 +38,13 @@ def test_the_tutorial_prints_what_it_shows(page, clone):
 
 
 @pytest.mark.spark
+def test_own_files_become_tables_as_the_page_says(page, clone):
+    page("docs/your-data.md").do()
+
+    assert not (clone / ".yours").exists()
+
+
+@pytest.mark.spark
 def test_operations_go_as_the_page_says(page):
     page("docs/operations.md").do()
 

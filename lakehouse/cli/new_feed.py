@@ -1,0 +1,166 @@
+"""`lakehouse new feed`: a feed with its tables, a test and a sample, from files of it."""
+
+import keyword
+import re
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import click
+
+from lakehouse.cli.assets_folder import into_option, project_in, say_written
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.output.printing import count
+from lakehouse.cli.output.progress import is_terminal
+from lakehouse.errors import UsageError
+from lakehouse.tables.escaping import shell_word
+from lakehouse.tables.feed import FORMATS
+
+if TYPE_CHECKING:
+    from lakehouse.scaffolding.feed_plan import FeedPlan
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_ZONE_HINT = "such as UTC or Europe/London"
+
+
+@command("feed")
+@click.argument(
+    "paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option("--name", help="Name of the feed; that which the files have in common by itself.")
+@click.option(
+    "--time-zone",
+    metavar="ZONE",
+    help="Where its days begin and moments without an offset were written, such as UTC or"
+    " Europe/London.",
+)
+@into_option
+def feed(
+    state: State,
+    paths: tuple[Path, ...],
+    name: str | None,
+    time_zone: str | None,
+    into: Path | None,
+) -> None:
+    """Declare a feed from sample files of it.
+
+    Looks at the files, and writes the feed with its bronze table, a typed silver table, a test
+    and a small sample, in which values of people are replaced. What it guessed stands in
+    comments, to be confirmed; what it cannot tell stays text, and is said. Files are CSV with
+    commas, in UTF-8, with the names of the columns in the first row.
+    """
+    from lakehouse.scaffolding.feed_files import feed_files
+    from lakehouse.scaffolding.feed_plan import plan_feed
+    from lakehouse.scaffolding.inspect_files import inspect_files
+    from lakehouse.scaffolding.sample_rows import sample_of
+    from lakehouse.scaffolding.write_files import write_files
+
+    project = project_in(into)
+    feed_name = _checked_name(name) if name is not None else _common_name(paths)
+    zone = _zone(time_zone)
+    with state.progress(f"Looking at {count(len(paths), 'file')}"):
+        found = inspect_files(paths)
+    plan = plan_feed(found, feed_name, zone, datetime.now(UTC).date())
+    if not project.table_path(plan.bronze).exists():
+        _check_is_new(state, plan, project.package)
+    texts = feed_files(plan, sample_of(found, plan), project)
+    say_written(texts, write_files(texts))
+    _say_guesses(plan, is_whole=found.is_whole)
+    _say_next(plan, paths)
+
+
+def _checked_name(name: str) -> str:
+    if not _NAME.fullmatch(name) or keyword.iskeyword(name):
+        raise UsageError(
+            f"--name is {name!r}; expected lower case letters, digits and underscores, from a"
+            " letter on, and no word of Python."
+        )
+    return name
+
+
+def _common_name(paths: Sequence[Path]) -> str:
+    """Return what the names of the files begin with, without days and numbers."""
+    begins = {_begin(path.name) for path in paths}
+    name = begins.pop()
+    if begins or not _NAME.fullmatch(name) or keyword.iskeyword(name):
+        what = "differ" if begins else "tell no name of a feed"
+        raise UsageError(
+            f"The names of the files {what}; expected --name, the name of the feed.",
+            next_step="Say --name, such as orders.",
+        )
+    return name
+
+
+def _begin(file_name: str) -> str:
+    words = re.sub(r"[^a-z0-9]+", "_", file_name.split(".")[0].lower())
+    return re.sub(r"[_0-9]+$", "", words).strip("_")
+
+
+def _zone(time_zone: str | None) -> str:
+    """Return the time zone; asked for where a person can answer.
+
+    :raises UsageError: it is left out and nobody can be asked, or there is none such.
+    """
+    if time_zone is None:
+        if not is_terminal(sys.stdin):
+            raise UsageError(
+                "--time-zone is not given; expected the zone in which the days of the files begin,"
+                f" {_ZONE_HINT}.",
+                next_step="Say --time-zone UTC where moments are in UTC or have an offset.",
+            )
+        time_zone = click.prompt(f"Time zone of the files, {_ZONE_HINT}", err=True)
+    try:
+        return ZoneInfo(time_zone).key
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise UsageError(
+            f"--time-zone is {time_zone!r}; expected a name {_ZONE_HINT}."
+        ) from error
+
+
+def _check_is_new(state: State, plan: "FeedPlan", package: str) -> None:
+    """Refuse a name that a feed or a table has which is declared elsewhere."""
+    if not package.startswith("lakehouse."):
+        return
+    taken = [f"a feed {plan.name}"] if plan.name in state.feeds else []
+    taken += [name for name in (plan.bronze, plan.silver) if name in state.declared]
+    if taken:
+        raise UsageError(
+            f"There is {' and '.join(taken)} already; nothing was written.",
+            next_step="Give another --name.",
+        )
+
+
+def _say_guesses(plan: "FeedPlan", *, is_whole: bool) -> None:
+    from lakehouse.scaffolding.feed_notes import bronze_notes, silver_notes, unclear_notes
+
+    part = "" if is_whole else ", the first of more"
+    click.echo(
+        f"Guessed from {count(plan.rows, 'row')} of {plan.files_text}{part}; please confirm:"
+    )
+    for note in (*bronze_notes(plan), *silver_notes(plan)):
+        click.echo(f"  {note}")
+    for note in unclear_notes(plan):
+        click.echo(f"  cannot tell, so it stays text: {note}")
+
+
+def _say_next(plan: "FeedPlan", paths: Sequence[Path]) -> None:
+    click.echo(
+        "Look through the sample before you share it: text is in it as it was delivered."
+    )
+    click.echo("Next:")
+    click.echo(f"  lakehouse plan {plan.bronze} {plan.silver}")
+    click.echo(f"  lakehouse ingest {plan.name} --path {shell_word(str(_place(paths)))}")
+    click.echo(f"  lakehouse new table gold.{plan.name}_daily --from {plan.silver}")
+
+
+def _place(paths: Sequence[Path]) -> Path:
+    """Return the folder of the files where it has no others that a feed would take, else the
+    first file.
+    """
+    folder = paths[0].parent
+    endings = tuple(f".{name}" for name in FORMATS)
+    there = {path for path in folder.iterdir() if path.name.endswith(endings)}
+    return folder if len(paths) > 1 and there == set(paths) else paths[0]

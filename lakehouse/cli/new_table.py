@@ -1,0 +1,48 @@
+"""`lakehouse new table`: a table that is computed from another one."""
+
+import re
+from pathlib import Path
+
+import click
+
+from lakehouse.cli.assets_folder import into_option, project_in, say_written
+from lakehouse.cli.call_context import State, command
+from lakehouse.errors import UsageError
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*")
+
+
+@command("table")
+@click.argument("name")
+@click.option(
+    "--from", "source", required=True, metavar="TABLE", help="What it is computed from."
+)
+@into_option
+def table(state: State, name: str, source: str, into: Path | None) -> None:
+    """Declare a table that is computed from another one.
+
+    NAME is its layer and its name, such as gold.daily_sales. Of a table that is written by days
+    it is begun as figures of each day, of another one as its rows without those columns that
+    identify people.
+    """
+    from lakehouse.definitions import MODULES
+    from lakehouse.scaffolding.code_layout import Layout
+    from lakehouse.scaffolding.declared_source import source_of
+    from lakehouse.scaffolding.table_text import table_text
+    from lakehouse.scaffolding.write_files import write_files
+
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} is no name for a table; expected its layer and its name in lower case"
+            " letters, digits and underscores, such as gold.daily_sales."
+        )
+    project = project_in(into)
+    declared = state.computed_table(source)
+    text = table_text(
+        name, source_of(MODULES, declared), project.package, Layout(project.line_length)
+    )
+    texts = project.with_packages({project.table_path(name): text})
+    say_written(texts, write_files(texts))
+    click.echo("Next:")
+    click.echo(f"  lakehouse plan {name}")
+    click.echo(f"  lakehouse backfill {name}")

@@ -1,0 +1,50 @@
+"""How the values of a column are read: as which type, and what of it is a guess."""
+
+from dataclasses import dataclass
+
+from lakehouse.scaffolding.column_profile import ColumnProfile
+from lakehouse.scaffolding.date_forms import ReadDates, read_dates, shown_forms
+from lakehouse.scaffolding.number_forms import ReadNumbers, read_numbers
+from lakehouse.scaffolding.words import words_of
+
+_DAY_WORDS = frozenset({"date", "day", "datum", "tag", "dt"})
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A column's type in silver.
+
+    `note` says how values are written where casts do not read them as they are, `unclear` why
+    they stay text though they are none.
+    """
+
+    type: str = "string"
+    note: str = ""
+    unclear: str = ""
+    numbers: ReadNumbers | None = None
+    dates: ReadDates | None = None
+
+
+def reading_of(profile: ColumnProfile) -> Reading:
+    """Return how a column is read; as text where not all values say otherwise."""
+    if not profile.filled_rows:
+        return Reading(unclear="empty in all rows")
+    is_compact = profile.looks["compact_date"] == profile.filled_rows
+    if is_compact and not _DAY_WORDS.isdisjoint(words_of(profile.name)):
+        return _dates(profile)
+    numbers = read_numbers(profile)
+    if numbers is not None:
+        return Reading(numbers.type, numbers.note, numbers.unclear, numbers=numbers)
+    if profile.only({"date"}):
+        return _dates(profile)
+    if profile.forms["date"] + profile.forms["unread_date"] == profile.filled_rows:
+        return Reading(unclear="dates with names of months, short years, or AM and PM")
+    return Reading("boolean") if profile.only({"boolean"}) else Reading()
+
+
+def _dates(profile: ColumnProfile) -> Reading:
+    dates = read_dates(profile)
+    if dates is None:
+        return Reading(unclear="dates of which the day or the month may come first")
+    note = f"dates such as {shown_forms(dates.forms)}" if dates.converted_forms else ""
+    return Reading("timestamp" if profile.has_times else "date", note, dates=dates)

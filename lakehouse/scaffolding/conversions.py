@@ -1,0 +1,33 @@
+"""How delivered text of a column is brought into the form that casts read, as code."""
+
+from lakehouse.scaffolding.code_layout import Argument, Call, quoted_text
+from lakehouse.scaffolding.feed_plan import PlannedColumn
+from lakehouse.scaffolding.module_text import Import
+from lakehouse.tables.quoting import identifier
+
+_MODULE = "lakehouse.tables.written_forms"
+
+
+def raw_sql(column: PlannedColumn) -> str:
+    """Return the SQL of what is delivered, as code."""
+    name = column.delivered
+    return quoted_text(identifier(name) if column.is_renamed else name)
+
+
+def conversion(column: PlannedColumn) -> Call | None:
+    """Return the call that converts a column; None where casts read what is delivered."""
+    raw, numbers, dates = raw_sql(column), column.reading.numbers, column.reading.dates
+    if dates is not None and dates.converted_forms:
+        return Call("iso_date", [raw, *map(quoted_text, dates.converted_forms)])
+    if numbers is None or column.reading.unclear:
+        return None
+    if numbers.mark == ",":
+        grouped = [Argument("grouped", "True")] if numbers.is_grouped else []
+        return Call("decimal_comma", [raw, *grouped])
+    return Call("grouped_by_commas", [raw]) if numbers.is_grouped else None
+
+
+def conversion_import(column: PlannedColumn) -> list[Import]:
+    """Return what has to be imported for that call."""
+    call = conversion(column)
+    return [(_MODULE, call.name)] if call else []

@@ -1,0 +1,71 @@
+"""What was guessed of a feed, in words, for the comments of its declaration."""
+
+from collections.abc import Iterable
+
+from lakehouse.scaffolding.feed_plan import FeedPlan, PlannedColumn
+
+
+def bronze_notes(plan: FeedPlan) -> list[str]:
+    """Say what the feed's own declaration guesses: whom it tells of, and what files may lack."""
+    notes = [
+        f"{column.delivered} is personal: {column.why_personal}."
+        for column in plan.personal_columns
+    ]
+    if plan.subject is not None:
+        notes.append(f"{plan.subject.delivered} stands for a person, by whom rows are erased.")
+    elif plan.personal_columns:
+        notes.append("No column stands for a person; erased are single values.")
+    optional = [column.delivered for column in plan.columns if column.is_optional]
+    if optional:
+        notes.append(f"Not each file has {_listed(optional)}.")
+    if plan.days is not None and plan.days.column.reading.note:
+        notes.append(_note(plan.days.column))
+    return notes
+
+
+def silver_notes(plan: FeedPlan) -> list[str]:
+    """Say what the typed table guesses: its key, how values are written, and which days there
+    are.
+    """
+    notes = [_key_note(plan)]
+    for column in plan.columns:
+        if column.reading.note and not _is_day(plan, column):
+            notes.append(_note(column))
+    if plan.days is not None:
+        days = plan.days
+        gaps = f", {days.without_rows} between have none" if days.without_rows else ""
+        notes.append(
+            f"Rows are parted by the day of {days.column.delivered}: {days.with_rows} days from"
+            f" {days.since} to {days.last} have rows{gaps}."
+        )
+    return notes
+
+
+def unclear_notes(plan: FeedPlan) -> list[str]:
+    """Say which columns stay text since their values do not tell what they are."""
+    by_reason: dict[str, list[str]] = {}
+    for column in plan.unclear_columns:
+        by_reason.setdefault(column.reading.unclear, []).append(column.name)
+    return [f"{_listed(names)}: {reason}." for reason, names in by_reason.items()]
+
+
+def _key_note(plan: FeedPlan) -> str:
+    if not plan.key:
+        return "No column is a key: each delivered line is a row."
+    key = _listed(plan.key)
+    if plan.is_repeated:
+        return f"{key} comes once in a file and again in others, the last of which counts."
+    return f"{key} is the key: no two rows have the same."
+
+
+def _note(column: PlannedColumn) -> str:
+    return f"{column.delivered} has {column.reading.note}."
+
+
+def _is_day(plan: FeedPlan, column: PlannedColumn) -> bool:
+    return plan.days is not None and plan.days.column is column
+
+
+def _listed(names: Iterable[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

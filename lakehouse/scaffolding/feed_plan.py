@@ -1,0 +1,250 @@
+"""What is declared of files that were looked at: the columns, the key, the days and whom they
+tell of; decided from counts, and each guess said.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from lakehouse.scaffolding.column_profile import ColumnProfile
+from lakehouse.scaffolding.column_reading import Reading, reading_of
+from lakehouse.scaffolding.inspect_files import Inspection
+from lakehouse.scaffolding.people import stands_for_person, why_personal
+from lakehouse.scaffolding.uniqueness import is_key_name
+from lakehouse.scaffolding.words import words_of
+
+_PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_TIME_SUFFIX = re.compile(
+    r"_?(?:date_?time|timestamp|date|time|datum|day|at|ts|on)$", re.IGNORECASE
+)
+_VERSION_WORDS = frozenset({"updated", "modified", "changed", "created", "written"})
+_FEW_ROWS_PER_DAY = 3
+"""Rows of a day below which days are no parts worth having."""
+_FEW_ROWS_PER_FILE = 10
+_LONGEST_SPAN = timedelta(days=100 * 366)
+
+
+@dataclass(frozen=True)
+class PlannedColumn:
+    """A column as it is declared.
+
+    `name` is that of silver, `delivered` that of the files.
+    """
+
+    name: str
+    delivered: str
+    reading: Reading
+    is_optional: bool
+    is_filled: bool
+    """Whether each row that was looked at has something in it."""
+    why_personal: str = ""
+
+    @property
+    def type(self) -> str:
+        """Its type in silver."""
+        return self.reading.type
+
+    @property
+    def is_renamed(self) -> bool:
+        """Whether silver has another name for it than the files."""
+        return self.name != self.delivered
+
+
+@dataclass(frozen=True)
+class PlannedDays:
+    """The days that tables are partitioned by: bronze has them in a column `name` of its own,
+    silver in `silver_name`.
+    """
+
+    column: PlannedColumn
+    name: str
+    since: date
+    last: date
+    with_rows: int
+
+    @property
+    def silver_name(self) -> str:
+        """The column that silver is partitioned by."""
+        return self.column.name if self.column.type == "date" else self.name
+
+    @property
+    def without_rows(self) -> int:
+        """Days between the first and the last of which no row is."""
+        return (self.last - self.since).days + 1 - self.with_rows
+
+
+@dataclass(frozen=True)
+class FeedPlan:
+    """All that is declared of a feed; `key` is empty where each delivered line is a row."""
+
+    name: str
+    time_zone: str
+    rows: int
+    files: int
+    columns: tuple[PlannedColumn, ...]
+    key: tuple[str, ...] = ()
+    is_repeated: bool = False
+    """Whether a key comes again in another file, as another version."""
+    subject: PlannedColumn | None = None
+    moment: PlannedColumn | None = None
+    days: PlannedDays | None = None
+
+    @property
+    def files_text(self) -> str:
+        """How many files were looked at."""
+        return "1 file" if self.files == 1 else f"{self.files:,} files"
+
+    @property
+    def bronze(self) -> str:
+        """Name of the table of delivered rows."""
+        return f"bronze.{self.name}_raw"
+
+    @property
+    def silver(self) -> str:
+        """Name of the typed table."""
+        return f"silver.{self.name}"
+
+    @property
+    def personal_columns(self) -> tuple[PlannedColumn, ...]:
+        """What may identify a person directly."""
+        return tuple(column for column in self.columns if column.why_personal)
+
+    @property
+    def unclear_columns(self) -> tuple[PlannedColumn, ...]:
+        """Columns that stay text, since their values do not tell what they are."""
+        return tuple(column for column in self.columns if column.reading.unclear)
+
+
+def plan_feed(found: Inspection, name: str, time_zone: str, today: date) -> FeedPlan:
+    """Decide what is declared of files that were looked at.
+
+    :param today: days after it are none to part rows by.
+    """
+    names = _silver_names(found.columns)
+    columns = tuple(
+        _planned(profile, names[delivered], is_optional=not found.is_in_all_files(delivered))
+        for delivered, profile in found.columns.items()
+    )
+    key = _key(found, found.unique_in_all, columns)
+    repeated = (
+        () if key or not _has_full_files(found) else _key(found, found.unique_in_each, columns)
+    )
+    return FeedPlan(
+        name,
+        time_zone,
+        found.rows,
+        len(found.files),
+        columns,
+        key=tuple(names[part] for part in key or repeated),
+        is_repeated=bool(repeated),
+        subject=_subject(found, columns),
+        moment=next((column for column in columns if _is_moment(column)), None),
+        days=_days(found, columns, today),
+    )
+
+
+def _silver_names(columns: Iterable[str]) -> dict[str, str]:
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for number, delivered in enumerate(columns, start=1):
+        plain = delivered if _PLAIN_NAME.fullmatch(delivered) else _plain(delivered)
+        if not plain or plain.lower() in taken:
+            plain = f"column_{number}"
+        taken.add(plain.lower())
+        names[delivered] = plain
+    return names
+
+
+def _plain(name: str) -> str:
+    """Return a name in letters, digits and underscores; empty where it has none."""
+    ascii_only = (
+        unicodedata.normalize("NFKD", name.casefold()).encode("ascii", "ignore").decode()
+    )
+    return re.sub(r"[^A-Za-z0-9]+", "_", ascii_only).strip("_0123456789").lower()
+
+
+def _planned(profile: ColumnProfile, name: str, *, is_optional: bool) -> PlannedColumn:
+    personal = why_personal(profile)
+    reading = reading_of(profile)
+    return PlannedColumn(
+        name,
+        profile.name,
+        # A number that identifies a person, as of a phone, is none to reckon with.
+        Reading() if personal and reading.numbers else reading,
+        is_optional=is_optional,
+        is_filled=not is_optional and profile.rows > 0 and not profile.empty_rows,
+        why_personal=personal,
+    )
+
+
+def _has_full_files(found: Inspection) -> bool:
+    """Whether a file has so many rows that none twice in it says something."""
+    return found.rows >= _FEW_ROWS_PER_FILE * len(found.files)
+
+
+def _key(
+    found: Inspection, unique: frozenset[tuple[str, ...]], columns: Sequence[PlannedColumn]
+) -> tuple[str, ...]:
+    """Return the columns that are named as keys are, and unique; few columns before many, and in
+    the order of the files.
+
+    Amounts, moments and addresses may be unique by chance.
+    """
+    order = [column.delivered for column in columns]
+    fitting = [
+        key
+        for key in unique
+        if all(is_key_name(part) and _can_be_key(found.columns[part]) for part in key)
+    ]
+    if not fitting or found.rows < 2:
+        return ()
+    return min(fitting, key=lambda key: (len(key), [order.index(part) for part in key]))
+
+
+def _can_be_key(profile: ColumnProfile) -> bool:
+    return not profile.empty_rows and not why_personal(profile) and not profile.dates
+
+
+def _subject(found: Inspection, columns: Sequence[PlannedColumn]) -> PlannedColumn | None:
+    """Return the column that stands for a person: one named so, or else the first address."""
+    named = (column for column in columns if stands_for_person(found.columns[column.delivered]))
+    addresses = (
+        column for column in columns if found.columns[column.delivered].looks_like("email")
+    )
+    return next(named, None) or next(addresses, None)
+
+
+def _is_moment(column: PlannedColumn) -> bool:
+    """Whether a column says when the source wrote the row."""
+    is_named = not _VERSION_WORDS.isdisjoint(words_of(column.delivered))
+    return column.type == "timestamp" and column.is_filled and is_named
+
+
+def _days(
+    found: Inspection, columns: Sequence[PlannedColumn], today: date
+) -> PlannedDays | None:
+    """Return the days by which rows come: those of the first column that has many rows a day,
+    or of which each file has days of its own.
+    """
+    for column in columns:
+        profile = found.columns[column.delivered]
+        dates = column.reading.dates
+        if dates is None or not dates.days or not column.is_filled or column.why_personal:
+            continue
+        count = len(dates.days)
+        come_by_file = len(found.files) > 1 and profile.file_days <= 2 * count
+        has_many_rows = profile.rows >= _FEW_ROWS_PER_DAY * count
+        is_past = dates.days[-1] <= today + timedelta(days=1)
+        is_short = dates.days[-1] - dates.days[0] <= _LONGEST_SPAN
+        if is_past and is_short and (come_by_file or has_many_rows):
+            name = _day_name(column.name, [other.name for other in columns])
+            return PlannedDays(column, name, dates.days[0], dates.days[-1], count)
+    return None
+
+
+def _day_name(name: str, taken: Sequence[str]) -> str:
+    base = _TIME_SUFFIX.sub("", name).rstrip("_").lower()
+    day = f"{base}_day" if base else "day"
+    return "_event_date" if day in {other.lower() for other in taken} else day

@@ -1,0 +1,231 @@
+"""Looking at sample files as a feed would read them: their header, and what each column holds.
+
+Files are read in blocks, by the reader of feeds, so that what cannot be read here would be
+refused there for the same reason.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lakehouse.errors import FileRejected, LakehouseError, UsageError
+from lakehouse.ingestion.readers.byte_source import read_head, refuse_damaged, unpacked
+from lakehouse.ingestion.readers.csv_first_row import BOM, MORE_COLUMNS, first_row
+from lakehouse.ingestion.readers.csv_rows import csv_values
+from lakehouse.ingestion.readers.formats import FileReader, open_reader
+from lakehouse.scaffolding.column_profile import ColumnProfile
+from lakehouse.scaffolding.uniqueness import Uniqueness
+from lakehouse.scaffolding.values import value_of
+from lakehouse.tables.escaping import quoted, shown
+from lakehouse.tables.feed import FORMATS, Feed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_ROWS = 1_000_000
+"""Rows that are looked at in all; what a key is, is said of these."""
+SAMPLE_ROWS_PER_FILE = 200
+_OTHER_MARKS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+Row = dict[str, str | None]
+
+
+@dataclass(frozen=True)
+class LookedAtFile:
+    """One file: its columns in their order, and its first rows."""
+
+    path: Path
+    file_format: str
+    columns: tuple[str, ...]
+    rows: int
+    first_rows: tuple[Row, ...]
+
+
+@dataclass
+class Inspection:
+    """What some files hold."""
+
+    files: list[LookedAtFile] = field(default_factory=list)
+    columns: dict[str, ColumnProfile] = field(default_factory=dict)
+    unique_in_all: frozenset[tuple[str, ...]] = frozenset()
+    unique_in_each: frozenset[tuple[str, ...]] = frozenset()
+    is_whole: bool = True
+    """Whether all rows of all files were looked at."""
+
+    @property
+    def rows(self) -> int:
+        """Rows that were looked at."""
+        return sum(file.rows for file in self.files)
+
+    def is_in_all_files(self, column: str) -> bool:
+        """Whether each file has a column."""
+        return all(column in file.columns for file in self.files)
+
+
+def inspect_files(paths: Sequence[Path], *, most_rows: int = MOST_ROWS) -> Inspection:
+    """Look at files of one kind, of which each has the names of its columns in its first row.
+
+    :raises UsageError: a file is not there, or in no format that feeds read.
+    :raises LakehouseError: a file cannot be read as a feed would read it; no value of it is in
+        the message.
+    """
+    opened = [_open(path) for path in paths]
+    names = dict.fromkeys(name for file in opened for name in file.names)
+    found = Inspection(columns={name: ColumnProfile(name) for name in names})
+    uniqueness = Uniqueness(tuple(names))
+    for file in opened:
+        left = most_rows - found.rows
+        found.files.append(_look(file, found.columns, uniqueness, left))
+        found.is_whole &= found.files[-1].rows < left
+    if not found.rows:
+        names_text = ", ".join(shown(path.name) for path in paths)
+        raise LakehouseError(
+            f"{names_text}: there is no row; expected some, to tell what the columns hold.",
+            next_step="Give files with rows.",
+        )
+    found.unique_in_all = uniqueness.in_all_files
+    found.unique_in_each = uniqueness.in_each_file
+    return found
+
+
+@dataclass(frozen=True)
+class _File:
+    path: Path
+    file_format: str
+    names: tuple[str, ...]
+
+    @property
+    def feed(self) -> Feed:
+        return Feed(name="sample", columns=self.names, table="bronze.sample")
+
+
+def _open(path: Path) -> _File:
+    formats = [name for name in FORMATS if path.name.endswith(f".{name}")]
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "nothing"
+        raise UsageError(
+            f"{shown(str(path))} is {what}; expected a file.",
+            next_step="Name the files, such as folder/*.csv.",
+        )
+    if not formats:
+        raise UsageError(
+            f"{shown(path.name)} is in no format that feeds read; expected a name that ends in"
+            f" {' or '.join(f'.{name}' for name in FORMATS)}.",
+            next_step="Save it as CSV: commas between the fields, UTF-8, names in the first row.",
+        )
+    return _File(path, formats[0], _header(path, formats[0]))
+
+
+def _header(path: Path, file_format: str) -> tuple[str, ...]:
+    with _explained(path), path.open("rb") as file:
+        content = unpacked(file, file_format)
+        head = refuse_damaged(lambda: read_head(content)).removeprefix(BOM).lstrip(b"\r\n")
+        row = first_row(head, MORE_COLUMNS)
+    names = tuple(csv_values(row)) if row else ()
+    if not any(names):
+        raise LakehouseError(
+            f"{shown(path.name)} has no first row that can be read; expected the names of its"
+            " columns.",
+            next_step="Put the column names in the first row, separated by commas.",
+        )
+    _check_names(path, names)
+    return names
+
+
+def _check_names(path: Path, names: Sequence[str]) -> None:
+    """Check that a first row holds the names of columns, as far as that can be seen.
+
+    :raises LakehouseError: names the file and what was found; not the row, which may hold
+        values of people.
+    """
+    owner = f"The first row of {shown(path.name)}"
+    other = [word for mark, word in _OTHER_MARKS.items() if mark in names[0]]
+    if len(names) == 1 and other:
+        raise LakehouseError(
+            f"{owner} is separated by {other[0]}; expected commas, which is what feeds read.",
+            next_step="Save it with commas, or give feeds a reader for it in"
+            " lakehouse/ingestion/readers/formats.py.",
+        )
+    if "\ufffd" in "".join(names):
+        raise LakehouseError(f"{owner} is not UTF-8.", next_step="Save the file as UTF-8.")
+    values = [value_of(name) for name in names]
+    has_people = any(value.looks_like in ("email", "phone") for value in values)
+    others = sum(value.form not in ("text", "boolean") for value in values)
+    if has_people or 2 * others > len(names):
+        raise LakehouseError(
+            f"{owner} holds numbers, dates or addresses; expected the names of its columns.",
+            next_step="Put the column names in the first row, separated by commas.",
+        )
+    lowered = [name.strip().lower() for name in names]
+    if "" in lowered:
+        raise LakehouseError(
+            f"{owner} names no column {lowered.index('') + 1} of {len(names)}; expected a name"
+            " for each.",
+            next_step="Name it, or leave the column out.",
+        )
+    twice = sorted({quoted(name) for name in names if lowered.count(name.strip().lower()) > 1})
+    if twice:
+        raise LakehouseError(
+            f"{owner} names {', '.join(twice)} more than once, where case is ignored; expected"
+            " each name once.",
+            next_step="Rename all but one.",
+        )
+
+
+def _look(
+    file: _File, columns: dict[str, ColumnProfile], uniqueness: Uniqueness, most_rows: int
+) -> LookedAtFile:
+    rows = 0
+    first_rows: list[Row] = []
+    with _explained(file.path), file.path.open("rb") as content:
+        reader = open_reader(file.feed, file.file_format, content, use_threads=True)
+        for batch in _batches(reader, most_rows):
+            rows += batch.num_rows
+            first_rows += _rows(batch, SAMPLE_ROWS_PER_FILE - len(first_rows))
+            _add(batch, columns, uniqueness)
+    for name in file.names:
+        columns[name].end_of_file()
+    uniqueness.end_of_file()
+    return LookedAtFile(file.path, file.file_format, file.names, rows, tuple(first_rows))
+
+
+def _batches(reader: FileReader, most_rows: int) -> "Iterator[pa.RecordBatch]":
+    """Give the rows of a file until there are enough."""
+    batches = reader.batches()
+    try:
+        while most_rows > 0 and (batch := next(batches, None)) is not None:
+            yield batch.slice(0, most_rows)
+            most_rows -= batch.num_rows
+    finally:
+        # Closes what the reader reads ahead, before the file under it is closed.
+        batches.close()  # type: ignore[attr-defined]
+
+
+def _rows(batch: "pa.RecordBatch", most: int) -> list[Row]:
+    return batch.slice(0, most).to_pylist() if most > 0 else []
+
+
+def _add(
+    batch: "pa.RecordBatch", columns: dict[str, ColumnProfile], uniqueness: Uniqueness
+) -> None:
+    values = batch.to_pydict()
+    for name, texts in values.items():
+        columns[name].add(Counter(texts))
+    uniqueness.add(values)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Say which file it is that cannot be read."""
+    try:
+        yield
+    except FileRejected as error:
+        raise LakehouseError(
+            f"{shown(path.name)} cannot be read as a feed would read it: {error}"
+        ) from None
+    except OSError as error:
+        raise LakehouseError(
+            f"{shown(str(path))} cannot be read: {error.strerror or error}."
+        ) from error

@@ -1,0 +1,205 @@
+"""The text of the file that declares the typed table of a feed."""
+
+from collections.abc import Sequence
+
+from lakehouse.scaffolding.code_layout import (
+    Argument,
+    Call,
+    Code,
+    Collection,
+    Layout,
+    quoted_text,
+)
+from lakehouse.scaffolding.conversions import conversion, conversion_import, raw_sql
+from lakehouse.scaffolding.feed_notes import silver_notes, unclear_notes
+from lakehouse.scaffolding.feed_plan import FeedPlan, PlannedColumn
+from lakehouse.scaffolding.module_text import CONFIRM, Import, Module, function_text
+
+_TABLE = "lakehouse.tables.table"
+_ROWS = "lakehouse.iceberg.rules.rows"
+_LINE = ("_source_file", "_source_sha256", "_source_row")
+"""What tells one delivered line from all others."""
+_NEWEST = ("_ingested_at", "_source_file", "_source_row", "_source_sha256")
+_RULES = {"unique": "lakehouse.iceberg.rules.unique_and_references"}
+
+
+def silver_text(plan: FeedPlan, package: str, layout: Layout) -> str:
+    """Return the text of the file; it reads as one that was written by hand."""
+    comments = layout.comments(
+        silver_notes(plan), title=CONFIRM.format(rows=plan.rows, files=plan.files_text)
+    )
+    comments += layout.comments(
+        unclear_notes(plan), title="Text, until somebody says how to read it:"
+    )
+    reads = Call("versions_of", ["RAW", *_by(plan)])
+    inputs = Collection([Argument('"delivered"', reads, ":")], "{}")
+    decorator = layout.statement(
+        "@", Call("iceberg_asset", ["TABLE", Argument("inputs", inputs)])
+    )
+    function = function_text(
+        layout,
+        decorator,
+        plan.name,
+        "delivered",
+        _description(plan),
+        _body(plan, layout),
+    )
+    return Module(
+        f"`{plan.silver}`: {_lowered(_description(plan))}",
+        _imports(plan, package),
+        (comments + layout.statement("TABLE = ", _table(plan)),),
+        function,
+        package.split(".")[0],
+    ).text(layout)
+
+
+def _description(plan: FeedPlan) -> str:
+    if plan.key:
+        return f"One row for each {' and '.join(plan.key)}, as last delivered."
+    return f"One row for each delivered line of the feed `{plan.name}`, typed."
+
+
+def _lowered(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _by(plan: FeedPlan) -> list[Argument]:
+    return [Argument("by", quoted_text(plan.days.name))] if plan.days else []
+
+
+def _imports(plan: FeedPlan, package: str) -> list[Import]:
+    raw = f"{package}.bronze.{plan.bronze.split('.')[1]}"
+    imports = [
+        (raw, "TABLE as RAW"),
+        ("lakehouse.iceberg.read.inputs", "versions_of"),
+        ("lakehouse.orchestration.iceberg_asset", "iceberg_asset"),
+        (_TABLE, "Column"),
+        (_TABLE, "IcebergTable"),
+    ]
+    imports += [(_RULES.get(rule.name, _ROWS), rule.name) for rule in _rules(plan)]
+    imports += [(_TABLE, name) for name in _write_names(plan)]
+    if _filled(plan):
+        imports.append((_ROWS, "not_null"))
+    for column in plan.columns:
+        imports += conversion_import(column)
+    return imports
+
+
+def _write_names(plan: FeedPlan) -> list[str]:
+    if plan.days is not None:
+        return ["Versions", "by_day"]
+    return ["Merge"] if plan.key else ["Overwrite", "Versions"]
+
+
+def _table(plan: FeedPlan) -> Call:
+    parts = [
+        Argument("name", quoted_text(plan.silver)),
+        Argument("comment", quoted_text(_description(plan))),
+        Argument("rows_of", "RAW"),
+        Argument("columns", Collection(_columns(plan), is_open=True)),
+        *_write(plan),
+    ]
+    rules: list[Code | Argument] = [*_filled(plan), *_rules(plan)]
+    if rules:
+        parts.append(Argument("rules", Collection(rules, is_open=True)))
+    if plan.subject is not None and plan.subject.is_renamed:
+        parts.append(Argument("subject", quoted_text(plan.subject.name)))
+    return Call("IcebergTable", parts, is_open=True)
+
+
+def _columns(plan: FeedPlan) -> list[Code]:
+    columns: list[Code] = []
+    for column in plan.columns:
+        is_new = column.is_renamed and bool(column.why_personal)
+        personal = [Argument("personal", "True")] if is_new else []
+        columns.append(
+            Call("Column", [quoted_text(column.name), quoted_text(column.type), *personal])
+        )
+        if plan.days is not None and column is plan.days.column and column.type != "date":
+            columns.append(Call("Column", [quoted_text(plan.days.name), '"date"']))
+    return columns
+
+
+def _write(plan: FeedPlan) -> list[Argument]:
+    if plan.days is not None:
+        write = Call(
+            "by_day",
+            [
+                quoted_text(plan.days.silver_name),
+                Argument("since", quoted_text(plan.days.since.replace(day=1).isoformat())),
+            ],
+        )
+    elif plan.key:
+        return [Argument("write", Call("Merge", [Argument("on", _texts(plan.key))]))]
+    else:
+        write = Call("Overwrite", [])
+    of, newest = (plan.key, _newest(plan)) if plan.key else (_LINE, ("_ingested_at",))
+    versions = Call(
+        "Versions", [Argument("of", _texts(of)), Argument("newest", _texts(newest))]
+    )
+    return [Argument("write", write), Argument("versions", versions)]
+
+
+def _newest(plan: FeedPlan) -> tuple[str, ...]:
+    return (plan.moment.name, *_NEWEST) if plan.moment else _NEWEST
+
+
+def _texts(texts: Sequence[str]) -> Code:
+    return Collection([quoted_text(text) for text in texts])
+
+
+def _filled(plan: FeedPlan) -> list[Code]:
+    """Return the rules of what each row has: its key, its day and its numbers."""
+    names = [*plan.key]
+    if plan.days is not None:
+        names.append(plan.days.silver_name)
+    numbers = (
+        column.name for column in plan.columns if column.is_filled and _is_number(column)
+    )
+    names = list(dict.fromkeys([*names, *numbers]))
+    return [Call("*map", ["not_null", _texts(names)])] if names else []
+
+
+def _is_number(column: PlannedColumn) -> bool:
+    return column.reading.numbers is not None and not column.reading.unclear
+
+
+def _rules(plan: FeedPlan) -> list[Call]:
+    renamed = (column for column in plan.columns if column.is_renamed)
+    rules = [_castable(column) for column in renamed if column.type != "string"]
+    if plan.key:
+        rules.append(Call("unique", [quoted_text(name) for name in plan.key]))
+    if plan.days is not None:
+        rules.append(
+            Call(
+                "dated",
+                [
+                    quoted_text(plan.days.silver_name),
+                    Argument("since", quoted_text(plan.days.since.replace(day=1).isoformat())),
+                    Argument("until", '"_ingested_at"'),
+                    Argument("time_zone", "RAW.wall_time_zone"),
+                ],
+            )
+        )
+    return rules
+
+
+def _castable(column: PlannedColumn) -> Call:
+    """Return the rule that reads a column of which the files have another name."""
+    zone = [Argument("time_zone", "RAW.wall_time_zone")] if column.type == "timestamp" else []
+    return Call("castable", [quoted_text(column.name), quoted_text(column.type), *zone])
+
+
+def _body(plan: FeedPlan, layout: Layout) -> str:
+    changed = []
+    for column in plan.columns:
+        call = conversion(column)
+        if call or column.is_renamed:
+            sql: Code = call or raw_sql(column)
+            changed.append(Argument(quoted_text(column.name), Call("expr", [sql]), ":"))
+    if not changed:
+        return "    return delivered"
+    typed = Call("delivered.withColumns", [Collection(changed, "{}", is_open=len(changed) > 1)])
+    return "    from pyspark.sql.functions import expr\n\n" + layout.statement(
+        "return ", typed, indent=4
+    )

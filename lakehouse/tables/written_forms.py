@@ -1,0 +1,88 @@
+"""SQL that brings delivered text into the form that casts read: dates that are not written
+`2026-12-31`, and numbers with a decimal comma or grouped digits.
+
+A value of another form stays as it is, so that a cast reads or refuses it by itself.
+"""
+
+import re
+
+from lakehouse.errors import DeclarationError
+from lakehouse.tables.quoting import literal
+
+_DATE_FORM = re.compile(
+    r"(?P<first>Y|M|D)(?P<sign>[-./]?)(?P<second>Y|M|D)(?P=sign)(?P<third>Y|M|D)"
+)
+_SIGNED = {"Y": "([0-9]{4})", "M": "([0-9]{1,2})", "D": "([0-9]{1,2})"}
+_UNSIGNED = {"Y": "([0-9]{4})", "M": "([0-9]{2})", "D": "([0-9]{2})"}
+_SPACE = r"^\s*"
+_COMMA = r"^\s*([+-]?[0-9]*),([0-9]+)\s*$"
+_GROUPED_COMMA = r"^\s*[+-]?[0-9]{1,3}([.][0-9]{3})*(,[0-9]+)?\s*$"
+_GROUPED_POINT = r"^\s*[+-]?[0-9]{1,3}(,[0-9]{3})*([.][0-9]+)?\s*$"
+
+
+def iso_date(raw: str, *forms: str) -> str:
+    """Return SQL for a delivered date or moment with its day as `2026-12-31`.
+
+    :param raw: SQL of the delivered value.
+    :param forms: how days are written, such as `D.M.Y`, `M/D/Y`, `Y/M/D` or `YMD`; digits of
+        days and months may lack a leading zero where a sign is between them. Of two forms with
+        the same sign only one can be meant.
+    :raises DeclarationError: names a form that cannot be read, or two that cannot be told apart.
+    """
+    shapes = [_shape(form) for form in forms]
+    twice = sorted(
+        {form for form, shape in zip(forms, shapes, strict=True) if shapes.count(shape) > 1}
+    )
+    if twice:
+        raise DeclarationError(
+            f"iso_date({raw!r}) has {', '.join(twice)}, which cannot be told apart; expected one"
+            " order for each sign."
+        )
+    for form in forms:
+        raw = _with_iso_day(raw, form)
+    return raw
+
+
+def decimal_comma(raw: str, *, grouped: bool = False) -> str:
+    """Return SQL for a delivered number with a decimal point in place of its comma.
+
+    :param raw: SQL of the delivered value.
+    :param grouped: whether points stand between thousands, as in `1.234,50`; `1.234` is then
+        a thousand and more.
+    """
+    if not grouped:
+        return f"regexp_replace({raw}, {literal(_COMMA)}, '$1.$2')"
+    return f"if({raw} RLIKE {literal(_GROUPED_COMMA)}, translate({raw}, ',.', '.'), {raw})"
+
+
+def grouped_by_commas(raw: str) -> str:
+    """Return SQL for a delivered number such as `1,234.50` without the commas."""
+    return f"if({raw} RLIKE {literal(_GROUPED_POINT)}, replace({raw}, ',', ''), {raw})"
+
+
+def _shape(form: str) -> tuple[str, bool]:
+    """Return what of a form can be seen in a value: its sign, and whether the year is first."""
+    match = _parsed(form)
+    return match["sign"], match["first"] == "Y"
+
+
+def _parsed(form: str) -> re.Match[str]:
+    match = _DATE_FORM.fullmatch(form)
+    if match is None or {match["first"], match["second"], match["third"]} != {*"YMD"}:
+        raise DeclarationError(
+            f"{form!r} is no form of a date; expected Y, M and D in their order with one of"
+            " - . / between them, such as D.M.Y, or none, as in YMD."
+        )
+    return match
+
+
+def _with_iso_day(raw: str, form: str) -> str:
+    match = _parsed(form)
+    parts = [match["first"], match["second"], match["third"]]
+    sign = match["sign"]
+    patterns = _SIGNED if sign else _UNSIGNED
+    joined = (f"[{sign}]" if sign else "").join(patterns[part] for part in parts)
+    groups = "-".join(f"${parts.index(part) + 1}" for part in "YMD")
+    # A longer number is no date.
+    end = "(?![0-9])"
+    return f"regexp_replace({raw}, {literal(_SPACE + joined + end)}, {literal(groups)})"

@@ -1,0 +1,74 @@
+"""Files of many kinds, as people send them."""
+
+import gzip
+from collections.abc import Mapping
+from pathlib import Path
+
+ORDERS = "order_id,ordered_at,customer_id,amount,paid\n" + "".join(
+    f"{1000 + n},2026-03-{1 + n // 5:02} {8 + n % 10}:30,{n % 7},{n}.50,{'true' if n % 3 else 'false'}\n"
+    for n in range(40)
+)
+BOM = "\ufeff" + "id,name\r\n" + "".join(f"{n},row {n}\r\n" for n in range(12))
+DECIMAL_COMMAS = "artikel_nr,preis,gewicht\n" + "".join(
+    f'A{n},"{n},{n % 10}5","1.{n:03},5"\n' for n in range(100, 130)
+)
+GROUPED_POINTS = "sku,amount\n" + "".join(f'S{n},"1,{n:03}.50"\n' for n in range(100, 120))
+DAY_FIRST = "entry,posted_on,amount\n" + "".join(
+    f"E{n},{1 + n % 28}.{1 + n % 12}.2025,{n}.5\n" for n in range(60)
+)
+ISO_DAYS = "entry,posted_on,amount\n" + "".join(
+    f"F{n},2025-{1 + n % 12:02}-{1 + n % 28:02},{n}.5\n" for n in range(60)
+)
+EMPTY_COLUMNS = "id,remark,discount,kind\n" + "".join(f"{n},,,x\n" for n in range(20))
+PEOPLE = "Customer No,First Name,e-mail,Phone,Größe,Joined\n" + "".join(
+    f"{5000 + n},Ada {n},ada{n}@mail.example,+44 20 7946 0{n:03},{150 + n},{2000 + n % 20}-05-17\n"
+    for n in range(30)
+)
+AMBIGUOUS = "entry,due,weight\n" + "".join(
+    f'E{n},0{1 + n % 9}/0{1 + n % 8}/2025,"1,{100 + n}"\n' for n in range(40)
+)
+UNREAD_DATES = "entry,day\n" + "".join(f"E{n},{1 + n}-Jan-25\n" for n in range(20))
+CODES = "store,postcode,open_date\n" + "".join(
+    f"{n},0{1200 + n},2026030{1 + n % 9}\n" for n in range(20)
+)
+QUOTED = 'id,text\n1,"a, b"\n2,"two\nlines"\n3,"say ""hi"""\n'
+READABLE: Mapping[str, str] = {
+    "orders": ORDERS,
+    "marked": BOM,
+    "commas": DECIMAL_COMMAS,
+    "grouped": GROUPED_POINTS,
+    "day_first": DAY_FIRST,
+    "empty": EMPTY_COLUMNS,
+    "people": PEOPLE,
+    "ambiguous": AMBIGUOUS,
+    "unread": UNREAD_DATES,
+    "codes": CODES,
+    "quoted": QUOTED,
+}
+"""What a declaration is written for, by the name of the feed."""
+REFUSED: Mapping[str, tuple[bytes, str]] = {
+    "semicolons": (b"id;amount\n1;2,5\n", "separated by semicolons; expected commas"),
+    "tabs": (b"id\tamount\n1\t2\n", "separated by tabs; expected commas"),
+    "latin": ("id,stra\xdfe\n1,a\n".encode("latin-1"), "is not UTF-8"),
+    "latin_rows": ("id,ort\n1,K\xf6ln\n".encode("latin-1"), "not UTF-8"),
+    "no_header": (
+        b"1,ada@mail.example,2026-01-01\n2,b@mail.example,2026-01-02\n",
+        "holds numbers, dates or addresses",
+    ),
+    "empty_file": (b"", "no first row"),
+    "ragged": (b"id,secret\n1,hunter2,x\n", "a ragged row"),
+    "open_quote": (b'id,secret\n1,"hunter2\n', "a quote that is never closed"),
+    "unnamed": (b"id,,x\n1,2,3\n", "names no column 2 of 3"),
+    "header_only": (b"id,amount,day\n", "there is no row"),
+    "twice": (b"id,ID\n1,2\n", "more than once"),
+}
+"""What none is written for, and what is said of it."""
+
+
+def put(folder: Path, name: str, text: str | bytes) -> Path:
+    """Write a file, compressed where its name says so."""
+    folder.mkdir(parents=True, exist_ok=True)
+    content = text if isinstance(text, bytes) else text.encode()
+    path = folder / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    return path

@@ -1,0 +1,54 @@
+"""A package of assets of the test's own, and declarations that were begun in it."""
+
+import importlib
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+from types import ModuleType
+
+from lakehouse.scaffolding.feed_files import feed_files
+from lakehouse.scaffolding.feed_plan import plan_feed
+from lakehouse.scaffolding.inspect_files import inspect_files
+from lakehouse.scaffolding.project import Project, project_of
+from lakehouse.scaffolding.sample_rows import sample_of
+from lakehouse.scaffolding.write_files import write_files
+
+TODAY = date(2026, 6, 1)
+
+
+def empty_project(folder: Path, package: str) -> Project:
+    """Make a package of assets that holds none."""
+    assets = folder / package / "assets"
+    assets.mkdir(parents=True)
+    for package_folder in (assets.parent, assets):
+        (package_folder / "__init__.py").write_text("")
+    return project_of(assets)
+
+
+def begin_feed(project: Project, name: str, *paths: Path, time_zone: str = "UTC") -> list[Path]:
+    """Write a feed, as `lakehouse new feed` does."""
+    found = inspect_files(paths)
+    plan = plan_feed(found, name, time_zone, TODAY)
+    return write_files(feed_files(plan, sample_of(found, plan), project))
+
+
+def imported(project: Project, table: str) -> ModuleType:
+    """Import the file of a table."""
+    importlib.invalidate_caches()
+    return importlib.import_module(f"{project.package}.{table}")
+
+
+def complaints(folder: Path, root: Path, *, config: Path | None = None) -> str:
+    """Return what the linter and the formatter say of all files below a folder of a project."""
+    ruff = str(Path(sys.executable).with_name("ruff"))
+    settings = ["--config", str(config)] if config else ["--isolated"]
+    commands = (
+        [ruff, "format", "--no-cache", "--diff", *settings, str(folder)],
+        [ruff, "check", "--no-cache", *settings, "--select", "E9,F,I,UP", str(folder)],
+    )
+    said = ""
+    for command in commands:
+        ran = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+        said += ran.stdout + ran.stderr if ran.returncode else ""
+    return said

@@ -1,0 +1,173 @@
+"""The files of a new feed: Python as somebody would write it, that declares what it says."""
+
+import csv
+import sys
+
+import pytest
+
+from lakehouse.errors import UsageError
+from lakehouse.iceberg.evolve.planning import plan
+from lakehouse.scaffolding.code_layout import Layout
+from lakehouse.scaffolding.declared_source import source_of
+from lakehouse.scaffolding.table_text import table_text
+from lakehouse.scaffolding.write_files import write_files
+from lakehouse.tables.table import Merge, Overwrite
+from lakehouse_tests.docs.markdown import ROOT
+from lakehouse_tests.scaffolding import kinds
+from lakehouse_tests.scaffolding.kinds import put
+from lakehouse_tests.scaffolding.packages import (
+    begin_feed,
+    complaints,
+    empty_project,
+    imported,
+)
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture
+def begun(tmp_path, monkeypatch):
+    """Begin a feed from one file, and import its tables."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def begin(name: str, text: str):
+        project = empty_project(tmp_path, f"shop_{name}")
+        begin_feed(project, name, put(tmp_path, f"{name}.csv", text), time_zone="Europe/Berlin")
+        return project, *(
+            imported(project, table) for table in (f"bronze.{name}_raw", f"silver.{name}")
+        )
+
+    yield begin
+    for name in [name for name in sys.modules if name.startswith("shop_")]:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize("kind", kinds.READABLE)
+def test_what_is_written_declares_two_tables_and_is_formatted(begun, tmp_path, kind):
+    project, bronze, silver = begun(kind, kinds.READABLE[kind])
+
+    assert plan(bronze.TABLE, None).describe()
+    assert plan(silver.TABLE, None).describe()
+    assert complaints(project.assets, project.root) == ""
+    assert complaints(project.tests, project.root) == ""
+
+
+@pytest.mark.parametrize("kind", ["people", "day_first", "commas"])
+def test_lines_are_as_long_as_the_project_says(tmp_path, monkeypatch, kind):
+    put(tmp_path, "pyproject.toml", "[tool.ruff]\nline-length = 96\n")
+    project = empty_project(tmp_path, "wide")
+    begin_feed(project, kind, put(tmp_path, f"{kind}.csv", kinds.READABLE[kind]))
+
+    assert project.line_length == 96
+    assert complaints(project.assets, project.root, config=ROOT / "pyproject.toml") == ""
+
+
+def test_a_key_without_days_is_merged_and_keeps_people_apart(begun):
+    _, bronze, silver = begun("people", kinds.PEOPLE)
+
+    assert silver.TABLE.write == Merge(on=["customer_no"])
+    assert silver.TABLE.personal_columns == {"first_name", "e_mail", "Phone"}
+    assert (bronze.TABLE.subject, silver.TABLE.subject) == ("Customer No", "customer_no")
+
+
+def test_days_part_bronze_and_silver(begun):
+    _, bronze, silver = begun("orders", kinds.ORDERS)
+
+    assert bronze.TABLE.partitioning == ("ordered_day",)
+    assert silver.TABLE.partitioning == ("days(ordered_day)",)
+    assert silver.TABLE.windows.time_zone == "Europe/Berlin"
+    assert silver.TABLE.versions.of == ("order_id",)
+
+
+def test_without_a_key_and_days_all_lines_are_kept(begun):
+    _, _, silver = begun("ambiguous", kinds.AMBIGUOUS)
+
+    assert silver.TABLE.write == Overwrite()
+    assert silver.TABLE.versions.of == ("_source_file", "_source_sha256", "_source_row")
+
+
+def test_what_was_guessed_and_what_cannot_be_told_stands_in_comments(begun):
+    project, _, _ = begun("ambiguous", kinds.AMBIGUOUS)
+
+    text = project.table_path("silver.ambiguous").read_text(encoding="utf-8")
+    assert "# Guessed from 40 rows of 1 file; confirm or correct" in text
+    assert "# - due: dates of which the day or the month may come first." in text
+
+
+def test_nobody_is_to_be_known_in_the_sample(begun):
+    project, _, _ = begun("people", kinds.PEOPLE)
+
+    text = (project.tests / "people_sample.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    assert 5 <= len(rows) <= 12
+    assert rows[0]["e-mail"] == "person1@example.com"
+    assert rows[0]["Customer No"] == "1"
+    assert not any(value in text for value in ("ada", "Ada", "7946", "5000"))
+
+
+def test_the_sample_has_each_way_in_which_values_are_written(tmp_path):
+    project = empty_project(tmp_path, "mixed")
+    paths = [
+        put(tmp_path, "a.csv", kinds.DAY_FIRST),
+        put(tmp_path, "b.csv", kinds.ISO_DAYS),
+    ]
+    begin_feed(project, "mixed", *paths)
+
+    text = (project.tests / "mixed_sample.csv").read_text(encoding="utf-8")
+    assert ".2025," in text
+    assert ",2025-" in text
+
+
+def test_the_same_again_writes_nothing_and_carries_on_what_was_cut_short(tmp_path):
+    project = empty_project(tmp_path, "again")
+    path = put(tmp_path, "orders.csv", kinds.ORDERS)
+    written = begin_feed(project, "orders", path)
+    assert begin_feed(project, "orders", path) == []
+
+    written[1].unlink()
+    assert begin_feed(project, "orders", path) == [written[1]]
+
+
+def test_a_file_that_was_changed_is_not_overwritten_and_no_other_is_written(tmp_path):
+    project = empty_project(tmp_path, "changed")
+    path = put(tmp_path, "orders.csv", kinds.ORDERS)
+    *_, silver, test, _ = begin_feed(project, "orders", path)
+    silver.write_text("# mine\n")
+    test.unlink()
+
+    with pytest.raises(UsageError, match=r"silver/orders\.py is already there"):
+        begin_feed(project, "orders", path)
+    assert silver.read_text() == "# mine\n"
+    assert not test.exists()
+
+
+def test_a_folder_that_is_no_package_is_named(tmp_path):
+    from lakehouse.scaffolding.project import project_of
+
+    with pytest.raises(UsageError, match=r"has no __init__\.py"):
+        project_of(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["orders", "people", "ambiguous", "commas"])
+def test_a_table_is_begun_from_another_one(begun, kind):
+    project, _, silver = begun(kind, kinds.READABLE[kind])
+    name = f"gold.{kind}_report"
+    text = table_text(
+        name, source_of([silver], silver.TABLE), project.package, Layout(project.line_length)
+    )
+    write_files(project.with_packages({project.table_path(name): text}))
+    gold = imported(project, name)
+
+    assert plan(gold.TABLE, None).describe()
+    assert complaints(project.assets, project.root) == ""
+    assert not gold.TABLE.personal_columns
+
+
+def test_days_are_begun_as_sums_of_each(begun):
+    _, _, silver = begun("orders", kinds.ORDERS)
+    text = table_text("gold.days", source_of([silver], silver.TABLE), "shop", Layout(96))
+
+    assert 'Column("amount", "decimal(20,2)", "Sum of amount."),' in text
+    assert 'expr("sum(amount) AS amount")' in text
+    assert 'write=by_day("ordered_day", like=ORDERS),' in text
+    assert "customer_id" not in text

@@ -1,0 +1,191 @@
+"""Looking at files: what is found in each kind, and what is said of those that cannot be read."""
+
+from datetime import date
+
+import pytest
+
+from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.scaffolding.feed_plan import FeedPlan, plan_feed
+from lakehouse.scaffolding.inspect_files import inspect_files
+from lakehouse_tests.scaffolding import kinds
+from lakehouse_tests.scaffolding.kinds import put
+
+pytestmark = pytest.mark.unit
+
+
+def planned(folder, *texts: str) -> FeedPlan:
+    """What is planned for files with these texts."""
+    paths = [put(folder, f"file_{number}.csv", text) for number, text in enumerate(texts)]
+    return plan_feed(inspect_files(paths), "kind", "UTC", date(2026, 6, 1))
+
+
+def types(plan: FeedPlan) -> dict[str, str]:
+    """The types of a plan's columns."""
+    return {column.name: column.type for column in plan.columns}
+
+
+def test_orders_are_typed_keyed_and_parted_by_day(tmp_path):
+    plan = planned(tmp_path, kinds.ORDERS)
+
+    assert types(plan) == {
+        "order_id": "bigint",
+        "ordered_at": "timestamp",
+        "customer_id": "bigint",
+        "amount": "decimal(10,2)",
+        "paid": "boolean",
+    }
+    assert plan.key == ("order_id",)
+    assert plan.subject.name == "customer_id"
+    assert (plan.days.name, plan.days.since, plan.days.with_rows) == (
+        "ordered_day",
+        date(2026, 3, 1),
+        8,
+    )
+    assert plan.days.without_rows == 0
+
+
+def test_a_mark_and_line_ends_of_windows_are_no_part_of_names(tmp_path):
+    assert types(planned(tmp_path, kinds.BOM)) == {"id": "bigint", "name": "string"}
+
+
+def test_decimal_commas_are_numbers(tmp_path):
+    plan = planned(tmp_path, kinds.DECIMAL_COMMAS)
+
+    assert types(plan)["preis"] == types(plan)["gewicht"] == "decimal(10,2)"
+    assert [
+        (c.reading.numbers.mark, c.reading.numbers.is_grouped) for c in plan.columns[1:]
+    ] == [
+        (",", False),
+        (",", True),
+    ]
+
+
+def test_digits_in_groups_are_numbers(tmp_path):
+    (_, amount) = planned(tmp_path, kinds.GROUPED_POINTS).columns
+    assert (amount.type, amount.reading.note) == ("decimal(10,2)", "commas between thousands")
+
+
+def test_two_files_may_write_dates_differently(tmp_path):
+    plan = planned(tmp_path, kinds.DAY_FIRST, kinds.ISO_DAYS)
+
+    (posted,) = (column for column in plan.columns if column.name == "posted_on")
+    assert (posted.type, posted.reading.dates.forms) == ("date", ("Y-M-D", "D.M.Y"))
+
+
+def test_what_is_empty_is_said_and_stays_text(tmp_path):
+    plan = planned(tmp_path, kinds.EMPTY_COLUMNS)
+
+    assert types(plan)["remark"] == types(plan)["discount"] == "string"
+    assert [column.name for column in plan.unclear_columns] == ["remark", "discount"]
+
+
+def test_people_are_seen_by_names_and_by_values(tmp_path):
+    plan = planned(tmp_path, kinds.PEOPLE)
+
+    assert [column.delivered for column in plan.personal_columns] == [
+        "First Name",
+        "e-mail",
+        "Phone",
+    ]
+    assert plan.subject.delivered == "Customer No"
+    assert [column.name for column in plan.columns] == [
+        "customer_no",
+        "first_name",
+        "e_mail",
+        "Phone",
+        "grosse",
+        "Joined",
+    ]
+    assert plan.days is None
+
+
+def test_what_can_be_read_in_two_ways_stays_text_and_is_said(tmp_path):
+    plan = planned(tmp_path, kinds.AMBIGUOUS)
+
+    assert types(plan) == {"entry": "string", "due": "string", "weight": "string"}
+    assert [column.name for column in plan.unclear_columns] == ["due", "weight"]
+    assert plan.days is None
+
+
+def test_dates_that_no_cast_reads_are_said(tmp_path):
+    (_, day) = planned(tmp_path, kinds.UNREAD_DATES).columns
+    assert day.type == "string"
+    assert "names of months" in day.reading.unclear
+
+
+def test_digits_that_begin_with_zero_are_no_numbers_and_eight_may_be_a_day(tmp_path):
+    plan = planned(tmp_path, kinds.CODES)
+    assert types(plan) == {"store": "int", "postcode": "string", "open_date": "date"}
+
+
+def test_commas_and_line_ends_in_quotes_are_text(tmp_path):
+    plan = planned(tmp_path, kinds.QUOTED)
+    assert (plan.rows, plan.key) == (3, ("id",))
+
+
+def test_what_only_some_files_have_is_optional(tmp_path):
+    plan = planned(tmp_path, "id,a\n1,x\n", "b,id\ny,2\n")
+    assert {column.name: column.is_optional for column in plan.columns} == {
+        "id": False,
+        "a": True,
+        "b": True,
+    }
+
+
+def test_a_key_that_comes_again_in_other_files_has_versions(tmp_path):
+    rows = "".join(f"{n},x{n}\n" for n in range(20))
+    plan = planned(tmp_path, f"id,name\n{rows}", f"id,name\n{rows}")
+    assert (plan.key, plan.is_repeated) == (("id",), True)
+
+
+def test_two_columns_may_be_the_key(tmp_path):
+    rows = "".join(f"{n // 3},{n % 3},{n % 2}\n" for n in range(30))
+    assert planned(tmp_path, f"order_id,line_no,n\n{rows}").key == ("order_id", "line_no")
+
+
+def test_an_amount_that_is_unique_by_chance_is_no_key(tmp_path):
+    assert planned(tmp_path, "amount,day\n1.5,2026-01-01\n2.5,2026-01-01\n").key == ()
+
+
+def test_days_without_rows_are_counted(tmp_path):
+    rows = "".join(f"{day},{n}\n" for day in ("2026-01-01", "2026-01-09") for n in range(5))
+    days = planned(tmp_path, f"day,n\n{rows}").days
+    assert (days.with_rows, days.without_rows) == (2, 7)
+
+
+def test_days_to_come_are_none_to_part_by(tmp_path):
+    rows = "".join(f"2031-01-01,{n}\n" for n in range(9))
+    assert planned(tmp_path, f"due,n\n{rows}").days is None
+
+
+def test_compressed_files_are_read(tmp_path):
+    path = put(tmp_path, "orders.csv.gz", kinds.ORDERS)
+    assert inspect_files([path]).rows == 40
+
+
+def test_no_more_rows_are_looked_at_than_asked_for(tmp_path):
+    paths = [put(tmp_path, name, kinds.ORDERS) for name in ("a.csv", "b.csv", "c.csv")]
+    found = inspect_files(paths, most_rows=50)
+    assert ([file.rows for file in found.files], found.is_whole) == ([40, 10, 0], False)
+
+
+@pytest.mark.parametrize("kind", kinds.REFUSED)
+def test_a_file_that_a_feed_would_refuse_is_named_with_the_reason_and_no_value(tmp_path, kind):
+    content, reason = kinds.REFUSED[kind]
+    path = put(tmp_path, f"{kind}.csv", content)
+
+    with pytest.raises(LakehouseError) as error:
+        inspect_files([path])
+    assert reason in str(error.value)
+    assert f"{kind}.csv" in str(error.value)
+    assert not any(value in str(error.value) for value in ("hunter2", "ada@", "Köln"))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("a.xlsx", "in no format"), ("gone.csv", "is nothing"), ("", "a folder")],
+)
+def test_what_is_no_file_of_a_feed_is_wrong_usage(tmp_path, name, message):
+    put(tmp_path, "a.xlsx", b"PK")
+    with pytest.raises(UsageError, match=message):
+        inspect_files([tmp_path / name])

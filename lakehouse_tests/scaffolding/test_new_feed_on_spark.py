@@ -1,0 +1,147 @@
+"""What was begun from files, on Spark: the files land, and each figure is right."""
+
+import importlib.util
+from collections import defaultdict
+from decimal import Decimal
+
+import pytest
+
+import lakehouse.definitions as declared
+from lakehouse.ingestion.feed_runs import ingest
+from lakehouse.orchestration.discovery import declared_by_name, declared_tables
+from lakehouse.runtime.deployment import open_engine
+from lakehouse.scaffolding.code_layout import Layout
+from lakehouse.scaffolding.declared_source import source_of
+from lakehouse.scaffolding.table_text import table_text
+from lakehouse.scaffolding.write_files import write_files
+from lakehouse.tables.feed import Feed
+from lakehouse_tests.scaffolding import kinds, shop
+from lakehouse_tests.scaffolding.kinds import put
+from lakehouse_tests.scaffolding.packages import begin_feed, empty_project, imported
+
+ZONE = "Europe/London"
+
+
+@pytest.fixture
+def declare(monkeypatch):
+    """Put modules among those that the lakehouse has."""
+
+    def add(*modules) -> None:
+        everything = [*declared.MODULES, *modules]
+        declared._known_by.cache_clear()
+        monkeypatch.setattr(declared, "MODULES", everything)
+        monkeypatch.setattr(declared, "TABLES", declared_tables(everything))
+        monkeypatch.setattr(declared, "FEEDS", declared_by_name(everything, Feed))
+
+    yield add
+    declared._known_by.cache_clear()
+
+
+@pytest.fixture
+def land(spark, settings):
+    """Ingest a folder of files, or one, and return the engine."""
+
+    def ingested(feed: str, path):
+        result = ingest(
+            declared.definitions,
+            declared.TABLES,
+            settings,
+            declared.FEEDS[feed],
+            path=str(path),
+        )
+        assert result.success, result.messages
+        return result, open_engine(settings)
+
+    return ingested
+
+
+def test_the_lines_of_a_shop_come_out_to_the_last_penny(
+    tmp_path, monkeypatch, declare, land, spark, settings
+):
+    monkeypatch.syspath_prepend(tmp_path)
+    project = empty_project(tmp_path, "till")
+    paths = shop.deliver(tmp_path / "files")
+    begin_feed(project, "invoices", *paths, time_zone=ZONE)
+    bronze, silver = (
+        imported(project, name) for name in ("bronze.invoices_raw", "silver.invoices")
+    )
+    text = table_text(
+        "gold.invoice_days", source_of([silver], silver.TABLE), project.package, Layout(88)
+    )
+    write_files(project.with_packages({project.table_path("gold.invoice_days"): text}))
+    declare(bronze, silver, imported(project, "gold.invoice_days"))
+
+    put(
+        tmp_path / "files",
+        "invoices_late.csv",
+        f'{shop.HEADER}\n1,X,late,1,2025-11-03 09:00,"1,50",,,France\n'
+        f'2,X,wrong day,1,13/13/2025 09:00,"1,50",,,France\n'
+        f'3,X,wrong price,1,2025-12-01 09:00,"1,5x",,,France\n',
+    )
+    result, engine = land("invoices", tmp_path / "files")
+
+    assert result.quarantined == {"silver.invoices": 2}
+    expected = defaultdict(lambda: [0, 0, Decimal(0)])
+    for day in shop.open_days():
+        for line in shop.lines_of(day):
+            figures = expected[day]
+            figures[0] += 1
+            figures[1] += line.quantity
+            figures[2] += line.price
+    late = expected[shop.FIRST_DAY]
+    expected[shop.FIRST_DAY] = [late[0] + 1, late[1] + 1, late[2] + Decimal("1.50")]
+    rows = engine.sql(
+        "SELECT invoice_day, invoices, Quantity, UnitPrice FROM gold.invoice_days"
+    ).collect()
+    assert {row[0]: list(row[1:]) for row in rows} == expected
+    moments = engine.sql(
+        "SELECT min(date_format(InvoiceDate, 'HH:mm')), count(DISTINCT CustomerEmail) FROM"
+        " silver.invoices"
+    ).collect()
+    assert moments[0][0] >= "08:10"
+    monkeypatch.setenv("LAKEHOUSE_SPARK_MEMORY", settings.spark_memory)
+    _run_generated_test(project, "invoices", tmp_path / "other")
+
+
+def test_other_kinds_land_as_they_were_declared(tmp_path, monkeypatch, declare, land):
+    monkeypatch.syspath_prepend(tmp_path)
+    project = empty_project(tmp_path, "kinds_of_files")
+    chosen = ("people", "commas", "grouped", "ambiguous", "codes")
+    paths = {name: put(tmp_path, f"{name}.csv", kinds.READABLE[name]) for name in chosen}
+    for name, path in paths.items():
+        begin_feed(project, name, path)
+    declare(
+        *(imported(project, f"bronze.{name}_raw") for name in chosen),
+        *(imported(project, f"silver.{name}") for name in chosen),
+    )
+    for name, path in paths.items():
+        result, engine = land(name, path)
+        assert not result.quarantined
+
+    def one(query: str) -> list[object]:
+        return list(engine.sql(query).collect()[0])
+
+    assert one("SELECT count(*), max(Joined) > DATE'2018-01-01' FROM silver.people") == [
+        30,
+        True,
+    ]
+    assert one("SELECT sum(preis), sum(gewicht) FROM silver.commas") == [
+        sum(Decimal(f"{n}.{n % 10}5") for n in range(100, 130)),
+        sum(Decimal(f"1{n:03}.5") for n in range(100, 130)),
+    ]
+    assert one("SELECT sum(amount) FROM silver.grouped") == [
+        sum(Decimal(f"1{n:03}.50") for n in range(100, 120))
+    ]
+    assert one("SELECT count(*), min(due) FROM silver.ambiguous") == [40, "01/01/2025"]
+    assert one("SELECT min(postcode), cast(min(open_date) AS string) FROM silver.codes") == [
+        "01200",
+        "2026-03-01",
+    ]
+
+
+def _run_generated_test(project, name, home):
+    path = project.tests / f"test_{name}.py"
+    spec = importlib.util.spec_from_file_location(f"generated_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    getattr(module, f"test_the_sample_of_{name}_is_typed")(home)

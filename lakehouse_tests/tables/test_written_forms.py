@@ -1,0 +1,37 @@
+"""Delivered dates and numbers in the form that casts read: what is refused at load."""
+
+import pytest
+
+from lakehouse.errors import DeclarationError
+from lakehouse.tables.written_forms import iso_date
+
+
+@pytest.mark.parametrize("form", ["DD.MM.YYYY", "D.M", "D.M/Y", "D.D.Y", ""])
+def test_a_form_that_is_none_is_named(form):
+    with pytest.raises(DeclarationError, match="is no form of a date"):
+        iso_date("day", form)
+
+
+def test_two_forms_of_one_sign_cannot_be_told_apart():
+    with pytest.raises(DeclarationError, match="D/M/Y, M/D/Y, which cannot be told apart"):
+        iso_date("day", "D/M/Y", "M/D/Y")
+
+
+@pytest.mark.parametrize(
+    ("sql", "delivered", "read"),
+    [
+        (iso_date("v", "D.M.Y"), "31.12.2026", "2026-12-31"),
+        (iso_date("v", "M/D/Y", "D.M.Y"), "1/2/2026 8:26", "2026-1-2 8:26"),
+        (iso_date("v", "M/D/Y"), "2026-12-31", "2026-12-31"),
+        (iso_date("v", "YMD"), "20261231", "2026-12-31"),
+        (iso_date("v", "YMD"), "202612310", "202612310"),
+        (iso_date("v", "D.M.Y"), "31.12.20265", "31.12.20265"),
+    ],
+)
+def test_a_day_is_written_as_casts_read_it(spark, sql, delivered, read):
+    assert _read(spark, sql, delivered) == read
+
+
+def _read(spark, sql, delivered):
+    (row,) = spark.createDataFrame([(delivered,)], "v string").selectExpr(sql).collect()
+    return row[0]
