@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.output.cell_values import Column, column, columns_named, json_value
+from lakehouse.cli.output.cell_values import Column, column, columns_named, shown_row
 from lakehouse.cli.output.printing import Format, count, render, table
 from lakehouse.cli.output.records import table_csv_or_json
 from lakehouse.errors import LakehouseError
@@ -140,18 +140,11 @@ def _read_changes(state: State, planned: "Diff", limit: int | None) -> _Result:
 
 
 def _rows(state: State, planned: "Diff", frame: "DataFrame") -> list[list[Any]]:
-    fields = frame.schema.fields
     rows = [dict(zip(frame.columns, row, strict=True)) for row in frame.collect()]
-    shown_rows = []
-    for row, shown in zip(rows, _shown(state, planned, rows), strict=True):
-        values = []
-        for part in fields:
-            value = shown[part.name]
-            # What is shown in place of a value is text.
-            is_value = value is row[part.name]
-            values.append(json_value(value, part.dataType) if is_value else value)
-        shown_rows.append(values)
-    return shown_rows
+    shown_rows = _shown(state, planned, rows)
+    return [
+        shown_row(row, shown, frame.schema) for row, shown in zip(rows, shown_rows, strict=True)
+    ]
 
 
 def _shown(

@@ -36,6 +36,7 @@ from lakehouse.cli.retry import retry
 from lakehouse.cli.setup import setup
 from lakehouse.cli.sql import sql
 from lakehouse.cli.status import status
+from lakehouse.cli.try_table import try_table
 from lakehouse.errors import LakehouseError
 from lakehouse.storage.atomic_files import keep_private
 
@@ -84,6 +85,7 @@ _COMMANDS = (
         files,
         history,
         diff,
+        try_table,
         export,
         erase,
         erasures,

@@ -89,7 +89,7 @@ def write(
     """
     run, declared = run or Run(), inputs or {}
     inputs = with_version_reads(table, declared)
-    compute = select_versions(table, declared, _checked(table, compute), run.partitions)
+    compute = select_versions(table, declared, checked(table, compute), run.partitions)
     attempt = partial(_attempt, engine, table, compute, inputs, run, gone)
     _erase_again(engine, table, inputs, gone)
     with table_lock(engine, table.name) as log:
@@ -214,7 +214,7 @@ def _without_gone(
     return computed
 
 
-def _checked(table: IcebergTable, compute: Compute) -> Compute:
+def checked(table: IcebergTable, compute: Compute) -> Compute:
     """Return a function that fails where it does not return a frame."""
 
     def computed(**frames: "DataFrame") -> "DataFrame":

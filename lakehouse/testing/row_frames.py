@@ -1,0 +1,125 @@
+"""Rows of a test as a frame of Spark, in the types that a table declares."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from lakehouse.errors import UsageError
+from lakehouse.tables import types
+from lakehouse.tables.feed import INGEST_COLUMNS
+from lakehouse.tables.quoting import identifier
+from lakehouse.tables.suggestions import meant_name
+from lakehouse.tables.table import Append, Column, IcebergTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Row = Mapping[str, Any]
+DELIVERED_AT = datetime(2026, 1, 1, tzinfo=UTC)
+"""When the rows of a test were delivered, unless they say it themselves."""
+
+
+def frame_of(
+    spark: "SparkSession", name: str, columns: Sequence[Column], rows: Sequence[Row]
+) -> "DataFrame":
+    """Return rows as a frame of some columns; what a row does not name is NULL.
+
+    A text in a column of another type is read as that type, such as `"2026-01-31"` as a date.
+
+    :param name: what the rows are called in errors.
+    :raises UsageError: when a row has another column, or a value is not of its column's type.
+    """
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
+
+    known = [column.name for column in columns]
+    for row in rows:
+        _check_names(name, row, known)
+    schema = StructType.fromDDL(
+        ", ".join(f"{identifier(column.name)} {column.type}" for column in columns)
+    )
+    values = [[_read(name, column, row) for row in rows] for column in columns]
+    if any(types.is_nested(types.parse(column.type)) for column in columns):
+        return spark.createDataFrame([*zip(*values, strict=True)], schema)
+    # A list would go through a process of Python each time that the frame is read.
+    arrow_schema = to_arrow_schema(schema)
+    arrays = []
+    for column, column_values, field in zip(columns, values, arrow_schema, strict=True):
+        try:
+            arrays.append(pa.array(column_values, field.type))
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise _wrong_type(name, column, column_values) from error
+    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=arrow_schema), schema)
+
+
+def with_delivery(table: IcebergTable, rows: Sequence[Row]) -> list[Row]:
+    """Return rows of a table that a feed fills as those of one file, in their order, unless
+    they say where they came from; rows of another table as they are.
+    """
+    names = {column.name for column in INGEST_COLUMNS}
+    if not isinstance(table.write, Append) or not names <= set(table.column_names):
+        return list(rows)
+    return delivered(rows)
+
+
+def delivered(rows: Sequence[Row]) -> list[Row]:
+    """Return rows as those of one delivered file, in their order, unless they say where they
+    came from.
+    """
+    stamped = []
+    for number, row in enumerate(rows, 1):
+        file = row.get("_source_file", "rows.csv")
+        origin = {
+            "_source_file": file,
+            "_source_sha256": f"content of {file}",
+            "_source_modified_at": DELIVERED_AT,
+            "_source_row": number,
+            "_ingested_at": DELIVERED_AT,
+        }
+        stamped.append({**origin, **row})
+    return stamped
+
+
+def _check_names(name: str, row: Row, known: Sequence[str]) -> None:
+    for column in row:
+        if column not in known:
+            raise UsageError(f"{name} has no column {column!r}; {meant_name(column, known)}")
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+_READ_AS: Mapping[str, Callable[[Any], Any]] = {
+    "date": date.fromisoformat,
+    "timestamp": _moment,
+    "timestamp_ntz": datetime.fromisoformat,
+    "decimal": Decimal,
+    **dict.fromkeys(("byte", "short", "int", "bigint", "tinyint", "smallint"), int),
+    **dict.fromkeys(("float", "double"), float),
+}
+
+
+def _read(name: str, column: Column, row: Row) -> Any:
+    value = row.get(column.name)
+    kind = column.type.partition("(")[0]
+    # Arrow makes no decimals of whole numbers.
+    is_text = isinstance(value, str) or (kind == "decimal" and type(value) is int)
+    if not is_text or kind not in _READ_AS:
+        return value
+    try:
+        return _READ_AS[kind](value)
+    except (ValueError, ArithmeticError) as error:
+        raise _wrong_type(name, column, [value]) from error
+
+
+def _wrong_type(name: str, column: Column, values: Sequence[Any]) -> UsageError:
+    kinds = sorted({type(value).__name__ for value in values if value is not None})
+    return UsageError(
+        f"{name} has {', '.join(kinds)} in its column {column.name}, which cannot be read as"
+        f" {column.type}; expected values of that type.",
+        next_step="A bronze table holds strings, as they are delivered.",
+    )
