@@ -30,6 +30,7 @@ from lakehouse.cli.maintain import maintain
 from lakehouse.cli.mute import mute
 from lakehouse.cli.output.printing import complain
 from lakehouse.cli.plan import plan
+from lakehouse.cli.preview import preview
 from lakehouse.cli.publish import publish
 from lakehouse.cli.reject import reject
 from lakehouse.cli.retry import retry
@@ -86,6 +87,7 @@ _COMMANDS = (
         history,
         diff,
         try_table,
+        preview,
         export,
         erase,
         erasures,

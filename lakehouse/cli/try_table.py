@@ -13,7 +13,6 @@ from lakehouse.cli.call_context import State, command
 from lakehouse.cli.output.cell_values import Column, column, columns_named, shown_row
 from lakehouse.cli.output.printing import Format, count, printable, render, table
 from lakehouse.cli.output.records import print_records, table_csv_or_json
-from lakehouse.errors import UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -53,32 +52,23 @@ def try_table(state: State, name: str, file: Path | None, limit: int, form: Form
 
     Personal values are masked.
     """
-    declared = state.computed_table(name)
     with state.progress("Reading the declarations"):
+        named = state.table_function(name).table.name
         trials = _trials(state, limit)
-    if declared.name not in trials.functions:
-        raise UsageError(
-            f"{declared.name} is not computed by a function of rows; expected a table that an"
-            " iceberg_asset or a feed_asset computes.",
-            next_step="`lakehouse status` lists the tables.",
-        )
-    trial = trials.of_file(declared.name, file) if file else trials.of_tables(declared.name)
+    trial = trials.of_file(named, file) if file else trials.of_tables(named)
     state.start_spark()
-    with state.progress(f"Computing {declared.name}"):
+    with state.progress(f"Computing {named}"):
         tried = trial.run()
         shown = [_shown(state, trial) for trial in tried.trials]
     _print(tried, shown, form)
 
 
 def _trials(state: State, limit: int) -> "TableTrials":
-    from lakehouse.definitions import MODULES, gone_people
+    from lakehouse.definitions import gone_people
     from lakehouse.ingestion.table_trials import TableTrials
-    from lakehouse.orchestration.discovery import declared_assets
-    from lakehouse.orchestration.table_function import functions_by_table
 
-    functions = functions_by_table(declared_assets(MODULES))
     left_out = gone_people(state.settings).begin()
-    return TableTrials(state.engine, functions, state.declared, left_out, limit)
+    return TableTrials(state.engine, state.functions, state.declared, left_out, limit)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,8 @@ def read_delivered(feed: Feed, path: Path, limit: int) -> DeliveredRows:
     its_format = file_format(feed, path.name)
     assert its_format, "its name was looked at before"
     modified_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    kept, total = [], 0
+    kept: list[pa.RecordBatch] = []
+    total = 0
     with path.open("rb") as raw:
         content = HashedBytes(raw, _ignore_progress)
         # One thread knows the number of the row that is wrong.

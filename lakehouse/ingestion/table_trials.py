@@ -158,7 +158,7 @@ class TableTrial:
         if function.feed:
             (name,) = signature(function.compute).parameters
             return {name: self._file_rows(function)}
-        given = {}
+        given: dict[str, DataFrame] = {}
         for input_name, declared in function.inputs.items():
             if declared.mode not in _OF_TARGET:
                 given[input_name] = self._input(name, declared)
