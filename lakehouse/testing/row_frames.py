@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lakehouse.errors import UsageError
 from lakehouse.tables import types
@@ -37,9 +37,8 @@ def frame_of(
     known = [column.name for column in columns]
     for row in rows:
         _check_names(name, row, known)
-    schema = StructType.fromDDL(
-        ", ".join(f"{identifier(column.name)} {column.type}" for column in columns)
-    )
+    ddl = ", ".join(f"{identifier(column.name)} {column.type}" for column in columns)
+    schema = cast(StructType, StructType.fromDDL(ddl))
     values = [[_read(name, column, row) for row in rows] for column in columns]
     if any(types.is_nested(types.parse(column.type)) for column in columns):
         return spark.createDataFrame([*zip(*values, strict=True)], schema)
@@ -68,7 +67,7 @@ def delivered(rows: Sequence[Row]) -> list[Row]:
     """Return rows as those of one delivered file, in their order, unless they say where they
     came from.
     """
-    stamped = []
+    stamped: list[Row] = []
     for number, row in enumerate(rows, 1):
         file = row.get("_source_file", "rows.csv")
         origin = {
