@@ -10,6 +10,7 @@ from lakehouse.cli.diff import TABLE_ROWS, Changes, compare, key_of
 from lakehouse.cli.output.cell_values import columns_named, plain_json
 from lakehouse.cli.output.printing import Format, count, printable, render, table
 from lakehouse.cli.output.records import print_records, table_csv_or_json
+from lakehouse.cli.try_table import effect_of, rule_record
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.metadata.write_result import Outcome
@@ -108,8 +109,7 @@ def _summary(outcome: "Outcome", changes: Changes | None) -> list[str]:
     lines = [f"{outcome.table}: {found}; nothing is published."]
     for result in outcome.results:
         if not result.passed:
-            effect = "it would not be published" if result.blocks else "warns"
-            lines.append(f"  {result.rule.name}: {result.summary}; {effect}")
+            lines.append(f"  {result.rule.name}: {result.summary}; {effect_of(result)}")
     if outcome.quarantined:
         lines.append(f"  {count(outcome.quarantined.rows, 'row')} refused by rules")
     return lines
@@ -135,9 +135,7 @@ def _record(
         "changed": counts.changed if counts else 0,
         "refused_rows": outcome.quarantined.rows if outcome.quarantined else 0,
         "broken_rules": [
-            {"rule": result.rule.name, "found": result.summary, "blocks": result.blocks}
-            for result in outcome.results
-            if not result.passed
+            rule_record(result) for result in outcome.results if not result.passed
         ],
         "by_partition": list(by_partition),
         "rows": [dict(zip(names, row, strict=True)) for row in changes.rows] if changes else [],

@@ -17,6 +17,7 @@ from lakehouse.cli.output.records import print_records, table_csv_or_json
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from lakehouse.iceberg.metadata.write_result import RuleResult
     from lakehouse.iceberg.write.trial import Trial
     from lakehouse.ingestion.table_trials import TableTrials, Taken, Tried
     from lakehouse.tables.table import IcebergTable
@@ -98,7 +99,7 @@ def _shown(state: State, trial: "Trial") -> _Shown:
         columns,
         rows,
         types,
-        columns_named(names),
+        [column(field.name, field.dataType) for field in refused.schema.fields],
         _masked_rows(state, quarantine, refused),
     )
 
@@ -157,12 +158,28 @@ def _summary(tried: "Tried") -> list[str]:
         lines.append(f"{trial.table.name}: {_counts(trial)}")
         for result in trial.results:
             if not result.passed:
-                effect = "nothing would be published" if result.blocks else "warns"
-                lines.append(f"  {result.rule.name}: {result.summary}; {effect}")
+                lines.append(f"  {result.rule.name}: {result.summary}; {effect_of(result)}")
     not_evaluated = [rule.name for rule in tried.table.not_evaluated]
     if not_evaluated:
         lines.append(f"Not evaluated on a sample: {', '.join(not_evaluated)}")
     return lines
+
+
+def effect_of(result: "RuleResult") -> str:
+    """Say what comes of a rule that does not hold."""
+    if result.rule.on_failure == "quarantine":
+        return "quarantined"
+    return "nothing would be published" if result.blocks else "warns"
+
+
+def rule_record(result: "RuleResult") -> Mapping[str, Any]:
+    """Return what a rule found that does not hold."""
+    return {
+        "rule": result.rule.name,
+        "found": result.summary,
+        "on_failure": result.rule.on_failure,
+        "blocks": result.blocks,
+    }
 
 
 def _taken(taken: "Taken") -> str:
@@ -189,11 +206,7 @@ def _record(shown: _Shown) -> Mapping[str, Any]:
         "refused_rows": trial.refused_rows,
         "rows": [dict(zip(names, row, strict=True)) for row in shown.rows],
         "refused": [dict(zip(refused_names, row, strict=True)) for row in shown.refused],
-        "broken_rules": [
-            {"rule": result.rule.name, "found": result.summary, "blocks": result.blocks}
-            for result in trial.results
-            if not result.passed
-        ],
+        "broken_rules": [rule_record(result) for result in trial.results if not result.passed],
         "not_evaluated": [rule.name for rule in trial.not_evaluated],
         "columns": [{"name": name, "type": kind} for name, kind in shown.types],
     }

@@ -40,17 +40,20 @@ def frame_of(
     ddl = ", ".join(f"{identifier(column.name)} {column.type}" for column in columns)
     schema = cast(StructType, StructType.fromDDL(ddl))
     values = [[_read(name, column, row) for row in rows] for column in columns]
-    if any(types.is_nested(types.parse(column.type)) for column in columns):
-        return spark.createDataFrame([*zip(*values, strict=True)], schema)
-    # A list would go through a process of Python each time that the frame is read.
-    arrow_schema = to_arrow_schema(schema)
     arrays = []
-    for column, column_values, field in zip(columns, values, arrow_schema, strict=True):
+    for column, column_values, field in zip(
+        columns, values, to_arrow_schema(schema), strict=True
+    ):
+        if types.is_nested(types.parse(column.type)):
+            continue
         try:
             arrays.append(pa.array(column_values, field.type))
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise _wrong_type(name, column, column_values) from error
-    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=arrow_schema), schema)
+    if len(arrays) < len(columns):
+        return spark.createDataFrame([*zip(*values, strict=True)], schema)
+    # A list would go through a process of Python each time that the frame is read.
+    return spark.createDataFrame(pa.Table.from_arrays(arrays, names=known), schema)
 
 
 def with_delivery(table: IcebergTable, rows: Sequence[Row]) -> list[Row]:

@@ -216,8 +216,11 @@ def _collected(trial: Trial) -> TriedTable:
 
 
 def _found(trial: Trial, level: Level) -> dict[str, str]:
+    """Return what the rules of a level found, but for those that sent their rows away."""
     return {
-        result.rule.name: result.summary for result in trial.results if result.level == level
+        result.rule.name: result.summary
+        for result in trial.results
+        if result.level == level and (result.blocks or result.rule.on_failure != "quarantine")
     }
 
 
