@@ -95,14 +95,27 @@ def _moment(text: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _READ_AS: Mapping[str, Callable[[Any], Any]] = {
     "date": date.fromisoformat,
     "timestamp": _moment,
     "timestamp_ntz": datetime.fromisoformat,
     "decimal": Decimal,
-    **dict.fromkeys(("byte", "short", "int", "bigint", "tinyint", "smallint"), int),
+    **dict.fromkeys(_INTEGERS, int),
     **dict.fromkeys(("float", "double"), float),
 }
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "binary": (bytes,),
+    "boolean": (bool,),
+    "date": (date,),
+    "timestamp": (datetime,),
+    "timestamp_ntz": (datetime,),
+    "decimal": (Decimal,),
+    **dict.fromkeys(_INTEGERS, (int,)),
+    **dict.fromkeys(("float", "double"), (float, int)),
+}
+"""What a value is in Python, by its column's type: Arrow takes numbers for days."""
 
 
 def _read(name: str, column: Column, row: Row) -> Any:
@@ -110,12 +123,13 @@ def _read(name: str, column: Column, row: Row) -> Any:
     kind = column.type.partition("(")[0]
     # Arrow makes no decimals of whole numbers.
     is_text = isinstance(value, str) or (kind == "decimal" and type(value) is int)
-    if not is_text or kind not in _READ_AS:
-        return value
     try:
-        return _READ_AS[kind](value)
+        read = _READ_AS[kind](value) if is_text and kind in _READ_AS else value
     except (ValueError, ArithmeticError) as error:
         raise _wrong_type(name, column, [value]) from error
+    if read is not None and kind in _KINDS and not isinstance(read, _KINDS[kind]):
+        raise _wrong_type(name, column, [value])
+    return read
 
 
 def _wrong_type(name: str, column: Column, values: Sequence[Any]) -> UsageError:
