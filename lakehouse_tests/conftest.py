@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 hypothesis.settings.register_profile("lakehouse", deadline=None)
 hypothesis.settings.load_profile("lakehouse")
 
+pytest_plugins = ["lakehouse.testing"]
+
 SPEEDS = ("unit", "spark", "e2e", "soak")
 REGION = "eu-central-1"
 # What a developer's shell may hold must not decide what a test does. Credentials reach the JVM

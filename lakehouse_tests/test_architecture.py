@@ -47,6 +47,18 @@ def test_no_function_is_too_long_to_be_read(source):
     assert long == []
 
 
+def test_pytest_is_imported_where_its_fixtures_are_alone():
+    importing = [
+        str(source.relative_to(PACKAGE))
+        for source in SOURCES
+        if "import pytest" in source.read_text(encoding="utf-8")
+    ]
+
+    assert importing == ["testing/__init__.py"], (
+        "It is not installed where tables are computed."
+    )
+
+
 @pytest.mark.parametrize(
     ("line", "reads"),
     [

@@ -5,7 +5,7 @@ Nothing here imports Spark or Dagster until a command needs it, so that reading 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from lakehouse.tables.suggestions import meant_name, near_name
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.metadata.engine import Engine
+    from lakehouse.orchestration.table_function import TableFunction
     from lakehouse.tables.feed import Feed
     from lakehouse.tables.table import IcebergTable
 
@@ -57,6 +58,15 @@ class State:
         from lakehouse.definitions import FEEDS
 
         return FEEDS
+
+    @cached_property
+    def functions(self) -> "Mapping[str, TableFunction]":
+        """What computes the declared tables, by their names."""
+        from lakehouse.definitions import MODULES
+        from lakehouse.orchestration.discovery import declared_assets
+        from lakehouse.orchestration.table_function import functions_by_table
+
+        return functions_by_table(declared_assets(MODULES))
 
     def start_spark(self) -> None:
         """Start Spark, or connect to the one that is named or that `lakehouse dev` keeps, and
@@ -105,6 +115,21 @@ class State:
                     next_step=f"Say {owner.name}.",
                 )
         return table
+
+    def table_function(self, name: str) -> "TableFunction":
+        """Return what computes a table, with its declaration as the project as a whole has it.
+
+        :raises UsageError: when it is not declared, a quarantine, or filled by no function.
+        """
+        table = self.computed_table(name)
+        function = self.functions.get(table.name)
+        if function is None:
+            raise UsageError(
+                f"{table.name} is not computed by a function of rows; expected a table that an"
+                " iceberg_asset or a feed_asset computes.",
+                next_step=_LISTED,
+            )
+        return replace(function, table=table)
 
     def existing_table(self, name: str) -> str:
         """Return the name of a table that the catalog has, declared or not.

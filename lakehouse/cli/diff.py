@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.output.cell_values import Column, column, columns_named, json_value
+from lakehouse.cli.output.cell_values import Column, column, columns_named, shown_row
 from lakehouse.cli.output.printing import Format, count, render, table
 from lakehouse.cli.output.records import table_csv_or_json
 from lakehouse.errors import LakehouseError
@@ -78,38 +78,46 @@ def diff(
 
     named = state.existing_table(name)
     with state.progress("Reading the table's metadata"):
-        columns = _declared_key(state, named)
+        columns = key_of(state, named)
         if key is not None:
             columns = [part.strip() for part in key.split(",")]
         planned = plan_diff(state.engine, named, since, until, columns)
     if limit is None and form == "table":
         limit = TABLE_ROWS
-    result = _compare(state, planned, 0 if summary else limit, is_key_named=key is not None)
+    result = compare(state, planned, 0 if summary else limit, is_key_named=key is not None)
     _print(planned, result, form, summary)
 
 
 @dataclass(frozen=True)
-class _Result:
+class Changes:
+    """How many rows differ, and those that are shown."""
+
     counts: "Counts"
     columns: Sequence[Column]
     rows: Sequence[Sequence[Any]] = field(default=())
 
 
-def _declared_key(state: State, table: str) -> Sequence[str]:
+def key_of(state: State, table: str) -> Sequence[str]:
+    """Return what tells the rows of a table apart by its declaration, if it has one."""
     from lakehouse.iceberg.diff.diff_plan import declared_key
 
     return declared_key(state.declared[table]) if table in state.declared else ()
 
 
-def _compare(
-    state: State, planned: "Diff", limit: int | None, *, is_key_named: bool
-) -> _Result:
+def compare(
+    state: State, planned: "Diff", limit: int | None, *, is_key_named: bool = False
+) -> Changes:
+    """Count the rows that differ, and read some of them.
+
+    :param limit: how many to read; None for all.
+    :param is_key_named: whether a person named the key, which may be none then.
+    """
     from lakehouse.iceberg.diff.key import check_unique
     from lakehouse.iceberg.diff.row_diff import Counts
 
     if planned.is_empty:
         names = (planned.change_column, *(shared.name for shared in planned.columns))
-        return _Result(Counts(), columns_named(names))
+        return Changes(Counts(), columns_named(names))
     state.start_spark()
     with state.progress("Comparing the rows"):
         try:
@@ -122,7 +130,7 @@ def _compare(
             raise LakehouseError(one_line(error)) from error
 
 
-def _read_changes(state: State, planned: "Diff", limit: int | None) -> _Result:
+def _read_changes(state: State, planned: "Diff", limit: int | None) -> Changes:
     from lakehouse.iceberg.diff.row_diff import apply_diff, count_changes, order_changes
 
     # Counted and shown: what differs is kept, so that the table is read once.
@@ -136,22 +144,15 @@ def _read_changes(state: State, planned: "Diff", limit: int | None) -> _Result:
     finally:
         frame.unpersist()
     columns = [column(part.name, part.dataType) for part in frame.schema.fields]
-    return _Result(counts, columns, rows)
+    return Changes(counts, columns, rows)
 
 
 def _rows(state: State, planned: "Diff", frame: "DataFrame") -> list[list[Any]]:
-    fields = frame.schema.fields
     rows = [dict(zip(frame.columns, row, strict=True)) for row in frame.collect()]
-    shown_rows = []
-    for row, shown in zip(rows, _shown(state, planned, rows), strict=True):
-        values = []
-        for part in fields:
-            value = shown[part.name]
-            # What is shown in place of a value is text.
-            is_value = value is row[part.name]
-            values.append(json_value(value, part.dataType) if is_value else value)
-        shown_rows.append(values)
-    return shown_rows
+    shown_rows = _shown(state, planned, rows)
+    return [
+        shown_row(row, shown, frame.schema) for row, shown in zip(rows, shown_rows, strict=True)
+    ]
 
 
 def _shown(
@@ -181,7 +182,7 @@ def _shown(
     return shown_rows
 
 
-def _print(planned: "Diff", result: _Result, form: Format, summary: bool) -> None:
+def _print(planned: "Diff", result: Changes, form: Format, summary: bool) -> None:
     counts = result.counts
     by = f" by {', '.join(planned.key)}" if planned.key else ""
     line = (

@@ -31,6 +31,7 @@ from lakehouse.cli.mute import mute
 from lakehouse.cli.new import new
 from lakehouse.cli.output.printing import complain
 from lakehouse.cli.plan import plan
+from lakehouse.cli.preview import preview
 from lakehouse.cli.publish import publish
 from lakehouse.cli.quarantine import quarantine
 from lakehouse.cli.reject import reject
@@ -38,6 +39,7 @@ from lakehouse.cli.retry import retry
 from lakehouse.cli.setup import setup
 from lakehouse.cli.sql import sql
 from lakehouse.cli.status import status
+from lakehouse.cli.try_table import try_table
 from lakehouse.errors import LakehouseError
 from lakehouse.storage.atomic_files import keep_private
 
@@ -86,6 +88,8 @@ _COMMANDS = (
         files,
         history,
         diff,
+        try_table,
+        preview,
         export,
         erase,
         erasures,

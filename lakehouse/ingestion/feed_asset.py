@@ -13,6 +13,7 @@ from lakehouse.ingestion.ad_hoc_files import AD_HOC_TAG, select_store
 from lakehouse.ingestion.land import Landing, land
 from lakehouse.orchestration.metadata_keys import LandedFile, LandingMetadata, RejectedReason
 from lakehouse.orchestration.table_asset import Written, table_asset
+from lakehouse.orchestration.table_function import TableFunction, keep_function
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
@@ -52,7 +53,7 @@ def feed_asset(
             }
             return Written(landing.outcome, landing_metadata(landing) | places, read)
 
-        return table_asset(
+        asset = table_asset(
             table,
             materialize,
             description=inspect.getdoc(compute),
@@ -60,6 +61,7 @@ def feed_asset(
             resources=frozenset({"settings"}),
             freshness_policy=_freshness(feed),
         )
+        return keep_function(asset, TableFunction(table, compute, feed=feed))
 
     return decorate
 

@@ -127,7 +127,7 @@ class Staging:
             delivered = HashedBytes(raw, progress)
             reader = open_reader(feed, its_format, delivered, use_threads=use_threads)
             modified_at = plan.known.modified_at(stored.modified_at)
-            origin = _Origin(feed, reader.header, source_file, modified_at, self.ingested_at)
+            origin = Origin(feed, reader.header, source_file, modified_at, self.ingested_at)
             rows, left_out = _write(target, origin, reader.batches(), plan)
             sha256 = delivered.sha256()
         return _Converted(sha256, rows, frozenset(left_out), reader.header.added)
@@ -214,7 +214,7 @@ def _erased_file() -> FileRejected:
 
 
 def _write(
-    target: Path, origin: "_Origin", batches: "Iterator[pa.RecordBatch]", plan: _RowPlan
+    target: Path, origin: "Origin", batches: "Iterator[pa.RecordBatch]", plan: _RowPlan
 ) -> tuple[int, list[int]]:
     """Write the rows of a file, and return how many it has, and the numbers of those that were
     left out.
@@ -262,7 +262,9 @@ def _pieces(batches: "Iterator[pa.RecordBatch]", columns: int) -> "Iterator[pa.R
 
 
 @dataclass(frozen=True)
-class _Origin:
+class Origin:
+    """Where the rows of a file come from, which each of them is stamped with."""
+
     feed: Feed
     header: Header
     source_file: str
@@ -271,6 +273,7 @@ class _Origin:
 
     @property
     def schema(self) -> "pa.Schema":
+        """The feed's columns as strings, those that the file added, and the stamps."""
         import pyarrow as pa
 
         moment = pa.timestamp("us", tz="UTC")

@@ -3,14 +3,12 @@ the declaration.
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from lakehouse.errors import DeclarationError, LakehouseError
-from lakehouse.iceberg.metadata.spark_errors import is_of_query
+from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, RuleResult
 from lakehouse.iceberg.read.input_validation import (
@@ -27,8 +25,9 @@ from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.partition_bounds import all_partitions_of
 from lakehouse.orchestration.partition_validation import check_partitions
-from lakehouse.orchestration.run_failures.function_error_text import explained
+from lakehouse.orchestration.run_failures.function_error_text import in_one_line
 from lakehouse.orchestration.table_asset import Look, Written, table_asset
+from lakehouse.orchestration.table_function import TableFunction, keep_function
 from lakehouse.orchestration.table_partitions import asset_partitions
 from lakehouse.orchestration.written_metadata import left_out_warnings
 from lakehouse.tables.rule import Rule
@@ -67,13 +66,13 @@ def iceberg_asset(
         check_partitions(table, reads, partitions)
 
         def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
-            with _in_one_line(table, compute):
+            with in_one_line(table, compute):
                 outcome = context.resources.io_manager.write(table, compute, declared, run)
             for warning in left_out_warnings(outcome.gone_rows):
                 context.log.warning(warning)
             return Written(outcome, read=_read(outcome, table, reads))
 
-        return table_asset(
+        asset = table_asset(
             table,
             materialize,
             description=inspect.getdoc(compute),
@@ -82,26 +81,10 @@ def iceberg_asset(
             implied=_implied(table, reads, partitions),
             partitions_def=partitions,
         )
+        function = TableFunction(table, compute, declared, partitions)
+        return keep_function(asset, function)
 
     return decorate
-
-
-@contextmanager
-def _in_one_line(table: IcebergTable, compute: Callable[..., Any]) -> Iterator[None]:
-    """Say what is wrong with a function in one line; the plan of Spark, and its stack, explain
-    nothing.
-    """
-    try:
-        yield
-    except Exception as error:
-        explanation = explained(table, compute, error)
-        if explanation is None:
-            raise
-        # What Python raised keeps its traceback for who reads the run, where no personal value
-        # can stand in it.
-        is_hidden = is_of_query(error) or isinstance(error, LakehouseError)
-        is_open = not (is_hidden or table.holds_personal_data)
-        raise explanation from (error if is_open else None)
 
 
 def _implied(

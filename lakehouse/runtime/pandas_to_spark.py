@@ -1,9 +1,10 @@
-"""Frames of pandas and Spark, made from one another by way of Arrow."""
+"""Frames of pandas, Arrow and Spark, made from one another by way of Arrow."""
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -17,6 +18,11 @@ def to_spark(spark: "SparkSession", frame: "pd.DataFrame") -> "DataFrame":
     import pyarrow as pa
 
     return spark.createDataFrame(pa.Table.from_pandas(frame, preserve_index=False))
+
+
+def arrow_to_spark(spark: "SparkSession", rows: "pa.Table") -> "DataFrame":
+    """Return rows of Arrow as a frame of Spark; no file is written for it."""
+    return spark.createDataFrame(rows if _takes_arrow() else rows.to_pandas())
 
 
 def to_pandas(frame: "DataFrame") -> "pd.DataFrame":

@@ -3,13 +3,11 @@ anew.
 """
 
 import shutil
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
-from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.feed_runs import IngestResult
 from lakehouse_tests.assets.deliveries import (
     CLEAN,
@@ -152,17 +150,6 @@ def test_an_invalid_version_displaces_nothing_and_is_quarantined(five_days: Pipe
     assert put(five_days, "late.csv", line(99, DAYS[1]), second=2).quarantined == {}
 
 
-def test_a_version_of_the_far_future_does_not_win_for_ever(five_days: Pipeline) -> None:
-    future = line(10, DAYS[1], amount="99.00", created="9999-01-01T00:00:00+08:00")
-    odd = line(11, DAYS[1], amount="\u0661\u0662.50", at="13:00")
-    assert put(five_days, "odd.csv", future, odd, second=1).quarantined == {CLEAN: 2}
-    assert (clean(five_days)[10], clean(five_days)[11]) == ((DAYS[1], "10.00"),) * 2
-    assert sorted(five_days.rows(f"SELECT transaction_id, _reasons FROM {QUARANTINE}")) == [
-        ("10", ["not_after_created_at__ingested_at"]),
-        ("11", ["castable_amount", "not_null_amount"]),
-    ]
-
-
 def test_a_corrected_row_leaves_the_quarantine(five_days: Pipeline) -> None:
     undated = line(50, "2999-01-01", customer=9, created=f"{DAYS[0]}T12:00:00+08:00")
     bad = [undated, line(51, DAYS[0], amount="1.005"), line("", DAYS[0])]
@@ -252,47 +239,3 @@ def test_an_older_version_counts_again_once_the_newer_is_deleted(five_days: Pipe
     five_days.engine.sql(f"DELETE FROM {RAW.name} WHERE _source_file = 'moved.csv'")
     assert five_days.ingest().success
     assert clean(five_days)[10] == (DAYS[1], "10.00")
-
-
-@pytest.mark.parametrize(("ingested", "accepted"), [("15:30", []), ("16:30", [70])])
-def test_today_begins_at_midnight_in_kuala_lumpur(
-    bnpl: Pipeline, ingested: str, accepted: list[int]
-) -> None:
-    """At 15:30 UTC it is 23:30 there, and tomorrow's date is refused; at 16:30 UTC it is
-    tomorrow.
-    """
-    moment = datetime.fromisoformat(f"2026-03-09T{ingested}").replace(tzinfo=UTC)
-    values = dict(zip(HEADER.split(","), line(70, "2026-03-10").split(","), strict=True)) | {
-        "payment_method": None,
-        "_source_file": "f.csv",
-        "_source_sha256": "0",
-        "_source_modified_at": moment,
-        "_source_row": 1,
-        "_ingested_at": moment,
-        "_event_date": moment.date().replace(day=10),
-    }
-    schema = ", ".join(f"{column.name} {column.type}" for column in RAW.columns)
-    row = tuple(values[name] for name in RAW.column_names)
-    write(bnpl.engine, RAW, lambda: bnpl.engine.spark.createDataFrame([row], schema))
-    assert bnpl.ingest().success
-    assert list(clean(bnpl)) == accepted
-    reasons = [("date_in_range",)] if not accepted else []
-    assert bnpl.rows(f"SELECT explode(_reasons) FROM {QUARANTINE}") == reasons
-
-
-def test_moments_of_the_transaction_fall_on_the_days_they_have_there(bnpl: Pipeline) -> None:
-    moments = [
-        "2026-03-02T15:30:00Z",
-        "2026-03-02T16:30:00Z",
-        "2026-03-02 23:30:00",
-        "2026-03-03 00:30:00",
-    ]
-    put(
-        bnpl,
-        "moments.csv",
-        *(line(n, moment, created="2026-03-09T00:00:00Z") for n, moment in enumerate(moments)),
-    )
-    assert [day for day, _ in (clean(bnpl)[n] for n in range(4))] == [
-        "2026-03-02",
-        "2026-03-03",
-    ] * 2

@@ -84,22 +84,6 @@ def test_the_same_content_put_back_changes_no_row_and_commits_nothing(fruits):
     assert fruits.snapshots() == before
 
 
-def test_a_later_file_wins_and_the_first_row_of_a_name_within_a_file(fruits):
-    fruits.put("a.csv", "1,Apple,false", "2,Apple,true", "3,Kiwi,false", second=2)
-    fruits.put("b.csv", "10,Apple,true", "11,Apple,false", second=1)
-    fruits.ingest()
-
-    assert fruits.silver() == {"Apple": (1, False), "Kiwi": (3, False)}
-
-
-def test_files_of_one_moment_are_taken_by_name(fruits):
-    fruits.put("b.csv", "2,Apple,false")
-    fruits.put("a.csv", "1,Apple,false")
-    fruits.ingest()
-
-    assert fruits.silver() == {"Apple": (2, False)}
-
-
 def test_a_later_ingest_wins_whatever_the_age_of_its_file(fruits):
     fruits.put("new.csv", "1,Apple,false", second=9)
     fruits.ingest()
@@ -174,14 +158,6 @@ def test_a_row_whose_id_is_no_number_is_quarantined_and_the_rest_goes_on(fruits)
     assert result.quarantined == {"silver.fruits": 1}
     assert fruits.silver() == {"Apple": (1, False), "Plum": (None, False)}
     assert _quarantined(fruits) == [("two", "Kiwi", "true", ["castable_id"], "a.csv")]
-
-
-def test_a_fruit_without_a_name_that_can_be_seen_is_quarantined(fruits):
-    fruits.put("a.csv", "1,Apple,false", '2,"  ",true', '3,"",true', "4,\u3000\u00a0,true")
-    result = fruits.ingest()
-
-    assert result.quarantined == {"silver.fruits": 3}
-    assert fruits.silver() == {"Apple": (1, False)}
 
 
 def test_a_file_that_is_not_what_the_feed_declares_is_rejected_and_the_others_go_on(fruits):

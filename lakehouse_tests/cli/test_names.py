@@ -8,7 +8,7 @@ pytestmark = pytest.mark.unit
 
 WITH_ANY_TABLE = [["history"], ["history", "--schema"], ["files"], ["diff"]]
 WITH_A_DECLARED_TABLE = [
-    *(["plan"], ["apply"], ["check"], ["retry"], ["quarantine"]),
+    *(["plan"], ["apply"], ["check"], ["retry"], ["quarantine"], ["try"], ["preview"]),
     ["mute", "--until", "2h"],
     ["publish", "--run", "0a1b2c3d", "--why", "it is right"],
     ["backfill", "--from", "2026-03-02"],

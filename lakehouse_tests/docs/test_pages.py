@@ -26,6 +26,7 @@ PAGES = sorted(
 )
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RULES = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
+TRYING = (ROOT / "docs" / "trying.md").read_text(encoding="utf-8")
 VERSIONS = (ROOT / "docs" / "versions.md").read_text(encoding="utf-8")
 TABLES = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
 
@@ -47,6 +48,23 @@ def test_own_files_become_tables_as_the_page_says(page, clone):
 @pytest.mark.spark
 def test_operations_go_as_the_page_says(page):
     page("docs/operations.md").do()
+
+
+@pytest.mark.spark
+def test_a_table_is_tried_as_the_page_says(page):
+    page("docs/trying.md").do()
+
+
+@pytest.mark.spark
+def test_the_tests_on_the_page_of_trying_pass(try_table):
+    names: dict[str, object] = {}
+    (block,) = (block for block in blocks(TRYING) if "tests" in block.words)
+    exec(block.text, names)
+
+    tests = [test for name, test in names.items() if name.startswith("test_")]
+    assert len(tests) == 3
+    for test in tests:
+        test(try_table)
 
 
 @pytest.mark.spark

@@ -68,6 +68,20 @@ def json_row(row: Sequence[Any], kind: "StructType") -> list[Any]:
     return [json_value(value, field.dataType) for value, field in fields]
 
 
+def shown_row(
+    row: Mapping[str, Any], shown: Mapping[str, Any], kind: "StructType"
+) -> list[Any]:
+    """Return what the values of a row are in JSON, and what is shown in place of some of them as
+    the text that it is.
+    """
+    values = []
+    for field in kind.fields:
+        value = shown[field.name]
+        is_value = value is row[field.name]
+        values.append(json_value(value, field.dataType) if is_value else value)
+    return values
+
+
 def plain_json(value: Any) -> Any:
     """Return what a Python value is in JSON; what has no form there is text."""
     if isinstance(value, bool | str | None):

@@ -93,6 +93,26 @@ def count_changes(planned: Diff, rows: "DataFrame") -> Counts:
     return Counts(counts["added"], counts["removed"], changed=counts["after"])
 
 
+def count_by(engine: Engine, planned: Diff, column: str) -> list[dict[str, Any]]:
+    """Count the rows of a diff by the values of a column, in their order; a changed row counts
+    once, for the value that it has by then.
+    """
+    change, by = identifier(planned.change_column), identifier(column)
+    grouped = apply_diff(engine, planned).groupBy(by, change).count()
+    counts: dict[Any, Counter[str]] = {}
+    for row in grouped.orderBy(by).collect():
+        counts.setdefault(row[0], Counter())[row[1]] = row[2]
+    return [
+        {
+            column: value,
+            "added": counted["added"],
+            "removed": counted["removed"],
+            "changed": counted["after"],
+        }
+        for value, counted in counts.items()
+    ]
+
+
 def sample_rows(engine: Engine, planned: Diff, most: int) -> list[dict[str, Any]]:
     """Return some rows of each of the two snapshots, under the names of now: among such are
     those that differ.

@@ -69,7 +69,7 @@ def read_inputs(
         name: (
             _read_keys(engine, declared, pins[name], target)
             if declared.mode == "changed_keys"
-            else read(engine, pins[name], _narrowed(declared, run, affected))
+            else read(engine, pins[name], narrowed(declared, run, affected))
         )
         for name, declared in inputs.items()
     }
@@ -101,7 +101,10 @@ def _read_keys(engine: Engine, declared: Input, pinned: Pin, target: str) -> "Da
     )
 
 
-def _narrowed(declared: Input, run: Run, affected: Collection[Any] | None) -> str | None:
+def narrowed(declared: Input, run: Run, affected: Collection[Any] | None = None) -> str | None:
+    """Return the SQL predicate of the rows that a run reads of an input; None where it reads
+    all.
+    """
     if not declared.by or not run.partitions:
         return None
     if not declared.outside:

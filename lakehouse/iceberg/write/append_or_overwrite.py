@@ -10,7 +10,7 @@ from lakehouse.iceberg.metadata.history import Snapshot
 from lakehouse.iceberg.metadata.write_result import Outcome, Quarantined, RuleResult
 from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.rules.audit import Audited, audit, count
-from lakehouse.iceberg.rules.evaluable_rule import evaluable
+from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, evaluable
 from lakehouse.iceberg.rules.failing_row_samples import sample_of
 from lakehouse.iceberg.rules.parallel_jobs import concurrently
 from lakehouse.iceberg.rules.rows import RowRule
@@ -121,8 +121,8 @@ def _append(
         prepared, prepared.frame, count(prepared.frame, counted(prepared, evaluated_now))
     )
     results = [
-        *evaluated(attempt, prepared, split, evaluated_now),
-        *evaluate_refusals(attempt, prepared, split),
+        *evaluated(attempt.engine, prepared, split, evaluated_now),
+        *evaluate_refusals(prepared, split, attempt.history),
     ]
     quarantined = quarantine(attempt, prepared, write, split)
     refused = quarantined.rows if quarantined else 0
@@ -169,12 +169,12 @@ def _overwrite(
     with (
         concurrently(spark, lambda: quarantine(attempt, prepared, write, split)) as quarantined,
         concurrently(
-            spark, lambda: evaluated(attempt, prepared, split, rules)
+            spark, lambda: evaluated(attempt.engine, prepared, split, rules)
         ) as split_results,
     ):
         stage.overwrite(attempt, prepared.accepted(kept), _overwritten(attempt))
         audited = _audited(attempt, rules)
-    results = [*split_results.result(), *evaluate_refusals(attempt, prepared, split)]
+    results = [*split_results.result(), *evaluate_refusals(prepared, split, attempt.history)]
     return _with_split(audited, results), quarantined.result()
 
 
@@ -250,6 +250,17 @@ def _changed_rows(attempt: Attempt, head: Snapshot) -> "DataFrame":
     return rows.where(_overwritten(attempt)) if attempt.table.overwritten_by else rows
 
 
+def in_partitions(by: str, predicate: str) -> EvaluableRule:
+    """Return the rule that all rows lie in the run's partitions, which a predicate tells."""
+    return RowRule(
+        name="in_partitions",
+        description=f"{by} lies in the run's partitions",
+        columns=(by,),
+        on_failure="block",
+        violated_by=f"NOT coalesce({predicate}, false)",
+    )
+
+
 def _outside(attempt: Attempt, head: Snapshot, rows_within: int) -> list[RuleResult]:
     """Return the result of an implicit blocking rule: rows outside the overwritten partitions
     are appended in silence.
@@ -258,13 +269,7 @@ def _outside(attempt: Attempt, head: Snapshot, rows_within: int) -> list[RuleRes
     if not isinstance(mode, OverwritePartitions):
         return []
     written = head.count("added-records")
-    rule = RowRule(
-        name="in_partitions",
-        description=f"{mode.by} lies in the run's partitions",
-        columns=(mode.by,),
-        on_failure="block",
-        violated_by=f"NOT coalesce({_overwritten(attempt)}, false)",
-    )
+    rule = in_partitions(mode.by, _overwritten(attempt))
     outside = written - rows_within
     if not outside:
         return [RuleResult(rule, 0, written)]

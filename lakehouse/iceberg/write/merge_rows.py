@@ -270,8 +270,8 @@ def _results(
     attempt: Attempt, mode: Merge, prepared: PreparedFrame, split: Split
 ) -> list[RuleResult]:
     accepted_rows = split.count - split.refused_count
-    results = evaluated(attempt, prepared, split, attempt.table.row_rules)
-    results += evaluate_refusals(attempt, prepared, split)
+    results = evaluated(attempt.engine, prepared, split, attempt.table.row_rules)
+    results += evaluate_refusals(prepared, split, attempt.history)
     results += [
         rule.result(split.counted_values, accepted_rows) for rule in _aggregated(attempt.table)
     ]
@@ -307,22 +307,30 @@ def _with_repeated_keys(
     """Say that two rows have one key: a merge cannot tell which one shall win, whatever the
     rules are.
     """
-    merge_key = UniqueRule(
+    rule = merge_key_rule(attempt.table, mode)
+    broken = KeyLookup(_merge_key(mode)).broken_rows(prepared.accepted(compared))
+    sample = sample_of(attempt.engine, attempt.table, broken)
+    failed = RuleResult(rule, repeated, results[0].total_rows if results else repeated, sample)
+    return [failed, *(result for result in results if result.rule.name != rule.name)]
+
+
+def merge_key_rule(table: IcebergTable, mode: Merge) -> Rule:
+    """Return the rule that no two rows which are merged have one key: a declared one, or else
+    that of the merge itself.
+    """
+    for rule in table.rules:
+        if _is_key(rule, mode) and rule.on_failure == "block":
+            return rule
+    return _merge_key(mode)
+
+
+def _merge_key(mode: Merge) -> UniqueRule:
+    return UniqueRule(
         "unique_merge_key",
         f"{', '.join(mode.on)} is unique in what is merged",
         tuple(mode.on),
         "block",
     )
-    declared = [
-        rule
-        for rule in attempt.table.rules
-        if _is_key(rule, mode) and rule.on_failure == "block"
-    ]
-    rule = declared[0] if declared else merge_key
-    broken = KeyLookup(merge_key).broken_rows(prepared.accepted(compared))
-    sample = sample_of(attempt.engine, attempt.table, broken)
-    failed = RuleResult(rule, repeated, results[0].total_rows if results else repeated, sample)
-    return [failed, *(result for result in results if result.rule.name != rule.name)]
 
 
 def _is_key(rule: Rule, mode: Merge) -> bool:

@@ -24,6 +24,8 @@ def publish(
 ) -> Published:
     """Move main to the branch; counts come from the snapshots' summaries, without a scan.
 
+    What is only looked at stays on its branch.
+
     All that can fail comes first: an error after main was moved would have the write repeated.
 
     :raises Exception: of Iceberg, when another writer moved main; nothing is published then.
@@ -48,6 +50,9 @@ def publish(
         added_bytes=sum(commit.count("added-files-size") for commit in commits),
         row_count=history.snapshots[head].rows,
     )
+    if attempt.look:
+        attempt.look(attempt)
+        return published
     branch.fast_forward(attempt.engine, attempt.table.name, attempt.branch, attempt.write_id)
     return published
 
@@ -64,14 +69,13 @@ def refuse(
     history = attempt.history()
     main = history.main
     candidate_id = history.refs[attempt.branch] if staged else None
-    kept_for = attempt.table.upkeep_policy.refused_for
-    kept = (
-        branch.keep_refused(
+    kept_for, kept = attempt.table.upkeep_policy.refused_for, ""
+    if candidate_id and attempt.look:
+        attempt.look(attempt)
+    elif candidate_id:
+        kept = branch.keep_refused(
             attempt.engine, attempt.table.name, attempt.write_id, candidate_id, kept_for
         )
-        if candidate_id
-        else ""
-    )
     return Refused(
         table=attempt.table.name,
         write_id=attempt.write_id,

@@ -2,7 +2,7 @@
 that were counted.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from lakehouse.iceberg.metadata.history import History
 from lakehouse.iceberg.metadata.write_result import RuleResult
@@ -14,7 +14,6 @@ from lakehouse.iceberg.rules.refused_share import (
 )
 from lakehouse.iceberg.write.prepared_frame import PreparedFrame
 from lakehouse.iceberg.write.split_rows import Split
-from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import counts
 from lakehouse.tables.table import IcebergTable
 
@@ -22,20 +21,23 @@ _FILE = "_source_file"
 
 
 def evaluate_refusals(
-    attempt: Attempt, prepared: PreparedFrame, split: Split
+    prepared: PreparedFrame, split: Split, read_target: Callable[[], History] | None = None
 ) -> list[RuleResult]:
     """Return the share of rows that was refused, and whether that is too much; nothing without
     a quarantine.
 
     One bad file holds none of the others back: a share that would block is an error where a
     file keeps within it.
+
+    :param read_target: reads the history of the table that is written, if it is; asked only
+        where it may be the first write.
     """
-    table = attempt.table
+    table = prepared.table
     if not table.quarantining_rules:
         return []
     by_rule = {rule.name: split.counted_values[rule.name] for rule in table.quarantining_rules}
     share = split.refused_count / split.count if split.count else 0.0
-    is_first = share > HALF and _is_first(attempt.history())
+    is_first = share > HALF and read_target is not None and _is_first(read_target())
     rule = refused_share(table, split.count, is_first=is_first)
     if rule.level_of_value(share) == "fails" and _has_good_file(prepared, split, rule):
         rule = without_blocking(rule)

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import FEW
 from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.rules.audit import TOTAL
 from lakehouse.iceberg.rules.failing_row_samples import samples_of
 from lakehouse.iceberg.write.prepared_frame import PreparedFrame
-from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import counts
 from lakehouse.tables.rule import Rule
 
@@ -67,7 +67,7 @@ def split_rows(
 
 
 def evaluated(
-    attempt: Attempt, prepared: PreparedFrame, split: Split, rules: Sequence[Rule]
+    engine: Engine, prepared: PreparedFrame, split: Split, rules: Sequence[Rule]
 ) -> list[RuleResult]:
     """Return what each rule found, in rows that were counted, with samples of those that break
     it.
@@ -86,9 +86,7 @@ def evaluated(
     samples: dict[str, tuple[Mapping[str, Any], ...]] = {}
     for rows, looked_for in _looks(split, shown):
         broken = {rule.name: _breaks(prepared, rule) for rule in looked_for}
-        samples |= samples_of(
-            attempt.engine, attempt.table, rows, broken, split.counted_values, terms
-        )
+        samples |= samples_of(engine, prepared.table, rows, broken, split.counted_values, terms)
     return [replace(result, sample=samples.get(result.rule.name, ())) for result in results]
 
 

@@ -2,7 +2,7 @@
 what it decides again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -80,6 +80,9 @@ class Attempt:
     """Keys of rows of the quarantine that leave it, once this is published."""
     left_out: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
     """By table, the values of the rows that belonged to no partition as of the watermark."""
+
+    look: "Callable[[Attempt], None] | None" = None
+    """What looks at the rows once they are staged, of a write that publishes nothing."""
 
     @property
     def branch(self) -> str:

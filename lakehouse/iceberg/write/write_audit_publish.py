@@ -44,7 +44,7 @@ from lakehouse.iceberg.write.append_or_overwrite import rows_attempt
 from lakehouse.iceberg.write.merge_rows import merge_attempt
 from lakehouse.iceberg.write.prepared_frame import DELETED, with_all_columns
 from lakehouse.iceberg.write.publish_branch import remember_unchanged
-from lakehouse.iceberg.write.quarantine import leave
+from lakehouse.iceberg.write.quarantine import Write, leave
 from lakehouse.iceberg.write.quarantine_outside_partitions import (
     evaluate_left_out,
     quarantine_left_out,
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Compute = Callable[..., "DataFrame"]
+Look = Callable[[Attempt], None]
 
 
 def write(
@@ -71,6 +72,7 @@ def write(
     *,
     arriving: Sequence[tuple[Any, ...]] | None = None,
     gone: GonePeople = NOBODY_GONE,
+    look: Look | None = None,
 ) -> Outcome:
     """Compute a table and publish the result, once its rules hold; creates and evolves the
     table first.
@@ -80,6 +82,8 @@ def write(
     :param arriving: for an append, the `once_by` values in the frame where the caller knows
         them; spares a scan.
     :param gone: who was erased: rows of theirs that were made before are left out.
+    :param look: of a write that publishes nothing, what looks at its staged rows, see
+        `lakehouse.iceberg.write.preview`.
     :returns: `Published`, `Refused` (a blocking rule failed, main is as it was), or `Unchanged`
         (nothing to commit).
     :raises WriteConflict: when other writers kept winning.
@@ -89,13 +93,15 @@ def write(
     """
     run, declared = run or Run(), inputs or {}
     inputs = with_version_reads(table, declared)
-    compute = select_versions(table, declared, _checked(table, compute), run.partitions)
-    attempt = partial(_attempt, engine, table, compute, inputs, run, gone)
-    _erase_again(engine, table, inputs, gone)
+    compute = select_versions(table, declared, checked(table, compute), run.partitions)
+    attempt = partial(_attempt, engine, table, compute, inputs, run, gone, look)
+    if look is None:
+        _erase_again(engine, table, inputs, gone)
     with table_lock(engine, table.name) as log:
-        planning.ensure(engine, table, run.run_id)
-        _ensure_quarantine(engine, table, run)
-        branch.drop_dead_branches(engine, table.name, log)
+        if look is None:
+            planning.ensure(engine, table, run.run_id)
+            _ensure_quarantine(engine, table, run)
+            branch.drop_dead_branches(engine, table.name, log)
         for number in range(1, WRITE_ATTEMPTS + 1):
             plan = plan_read(engine, table, inputs, run)
             if not plan.has_news:
@@ -108,9 +114,8 @@ def write(
                     raise
                 last = error
             else:
-                leave(
-                    engine, table, run, write, () if isinstance(outcome, Refused) else leaving
-                )
+                if look is None and not isinstance(outcome, Refused):
+                    leave(engine, table, run, write, leaving)
                 return outcome
             pause(number)
     raise WriteConflict(
@@ -118,6 +123,12 @@ def write(
         f"last with {_first_line(last)!r}.",
         next_step="Nothing was lost; run this again when the table is less busy.",
     ) from last
+
+
+def _leave_as_it_is(engine: Engine, table: IcebergTable, *_: Any, **__: Any) -> Unchanged:
+    """Stand for the write of a quarantine, where nothing is written but a branch."""
+    main = read_history(engine, table.name).main
+    return Unchanged(table.name, "", main.snapshot_id if main else None)
 
 
 def _ensure_quarantine(engine: Engine, table: IcebergTable, run: Run) -> None:
@@ -136,13 +147,15 @@ def _attempt(
     inputs: Mapping[str, Input],
     run: Run,
     gone: GonePeople,
+    look: Look | None,
     plan: ReadPlan,
     log: WriteLog,
     arriving: Sequence[tuple[Any, ...]] | None,
     number: int,
     leaving: "list[DataFrame]",
 ) -> Outcome:
-    people, write_refused = gone.begin(), partial(write, gone=gone)
+    people = gone.begin()
+    write_refused: Write = _leave_as_it_is if look else partial(write, gone=gone)
     of_everybody = compute
     compute = _without_gone(table, inputs, compute, people)
     write_id = branch.new_write_id()
@@ -153,7 +166,7 @@ def _attempt(
         affected = affected_partitions(engine, table, inputs, attempt.pins)
         frames = read_inputs(engine, inputs, attempt.pins, run, table.name, affected)
         decided = plan_decided(engine, table, inputs, attempt.pins, run, frames)
-        attempt = replace(attempt, decided=decided, leaving=leaving)
+        attempt = replace(attempt, decided=decided, leaving=leaving, look=look)
         frame = compute(**frames)
         refused, evaluated = (
             quarantine_left_out(attempt, left_out, write_refused),
@@ -167,12 +180,17 @@ def _attempt(
         else:
             outcome = rows_attempt(attempt, frame, number, write_refused, arriving, rejected)
         outcome = replace(with_left_out(outcome, evaluated, refused), gone_rows=people.rows)
-        if isinstance(outcome, Unchanged):
+        if isinstance(outcome, Unchanged) and look is None:
             remember_unchanged(attempt)
-    except Exception as error:
+    except BaseException as error:
+        # A run that is interrupted ends, and the next holder of the lock drops its branch; who
+        # only looks asks for none.
+        if look is None and not isinstance(error, Exception):
+            raise
         # Spark may still be at it, and bring the branch back: the log remembers a write whose
         # end is not known.
-        if _try_to_drop(engine, table, name) and classify(error) is Failure.MOVED:
+        is_dropped = _try_to_drop(engine, table, name)
+        if is_dropped and isinstance(error, Exception) and classify(error) is Failure.MOVED:
             log.end(write_id)
         raise
     # What is published stays published: a branch that cannot be dropped now is dropped by the
@@ -214,7 +232,7 @@ def _without_gone(
     return computed
 
 
-def _checked(table: IcebergTable, compute: Compute) -> Compute:
+def checked(table: IcebergTable, compute: Compute) -> Compute:
     """Return a function that fails where it does not return a frame, and gives one of keys that
     shall go all columns.
     """

@@ -3,7 +3,8 @@ where, and the cause.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from lakehouse.errors import ComputeFailed, FrameMismatch, LakehouseError
@@ -17,13 +18,18 @@ _NO_COLUMN = re.compile(r"name `(.+?)` cannot be resolved")
 
 
 def explained(
-    table: IcebergTable, compute: Callable[..., Any], error: Exception
+    table: IcebergTable,
+    compute: Callable[..., Any],
+    error: Exception,
+    next_command: str = "",
 ) -> LakehouseError | None:
     """Return the error that people are shown; None where it did not come of the function or of
     its rows.
 
     The text of an error may quote a value of a row, and is not told of a table that holds
     personal data.
+
+    :param next_command: what to run once it is corrected; by default what publishes the table.
     """
     if isinstance(error, FrameMismatch):
         return FrameMismatch(
@@ -44,7 +50,35 @@ def explained(
     rule = None if at else rule_naming(table, cause)
     if rule:
         failed = f"{table.name}: rule {rule} cannot be evaluated on the rows of {where}"
-    return ComputeFailed(f"{failed}: {cause}", next_step=_next_step(table, rule))
+    what, command = (
+        "rule" if rule else "function",
+        next_command or f"lakehouse retry {table.name}",
+    )
+    return ComputeFailed(
+        f"{failed}: {cause}", next_step=f"Correct the {what}, and run `{command}`."
+    )
+
+
+@contextmanager
+def in_one_line(
+    table: IcebergTable, compute: Callable[..., Any], next_command: str = ""
+) -> Iterator[None]:
+    """Say what is wrong with a function in one line; the plan of Spark, and its stack, explain
+    nothing.
+
+    :param next_command: as for `explained`.
+    """
+    try:
+        yield
+    except Exception as error:
+        explanation = explained(table, compute, error, next_command)
+        if explanation is None:
+            raise
+        # What Python raised keeps its traceback for who reads the run, where no personal value
+        # can stand in it.
+        is_hidden = is_of_query(error) or isinstance(error, LakehouseError)
+        is_open = not (is_hidden or table.holds_personal_data)
+        raise explanation from (error if is_open else None)
 
 
 def rule_naming(table: IcebergTable, cause: str) -> str | None:
@@ -78,9 +112,3 @@ def _cause(table: IcebergTable, error: Exception) -> str:
         text = " ".join(str(error).split())
         message = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return f"{message.rstrip('.')}."
-
-
-def _next_step(table: IcebergTable, rule: str | None) -> str:
-    return (
-        f"Correct the {'rule' if rule else 'function'}, and run `lakehouse retry {table.name}`."
-    )

@@ -1,0 +1,142 @@
+"""`lakehouse preview`: what a run of a whole table would change, with nothing published."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.diff import TABLE_ROWS, Changes, compare, key_of
+from lakehouse.cli.output.cell_values import columns_named, plain_json
+from lakehouse.cli.output.printing import Format, count, printable, render, table
+from lakehouse.cli.output.records import print_records, table_csv_or_json
+from lakehouse.cli.try_table import effect_of, rule_record
+
+if TYPE_CHECKING:
+    from lakehouse.iceberg.metadata.write_result import Outcome
+
+_BY_PARTITION = ("added", "removed", "changed")
+
+
+@command("preview")
+@click.argument("name", metavar="TABLE")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    help=f"Rows to print; {TABLE_ROWS} in a table, else all.",
+)
+@table_csv_or_json
+def preview(state: State, name: str, limit: int | None, form: Format) -> None:
+    """Show what a run of a whole table would change.
+
+    It is computed in full, in all of its partitions where it has some, and staged and audited on a
+    branch as a run does it. Shown are the rows that would differ from what readers see, how many
+    of which partition, and the rules that do not hold. Then the branch is dropped: nothing is
+    published, nor put into a quarantine. Writers of the table wait meanwhile.
+
+    Rows that a merged table has and its sources no more stay, as in a run. Personal values are
+    masked.
+    """
+    from lakehouse.definitions import gone_people
+    from lakehouse.orchestration.table_preview import preview_table
+
+    with state.progress("Reading the declarations"):
+        function = state.table_function(name)
+    named = state.existing_table(function.table.name)
+    if limit is None and form == "table":
+        limit = TABLE_ROWS
+    changes: list[Changes] = []
+    by_partition: list[Mapping[str, Any]] = []
+    state.start_spark()
+
+    def look(branch: str) -> None:
+        found, counted = _compared(state, named, branch, limit)
+        changes.append(found)
+        by_partition.extend(counted)
+
+    with state.progress(f"Computing {named}"):
+        outcome = preview_table(state.engine, function, look, gone_people(state.settings))
+    _print(outcome, changes[0] if changes else None, by_partition, form)
+
+
+def _compared(
+    state: State, name: str, branch: str, limit: int | None
+) -> tuple[Changes, Sequence[Mapping[str, Any]]]:
+    from lakehouse.iceberg.diff.diff_plan import plan_diff
+    from lakehouse.iceberg.diff.row_diff import count_by
+
+    planned = plan_diff(state.engine, name, "main", branch, key_of(state, name))
+    by = state.declared[name].overwritten_by
+    counted = count_by(state.engine, planned, by) if by and not planned.is_empty else []
+    return compare(state, planned, limit), counted
+
+
+def _print(
+    outcome: "Outcome",
+    changes: Changes | None,
+    by_partition: Sequence[Mapping[str, Any]],
+    form: Format,
+) -> None:
+    if form == "json":
+        print_records([_record(outcome, changes, by_partition)])
+        return
+    # What is not a row stays out of what a program reads.
+    for line in _summary(outcome, changes):
+        click.echo(printable(line), err=form != "table")
+    if changes is None:
+        return
+    if form == "csv":
+        click.echo(render(form, changes.columns, changes.rows))
+        return
+    if by_partition:
+        names = list(by_partition[0])
+        counted = [[plain_json(row[name]) for name in names] for row in by_partition]
+        click.echo(table(columns_named(names, _BY_PARTITION), counted, noun="partition"))
+    if changes.rows:
+        total = changes.counts.added + changes.counts.removed + 2 * changes.counts.changed
+        is_whole = len(changes.rows) == total
+        footer = "" if is_whole else f"{len(changes.rows):,} of {count(total, 'row')}"
+        click.echo(table(changes.columns, changes.rows, footer=footer))
+
+
+def _summary(outcome: "Outcome", changes: Changes | None) -> list[str]:
+    counts = changes.counts if changes else None
+    found = (
+        f"{counts.added:,} added, {counts.removed:,} removed, {counts.changed:,} changed"
+        if counts
+        else _without_changes(outcome)
+    )
+    lines = [f"{outcome.table}: {found}; nothing is published."]
+    for result in outcome.results:
+        if not result.passed:
+            lines.append(f"  {result.rule.name}: {result.summary}; {effect_of(result)}")
+    if outcome.quarantined:
+        lines.append(f"  {count(outcome.quarantined.rows, 'row')} refused by rules")
+    return lines
+
+
+def _without_changes(outcome: "Outcome") -> str:
+    """Say why nothing was compared."""
+    from lakehouse.iceberg.metadata.write_result import Refused
+
+    # Rows of which one key has several cannot be staged.
+    return "no row was staged" if isinstance(outcome, Refused) else "no row would change"
+
+
+def _record(
+    outcome: "Outcome", changes: Changes | None, by_partition: Sequence[Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    names = [column.name for column in changes.columns] if changes else []
+    counts = changes.counts if changes else None
+    return {
+        "table": outcome.table,
+        "added": counts.added if counts else 0,
+        "removed": counts.removed if counts else 0,
+        "changed": counts.changed if counts else 0,
+        "refused_rows": outcome.quarantined.rows if outcome.quarantined else 0,
+        "broken_rules": [
+            rule_record(result) for result in outcome.results if not result.passed
+        ],
+        "by_partition": list(by_partition),
+        "rows": [dict(zip(names, row, strict=True)) for row in changes.rows] if changes else [],
+    }

@@ -1,0 +1,68 @@
+"""A write whose rows are staged, audited and looked at, and then dropped: main, and all that
+readers see, stays as it is.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from lakehouse.errors import PendingChanges
+from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople
+from lakehouse.iceberg.evolve import planning
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.metadata.write_result import Outcome
+from lakehouse.iceberg.read.inputs import Input
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import IcebergTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def preview(
+    engine: Engine,
+    table: IcebergTable,
+    compute: "Callable[..., DataFrame]",
+    inputs: Mapping[str, Input],
+    run: Run,
+    look: Callable[[str], None],
+    *,
+    gone: GonePeople = NOBODY_GONE,
+) -> Outcome:
+    """Do all of a write but for its publication, and drop its branch, also where that is
+    interrupted; refused rows are counted, and the quarantine stays as it is.
+
+    Other writers of the table wait meanwhile. The files that were staged are removed by upkeep,
+    as those of a write that was refused.
+
+    :param look: called with the name of the branch once the rows are staged and audited; not
+        where no row would change.
+    :returns: what would come of the write; its snapshot is gone by then.
+    :raises PendingChanges: when the table is to be changed first; names the changes.
+    """
+    for declared in (table, table.quarantine):
+        if declared:
+            _check_as_declared(engine, declared)
+    return write(
+        engine,
+        table,
+        compute,
+        inputs,
+        run,
+        gone=gone,
+        look=lambda attempt: look(attempt.branch),
+    )
+
+
+def _check_as_declared(engine: Engine, table: IcebergTable) -> None:
+    planned = planning.plan_now(engine, table)
+    changes = [
+        step.description for step in planned.steps if step.automatic or step.blocks_writes
+    ]
+    changes += map(str, planned.refusals)
+    if changes:
+        raise PendingChanges(
+            f"{table.name} is not what its declaration says: {'; '.join(changes)}. A preview"
+            " changes no table.",
+            next_step="Make the changes with `lakehouse apply`, or use `lakehouse try`.",
+        )

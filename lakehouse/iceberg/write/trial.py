@@ -1,0 +1,222 @@
+"""A table computed from frames that are given, and judged by its rules as a write does it;
+nothing is written.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from lakehouse.errors import UsageError
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_context import Partitions, Run
+from lakehouse.iceberg.metadata.write_result import RuleResult
+from lakehouse.iceberg.read.inputs import Input
+from lakehouse.iceberg.read.pinned_frames import narrowed
+from lakehouse.iceberg.read.row_version_inputs import elsewhere, with_version_reads
+from lakehouse.iceberg.rules.audit import audit, count
+from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, evaluable
+from lakehouse.iceberg.write.append_or_overwrite import in_partitions
+from lakehouse.iceberg.write.merge_rows import merge_key_rule
+from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, prepare
+from lakehouse.iceberg.write.refused_share_result import evaluate_refusals
+from lakehouse.iceberg.write.row_versions import select_versions
+from lakehouse.iceberg.write.split_rows import Split, counted, evaluated, split_rows
+from lakehouse.tables.quoting import identifier
+from lakehouse.tables.rule import Rule
+from lakehouse.tables.suggestions import meant_name
+from lakehouse.tables.table import IcebergTable, Merge, OverwritePartitions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Compute = Callable[..., "DataFrame"]
+ReadOther = Callable[[str], "DataFrame | None"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a write would do with the rows that a function computed."""
+
+    table: IcebergTable
+    rows: "DataFrame"
+    """The rows that the rules accept, in the declared columns but for the stamp of a merge."""
+    removed: "DataFrame | None"
+    """The keys of the rows that a merge would delete; None where it is not asked to."""
+    refused: "DataFrame | None"
+    """The refused rows as the quarantine would hold them; None of a table that has none."""
+    computed_rows: int
+    """How many rows were computed, each version and the refused ones among them."""
+    refused_rows: int
+    results: Sequence[RuleResult]
+    """What each rule found that rows answer."""
+    not_evaluated: Sequence[Rule]
+    """The rules that only the written table answers, or another that was not there."""
+
+    @property
+    def failed(self) -> list[RuleResult]:
+        """The results for which nothing would be published."""
+        return [result for result in self.results if result.blocks]
+
+
+def compute_given(
+    table: IcebergTable,
+    compute: Compute,
+    inputs: Mapping[str, Input],
+    given: Mapping[str, "DataFrame"],
+    existing: "DataFrame",
+    partitions: Partitions | None = None,
+) -> "DataFrame":
+    """Return what a table's function computes from frames of its inputs, each narrowed to the
+    partitions as a run would read it.
+
+    :param given: by input, the rows that a run would find of it; those that came, where it is
+        incremental. Keys of changed rows may be left out: they are those of all rows.
+    :param existing: the rows that the table has already.
+    :raises UsageError: when an input has no frame, or a frame is of none; names it.
+    """
+    _check_given(table, inputs, given)
+    reads = with_version_reads(table, inputs)
+    run = Run(partitions=partitions)
+    frames: dict[str, DataFrame] = {}
+    for name, declared in reads.items():
+        whole = _whole(name, inputs, given, existing)
+        if declared.outside and partitions is None:
+            frames[name] = whole.where("false")
+            continue
+        where = narrowed(declared, run)
+        frames[name] = whole.where(where) if where else whole
+    return select_versions(table, inputs, compute, partitions)(**frames)
+
+
+def _check_given(
+    table: IcebergTable, inputs: Mapping[str, Input], given: Mapping[str, "DataFrame"]
+) -> None:
+    unknown = sorted(given.keys() - inputs.keys())
+    if unknown:
+        raise UsageError(
+            f"{table.name} has no input {unknown[0]!r}; {meant_name(unknown[0], inputs)}"
+        )
+    missing = [
+        name
+        for name, declared in inputs.items()
+        if name not in given and declared.mode not in ("existing_rows", "changed_keys")
+    ]
+    if missing:
+        raise UsageError(
+            f"{table.name} was given no rows of its input {', '.join(missing)}; expected some of"
+            f" each of {', '.join(inputs)}.",
+            next_step="Give an empty list for an input that has none.",
+        )
+
+
+def _whole(
+    name: str,
+    inputs: Mapping[str, Input],
+    given: Mapping[str, "DataFrame"],
+    existing: "DataFrame",
+) -> "DataFrame":
+    """Return all rows that an input is read of."""
+    if name in given:
+        return given[name]
+    for arrived in given:
+        if name == elsewhere(arrived):
+            return given[arrived]
+    if name in inputs and inputs[name].mode == "changed_keys":
+        return _keys(inputs[name], inputs, given, existing)
+    return existing
+
+
+def _keys(
+    declared: Input,
+    inputs: Mapping[str, Input],
+    given: Mapping[str, "DataFrame"],
+    existing: "DataFrame",
+) -> "DataFrame":
+    """Return each key that the rows of a table, or of the target, have."""
+    keys = [identifier(name) for name in declared.keys]
+    of_table = [given[name] for name in given if inputs[name].table == declared.table]
+    selected = [frame.selectExpr(*keys) for frame in (*of_table, existing)]
+    return reduce(lambda one, other: one.unionAll(other), selected).distinct()
+
+
+def judge(
+    engine: Engine,
+    table: IcebergTable,
+    frame: "DataFrame",
+    partitions: Partitions | None = None,
+    *,
+    read_other: ReadOther,
+) -> Trial:
+    """Evaluate a table's rules on computed rows, as a write does before it publishes them.
+
+    The rows are compared with none that the table has.
+
+    :param read_other: gives the rows of another table that a rule refers to; None where there
+        are none to be had, so that the rule is not evaluated.
+    :raises FrameMismatch: when the frame is not what the table declares.
+    """
+    prepared = prepare(table, frame).evaluated()
+    kept = prepared.frame.localCheckpoint(eager=False)
+    split = split_rows(prepared, kept, count(kept, counted(prepared, table.row_rules)))
+    results = evaluated(engine, prepared, split, table.row_rules)
+    results += evaluate_refusals(prepared, split)
+    rows, removed = _accepted(prepared, kept)
+    asked = _asked(table, partitions)
+    others = {table.name: rows} | _others(asked, read_other)
+    answered = [rule for rule in asked if _is_answered(rule, others)]
+    if answered:
+        results += audit(engine, table, rows, answered, None, others.__getitem__).results
+    known = {result.rule.name for result in results}
+    return Trial(
+        table,
+        rows,
+        removed,
+        _refused(prepared, split),
+        split.count,
+        split.refused_count,
+        tuple(results),
+        tuple(rule for rule in table.rules if rule.name not in known),
+    )
+
+
+def _accepted(
+    prepared: PreparedFrame, kept: "DataFrame"
+) -> "tuple[DataFrame, DataFrame | None]":
+    """Return the rows that go on, and the keys of those that shall go."""
+    accepted, mode = prepared.accepted(kept), prepared.table.write
+    if not prepared.deletes or not isinstance(mode, Merge):
+        return accepted, None
+    goes = f"coalesce({DELETED}, false)"
+    staying = accepted.where(f"NOT {goes}").drop(DELETED)
+    return staying, accepted.where(goes).selectExpr(*map(identifier, mode.on))
+
+
+def _asked(table: IcebergTable, partitions: Partitions | None) -> list[EvaluableRule]:
+    """Return the rules that all accepted rows together answer."""
+    rules: list[Rule] = [rule for rule in table.rules if not rule.is_row_rule]
+    if isinstance(table.write, Merge):
+        key_rule = merge_key_rule(table, table.write)
+        rules += [key_rule] if key_rule not in rules else []
+    if isinstance(table.write, OverwritePartitions) and partitions:
+        by = table.write.by
+        rules.append(in_partitions(by, partitions.predicate(by)))
+    return [rule for rule in evaluable(rules) if rule.reads_rows]
+
+
+def _others(rules: Sequence[Rule], read_other: ReadOther) -> "dict[str, DataFrame]":
+    others: dict[str, DataFrame] = {}
+    for rule in rules:
+        for name in rule.read_columns:
+            frame = read_other(name)
+            if frame is not None:
+                others[name] = frame
+    return others
+
+
+def _is_answered(rule: EvaluableRule, others: "Mapping[str, DataFrame]") -> bool:
+    return all(name in others for name in rule.read_columns)
+
+
+def _refused(prepared: PreparedFrame, split: Split) -> "DataFrame | None":
+    return prepared.quarantine_rows(split.refused) if prepared.table.quarantine else None

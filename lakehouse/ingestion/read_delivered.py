@@ -1,0 +1,62 @@
+"""A delivered file read as an ingest reads it, with nothing written: its rows stay in memory."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lakehouse.ingestion.archive_names import evaluate_name, file_format
+from lakehouse.ingestion.readers.byte_source import HashedBytes
+from lakehouse.ingestion.readers.formats import open_reader
+from lakehouse.ingestion.staging import Origin
+from lakehouse.tables.feed import Feed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class DeliveredRows:
+    """The first rows of a file, each with its source, and how many rows the file has."""
+
+    rows: "pa.Table"
+    total_rows: int
+    added_columns: tuple[str, ...] = ()
+    """Columns that the feed does not declare, and adds to its table."""
+
+
+def read_delivered(feed: Feed, path: Path, limit: int) -> DeliveredRows:
+    """Read a file wherever it is, and check the whole of it as an ingest does.
+
+    :param limit: how many rows are kept.
+    :raises FileRejected: it is not what the feed declares.
+    """
+    import pyarrow as pa
+
+    evaluate_name(feed, path.name)
+    its_format = file_format(feed, path.name)
+    assert its_format, "its name was looked at before"
+    modified_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    kept: list[pa.RecordBatch] = []
+    total = 0
+    with path.open("rb") as raw:
+        content = HashedBytes(raw, _ignore_progress)
+        # One thread knows the number of the row that is wrong.
+        reader = open_reader(feed, its_format, content, use_threads=False)
+        origin = Origin(feed, reader.header, path.name, modified_at, datetime.now(UTC))
+        for batch in reader.batches():
+            if total < limit:
+                first = batch.slice(0, limit - total)
+                numbers = pa.array(range(total + 1, total + 1 + first.num_rows), pa.int64())
+                kept.append(origin.stamped(first, numbers))
+            total += batch.num_rows
+        sha256 = content.sha256()
+    rows = pa.Table.from_batches(kept, origin.schema)
+    hashes = pa.repeat(pa.scalar(sha256, pa.string()), rows.num_rows)
+    return DeliveredRows(
+        rows.append_column("_source_sha256", hashes), total, reader.header.added
+    )
+
+
+def _ignore_progress(_: int) -> None:
+    """A person waits for the end of it."""

@@ -1,0 +1,245 @@
+"""A table tried on rows of its inputs, or on a delivered file through all tables in between;
+nothing is written.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lakehouse.errors import TableNotFound, UsageError
+from lakehouse.iceberg.erasure.gone_people import LeftOut
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.read.inputs import Input, latest
+from lakehouse.iceberg.read.pinned_frames import read, read_main
+from lakehouse.iceberg.read.pinned_inputs import pin
+from lakehouse.iceberg.write.trial import Trial
+from lakehouse.ingestion.read_delivered import DeliveredRows, read_delivered
+from lakehouse.ingestion.staged_frame import plan_landing_table
+from lakehouse.orchestration.run_failures.function_error_text import in_one_line
+from lakehouse.orchestration.run_failures.withheld_values import values_withheld
+from lakehouse.orchestration.table_function import TableFunction
+from lakehouse.orchestration.table_trial import no_rows, try_function
+from lakehouse.runtime.pandas_to_spark import arrow_to_spark
+from lakehouse.tables.quoting import identifier
+from lakehouse.tables.table import IcebergTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Functions = Mapping[str, TableFunction]
+"""By the name of a table, what computes it."""
+_OF_TARGET = ("existing_rows", "changed_keys")
+"""Inputs that follow from the other ones, and from the table itself."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """How many rows were taken of a table or a file, and of how many; None where nobody
+    counted.
+    """
+
+    name: str
+    rows: int
+    total_rows: int | None
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of a trial: of each table in the order of their computation, the one that was
+    asked for last; and what they were computed from.
+    """
+
+    trials: tuple[Trial, ...]
+    taken: tuple[Taken, ...]
+
+    @property
+    def table(self) -> Trial:
+        """What came of the table that was asked for."""
+        return self.trials[-1]
+
+
+@dataclass(frozen=True)
+class TableTrials:
+    """Tries tables of one lakehouse.
+
+    `limit` is how many rows are taken of each input, or of the file. `left_out` are the people
+    who were erased, whose rows are not taken.
+    """
+
+    engine: Engine
+    functions: Functions
+    declared: Mapping[str, IcebergTable]
+    left_out: LeftOut
+    limit: int
+
+    def of_tables(self, name: str) -> "TableTrial":
+        """Return the trial that computes a table, as if it were empty, from the first rows of each
+        of its inputs.
+
+        :raises UsageError: when a feed fills it.
+        :raises TableNotFound: when an input is not there.
+        """
+        if feed := self.functions[name].feed:
+            raise UsageError(
+                f"{name} is filled by the feed {feed.name}; expected a file to try it on.",
+                next_step=f"Run lakehouse try {name} --file FILE.",
+            )
+        trial = TableTrial(self, name, frozenset({name}))
+        for declared in self.functions[name].inputs.values():
+            if declared.table != name:
+                trial.check_is_there(name, declared.table)
+        return trial
+
+    def of_file(self, name: str, path: Path) -> "TableTrial":
+        """Read a delivered file, and return the trial that computes a table from it, and all tables
+        between its feed and it; what does not follow from the file is read as it is.
+
+        :raises UsageError: when no feed, or more than one, leads to the table.
+        :raises FileRejected: when the file is not what the feed declares.
+        """
+        filled = fed_by(self.functions, name)
+        if len(filled) != 1:
+            raise UsageError(
+                f"{name} follows from {_listed(filled)}; expected one feed that reads the file.",
+                next_step="Try a table that follows from one feed.",
+            )
+        (bronze,) = filled
+        feed = self.functions[bronze].feed
+        assert feed is not None
+        delivered = read_delivered(feed, path, self.limit)
+        follows = {
+            table
+            for table in upstream_of(self.functions, name)
+            if bronze in upstream_of(self.functions, table)
+        }
+        return TableTrial(self, name, frozenset(follows), path.name, delivered)
+
+
+@dataclass(frozen=True)
+class TableTrial:
+    """One trial: the tables that are computed in it, and what was computed so far."""
+
+    of: TableTrials
+    target: str
+    computed: frozenset[str]
+    file: str = ""
+    delivered: DeliveredRows | None = None
+    trials: dict[str, Trial] = field(default_factory=dict)
+    taken: dict[str, Taken] = field(default_factory=dict)
+
+    def run(self) -> Tried:
+        """Compute the tables, and judge them by their rules."""
+        self._try(self.target)
+        return Tried(tuple(self.trials.values()), tuple(self.taken.values()))
+
+    def _try(self, name: str) -> Trial:
+        if name in self.trials:
+            return self.trials[name]
+        function, given = self.of.functions[name], self._given(name)
+        if function.feed and self.delivered:
+            catalog, added = self.of.engine.catalog, self.delivered.added_columns
+            table, _ = plan_landing_table(function.feed, function.table, catalog, added)
+            function = replace(function, table=table)
+        table, compute = function.table, function.compute
+        with values_withheld(table), in_one_line(table, compute, f"lakehouse try {name}"):
+            self.trials[name] = try_function(
+                self.of.engine,
+                function,
+                given,
+                no_rows(self.of.engine.spark, table),
+                read_other=self._read_other,
+            )
+        return self.trials[name]
+
+    def _given(self, name: str) -> "dict[str, DataFrame]":
+        function = self.of.functions[name]
+        if function.feed:
+            (name,) = signature(function.compute).parameters
+            return {name: self._file_rows(function)}
+        given: dict[str, DataFrame] = {}
+        for input_name, declared in function.inputs.items():
+            if declared.mode not in _OF_TARGET:
+                given[input_name] = self._input(name, declared)
+        return given
+
+    def _input(self, target: str, declared: Input) -> "DataFrame":
+        if declared.table == target:
+            return no_rows(self.of.engine.spark, self.of.functions[target].table)
+        if declared.table in self.computed:
+            trial = self._try(declared.table)
+            stamp = trial.table.stamp
+            stamped = [f"current_timestamp() AS {identifier(stamp)}"] if stamp else []
+            return trial.rows.selectExpr("*", *stamped)
+        self.check_is_there(target, declared.table)
+        wanted = declared if declared.mode == "as_of" else latest(declared.table)
+        pinned = pin(self.of.engine, {"": wanted}, target)[""]
+        frame = self._without_gone(declared.table, read(self.of.engine, pinned))
+        if self.file:
+            return frame
+        rows = self.of.limit if pinned.rows is None else min(self.of.limit, pinned.rows)
+        self.taken[declared.table] = Taken(declared.table, rows, pinned.rows)
+        return frame.limit(self.of.limit)
+
+    def check_is_there(self, target: str, name: str) -> None:
+        """Check that a table which another reads was made.
+
+        :raises TableNotFound: when it was not.
+        """
+        if not self.of.engine.catalog.has(name):
+            raise TableNotFound(
+                f"{target} reads {name}, which is not there yet.",
+                next_step=(
+                    "`lakehouse ingest` makes the tables of a feed; with --file, a table is tried"
+                    " on a file alone."
+                ),
+            )
+
+    def _file_rows(self, function: TableFunction) -> "DataFrame":
+        assert self.delivered is not None
+        assert function.feed is not None
+        taken = Taken(self.file, self.delivered.rows.num_rows, self.delivered.total_rows)
+        self.taken[self.file] = taken
+        frame = arrow_to_spark(self.of.engine.spark, self.delivered.rows)
+        catalog, added = self.of.engine.catalog, self.delivered.added_columns
+        _, names = plan_landing_table(function.feed, function.table, catalog, added)
+        missing = [name for name in names if name not in frame.columns]
+        nulls = (f"CAST(NULL AS STRING) AS {identifier(name)}" for name in missing)
+        return self._without_gone(function.table.name, frame.selectExpr("*", *nulls))
+
+    def _without_gone(self, name: str, frame: "DataFrame") -> "DataFrame":
+        table = self.of.declared.get(name)
+        if table is None or not self.of.left_out.is_anybody:
+            return frame
+        return self.of.left_out.leave_out(table, frame)
+
+    def _read_other(self, name: str) -> "DataFrame | None":
+        if name in self.trials:
+            return self.trials[name].rows
+        engine = self.of.engine
+        return read_main(engine, name) if engine.catalog.has(name) else None
+
+
+def upstream_of(functions: Functions, name: str) -> set[str]:
+    """Return a table and all that it is computed from, in however many steps."""
+    known: set[str] = set()
+    waiting = [name]
+    while waiting:
+        table = waiting.pop()
+        if table in known:
+            continue
+        known.add(table)
+        if table in functions:
+            waiting += [declared.table for declared in functions[table].inputs.values()]
+    return known
+
+
+def fed_by(functions: Functions, name: str) -> list[str]:
+    """Return the tables that a feed fills and that a table follows from."""
+    tables = sorted(upstream_of(functions, name))
+    return [table for table in tables if table in functions and functions[table].feed]
+
+
+def _listed(names: Collection[str]) -> str:
+    return ", ".join(names) or "no table that a feed fills"

@@ -1,0 +1,56 @@
+"""What a run of a whole table would change, staged on a branch and dropped again."""
+
+from collections.abc import Callable, Sequence
+
+import dagster as dg
+
+from lakehouse.errors import UsageError
+from lakehouse.iceberg.erasure.gone_people import GonePeople
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.metadata.write_result import Outcome
+from lakehouse.iceberg.write.preview import preview
+from lakehouse.orchestration.io_manager import run_partitions
+from lakehouse.orchestration.run_failures.function_error_text import in_one_line
+from lakehouse.orchestration.run_failures.withheld_values import values_withheld
+from lakehouse.orchestration.table_function import TableFunction
+
+
+def preview_table(
+    engine: Engine,
+    function: TableFunction,
+    look: Callable[[str], None],
+    gone: GonePeople,
+) -> Outcome:
+    """Compute a table in full, in all of its partitions where it has some, and publish nothing;
+    see `lakehouse.iceberg.write.preview`.
+
+    :raises UsageError: when a feed fills the table, or only Dagster's instance knows its
+        partitions.
+    """
+    table, name = function.table, function.table.name
+    if function.feed:
+        raise UsageError(
+            f"{name} is filled by the feed {function.feed.name}; expected a table that is"
+            " computed from others.",
+            next_step=f"`lakehouse try {name} --file FILE` shows what becomes of a file.",
+        )
+    keys = _all_keys(name, function.partitions_def)
+    definition = function.partitions_def
+    partitions = run_partitions(definition, keys, table) if definition else None
+    run = Run(partitions=partitions, reads_everything=partitions is None)
+    with (
+        values_withheld(table),
+        in_one_line(table, function.compute, f"lakehouse preview {name}"),
+    ):
+        return preview(engine, table, function.compute, function.inputs, run, look, gone=gone)
+
+
+def _all_keys(name: str, definition: dg.PartitionsDefinition | None) -> Sequence[str]:
+    if isinstance(definition, dg.DynamicPartitionsDefinition):
+        raise UsageError(
+            f"{name} has dynamic partitions, which only Dagster knows; expected a table whose"
+            " partitions its declaration tells.",
+            next_step=f"`lakehouse try {name}` computes a sample of it.",
+        )
+    return definition.get_partition_keys() if definition else ()

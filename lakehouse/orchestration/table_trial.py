@@ -1,0 +1,72 @@
+"""A table's function tried on rows that are given: what a run would publish and refuse, with
+nothing written.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from lakehouse.errors import UsageError
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_context import Partitions
+from lakehouse.iceberg.write.trial import ReadOther, Trial, compute_given, judge
+from lakehouse.iceberg.write.write_audit_publish import checked
+from lakehouse.orchestration.io_manager import run_partitions
+from lakehouse.orchestration.table_function import TableFunction
+from lakehouse.tables.quoting import identifier
+from lakehouse.tables.table import IcebergTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def try_function(
+    engine: Engine,
+    function: TableFunction,
+    given: "Mapping[str, DataFrame]",
+    existing: "DataFrame",
+    *,
+    keys: Sequence[str] = (),
+    read_other: ReadOther,
+) -> Trial:
+    """Compute a table from frames of its inputs, and judge the result by its rules.
+
+    :param given: by input, the rows that a run would find of it; of a table that a feed fills,
+        what was delivered, by the function's parameter.
+    :param existing: the rows that the table has already.
+    :param keys: the partitions of the run; without any, all rows are computed.
+    :param read_other: gives the rows of another table that a rule refers to; None where there
+        are none.
+    :raises UsageError: when an input has no rows, or the table no such partitions.
+    :raises FrameMismatch: when the function does not return the declared columns.
+    """
+    table, partitions = function.table, _partitions(function, keys)
+    compute = checked(table, function.compute)
+    if function.feed:
+        frame = compute(**given)
+    else:
+        frame = compute_given(table, compute, function.inputs, given, existing, partitions)
+    return judge(engine, table, frame, partitions, read_other=read_other)
+
+
+def no_rows(spark: "SparkSession", table: IcebergTable) -> "DataFrame":
+    """Return a frame of a table's columns that has no row."""
+    columns = (
+        f"CAST(NULL AS {column.type}) AS {identifier(column.name)}" for column in table.columns
+    )
+    return spark.sql(f"SELECT {', '.join(columns)}").where("false")
+
+
+def _partitions(function: TableFunction, keys: Sequence[str]) -> Partitions | None:
+    if not keys:
+        return None
+    definition, name = function.partitions_def, function.table.name
+    if definition is None:
+        raise UsageError(
+            f"{name} has no partitions, and was given {', '.join(keys)}; expected none."
+        )
+    unknown = [key for key in keys if not definition.has_partition_key(key)]
+    if unknown:
+        raise UsageError(
+            f"{name} has no partition {unknown[0]}; expected one of {type(definition).__name__}."
+        )
+    return run_partitions(definition, keys, function.table)

@@ -1,0 +1,245 @@
+"""What the fixture `try_table` is: it computes a table from the rows of a test."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from lakehouse.errors import UsageError
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.write.trial import Trial
+from lakehouse.orchestration.table_function import (
+    TableFunction,
+    function_of,
+    functions_by_table,
+)
+from lakehouse.orchestration.table_trial import try_function
+from lakehouse.tables.bounds import Level
+from lakehouse.tables.feed import INGEST_COLUMNS, Feed
+from lakehouse.tables.quoting import with_zone
+from lakehouse.tables.suggestions import meant_name
+from lakehouse.tables.table import Column, IcebergTable
+from lakehouse.testing.row_frames import Row, delivered, frame_of, with_delivery
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Rows = Sequence[Row]
+_OF_QUARANTINE = ("_row_key", "_reasons", "_quarantined_at")
+
+
+@dataclass(frozen=True)
+class RefusedRow:
+    """A row that goes to the quarantine: as it was delivered, and the names of the rules that it
+    breaks.
+    """
+
+    row: Mapping[str, Any]
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TriedTable:
+    """What a run would do with the rows of a test."""
+
+    rows: list[dict[str, Any]]
+    """The accepted rows, without the stamp of a merge, in the order of their columns' values;
+    moments are in UTC.
+    """
+    refused: list[RefusedRow]
+    removed: list[dict[str, Any]]
+    """The keys of the rows that a merge would delete."""
+    failed: dict[str, str]
+    """By rule for which nothing would be published, what it found: `1 of 2 rows`."""
+    warned: dict[str, str]
+    """By rule that would warn, what it found."""
+    not_evaluated: list[str]
+    """The rules that only a written table answers, or one of which the test has no rows."""
+
+
+@dataclass(frozen=True)
+class TryTable:
+    """Computes declared tables from rows of their inputs, and writes nothing."""
+
+    engine: Engine
+    declared: Mapping[str, IcebergTable]
+
+    def __call__(
+        self,
+        asset: dg.AssetsDefinition | str,
+        rows: Mapping[str, Rows] | Rows,
+        *,
+        partitions: str | Sequence[str] = (),
+        existing: Rows = (),
+        other_tables: Mapping[str, Rows] | None = None,
+    ) -> TriedTable:
+        """Compute a table as a run would that finds these rows, and judge it by its rules.
+
+        A row is a mapping of columns to values, and has NULL in those that it does not name. Rows
+        of a bronze table are those of one file, in their order, unless they say otherwise.
+
+        :param asset: the decorated function, or the name of its table.
+        :param rows: by input, what a run would find of it, of an incremental one what came; rows
+            alone where there is one input.
+        :param partitions: the partitions of the run, such as `2026-01-31`; without any, all
+            rows are computed.
+        :param existing: the rows that the table has already.
+        :param other_tables: by name, rows of tables that rules refer to.
+        :raises UsageError: when an input, a column or a partition is none of the table, or a
+            value not of its column's type.
+        """
+        function = self._function(asset)
+        given = self._frames(function, rows)
+        table = function.table
+        others = self._other_frames(function, given, other_tables or {})
+        trial = try_function(
+            self.engine,
+            function,
+            given,
+            frame_of(self.engine.spark, table.name, table.columns, existing),
+            keys=(partitions,) if isinstance(partitions, str) else tuple(partitions),
+            read_other=others.get,
+        )
+        return _collected(trial)
+
+    def _function(self, asset: dg.AssetsDefinition | str) -> TableFunction:
+        if isinstance(asset, str):
+            return _function_named(asset)
+        function = function_of(asset) if isinstance(asset, dg.AssetsDefinition) else None
+        if function is None:
+            raise UsageError(
+                f"try_table was given {type(asset).__name__}; expected a function that is decorated"
+                " by iceberg_asset or feed_asset, or the name of its table."
+            )
+        return function
+
+    def _frames(
+        self, function: TableFunction, rows: Mapping[str, Rows] | Rows
+    ) -> "dict[str, DataFrame]":
+        names = list(inspect.signature(function.compute).parameters)
+        if not isinstance(rows, Mapping):
+            if len(names) != 1:
+                raise UsageError(
+                    f"{function.table.name} was given rows of one input; expected a mapping of"
+                    f" {', '.join(names)} to rows of each."
+                )
+            rows = {names[0]: rows}
+        unknown = [name for name in rows if name not in names]
+        if unknown:
+            raise UsageError(
+                f"{function.table.name} has no input {unknown[0]!r};"
+                f" {meant_name(unknown[0], names)}"
+            )
+        if function.feed:
+            columns, stamped = (
+                _delivered_columns(function.feed),
+                delivered(rows.get(names[0], ())),
+            )
+            return {names[0]: frame_of(self.engine.spark, names[0], columns, stamped)}
+        return {name: self._input_frame(function, name, rows[name]) for name in rows}
+
+    def _input_frame(self, function: TableFunction, name: str, rows: Rows) -> "DataFrame":
+        declared = function.inputs[name]
+        table = self._table(function, declared.table)
+        columns: Sequence[Column] = table.columns
+        if declared.mode == "changed_keys":
+            columns = [table.column(key) for key in declared.keys]
+        else:
+            rows = with_delivery(table, rows)
+        return frame_of(self.engine.spark, name, columns, rows)
+
+    def _other_frames(
+        self,
+        function: TableFunction,
+        given: "Mapping[str, DataFrame]",
+        other_tables: Mapping[str, Rows],
+    ) -> "dict[str, DataFrame]":
+        """Return the rows of other tables, those of inputs that are read as a whole among
+        them.
+        """
+        others = {
+            declared.table: given[name]
+            for name, declared in function.inputs.items()
+            if declared.mode == "latest" and name in given
+        }
+        for name, rows in other_tables.items():
+            table = self._table(function, name)
+            others[name] = frame_of(
+                self.engine.spark, name, table.columns, with_delivery(table, rows)
+            )
+        return others
+
+    def _table(self, function: TableFunction, name: str) -> IcebergTable:
+        known = {**self.declared, function.table.name: function.table}
+        if name not in known:
+            raise UsageError(
+                f"{function.table.name} reads {name}, which nothing declares;"
+                f" {meant_name(name, known)}",
+                next_step="Declare it, or give it in a fixture `declared_tables` of the test.",
+            )
+        return known[name]
+
+
+def _function_named(name: str) -> TableFunction:
+    from lakehouse.definitions import MODULES
+    from lakehouse.orchestration.discovery import declared_assets
+
+    functions = functions_by_table(declared_assets(MODULES))
+    if name not in functions:
+        raise UsageError(f"No function computes {name!r}; {meant_name(name, functions)}")
+    return functions[name]
+
+
+def _delivered_columns(feed: Feed) -> list[Column]:
+    return [*(Column(name, "string") for name in feed.column_names), *INGEST_COLUMNS]
+
+
+def _collected(trial: Trial) -> TriedTable:
+    refused = []
+    for row in _plain_rows(trial.table.quarantine, trial.refused):
+        reasons = tuple(row["_reasons"])
+        as_delivered = {
+            name: value for name, value in row.items() if name not in _OF_QUARANTINE
+        }
+        refused.append(RefusedRow(as_delivered, reasons))
+    return TriedTable(
+        _plain_rows(trial.table, trial.rows),
+        refused,
+        _plain_rows(trial.table, trial.removed),
+        _found(trial, "fails"),
+        _found(trial, "warns"),
+        [rule.name for rule in trial.not_evaluated],
+    )
+
+
+def _found(trial: Trial, level: Level) -> dict[str, str]:
+    """Return what the rules of a level found, but for those that sent their rows away."""
+    return {
+        result.rule.name: result.summary
+        for result in trial.results
+        if result.level == level and (result.blocks or result.rule.on_failure != "quarantine")
+    }
+
+
+def _plain_rows(table: IcebergTable | None, frame: "DataFrame | None") -> list[dict[str, Any]]:
+    """Return rows by column, in the order of their values."""
+    if table is None or frame is None:
+        return []
+    rows = []
+    for row in frame.collect():
+        values = row.asDict(recursive=True)
+        rows.append({name: _plain(table, name, value) for name, value in values.items()})
+    return sorted(rows, key=lambda row: [*map(_sortable, row.values())])
+
+
+def _plain(table: IcebergTable, name: str, value: Any) -> Any:
+    """Return a moment in UTC, which Spark gives in the machine's time."""
+    is_moment = isinstance(value, datetime) and not table.is_wall_time(name)
+    return with_zone(value) if is_moment else value
+
+
+def _sortable(value: Any) -> tuple[bool, Any]:
+    return value is not None, str(value) if isinstance(value, dict | list) else value

@@ -1,0 +1,1 @@
+"""Tests of the fixtures that projects test their own tables with."""
