@@ -153,7 +153,8 @@ def _say_next(plan: "FeedPlan", paths: Sequence[Path]) -> None:
     click.echo("Next:")
     click.echo(f"  lakehouse plan {plan.bronze} {plan.silver}")
     click.echo(f"  lakehouse ingest {plan.name} --path {shell_word(str(_place(paths)))}")
-    click.echo(f"  lakehouse new table gold.{plan.name}_daily --from {plan.silver}")
+    gold = f"gold.{plan.name}_{'daily' if plan.days else 'report'}"
+    click.echo(f"  lakehouse new table {gold} --from {plan.silver}")
 
 
 def _place(paths: Sequence[Path]) -> Path:

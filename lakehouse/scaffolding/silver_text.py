@@ -31,7 +31,7 @@ def silver_text(plan: FeedPlan, package: str, layout: Layout) -> str:
     comments += layout.comments(
         unclear_notes(plan), title="Text, until somebody says how to read it:"
     )
-    reads = Call("versions_of", ["RAW", *_by(plan)])
+    reads = Call(_read(plan), ["RAW", *_by(plan)])
     inputs = Collection([Argument('"delivered"', reads, ":")], "{}")
     decorator = layout.statement(
         "@", Call("iceberg_asset", ["TABLE", Argument("inputs", inputs)])
@@ -63,6 +63,15 @@ def _lowered(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
+def _is_each_line(plan: FeedPlan) -> bool:
+    """Whether days are computed from all lines of theirs, of which none stands for another."""
+    return plan.days is not None and not plan.key
+
+
+def _read(plan: FeedPlan) -> str:
+    return "latest" if _is_each_line(plan) else "versions_of"
+
+
 def _by(plan: FeedPlan) -> list[Argument]:
     return [Argument("by", quoted_text(plan.days.name))] if plan.days else []
 
@@ -71,7 +80,7 @@ def _imports(plan: FeedPlan, package: str) -> list[Import]:
     raw = f"{package}.bronze.{plan.bronze.split('.')[1]}"
     imports = [
         (raw, "TABLE as RAW"),
-        ("lakehouse.iceberg.read.inputs", "versions_of"),
+        ("lakehouse.iceberg.read.inputs", _read(plan)),
         ("lakehouse.orchestration.iceberg_asset", "iceberg_asset"),
         (_TABLE, "Column"),
         (_TABLE, "IcebergTable"),
@@ -87,7 +96,7 @@ def _imports(plan: FeedPlan, package: str) -> list[Import]:
 
 def _write_names(plan: FeedPlan) -> list[str]:
     if plan.days is not None:
-        return ["Versions", "by_day"]
+        return ["Versions", "by_day"] if plan.key else ["by_day"]
     return ["Merge"] if plan.key else ["Overwrite", "Versions"]
 
 
@@ -101,7 +110,7 @@ def _table(plan: FeedPlan) -> Call:
     ]
     rules: list[Code | Argument] = [*_filled(plan), *_rules(plan)]
     if rules:
-        parts.append(Argument("rules", Collection(rules, is_open=True)))
+        parts.append(Argument("rules", Collection(rules, is_open=len(rules) > 1)))
     if plan.subject is not None and plan.subject.is_renamed:
         parts.append(Argument("subject", quoted_text(plan.subject.name)))
     return Call("IcebergTable", parts, is_open=True)
@@ -133,6 +142,8 @@ def _write(plan: FeedPlan) -> list[Argument]:
         return [Argument("write", Call("Merge", [Argument("on", _texts(plan.key))]))]
     else:
         write = Call("Overwrite", [])
+    if _is_each_line(plan):
+        return [Argument("write", write), Argument("source_columns", "True")]
     of, newest = (plan.key, _newest(plan)) if plan.key else (_LINE, ("_ingested_at",))
     versions = Call(
         "Versions", [Argument("of", _texts(of)), Argument("newest", _texts(newest))]
@@ -151,7 +162,7 @@ def _texts(texts: Sequence[str]) -> Code:
 def _filled(plan: FeedPlan) -> list[Code]:
     """Return the rules of what each row has: its key, its day and its numbers."""
     names = [*plan.key]
-    if plan.days is not None:
+    if plan.days is not None and plan.key:
         names.append(plan.days.silver_name)
     numbers = (
         column.name for column in plan.columns if column.is_filled and _is_number(column)
@@ -169,7 +180,8 @@ def _rules(plan: FeedPlan) -> list[Call]:
     rules = [_castable(column) for column in renamed if column.type != "string"]
     if plan.key:
         rules.append(Call("unique", [quoted_text(name) for name in plan.key]))
-    if plan.days is not None:
+    # Where each line counts, a row of no day that there is is refused without a rule.
+    if plan.days is not None and plan.key:
         rules.append(
             Call(
                 "dated",
@@ -200,6 +212,10 @@ def _body(plan: FeedPlan, layout: Layout) -> str:
     if not changed:
         return "    return delivered"
     typed = Call("delivered.withColumns", [Collection(changed, "{}", is_open=len(changed) > 1)])
-    return "    from pyspark.sql.functions import expr\n\n" + layout.statement(
-        "return ", typed, indent=4
-    )
+    renamed = [quoted_text(column.delivered) for column in plan.columns if column.is_renamed]
+    head = "    from pyspark.sql.functions import expr\n\n"
+    if not renamed or not _is_each_line(plan):
+        return head + layout.statement("return ", typed, indent=4)
+    # Versions leave out what the table has not; all else says what it is given.
+    dropped = layout.statement("return ", Call("typed.drop", renamed), indent=4)
+    return f"{head}{layout.statement('typed = ', typed, indent=4)}\n{dropped}"

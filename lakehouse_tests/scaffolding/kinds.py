@@ -32,6 +32,9 @@ CODES = "store,postcode,open_date\n" + "".join(
     f"{n},0{1200 + n},2026030{1 + n % 9}\n" for n in range(20)
 )
 QUOTED = 'id,text\n1,"a, b"\n2,"two\nlines"\n3,"say ""hi"""\n'
+VISITS = "Visit Day,shop,Amount paid\n" + "".join(
+    f"2026-04-{1 + n // 4:02},s{n % 3},{n}.25\n" for n in range(32)
+)
 READABLE: Mapping[str, str] = {
     "orders": ORDERS,
     "marked": BOM,
@@ -44,6 +47,7 @@ READABLE: Mapping[str, str] = {
     "unread": UNREAD_DATES,
     "codes": CODES,
     "quoted": QUOTED,
+    "visits": VISITS,
 }
 """What a declaration is written for, by the name of the feed."""
 REFUSED: Mapping[str, tuple[bytes, str]] = {
