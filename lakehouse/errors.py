@@ -99,6 +99,10 @@ class WriteConflict(LakehouseError):
     """Other writers kept winning until the limit was reached."""
 
 
+class QuarantineFailed(LakehouseError):
+    """Refused rows could not be kept, so that the rows beside them were not published."""
+
+
 class CommitUnknown(LakehouseError):
     """A commit may or may not have happened, and could not be looked up."""
 

@@ -42,7 +42,7 @@ STEPS = st.one_of(
         Compute, resolved=st.booleans(), full_recompute=st.booleans(), killed=st.booleans()
     ),
     st.builds(Reject, st.integers(0, 5)),
-    st.builds(Replay),
+    st.builds(Replay, killed=st.booleans()),
     st.builds(Clear, killed=st.booleans()),
 )
 ROW_LEVELS = st.sampled_from(list(get_args(RowLevels)))
@@ -169,6 +169,7 @@ def test_a_row_comes_back_that_was_corrected_by_what_never_was_published(
         ("append", "int"),
         ("partitions", "timestamp"),
         ("versions", "date"),
+        ("newest", "int"),
         pytest.param("merge", "string", marks=pytest.mark.soak),
         pytest.param("overwrite", "date", marks=pytest.mark.soak),
         pytest.param("newest of all", "string", marks=pytest.mark.soak),

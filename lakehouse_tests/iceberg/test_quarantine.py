@@ -6,12 +6,14 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import DataFrame
 
+from lakehouse.errors import QuarantineFailed
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Published, Unchanged
 from lakehouse.iceberg.read.inputs import incremental, latest
 from lakehouse.iceberg.rules.rows import between, castable, excluded, not_null
 from lakehouse.iceberg.write import split_rows
+from lakehouse.iceberg.write.prepared_frame import PreparedFrame
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import (
     Append,
@@ -59,6 +61,26 @@ def test_holds_what_was_delivered_and_why_it_was_refused(delivered: Engine) -> N
         ("x", None, ["castable_id", "not_null_name"], "a", 3),
     ]
     assert content(delivered, PEOPLE.name, "id", "name") == [(1, "ann")]
+
+
+def test_that_does_not_take_the_refused_rows_keeps_the_others_from_being_published(
+    delivered: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else they would be nowhere."""
+    rows_once = PreparedFrame.quarantine_rows
+
+    def rows_twice(prepared: PreparedFrame, refused: DataFrame) -> DataFrame:
+        rows = rows_once(prepared, refused)
+        return rows.unionAll(rows)
+
+    monkeypatch.setattr(PreparedFrame, "quarantine_rows", rows_twice)
+    with pytest.raises(QuarantineFailed, match=f"{QUARANTINE} did not take the rows"):
+        write(delivered, PEOPLE, people, {"delivered": incremental(DELIVERED.name)})
+    assert snapshot_id(delivered, PEOPLE.name) is None
+    monkeypatch.undo()
+    write(delivered, PEOPLE, people, {"delivered": incremental(DELIVERED.name)})
+    assert content(delivered, PEOPLE.name, "id", "name") == [(1, "ann")]
+    assert len(content(delivered, QUARANTINE)) == 2
 
 
 def test_counts_each_rules_rows_with_a_sample(delivered: Engine) -> None:

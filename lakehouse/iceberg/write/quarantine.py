@@ -5,11 +5,12 @@ go on.
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from lakehouse.errors import QuarantineFailed
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import FEW_WHOLE, having, together
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import Outcome, Published, Quarantined
+from lakehouse.iceberg.metadata.write_result import Outcome, Published, Quarantined, Refused
 from lakehouse.iceberg.read.cleared_rows import without_cleared
 from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame
@@ -71,6 +72,16 @@ def quarantine(
         return rows.unionByName(removal(prepared.table, corrected))
 
     outcome = write(engine, target, changes, run=Run(attempt.run.run_id))
+    if isinstance(outcome, Refused):
+        reasons = ", ".join(result.rule.name for result in outcome.reasons)
+        raise QuarantineFailed(
+            f"{target.name} did not take the rows that the rules of {attempt.table.name} refuse:"
+            f" {reasons} does not hold of them. Nothing was published, and nothing is lost.",
+            next_step=(
+                f"`lakehouse backfill {attempt.table.name}` computes all of it; should that fail"
+                " too, please report it."
+            ),
+        )
     new_rows = outcome.inserted_rows if isinstance(outcome, Published) else 0
     return Quarantined(target.name, split.refused_count, new_rows or 0, outcome.snapshot_id)
 

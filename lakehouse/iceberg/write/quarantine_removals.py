@@ -66,7 +66,7 @@ def plan_decided(
     own = [name for name, declared in tracked.items() if not declared.outside]
     target = read_history(engine, table.name)
     quarantined = read_history(engine, table.quarantine.name)
-    unpublished = _unpublished(target, quarantined)
+    unpublished = _unpublished(table, target, quarantined)
     was_left = target.main is None or bool(unpublished)
     rereads = was_left or is_full or any(pins[name].since_snapshot_id is None for name in own)
     undone = _undone(engine, quarantined, unpublished) if table.versions else []
@@ -122,12 +122,13 @@ def _may_have_less(engine: Engine, target: History, pin: Pin) -> bool:
     return read_history(engine, pin.table).appends_between(since, pin.snapshot_id) is None
 
 
-def _unpublished(target: History, quarantined: History) -> list[Snapshot]:
+def _unpublished(table: IcebergTable, target: History, quarantined: History) -> list[Snapshot]:
     """Return the commits to the quarantine of runs that then did not publish, so that their
     rows may be read again.
 
-    Such as one that was killed. They are looked for since the table was last computed from
-    other inputs.
+    Such as one that was killed. They are looked for since the table was last computed, of a
+    table with partitions since it was last computed from other inputs: another run has decided
+    all that one before it left, but of its own partitions alone.
     """
     # What an erasure took out is of no run, and stays out.
     line = [
@@ -142,7 +143,13 @@ def _unpublished(target: History, quarantined: History) -> list[Snapshot]:
         if snapshot.commit and snapshot.commit.inputs == marks
     ]
     published = {snapshot.commit.run_id for snapshot in alike if snapshot.commit} - {""}
-    floor = min((snapshot.committed_at for snapshot in alike), default=target.main.committed_at)
+    computed = [
+        snapshot.committed_at
+        for snapshot in alike
+        if snapshot.commit and snapshot.commit.kind == "write"
+    ]
+    decided_until = min if table.overwritten_by else max
+    floor = decided_until(computed, default=target.main.committed_at)
     recent = (snapshot for snapshot in line if snapshot.committed_at >= floor)
     return [
         snapshot
