@@ -115,6 +115,25 @@ def test_shows_the_rows_that_are_warned_of_beside_the_refused(
     }
 
 
+@pytest.mark.parametrize("delivered_as", ["double", "float", "decimal(4,1)"])
+def test_takes_a_number_whose_fraction_would_be_cut(
+    embedded_engine: Engine, delivered_as: str
+) -> None:
+    """A function may have made it of text."""
+    table = replace(
+        PEOPLE,
+        columns=[Column("id", "bigint")],
+        write=Append(),
+        rules=[castable("id", "bigint")],
+    )
+    frame = embedded_engine.sql(
+        f"SELECT CAST(id AS {delivered_as}) AS id FROM VALUES (1.0), (1.5), (NULL) AS t(id)"
+    )
+    write(embedded_engine, table, lambda: frame)
+    assert content(embedded_engine, table.name) == [(1,), (None,)]
+    assert content(embedded_engine, QUARANTINE, "id", "_reasons") == [("1.5", ["castable_id"])]
+
+
 def test_takes_the_same_row_once(delivered: Engine) -> None:
     write(delivered, PEOPLE, people, {"delivered": latest(DELIVERED.name)})
     before = snapshot_id(delivered, QUARANTINE)

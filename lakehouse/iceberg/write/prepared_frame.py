@@ -27,6 +27,7 @@ DELETED = "_deleted"
 that key shall go.
 """
 _DELIVERED = "__delivered__"
+_FLOATING = (types.Primitive("float"), types.Primitive("double"))
 BROKEN = "__broken"
 """A column of an evaluated frame: the row rules that a row breaks, a bit for each."""
 _TEXT = types.Primitive("string")
@@ -262,7 +263,8 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> PreparedFrame:
             selected.append(f"CAST({quoted} AS {wanted}) AS {quoted}")
         elif name in table.casts and (have == _TEXT or name not in table.read_from_text):
             delivered[name] = f"{_DELIVERED}{name}"
-            selected.append(f"CAST({table.cast_sql(name, quoted)} AS {wanted}) AS {quoted}")
+            read = _whole_alone(table.cast_sql(name, quoted), quoted, have, wanted)
+            selected.append(f"CAST({read} AS {wanted}) AS {quoted}")
         else:
             raise FrameMismatch(
                 f"{table.name}: column {name} is {have} in the frame; expected {wanted}, as"
@@ -281,6 +283,16 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> PreparedFrame:
     ]
     raw = [f"{identifier(name)} AS {identifier(hidden)}" for name, hidden in delivered.items()]
     return PreparedFrame(table, frame.selectExpr(*selected, *extra, *raw), delivered)
+
+
+def _whole_alone(cast: str, raw: str, have: types.ColumnType, wanted: types.ColumnType) -> str:
+    """Return the SQL of a cast, that is NULL of a number with a fraction where it would be
+    cut.
+    """
+    has_fractions = isinstance(have, types.Decimal) or have in _FLOATING
+    if not has_fractions or str(wanted) not in types.WHOLE_NUMBERS:
+        return cast
+    return f"CASE WHEN {cast} = {raw} THEN {cast} END"
 
 
 def with_all_columns(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
