@@ -123,7 +123,7 @@ def test_takes_a_number_whose_fraction_would_be_cut(
     table = replace(
         PEOPLE,
         columns=[Column("id", "bigint")],
-        write=Append(),
+        write=Append(once_by=()),
         rules=[castable("id", "bigint")],
     )
     frame = embedded_engine.sql(
