@@ -3,6 +3,7 @@ the function.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -26,7 +27,15 @@ from lakehouse.tables.table import (
     OverwritePartitions,
     Versions,
 )
-from lakehouse_tests.iceberg.declarations import MONDAY, TUESDAY, WEDNESDAY, content, rows_of
+from lakehouse_tests.iceberg.declarations import (
+    DELIVERED,
+    MONDAY,
+    TUESDAY,
+    WEDNESDAY,
+    content,
+    delivery,
+    rows_of,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -199,3 +208,32 @@ def test_a_function_that_returns_no_frame_of_versions_is_told_so(
 
     with pytest.raises(FrameMismatch, match="its function returned None"):
         compute(embedded_engine, MONDAY, function=lambda delivered: None)  # type: ignore[arg-type,return-value]
+
+
+@pytest.mark.parametrize(
+    "newest",
+    [("_source_row",), ("_source_sha256", "_source_file"), ("_source_row", "_source_sha256")],
+    ids=" then ".join,
+)
+def test_lines_are_versions_of_themselves(
+    embedded_engine: Engine, newest: tuple[str, ...]
+) -> None:
+    """Of rows without a key, what tells them also orders them."""
+    source = replace(DELIVERED, partitioning=["name"])
+    table = IcebergTable(
+        name="silver.lines",
+        comment="Lines as they were delivered.",
+        columns=[Column("id", "bigint"), *DELIVERED.columns[1:]],
+        write=OverwritePartitions(by="name"),
+        partitioning=["name"],
+        rules=[castable("id", "bigint")],
+        versions=Versions(of=["_source_file", "_source_row"], newest=newest),
+    )
+    assert table.quarantine is not None
+    inputs, run = {"delivered": versions_of(source.name, by="name")}, Partitions(("x", "y"))
+    files = {"a": [("1", "x"), ("two", "x"), ("3", "y")], "b": [("4", "x"), ("five", "y")]}
+    for file, rows in files.items():
+        write(embedded_engine, source, delivery(embedded_engine, file, rows))
+        write(embedded_engine, table, lambda delivered: delivered, inputs, Run(file, run))
+    assert content(embedded_engine, table.name, "id") == [(1,), (3,), (4,)]
+    assert content(embedded_engine, table.quarantine.name, "id") == [("five",), ("two",)]

@@ -159,7 +159,7 @@ def newest_accepted(
         and correct.
     """
     versions = declared_versions(table)
-    order = [*map(identifier, (*versions.of, *versions.newest))]
+    order = [*map(identifier, dict.fromkeys((*versions.of, *versions.newest)))]
     mine = _prepared(table, frame)
     seen = [
         mine.frame.selectExpr(
