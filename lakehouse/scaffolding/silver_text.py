@@ -209,13 +209,26 @@ def _body(plan: FeedPlan, layout: Layout) -> str:
         if call or column.is_renamed:
             sql: Code = call or raw_sql(column)
             changed.append(Argument(quoted_text(column.name), Call("expr", [sql]), ":"))
+    dropped = _dropped(plan)
     if not changed:
-        return "    return delivered"
+        rows: Code = Call("delivered.drop", dropped) if dropped else "delivered"
+        return layout.statement("return ", rows, indent=4).removesuffix("\n")
     typed = Call("delivered.withColumns", [Collection(changed, "{}", is_open=len(changed) > 1)])
-    renamed = [quoted_text(column.delivered) for column in plan.columns if column.is_renamed]
     head = "    from pyspark.sql.functions import expr\n\n"
-    if not renamed or not _is_each_line(plan):
+    if not dropped:
         return head + layout.statement("return ", typed, indent=4)
-    # Versions leave out what the table has not; all else says what it is given.
-    dropped = layout.statement("return ", Call("typed.drop", renamed), indent=4)
-    return f"{head}{layout.statement('typed = ', typed, indent=4)}\n{dropped}"
+    rest = layout.statement("return ", Call("typed.drop", dropped), indent=4)
+    return f"{head}{layout.statement('typed = ', typed, indent=4)}\n{rest}"
+
+
+def _dropped(plan: FeedPlan) -> list[str]:
+    """Return the texts of the columns of the frame that the table has not: versions leave them
+    out, and all else says what it is given.
+    """
+    if plan.days is None or plan.key:
+        return []
+    names = [column.delivered for column in plan.columns if column.is_renamed]
+    is_day_of_date = plan.days.name != plan.days.silver_name
+    return [
+        quoted_text(name) for name in (*names, *([plan.days.name] if is_day_of_date else []))
+    ]

@@ -35,6 +35,11 @@ QUOTED = 'id,text\n1,"a, b"\n2,"two\nlines"\n3,"say ""hi"""\n'
 VISITS = "Visit Day,shop,Amount paid\n" + "".join(
     f"2026-04-{1 + n // 4:02},s{n % 3},{n}.25\n" for n in range(32)
 )
+WEATHER = "location,date,precipitation,weather\n" + "".join(
+    f"{place},2026-0{1 + n // 20}-{1 + n % 20:02},{n}.5,{'rain' if n % 3 else 'sun'}\n"
+    for n in range(40)
+    for place in ("coast", "hill", "lake", "town", "valley")
+)
 READABLE: Mapping[str, str] = {
     "orders": ORDERS,
     "marked": BOM,
@@ -48,6 +53,7 @@ READABLE: Mapping[str, str] = {
     "codes": CODES,
     "quoted": QUOTED,
     "visits": VISITS,
+    "weather": WEATHER,
 }
 """What a declaration is written for, by the name of the feed."""
 REFUSED: Mapping[str, tuple[bytes, str]] = {

@@ -2,6 +2,7 @@
 
 import importlib.util
 from collections import defaultdict
+from datetime import date
 from decimal import Decimal
 
 import pytest
@@ -106,7 +107,7 @@ def test_the_lines_of_a_shop_come_out_to_the_last_penny(
 def test_other_kinds_land_as_they_were_declared(tmp_path, monkeypatch, declare, land):
     monkeypatch.syspath_prepend(tmp_path)
     project = empty_project(tmp_path, "kinds_of_files")
-    chosen = ("people", "commas", "grouped", "ambiguous", "codes", "visits")
+    chosen = ("people", "commas", "grouped", "ambiguous", "codes", "visits", "weather")
     paths = {name: put(tmp_path, f"{name}.csv", kinds.READABLE[name]) for name in chosen}
     for name, path in paths.items():
         begin_feed(project, name, path)
@@ -133,6 +134,11 @@ def test_other_kinds_land_as_they_were_declared(tmp_path, monkeypatch, declare, 
         sum(Decimal(f"1{n:03}.50") for n in range(100, 120))
     ]
     assert one("SELECT count(*), min(due) FROM silver.ambiguous") == [40, "01/01/2025"]
+    assert one("SELECT count(*), sum(precipitation), max(date) FROM silver.weather") == [
+        200,
+        5 * sum(Decimal(f"{n}.5") for n in range(40)),
+        date(2026, 2, 20),
+    ]
     assert one("SELECT count(*), sum(amount_paid) FROM silver.visits") == [
         32,
         sum(Decimal(f"{n}.25") for n in range(32)),
