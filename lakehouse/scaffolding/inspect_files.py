@@ -72,6 +72,7 @@ def inspect_files(paths: Sequence[Path], *, most_rows: int = MOST_ROWS) -> Inspe
         the message.
     """
     opened = [_open(path) for path in paths]
+    _check_one_spelling(opened)
     names = dict.fromkeys(name for file in opened for name in file.names)
     found = Inspection(columns={name: ColumnProfile(name) for name in names})
     uniqueness = Uniqueness(tuple(names))
@@ -104,7 +105,7 @@ class _File:
 def _open(path: Path) -> _File:
     formats = [name for name in FORMATS if path.name.endswith(f".{name}")]
     if not path.is_file():
-        what = "a folder" if path.is_dir() else "nothing"
+        what = "a folder" if path.is_dir() else "not there"
         raise UsageError(
             f"{shown(str(path))} is {what}; expected a file.",
             next_step="Name the files, such as folder/*.csv.",
@@ -116,6 +117,24 @@ def _open(path: Path) -> _File:
             next_step="Save it as CSV: commas between the fields, UTF-8, names in the first row.",
         )
     return _File(path, formats[0], _header(path, formats[0]))
+
+
+def _check_one_spelling(files: Sequence[_File]) -> None:
+    """Check that no two files spell one column differently: a feed could not have both.
+
+    :raises LakehouseError: names the files, and both spellings.
+    """
+    known: dict[str, tuple[str, Path]] = {}
+    for file in files:
+        for name in file.names:
+            first, path = known.setdefault(name.strip().lower(), (name, file.path))
+            if name != first:
+                raise LakehouseError(
+                    f"{shown(file.path.name)} has a column {quoted(name)}, and"
+                    f" {shown(path.name)} has {quoted(first)}; expected one spelling, since a"
+                    " feed takes them for one column and rejects the other.",
+                    next_step="Rename it in one of them, or leave that file out.",
+                )
 
 
 def _header(path: Path, file_format: str) -> tuple[str, ...]:

@@ -181,9 +181,20 @@ def test_a_file_that_a_feed_would_refuse_is_named_with_the_reason_and_no_value(t
     assert not any(value in str(error.value) for value in ("hunter2", "ada@", "Köln"))
 
 
+@pytest.mark.parametrize("header", ["Place,day", "place, day", "DAY,place"])
+def test_files_that_spell_a_column_differently_are_named(tmp_path, header):
+    """A feed of both spellings would keep every command from loading."""
+    one = put(tmp_path, "one.csv", "place,day\nx,2026-01-01\n")
+    other = put(tmp_path, "other.csv", f"{header}\nx,2026-01-02\n")
+
+    with pytest.raises(LakehouseError, match="expected one spelling") as error:
+        inspect_files([one, other])
+    assert "other.csv has a column" in str(error.value)
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("a.xlsx", "in no format"), ("gone.csv", "is nothing"), ("", "a folder")],
+    [("a.xlsx", "in no format"), ("gone.csv", "is not there"), ("", "a folder")],
 )
 def test_what_is_no_file_of_a_feed_is_wrong_usage(tmp_path, name, message):
     put(tmp_path, "a.xlsx", b"PK")
