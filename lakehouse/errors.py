@@ -15,6 +15,7 @@
     ├── EvolutionRefused        a declared change would lose data or break readers
     ├── PendingChanges          a declared change waits for `lakehouse apply`
     ├── WriteConflict           other writers kept winning until the limit was reached
+    ├── QuarantineFailed        refused rows could not be kept, so the others were not published
     ├── CommitUnknown           a commit may or may not have happened, and could not be looked up
     ├── TableBusy               the table's lock was held longer than the caller would wait
     ├── UpkeepFailed            a step of upkeep failed, or did not come out as it should
@@ -100,7 +101,7 @@ class WriteConflict(LakehouseError):
 
 
 class QuarantineFailed(LakehouseError):
-    """Refused rows could not be kept, so that the rows beside them were not published."""
+    """Refused rows could not be kept, so the others were not published."""
 
 
 class CommitUnknown(LakehouseError):
