@@ -14,6 +14,7 @@ from lakehouse.cli.call_context import State, verbose_option
 from lakehouse.cli.output.cell_values import columns_named, utc_seconds
 from lakehouse.cli.output.printing import count, table
 from lakehouse.cli.output.records import print_records, table_or_json
+from lakehouse.cli.show_group import ShowGroup
 
 if TYPE_CHECKING:
     from lakehouse.monitoring.silences import Silence
@@ -23,21 +24,7 @@ _SHOWN = 20
 _COLUMNS = ("at", "severity", "event", "what", "owner", "alert")
 
 
-class _AlertsGroup(click.Group):
-    """The commands of `lakehouse alerts`; any other word is the id of an alert, which is
-    shown.
-    """
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command of the first word."""
-        if args and self.get_command(ctx, args[0]) is None:
-            return "show", self.get_command(ctx, "show"), args
-        return super().resolve_command(ctx, args)
-
-
-@click.group("alerts", cls=_AlertsGroup, invoke_without_command=True)
+@click.group("alerts", cls=ShowGroup, invoke_without_command=True)
 @click.option(
     "--last",
     type=click.IntRange(min=1),

@@ -13,6 +13,7 @@ from lakehouse.cli.erasures_verify import verify
 from lakehouse.cli.output.cell_values import columns_named, utc_seconds
 from lakehouse.cli.output.printing import count, printable, table
 from lakehouse.cli.output.records import print_records, table_or_json
+from lakehouse.cli.show_group import ShowGroup
 
 if TYPE_CHECKING:
     from lakehouse.privacy.states import Request
@@ -20,21 +21,7 @@ if TYPE_CHECKING:
 _COLUMNS = ("request", "state", "people", "requested", "due", "removed from", "by", "why")
 
 
-class _ErasuresGroup(click.Group):
-    """The commands of `lakehouse erasures`; any other word is the id of a request, which is
-    shown.
-    """
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command of the first word."""
-        if args and self.get_command(ctx, args[0]) is None:
-            return "show", self.get_command(ctx, "show"), args
-        return super().resolve_command(ctx, args)
-
-
-@click.group("erasures", cls=_ErasuresGroup, invoke_without_command=True)
+@click.group("erasures", cls=ShowGroup, invoke_without_command=True)
 @table_or_json
 @click.pass_context
 def erasures(context: click.Context, form: str) -> None:

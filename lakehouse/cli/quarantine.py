@@ -15,6 +15,7 @@ from lakehouse.cli.output.records import print_records, table_csv_or_json
 from lakehouse.cli.quarantine_clear import clear
 from lakehouse.cli.quarantine_replay import replay
 from lakehouse.cli.quarantined_tables import all_with_quarantine, table_with_quarantine
+from lakehouse.cli.show_group import ShowGroup
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.read.cleared_rows import Clearing
@@ -27,21 +28,7 @@ _COUNTED = ("rows", "first refused at", "last refused at")
 _FLAT = ("table", "by", "name", "rows", "first_refused_at", "last_refused_at")
 
 
-class _QuarantineGroup(click.Group):
-    """The commands of `lakehouse quarantine`; any other word is the name of a table, which is
-    shown.
-    """
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command of the first word."""
-        if args and self.get_command(ctx, args[0]) is None:
-            return "show", self.get_command(ctx, "show"), args
-        return super().resolve_command(ctx, args)
-
-
-@click.group("quarantine", cls=_QuarantineGroup, invoke_without_command=True)
+@click.group("quarantine", cls=ShowGroup, invoke_without_command=True)
 @table_csv_or_json
 @click.pass_context
 def quarantine(context: click.Context, form: Format) -> None:
