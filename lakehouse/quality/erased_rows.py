@@ -7,7 +7,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.pinned_frames import read_main
-from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS
+from lakehouse.tables.table import SOURCE_COLUMNS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -16,10 +16,9 @@ from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.pinned_inputs import pin_since
 from lakehouse.iceberg.read.version_keys import declared_versions, key_terms, newest_sql
 from lakehouse.iceberg.rules.failing_row_samples import sample_of
-from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS
 from lakehouse.quality.erased_rows import may_have_erased, without_erased
 from lakehouse.tables.quoting import identifier
-from lakehouse.tables.table import IcebergTable
+from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

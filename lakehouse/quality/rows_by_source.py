@@ -13,10 +13,9 @@ from lakehouse.iceberg.metadata.frame_joins import same_key, together
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.cleared_rows import read_cleared
 from lakehouse.iceberg.read.pinned_frames import read, read_main
-from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS
 from lakehouse.quality.erased_rows import may_have_erased, without_erased
 from lakehouse.tables.quoting import among, identifier
-from lakehouse.tables.table import IcebergTable, Merge
+from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable, Merge
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -13,7 +13,6 @@ from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_inputs import pin_since
-from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.quality.row_accounting_check import (
@@ -25,7 +24,7 @@ from lakehouse.quality.row_accounting_check import (
     rows_result,
 )
 from lakehouse.quality.rows_by_source import CLEARED, ERASED, PLACES, Read, count_places
-from lakehouse.tables.table import IcebergTable
+from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 
 _DESCRIPTIONS = {
     "clean": "in the table",

@@ -14,11 +14,10 @@ from lakehouse.scaffolding.conversions import conversion, conversion_import, raw
 from lakehouse.scaffolding.feed_notes import silver_notes, unclear_notes
 from lakehouse.scaffolding.feed_plan import FeedPlan, PlannedColumn
 from lakehouse.scaffolding.module_text import CONFIRM, Import, Module, function_text
+from lakehouse.tables.table import SOURCE_COLUMNS
 
 _TABLE = "lakehouse.tables.table"
 _ROWS = "lakehouse.iceberg.rules.rows"
-_LINE = ("_source_file", "_source_sha256", "_source_row")
-"""What tells one delivered line from all others."""
 _NEWEST = ("_ingested_at", "_source_file", "_source_row", "_source_sha256")
 _RULES = {"unique": "lakehouse.iceberg.rules.unique_and_references"}
 
@@ -144,7 +143,7 @@ def _write(plan: FeedPlan) -> list[Argument]:
         write = Call("Overwrite", [])
     if _is_each_line(plan):
         return [Argument("write", write), Argument("source_columns", "True")]
-    of, newest = (plan.key, _newest(plan)) if plan.key else (_LINE, ("_ingested_at",))
+    of, newest = (plan.key, _newest(plan)) if plan.key else (SOURCE_COLUMNS, ("_ingested_at",))
     versions = Call(
         "Versions", [Argument("of", _texts(of)), Argument("newest", _texts(newest))]
     )

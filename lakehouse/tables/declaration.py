@@ -35,6 +35,8 @@ RowLevel = Literal["copy-on-write", "merge-on-read"]
 OnErasure = Literal["recompute", "keep"]
 SOURCE_KEY = ("_source_file", "_source_sha256")
 """The columns that say which delivery a row came with."""
+SOURCE_COLUMNS = (*SOURCE_KEY, "_source_row")
+"""The columns that say which delivered row a row is."""
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from lakehouse.errors import DeclarationError
 from lakehouse.tables import types
 from lakehouse.tables.castable_rule import CastableRule, castable_from_type
 from lakehouse.tables.column import Column
-from lakehouse.tables.declaration import TableDeclaration
+from lakehouse.tables.declaration import SOURCE_COLUMNS, TableDeclaration
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.write_modes import Append
 
-SOURCE_OF_ROW = ("_source_file", "_source_sha256", "_source_row", "_ingested_at")
+SOURCE_OF_ROW = (*SOURCE_COLUMNS, "_ingested_at")
 """The columns that say which delivered row a row is, and when it came."""
 _NEVER_CAST = (types.Primitive("string"), types.Primitive("binary"))
 

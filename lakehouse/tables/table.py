@@ -6,7 +6,7 @@ from functools import cached_property
 from lakehouse.tables.cast_validation import check_casts
 from lakehouse.tables.column import Column
 from lakehouse.tables.column_validation import check_columns, check_known
-from lakehouse.tables.declaration import SOURCE_KEY, TableDeclaration
+from lakehouse.tables.declaration import SOURCE_COLUMNS, SOURCE_KEY, TableDeclaration
 from lakehouse.tables.layout_validation import check_layout
 from lakehouse.tables.partitioning import PartitionField
 from lakehouse.tables.rows_of import (
@@ -31,6 +31,7 @@ from lakehouse.tables.write_modes import (
 )
 
 __all__ = [
+    "SOURCE_COLUMNS",
     "SOURCE_KEY",
     "Append",
     "Column",

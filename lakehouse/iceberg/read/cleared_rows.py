@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from lakehouse.iceberg.metadata.commit_properties import PREFIX
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.pinned_frames import read_main
-from lakehouse.tables.table import Column, IcebergTable, Merge
+from lakehouse.tables.table import SOURCE_COLUMNS, Column, IcebergTable, Merge
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,7 +51,7 @@ def cleared_table(table: IcebergTable) -> IcebergTable:
     """Return the table of the rows that were cleared from the quarantine of another."""
     quarantine = table.quarantine
     assert quarantine is not None
-    same = ("_row_key", "_reasons", "_source_file", "_source_sha256", "_source_row")
+    same = ("_row_key", "_reasons", *SOURCE_COLUMNS)
     return IcebergTable(
         name=f"{quarantine.name}_cleared",
         comment=f"Rows that people cleared from {quarantine.name}, without their values.",

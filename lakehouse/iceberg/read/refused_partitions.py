@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.stale_partitions import followed
-from lakehouse.tables.table import IcebergTable
+from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_SOURCE = ("_source_file", "_source_sha256", "_source_row")
 
 
 def _moment(text: str) -> datetime:
@@ -68,7 +66,7 @@ def _refused(engine: Engine, table: IcebergTable) -> dict[Key, set[str | None]]:
     if not engine.catalog.has(table.quarantine.name):
         return refused
     loaded = engine.catalog.load(table.quarantine.name)
-    columns = dict.fromkeys((*_SOURCE, by))
+    columns = dict.fromkeys((*SOURCE_COLUMNS, by))
     for batch in loaded.scan(selected_fields=tuple(columns)).to_arrow_batch_reader():
         for row in batch.to_pylist():
             refused.setdefault(_key(row), set()).add(row[by])
@@ -82,11 +80,11 @@ def _look_up(
     from pyiceberg.expressions import In
 
     loaded = engine.catalog.load(source)
-    if not sought or not {*_SOURCE} <= {*loaded.schema().column_names}:
+    if not sought or not {*SOURCE_COLUMNS} <= {*loaded.schema().column_names}:
         return
     files = {key[0] for key in sought}
     of_files = In("_source_file", files)  # type: ignore[call-arg,arg-type]
-    columns = dict.fromkeys((*_SOURCE, column))
+    columns = dict.fromkeys((*SOURCE_COLUMNS, column))
     scan = loaded.scan(of_files, selected_fields=tuple(columns))
     for batch in scan.to_arrow_batch_reader():
         for row in _having(batch, sought).to_pylist():
@@ -107,7 +105,7 @@ def _having(batch: "pa.RecordBatch", sought: Collection[Key]) -> "pa.RecordBatch
 
 
 def _key(row: Mapping[str, Any]) -> Key:
-    return tuple(row[name] for name in _SOURCE)
+    return tuple(row[name] for name in SOURCE_COLUMNS)
 
 
 def _parsed(table: IcebergTable, text: str | None) -> Any:

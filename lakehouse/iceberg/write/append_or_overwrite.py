@@ -15,7 +15,7 @@ from lakehouse.iceberg.rules.failing_row_samples import sample_of
 from lakehouse.iceberg.rules.parallel_jobs import concurrently
 from lakehouse.iceberg.rules.rows import RowRule
 from lakehouse.iceberg.write import stage
-from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS, PreparedFrame, prepare
+from lakehouse.iceberg.write.prepared_frame import PreparedFrame, prepare
 from lakehouse.iceberg.write.publish_branch import publish, refuse, unchanged, with_counts
 from lakehouse.iceberg.write.quarantine import Write, quarantine
 from lakehouse.iceberg.write.refused_share_result import evaluate_refusals, none_refused
@@ -29,7 +29,7 @@ from lakehouse.iceberg.write.withdrawn_rows import (
 from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import identifier, literal, literals, with_zone
 from lakehouse.tables.rule import Rule
-from lakehouse.tables.table import Append, OverwritePartitions
+from lakehouse.tables.table import SOURCE_COLUMNS, Append, OverwritePartitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

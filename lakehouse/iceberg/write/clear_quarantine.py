@@ -8,10 +8,9 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.read.cleared_rows import Clearing, cleared_table
 from lakehouse.iceberg.read.pinned_frames import read_main
-from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.quoting import literal
-from lakehouse.tables.table import IcebergTable
+from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 
 
 def clear_quarantine(

@@ -12,14 +12,13 @@ from lakehouse.tables.masking import READABLE
 from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.rows_of import names_of_machine
 from lakehouse.tables.rule import Rule
-from lakehouse.tables.table import IcebergTable, Merge
+from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable, Merge
 from lakehouse.tables.type_promotion import is_wider
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructField
 
-SOURCE_COLUMNS = ("_source_file", "_source_sha256", "_source_row")
 ROW_KEY_OF_SOURCE = f"sha2(concat_ws('|', {', '.join(SOURCE_COLUMNS)}), 256)"
 """SQL of what identifies a refused row that knows its delivery."""
 DELETED = "_deleted"

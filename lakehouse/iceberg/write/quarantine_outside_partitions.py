@@ -18,15 +18,11 @@ from lakehouse.iceberg.read.rows_outside_partitions import (
     has_partition,
 )
 from lakehouse.iceberg.rules.failing_row_samples import SAMPLE_ROWS, sample_of
-from lakehouse.iceberg.write.prepared_frame import (
-    DELETED,
-    ROW_KEY_OF_SOURCE,
-    SOURCE_COLUMNS,
-    written_columns,
-)
+from lakehouse.iceberg.write.prepared_frame import DELETED, ROW_KEY_OF_SOURCE, written_columns
 from lakehouse.iceberg.write.quarantine import Write
 from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import identifier, literal
+from lakehouse.tables.table import SOURCE_COLUMNS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

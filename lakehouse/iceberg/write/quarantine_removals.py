@@ -19,15 +19,10 @@ from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.rows_outside_partitions import IS_LEFT_OUT
-from lakehouse.iceberg.write.prepared_frame import (
-    DELETED,
-    SOURCE_COLUMNS,
-    PreparedFrame,
-    written_columns,
-)
+from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, written_columns
 from lakehouse.iceberg.write.write_attempt import Decided
 from lakehouse.tables.quoting import identifier
-from lakehouse.tables.table import Append, IcebergTable, Merge, Overwrite
+from lakehouse.tables.table import SOURCE_COLUMNS, Append, IcebergTable, Merge, Overwrite
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -21,14 +21,9 @@ from lakehouse.iceberg.read.version_keys import (
     delivered_casts,
     key_locations,
 )
-from lakehouse.iceberg.write.prepared_frame import (
-    DELETED,
-    SOURCE_COLUMNS,
-    PreparedFrame,
-    prepare,
-)
+from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, prepare
 from lakehouse.tables.quoting import among, identifier, with_zone
-from lakehouse.tables.table import IcebergTable, Merge, Versions
+from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable, Merge, Versions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

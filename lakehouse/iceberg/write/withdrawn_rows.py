@@ -17,16 +17,10 @@ from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read
 from lakehouse.iceberg.read.withdrawn_deliveries import Withdrawn, rows_withdrawn
 from lakehouse.iceberg.write import stage
-from lakehouse.iceberg.write.prepared_frame import (
-    BROKEN,
-    DELETED,
-    SOURCE_COLUMNS,
-    PreparedFrame,
-    prepare,
-)
+from lakehouse.iceberg.write.prepared_frame import BROKEN, DELETED, PreparedFrame, prepare
 from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import identifier
-from lakehouse.tables.table import SOURCE_KEY, Append, Merge
+from lakehouse.tables.table import SOURCE_COLUMNS, SOURCE_KEY, Append, Merge
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

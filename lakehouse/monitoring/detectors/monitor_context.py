@@ -11,7 +11,6 @@ from urllib.parse import quote
 
 import dagster as dg
 
-from lakehouse.iceberg.write.prepared_frame import SOURCE_COLUMNS
 from lakehouse.monitoring.alert_state import AlertState
 from lakehouse.monitoring.incidents import Firing, Kind
 from lakehouse.orchestration.alert import Severity
@@ -21,7 +20,7 @@ from lakehouse.orchestration.partition_bounds import computed_of, range_of
 from lakehouse.settings import Settings
 from lakehouse.tables.escaping import shell_word
 from lakehouse.tables.feed import Feed
-from lakehouse.tables.table import IcebergTable
+from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 
 if TYPE_CHECKING:
     from lakehouse.orchestration.dagster_internals import AssetGraph
