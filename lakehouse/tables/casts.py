@@ -6,6 +6,7 @@ Spark's own cast takes `2024` for the first of January, and rounds `1.005` to fi
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from lakehouse.tables.quoting import literal
 
@@ -34,6 +35,15 @@ class Cast:
     def sql(self, raw: str) -> str:
         """Return SQL for a delivered value as the type, see `cast_sql`."""
         return cast_sql(raw, self.type, self.time_zone)
+
+
+def moment_of(text: str) -> datetime:
+    """Read a moment in Python; one without an offset is of UTC, as for a cast.
+
+    :raises ValueError: when it is none.
+    """
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def cast_sql(raw: str, to: str, time_zone: str = "UTC") -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lakehouse.errors import UsageError
 from lakehouse.tables import types
+from lakehouse.tables.casts import moment_of
 from lakehouse.tables.feed import INGEST_COLUMNS
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.suggestions import meant_name
@@ -90,15 +91,10 @@ def _check_names(name: str, row: Row, known: Sequence[str]) -> None:
             raise UsageError(f"{name} has no column {column!r}; {meant_name(column, known)}")
 
 
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _READ_AS: Mapping[str, Callable[[Any], Any]] = {
     "date": date.fromisoformat,
-    "timestamp": _moment,
+    "timestamp": moment_of,
     "timestamp_ntz": datetime.fromisoformat,
     "decimal": Decimal,
     **dict.fromkeys(_INTEGERS, int),

@@ -7,27 +7,22 @@ its number there.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.stale_partitions import followed
+from lakehouse.tables.casts import moment_of
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def _moment(text: str) -> datetime:
-    """Read a moment; one without an offset is of UTC, as rules read it."""
-    read = datetime.fromisoformat(text)
-    return read if read.tzinfo else read.replace(tzinfo=UTC)
-
-
 _PARSED: Mapping[str, Callable[[str], Any]] = {
     "date": date.fromisoformat,
-    "timestamp": _moment,
+    "timestamp": moment_of,
     "int": int,
     "bigint": int,
     "string": str,
