@@ -6,6 +6,7 @@ from decimal import Decimal
 from lakehouse.scaffolding.column_profile import ColumnProfile
 from lakehouse.scaffolding.uniqueness import is_key_name
 from lakehouse.scaffolding.values import NUMBERS
+from lakehouse.tables.types import WIDEST
 
 _INT_DIGITS = 8
 """Whole numbers of more digits are bigint, so that larger ones than were seen are not refused."""
@@ -14,7 +15,6 @@ _SMALLEST_PRECISION, _SMALLEST_SCALE = 10, 2
 _SPARE_DIGITS = 3
 _LARGEST_SCALE = 6
 """Numbers of more decimals are measurements, and no amounts."""
-_WIDEST = 38
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def read_numbers(column: ColumnProfile) -> ReadNumbers | None:
 def _whole_type(column: ColumnProfile) -> str:
     digits = column.numbers.whole_digits
     if digits > _BIGINT_DIGITS:
-        return f"decimal({_WIDEST},0)" if digits <= _WIDEST else "string"
+        return f"decimal({WIDEST},0)" if digits <= WIDEST else "string"
     return "bigint" if digits > _INT_DIGITS or is_key_name(column.name) else "int"
 
 
@@ -75,4 +75,4 @@ def _decimal_type(column: ColumnProfile) -> str:
     if scale > _LARGEST_SCALE:
         return "double"
     precision = max(_SMALLEST_PRECISION, column.numbers.whole_digits + _SPARE_DIGITS + scale)
-    return f"decimal({precision},{scale})" if precision <= _WIDEST else "double"
+    return f"decimal({precision},{scale})" if precision <= WIDEST else "double"

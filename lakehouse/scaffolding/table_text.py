@@ -22,7 +22,6 @@ from lakehouse.tables.table import IcebergTable, Merge
 
 _TABLE = "lakehouse.tables.table"
 _UNIQUE = "lakehouse.iceberg.rules.unique_and_references"
-_WIDEST = 38
 _SUMMED_DIGITS = 10
 """Digits that Spark adds to the type of a decimal's sum."""
 _SUMMED = {"int": "bigint", "bigint": "bigint", "float": "double", "double": "double"}
@@ -183,7 +182,7 @@ def _can_be_summed(table: IcebergTable, column: Column) -> bool:
 def _sum_type(column: Column) -> str:
     parsed = types.parse(column.type)
     if isinstance(parsed, types.Decimal):
-        digits = min(_WIDEST, parsed.precision + _SUMMED_DIGITS)
+        digits = min(types.WIDEST, parsed.precision + _SUMMED_DIGITS)
         return str(types.Decimal(digits, parsed.scale))
     return _SUMMED[column.type]
 

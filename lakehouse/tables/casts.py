@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from lakehouse.tables.quoting import literal
+from lakehouse.tables.types import WIDEST
 
 _DECIMAL = re.compile(r"^decimal\((\d+),\s*(\d+)\)$")
-_WIDEST = 38
 _QUICK = 18
 _DAY = r"^\s*[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
 _WHOLE_DAY = rf"{_DAY}\s*$"
@@ -93,13 +93,13 @@ def _exponential(raw: str, cast: str, whole_digits: int, scale: int) -> str:
     """Return the predicate of a number with an exponent that is held as it is: compared where
     all its digits fit.
     """
-    widest = max(_WIDEST - whole_digits, scale)
+    widest = max(WIDEST - whole_digits, scale)
     # One digit of a negative exponent moves the point by nine places at most.
     exponent, decimals = (
         (r"([+]?[0-9]{1,2}|-[0-9])", widest - 9) if widest >= 9 else (r"[+]?[0-9]{1,2}", widest)
     )
     is_bounded = rf"^\s*[+-]?[0-9]*([.][0-9]{{0,{decimals}}})?[eE]{exponent}\s*$"
-    exact = f"try_cast({raw} AS decimal({_WIDEST},{widest}))"
+    exact = f"try_cast({raw} AS decimal({WIDEST},{widest}))"
     return f"CAST({raw} AS string) RLIKE {literal(is_bounded)} AND {cast} = {exact}"
 
 

@@ -27,6 +27,8 @@ _PRIMITIVES = frozenset(
     }
 )
 WHOLE_NUMBERS = frozenset({"int", "bigint"})
+WIDEST = 38
+"""Digits of the widest decimal."""
 _TOKEN = re.compile(
     r"\s*(?:(?P<word>\w+)|`(?P<quoted>(?:[^`]|``)+)`|'(?P<text>(?:[^'\\]|\\.)*)'|(?P<mark>[<>(),:]))"
 )
@@ -178,7 +180,7 @@ class _Tokens:
             self._take()
             scale = self._number()
         self._expect(")")
-        if not 1 <= precision <= 38 or scale > precision:
+        if not 1 <= precision <= WIDEST or scale > precision:
             raise self._error()
         return Decimal(precision, scale)
 
