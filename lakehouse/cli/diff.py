@@ -95,6 +95,25 @@ class Changes:
     counts: "Counts"
     columns: Sequence[Column]
     rows: Sequence[Sequence[Any]] = field(default=())
+    by_partition: Sequence[Mapping[str, Any]] = field(default=())
+    """How many differ by the values of a column, where that is asked for."""
+
+    @property
+    def counted(self) -> str:
+        """How many rows differ, in words."""
+        counts = self.counts
+        return f"{counts.added:,} added, {counts.removed:,} removed, {counts.changed:,} changed"
+
+    def as_table(self, more: str = "") -> str:
+        """Return the rows that are shown as a table, and of how many they are some.
+
+        :param more: what is said behind that.
+        """
+        total = self.counts.added + self.counts.removed + 2 * self.counts.changed
+        footer = ""
+        if len(self.rows) < total:
+            footer = f"{len(self.rows):,} of {count(total, 'row')}{more}"
+        return table(self.columns, self.rows, footer=footer)
 
 
 def key_of(state: State, table: str) -> Sequence[str]:
@@ -105,12 +124,18 @@ def key_of(state: State, table: str) -> Sequence[str]:
 
 
 def compare(
-    state: State, planned: "Diff", limit: int | None, *, is_key_named: bool = False
+    state: State,
+    planned: "Diff",
+    limit: int | None,
+    *,
+    is_key_named: bool = False,
+    by: str | None = None,
 ) -> Changes:
     """Count the rows that differ, and read some of them.
 
     :param limit: how many to read; None for all.
     :param is_key_named: whether a person named the key, which may be none then.
+    :param by: the column by whose values they are counted too.
     """
     from lakehouse.iceberg.diff.key import check_unique
     from lakehouse.iceberg.diff.row_diff import Counts
@@ -123,20 +148,26 @@ def compare(
         try:
             if is_key_named:
                 check_unique(state.engine, planned)
-            return _read_changes(state, planned, limit)
+            return _read_changes(state, planned, limit, by)
         except LakehouseError:
             raise
         except Exception as error:
             raise LakehouseError(one_line(error)) from error
 
 
-def _read_changes(state: State, planned: "Diff", limit: int | None) -> Changes:
-    from lakehouse.iceberg.diff.row_diff import apply_diff, count_changes, order_changes
+def _read_changes(state: State, planned: "Diff", limit: int | None, by: str | None) -> Changes:
+    from lakehouse.iceberg.diff.row_diff import (
+        apply_diff,
+        count_by,
+        count_changes,
+        order_changes,
+    )
 
     # Counted and shown: what differs is kept, so that the table is read once.
     frame = apply_diff(state.engine, planned).persist()
     try:
         counts = count_changes(planned, frame)
+        by_partition = count_by(planned, frame, by) if by else []
         changes = order_changes(planned, frame)
         if limit is not None:
             changes = changes.limit(limit)
@@ -144,7 +175,7 @@ def _read_changes(state: State, planned: "Diff", limit: int | None) -> Changes:
     finally:
         frame.unpersist()
     columns = [column(part.name, part.dataType) for part in frame.schema.fields]
-    return Changes(counts, columns, rows)
+    return Changes(counts, columns, rows, by_partition)
 
 
 def _rows(state: State, planned: "Diff", frame: "DataFrame") -> list[list[Any]]:
@@ -187,17 +218,12 @@ def _print(planned: "Diff", result: Changes, form: Format, summary: bool) -> Non
     by = f" by {', '.join(planned.key)}" if planned.key else ""
     line = (
         f"{planned.table} from {_snapshot(planned.before)} to {_snapshot(planned.after)}"
-        f"{by}: {counts.added:,} added, {counts.removed:,} removed,"
-        f" {counts.changed:,} changed"
+        f"{by}: {result.counted}"
     )
     if form == "table":
         click.echo(line)
-        total = counts.added + counts.removed + 2 * counts.changed
-        footer = ""
-        if len(result.rows) < total:
-            footer = f"{len(result.rows):,} of {count(total, 'row')}; --limit shows more"
         if result.rows:
-            click.echo(table(result.columns, result.rows, footer=footer))
+            click.echo(result.as_table("; --limit shows more"))
     elif summary:
         numbers = ("added", "removed", "changed")
         ends = [

@@ -1,6 +1,6 @@
 """`lakehouse preview`: what a run of a whole table would change, with nothing published."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -46,39 +46,26 @@ def preview(state: State, name: str, limit: int | None, form: Format) -> None:
     if limit is None and form == "table":
         limit = TABLE_ROWS
     changes: list[Changes] = []
-    by_partition: list[Mapping[str, Any]] = []
     state.start_spark()
 
     def look(branch: str) -> None:
-        found, counted = _compared(state, named, branch, limit)
-        changes.append(found)
-        by_partition.extend(counted)
+        changes.append(_compared(state, named, branch, limit))
 
     with state.progress(f"Computing {named}"):
         outcome = preview_table(state.engine, function, look, gone_people(state.settings))
-    _print(outcome, changes[0] if changes else None, by_partition, form)
+    _print(outcome, changes[0] if changes else None, form)
 
 
-def _compared(
-    state: State, name: str, branch: str, limit: int | None
-) -> tuple[Changes, Sequence[Mapping[str, Any]]]:
+def _compared(state: State, name: str, branch: str, limit: int | None) -> Changes:
     from lakehouse.iceberg.diff.diff_plan import plan_diff
-    from lakehouse.iceberg.diff.row_diff import count_by
 
     planned = plan_diff(state.engine, name, "main", branch, key_of(state, name))
-    by = state.declared[name].overwritten_by
-    counted = count_by(state.engine, planned, by) if by and not planned.is_empty else []
-    return compare(state, planned, limit), counted
+    return compare(state, planned, limit, by=state.declared[name].overwritten_by)
 
 
-def _print(
-    outcome: "Outcome",
-    changes: Changes | None,
-    by_partition: Sequence[Mapping[str, Any]],
-    form: Format,
-) -> None:
+def _print(outcome: "Outcome", changes: Changes | None, form: Format) -> None:
     if form == "json":
-        print_records([_record(outcome, changes, by_partition)])
+        print_records([_record(outcome, changes)])
         return
     # What is not a row stays out of what a program reads.
     for line in _summary(outcome, changes):
@@ -88,24 +75,16 @@ def _print(
     if form == "csv":
         click.echo(render(form, changes.columns, changes.rows))
         return
-    if by_partition:
-        names = list(by_partition[0])
-        counted = [[plain_json(row[name]) for name in names] for row in by_partition]
+    if changes.by_partition:
+        names = list(changes.by_partition[0])
+        counted = [[plain_json(row[name]) for name in names] for row in changes.by_partition]
         click.echo(table(columns_named(names, _BY_PARTITION), counted, noun="partition"))
     if changes.rows:
-        total = changes.counts.added + changes.counts.removed + 2 * changes.counts.changed
-        is_whole = len(changes.rows) == total
-        footer = "" if is_whole else f"{len(changes.rows):,} of {count(total, 'row')}"
-        click.echo(table(changes.columns, changes.rows, footer=footer))
+        click.echo(changes.as_table())
 
 
 def _summary(outcome: "Outcome", changes: Changes | None) -> list[str]:
-    counts = changes.counts if changes else None
-    found = (
-        f"{counts.added:,} added, {counts.removed:,} removed, {counts.changed:,} changed"
-        if counts
-        else _without_changes(outcome)
-    )
+    found = changes.counted if changes else _without_changes(outcome)
     lines = [f"{outcome.table}: {found}; nothing is published."]
     for result in outcome.results:
         if not result.passed:
@@ -123,9 +102,7 @@ def _without_changes(outcome: "Outcome") -> str:
     return "no row was staged" if isinstance(outcome, Refused) else "no row would change"
 
 
-def _record(
-    outcome: "Outcome", changes: Changes | None, by_partition: Sequence[Mapping[str, Any]]
-) -> Mapping[str, Any]:
+def _record(outcome: "Outcome", changes: Changes | None) -> Mapping[str, Any]:
     names = [column.name for column in changes.columns] if changes else []
     counts = changes.counts if changes else None
     return {
@@ -137,6 +114,6 @@ def _record(
         "broken_rules": [
             rule_record(result) for result in outcome.results if not result.passed
         ],
-        "by_partition": list(by_partition),
+        "by_partition": list(changes.by_partition) if changes else [],
         "rows": [dict(zip(names, row, strict=True)) for row in changes.rows] if changes else [],
     }

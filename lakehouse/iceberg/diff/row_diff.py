@@ -93,12 +93,12 @@ def count_changes(planned: Diff, rows: "DataFrame") -> Counts:
     return Counts(counts["added"], counts["removed"], changed=counts["after"])
 
 
-def count_by(engine: Engine, planned: Diff, column: str) -> list[dict[str, Any]]:
+def count_by(planned: Diff, rows: "DataFrame", column: str) -> list[dict[str, Any]]:
     """Count the rows of a diff by the values of a column, in their order; a changed row counts
     once, for the value that it has by then.
     """
     change, by = identifier(planned.change_column), identifier(column)
-    grouped = apply_diff(engine, planned).groupBy(by, change).count()
+    grouped = rows.groupBy(by, change).count()
     counts: dict[Any, Counter[str]] = {}
     for row in grouped.orderBy(by).collect():
         counts.setdefault(row[0], Counter())[row[1]] = row[2]
