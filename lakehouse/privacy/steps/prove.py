@@ -16,10 +16,10 @@ _TRIED_AGAIN_AFTER = timedelta(hours=1)
 def remove_physically(erasure: Erasure) -> None:
     """Remove what Iceberg keeps of the rows, as far as it may go by now."""
     erasable, request_id = erasure.erasable, erasure.request.request_id
-    tables = erasable.tables_of(erasure.persons)
+    tables, dependents = erasable.tables_of(erasure.persons), erasable.dependents
     results: list[StepResult] = []
     if erasure.how.now:
-        results += remove_now(erasable.engine, tables, request_id, erasable.dependents)
+        results += remove_now(erasable.engine, tables, request_id, dependents)
     else:
         for table in tables:
             results += remove_from_files(
@@ -28,7 +28,7 @@ def remove_physically(erasure: Erasure) -> None:
                 request_id,
                 now=False,
                 readers=erasable.readers.get(table.name, ()),
-                dependents=erasable.dependents.get(table.name, ()),
+                dependents=dependents.get(table.name, ()),
             )
     left = [result for result in results if _is_left(result)]
     waiting = (*erasure.record.waiting, *map(_left_text, left))
