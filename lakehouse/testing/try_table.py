@@ -134,11 +134,10 @@ class TryTable:
                 f" {meant_name(unknown[0], names)}"
             )
         if function.feed:
-            columns, stamped = (
-                _delivered_columns(function.feed),
-                delivered(rows.get(names[0], ())),
-            )
-            return {names[0]: frame_of(self.engine.spark, names[0], columns, stamped)}
+            (name,) = names
+            columns = _delivered_columns(function.feed)
+            stamped = delivered(rows.get(name, ()))
+            return {name: frame_of(self.engine.spark, name, columns, stamped)}
         return {name: self._input_frame(function, name, rows[name]) for name in rows}
 
     def _input_frame(self, function: TableFunction, name: str, rows: Rows) -> "DataFrame":

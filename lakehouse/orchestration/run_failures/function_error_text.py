@@ -50,10 +50,8 @@ def explained(
     rule = None if at else rule_naming(table, cause)
     if rule:
         failed = f"{table.name}: rule {rule} cannot be evaluated on the rows of {where}"
-    what, command = (
-        "rule" if rule else "function",
-        next_command or f"lakehouse retry {table.name}",
-    )
+    what = "rule" if rule else "function"
+    command = next_command or f"lakehouse retry {table.name}"
     return ComputeFailed(
         f"{failed}: {cause}", next_step=f"Correct the {what}, and run `{command}`."
     )
