@@ -167,10 +167,11 @@ def _arrived_since(
 
 def _row_keys(target: IcebergTable, delivered: "DataFrame") -> "DataFrame":
     """Return of delivered rows what they are looked for by."""
-    newest = identifier(declared_versions(target).newest[0])
-    return delivered.selectExpr(
-        *SOURCE_COLUMNS, *key_terms(target, delivered), f"{newest} AS __newest", _IS
-    )
+    versions = declared_versions(target)
+    # What tells a row may tell its versions too.
+    source = [name for name in SOURCE_COLUMNS if name not in versions.of]
+    newest = f"{identifier(versions.newest[0])} AS __newest"
+    return delivered.selectExpr(*source, *key_terms(target, delivered), newest, _IS)
 
 
 def _with_outcome(

@@ -19,6 +19,7 @@ from lakehouse.iceberg.read.inputs import versions_of
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.rules.rows import castable, not_null
 from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.quality.row_accounting import account
 from lakehouse.tables.table import (
     Append,
     Column,
@@ -35,6 +36,7 @@ from lakehouse_tests.iceberg.declarations import (
     content,
     delivery,
     rows_of,
+    snapshot_id,
 )
 
 pytestmark = pytest.mark.spark
@@ -237,3 +239,8 @@ def test_lines_are_versions_of_themselves(
         write(embedded_engine, table, lambda delivered: delivered, inputs, Run(file, run))
     assert content(embedded_engine, table.name, "id") == [(1,), (3,), (4,)]
     assert content(embedded_engine, table.quarantine.name, "id") == [("five",), ("two",)]
+    accounted = account(
+        embedded_engine, source, table, snapshot_id(embedded_engine, source.name)
+    )
+    outcomes = {name: rows for name, rows in accounted.rows.items() if rows}
+    assert outcomes == {"clean": 3, "quarantined": 2}
