@@ -6,11 +6,10 @@ import re
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, get_args
 
-Form = Literal[
+NumberForm = Literal[
     "whole",
-    "code",
     "decimal",
     "decimal_or_grouped",
     "comma",
@@ -18,25 +17,11 @@ Form = Literal[
     "grouped_decimal",
     "grouped_comma",
     "exponent",
-    "boolean",
-    "date",
-    "unread_date",
-    "text",
 ]
+Form = NumberForm | Literal["code", "boolean", "date", "unread_date", "text"]
 Order = Literal["year", "day_or_month"]
 """Which part of a date stands first; of two numbers before a year only many values tell."""
-NUMBERS = frozenset(
-    {
-        "whole",
-        "decimal",
-        "decimal_or_grouped",
-        "comma",
-        "comma_or_grouped",
-        "grouped_decimal",
-        "grouped_comma",
-        "exponent",
-    }
-)
+NUMBERS: frozenset[NumberForm] = frozenset(get_args(NumberForm))
 _NUMBERS: tuple[tuple[Form, re.Pattern[str]], ...] = (
     ("code", re.compile(r"0[0-9]+")),
     ("whole", re.compile(r"[+-]?[0-9]+")),
