@@ -5,6 +5,13 @@ from lakehouse.tables.declaration import RowLevel, TableDeclaration
 from lakehouse.tables.row_level import COPY_ON_WRITE, ROW_LEVEL_PROPERTIES
 from lakehouse.tables.type_promotion import leaf_paths
 
+ROW_GROUP_BYTES = 16 * 1024**2
+"""One task reads a row group, and Iceberg gives a task no less than 16 MiB: by the default of 128
+MiB a file of that size is read by one core. A scan of a million rows after upkeep takes 0.7 of
+the time, and the file is 0.1 % larger. PyIceberg, which writes logs of runs, warns that it does
+not heed it.
+"""
+
 
 def table_properties(
     table: TableDeclaration, row_level: RowLevel = COPY_ON_WRITE
@@ -34,6 +41,8 @@ def table_properties(
         # Of five million transactions, 4 % fewer bytes in bronze than at level 3, the
         # default, and 0.4 % more in silver; in less time.
         properties["write.parquet.compression-level"] = "1"
+    if table.file_format == "parquet" and not table.is_log_of_runs:
+        properties["write.parquet.row-group-size-bytes"] = str(ROW_GROUP_BYTES)
     for column in table.bloom_filters:
         properties[f"write.parquet.bloom-filter-enabled.column.{column}"] = "true"
     for column in sorted(table.personal_columns):
