@@ -3,6 +3,7 @@
 dagster-pyspark's resource holds it. Nothing is resolved or downloaded at its start.
 """
 
+import gc
 import logging
 import re
 import signal
@@ -144,6 +145,17 @@ def close_jvm() -> None:
     """
     _sessions.clear()
     end_jvm()
+
+
+def let_go(session: "SparkSession") -> None:
+    """Let the JVM of a session remove the files of what nobody reads any more, which it begins to
+    do; by itself it does after half an hour, or when its memory is full.
+
+    On a cluster its executors hear it, and not the driver.
+    """
+    # What Python holds on to, Java does too.
+    gc.collect()
+    session.sql("SELECT java_method('java.lang.System', 'gc')").collect()
 
 
 def register(session: "SparkSession", catalog: Catalog) -> None:

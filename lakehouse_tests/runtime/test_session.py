@@ -2,7 +2,9 @@
 
 import socket
 import struct
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +12,7 @@ from lakehouse.cli.doctor_checks import findings
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.runtime.jars import JARS
-from lakehouse.runtime.spark import open_session, session_configuration
+from lakehouse.runtime.spark import let_go, open_session, session_configuration
 from lakehouse.settings import Settings
 
 
@@ -158,3 +160,18 @@ def block_manager_port(spark) -> int:
     """Where the driver gives away blocks."""
     env = spark.sparkContext._jvm.org.apache.spark.SparkEnv.get()
     return env.blockManager().blockManagerId().port()
+
+
+def test_what_nobody_reads_any_more_is_let_go_of(spark):
+    folder = Path(spark.conf.get("spark.local.dir"))
+    before = set(folder.rglob("shuffle_*.data"))
+    spark.range(10).repartition(2).collect()
+    spilled = set(folder.rglob("shuffle_*.data")) - before
+    assert spilled
+
+    until = time.monotonic() + 30
+    while any(file.exists() for file in spilled) and time.monotonic() < until:
+        let_go(spark)
+        time.sleep(0.1)
+
+    assert not any(file.exists() for file in spilled)

@@ -5,20 +5,27 @@ ones work on goes with them.
 import math
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
 from lakehouse.errors import TableBusy
 from lakehouse.ingestion.ingest import feed_lock, remove_staged
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
-from lakehouse.runtime.temporary_folders import process_of, temporary_folders
+from lakehouse.runtime.spark_server import with_server
+from lakehouse.runtime.temporary_folders import (
+    process_of,
+    temporary_folder,
+    temporary_folders,
+)
 from lakehouse.settings import Settings
 
 _AD_HOC = ".ad-hoc-"
 _AD_HOC_SECONDS = 3600.0
 """Copies of files that a person named are ingested at once; nothing tells of which process."""
 _WITHOUT_ROWS = (".so", ".lck")
+_LETS_GO_SECONDS = 10.0
+_PAUSE_SECONDS = 0.2
 
 
 def is_of_a_process(settings: Settings, path: Path) -> bool:
@@ -45,23 +52,53 @@ def remove_left_folders(
             yield from _copied(settings, folder, is_dry=is_dry)
 
 
+def wait_for_spark(settings: Settings, gone_at: datetime, let_go: Callable[[], object]) -> None:
+    """Wait until the Spark that this process uses has removed what it spilled before the persons
+    were gone; not for long where somebody else still reads of it.
+
+    :param let_go: asks that Spark to; it is not called where there is nothing.
+    """
+    is_on_server = with_server(settings).spark_remote is not None
+    folders = [
+        folder
+        for folder in temporary_folders(settings)
+        if folder == temporary_folder(settings)
+        or (is_on_server and folder.name.endswith("-server") and _is_in_use(folder))
+    ]
+    until = time.monotonic() + _LETS_GO_SECONDS
+    while any(_older(folder, gone_at) for folder in folders) and time.monotonic() < until:
+        let_go()
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _is_in_use(folder: Path) -> bool:
+    process = process_of(folder)
+    return process is not None and process.is_alive
+
+
+def _older(folder: Path, gone_at: datetime | None) -> list[Path]:
+    """Return the files with rows that were last written at that moment or before; all where there
+    is none.
+    """
+    latest = gone_at.timestamp() if gone_at else math.inf
+    return [file for file in _files_with_rows(folder) if _changed_at(file) <= latest]
+
+
 def _temporary(
     settings: Settings, folder: Path, gone_at: datetime | None, *, is_dry: bool
 ) -> Iterator[ScrubbedPlace]:
-    process, files = process_of(folder), _files_with_rows(folder)
+    process = process_of(folder)
     if process is None:
         return
     if not process.is_alive:
-        yield from _removed(settings, folder, files, is_dry=is_dry)
+        yield from _removed(settings, folder, _files_with_rows(folder), is_dry=is_dry)
         return
-    latest = gone_at.timestamp() if gone_at else math.inf
-    older = [file for file in files if _changed_at(file) <= latest]
-    if older:
+    if older := _older(folder, gone_at):
         yield ScrubbedPlace(
             _name(settings, folder),
             "busy",
             files=len(older),
-            why="Spark works in it, and removes it when it ends.",
+            why="Spark works in it, and removes it when it ends, or by itself within an hour.",
             owner=f"process {process.pid} on {process.host}",
         )
 

@@ -17,9 +17,11 @@ from lakehouse.privacy.erasure_record import (
     UnreadableFile,
     is_elsewhere,
 )
+from lakehouse.privacy.places.left_folders import wait_for_spark
 from lakehouse.privacy.places.scrub import scrub_places
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
 from lakehouse.privacy.sums import find_sums
+from lakehouse.runtime.spark import let_go
 
 
 def erase_files(erasure: Erasure) -> None:
@@ -150,6 +152,10 @@ def recompute_sums(erasure: Erasure) -> None:
 def scrub(erasure: Erasure) -> None:
     """Overwrite the people's values everywhere else below the home."""
     erasable = erasure.erasable
+    if erasure.gone_at:
+        wait_for_spark(
+            erasable.settings, erasure.gone_at, lambda: let_go(erasable.engine.spark)
+        )
     scrubbed = scrub_places(
         erasable.settings,
         by_all_names(erasable, erasure.persons),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse.ingestion.ingest import feed_lock
-from lakehouse.privacy.places.left_folders import remove_left_folders
+from lakehouse.privacy.places.left_folders import remove_left_folders, wait_for_spark
 from lakehouse.runtime.temporary_folders import temporary_folder
 from lakehouse.settings import Settings
 from lakehouse_tests.privacy.places.a_person import EMAIL
@@ -100,3 +100,27 @@ def test_a_dry_run_removes_nothing(settings):
 
     assert remove(settings, is_dry=True) == [("staging/fruits", "removed", 1)]
     assert staged.exists()
+
+
+def test_spark_is_asked_to_let_go_until_it_has(settings):
+    now = datetime.now(UTC) + timedelta(seconds=1)
+    spilled = put(temporary_folder(settings), ROWS)
+    asked = []
+
+    def let_go() -> None:
+        asked.append(None)
+        if len(asked) == 2:
+            spilled.unlink()
+
+    wait_for_spark(settings, now, let_go)
+
+    assert len(asked) == 2
+    wait_for_spark(settings, now, let_go)
+    assert len(asked) == 2
+
+
+def test_spark_is_not_asked_for_what_others_or_dead_ones_spilled(settings):
+    put(settings.home / "tmp" / "elsewhere-1-1000000000-server", ROWS)
+    os.utime(put(temporary_folder(settings), ROWS), (2000, 2000))
+
+    wait_for_spark(settings, datetime.fromtimestamp(1999, UTC), lambda: pytest.fail("asked"))
