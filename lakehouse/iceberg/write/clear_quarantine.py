@@ -1,7 +1,10 @@
 """Rows that a person clears from a quarantine, since nobody will correct them."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
+from lakehouse.errors import UsageError
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.metadata.engine import Engine
@@ -9,8 +12,14 @@ from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.read.cleared_rows import Clearing, cleared_table
 from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables.quoting import literal
+from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_DISTINCTIVE_LENGTH = 6
+"""Shorter values stand in a reason by chance, such as `12 rows`."""
 
 
 def clear_quarantine(
@@ -29,6 +38,8 @@ def clear_quarantine(
 
     :param rule: the rule that they break; any where it is left out.
     :param file: the delivered file that they came with.
+    :raises UsageError: when the reason has a value in it that identifies a person of these rows:
+        it would stay where the person is erased.
     :raises TableBusy: when another process writes the quarantine for longer than a writer
         waits.
     """
@@ -42,6 +53,7 @@ def clear_quarantine(
         clearing = Clearing(datetime.now(UTC), by, why, rows.count())
         if not clearing.rows:
             return 0
+        _refuse_values(rows, quarantine.masked_columns, why)
         noted = rows.selectExpr(
             "_row_key",
             "_reasons",
@@ -56,6 +68,20 @@ def clear_quarantine(
         with session_with(engine.spark, clearing.to_summary()):
             engine.sql(f"DELETE FROM {held} WHERE {which} AND {is_noted}")
     return clearing.rows
+
+
+def _refuse_values(rows: "DataFrame", columns: Iterable[str], why: str) -> None:
+    for column in sorted(columns):
+        value = f"lower(CAST({identifier(column)} AS string))"
+        is_there = f"length({value}) >= {_DISTINCTIVE_LENGTH}"
+        if not rows.where(
+            f"{is_there} AND contains({literal(why.lower())}, {value})"
+        ).isEmpty():
+            raise UsageError(
+                f"The reason has a value of {column} in it, of a row that would be cleared;"
+                " expected one without personal data, since it is kept.",
+                next_step="Say it again with another --why, such as the number of a ticket.",
+            )
 
 
 def _predicate(rule: str | None, file: str | None) -> str:
