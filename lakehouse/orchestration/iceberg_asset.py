@@ -22,6 +22,7 @@ from lakehouse.iceberg.read.rows_outside_partitions import evaluate_by_metadata,
 from lakehouse.iceberg.read.stale_partitions import partition_only_sources
 from lakehouse.orchestration.asset_inputs import reads_metadata
 from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.code_version import version_of_function
 from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.partition_bounds import all_partitions_of
 from lakehouse.orchestration.partition_validation import check_partitions
@@ -80,6 +81,7 @@ def iceberg_asset(
             metadata=reads_metadata(reads),
             implied=_implied(table, reads, partitions),
             partitions_def=partitions,
+            code_version=version_of_function(compute, declared),
         )
         function = TableFunction(table, compute, declared, partitions)
         return keep_function(asset, function)
