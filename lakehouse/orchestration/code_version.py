@@ -27,12 +27,24 @@ from lakehouse.orchestration.project_code import (
     imports_in,
     normalised,
 )
+from lakehouse.orchestration.sql_function import SqlFunction
 from lakehouse.tables.declaration import TableDeclaration
 from lakehouse.tables.feed import Feed
 
 _DIGITS = 12
 _PLAIN = (str, bytes, int, float, bool, type(None))
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def code_version(
+    compute: Callable[..., Any], inputs: Mapping[str, Input] | None = None
+) -> str | None:
+    """Return the version of the code that computes a table, a function or a query; None where it
+    cannot be told.
+    """
+    if isinstance(compute, SqlFunction):
+        return digest_of_code({"": compute.normalised}, inputs or {})
+    return version_of_function(compute, inputs)
 
 
 def version_of_function(

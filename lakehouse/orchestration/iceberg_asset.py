@@ -22,11 +22,12 @@ from lakehouse.iceberg.read.rows_outside_partitions import evaluate_by_metadata,
 from lakehouse.iceberg.read.stale_partitions import partition_only_sources
 from lakehouse.orchestration.asset_inputs import reads_metadata
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.code_version import version_of_function
+from lakehouse.orchestration.code_version import code_version
 from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.partition_bounds import all_partitions_of
 from lakehouse.orchestration.partition_validation import check_partitions
 from lakehouse.orchestration.run_failures.function_error_text import in_one_line
+from lakehouse.orchestration.sql_function import SqlFunction
 from lakehouse.orchestration.table_asset import Look, Written, table_asset
 from lakehouse.orchestration.table_function import TableFunction, keep_function
 from lakehouse.orchestration.table_partitions import asset_partitions
@@ -78,10 +79,11 @@ def iceberg_asset(
             materialize,
             description=inspect.getdoc(compute),
             deps=_upstream(table, reads),
+            kinds=frozenset({"sql"} if isinstance(compute, SqlFunction) else ()),
             metadata=reads_metadata(reads),
             implied=_implied(table, reads, partitions),
             partitions_def=partitions,
-            code_version=version_of_function(compute, declared),
+            code_version=code_version(compute, declared),
         )
         function = TableFunction(table, compute, declared, partitions)
         return keep_function(asset, function)
