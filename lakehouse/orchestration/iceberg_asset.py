@@ -23,6 +23,7 @@ from lakehouse.iceberg.read.stale_partitions import partition_only_sources
 from lakehouse.orchestration.asset_inputs import reads_metadata
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.code_version import code_version
+from lakehouse.orchestration.column_lineage import lineage_metadata
 from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.partition_bounds import all_partitions_of
 from lakehouse.orchestration.partition_validation import check_partitions
@@ -72,7 +73,9 @@ def iceberg_asset(
                 outcome = context.resources.io_manager.write(table, compute, declared, run)
             for warning in left_out_warnings(outcome.gone_rows):
                 context.log.warning(warning)
-            return Written(outcome, read=_read(outcome, table, reads))
+            tables = context.resources.io_manager.declared
+            lineage = lineage_metadata(table, compute, declared, tables)
+            return Written(outcome, lineage, read=_read(outcome, table, reads))
 
         asset = table_asset(
             table,

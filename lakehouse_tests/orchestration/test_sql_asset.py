@@ -59,6 +59,11 @@ RAW = IcebergTable(
 Define = Callable[..., dg.AssetsDefinition]
 
 
+@pytest.fixture(scope="session")
+def declared_tables() -> dict[str, IcebergTable]:
+    return {RAW.name: RAW}
+
+
 @pytest.fixture
 def define(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Define]:
     """Write a package of the table and its query, and return its asset."""
@@ -203,3 +208,12 @@ def test_an_error_of_the_query_holds_no_row(tmp_path: Path, spark) -> None:
     query = SqlFunction("gold.x", file, "x.sql", {"given": latest("silver.given")})
     with pytest.raises(ComputeFailed, match=r"^gold.x: x.sql:[23]: .*PARSE_SYNTAX_ERROR"):
         query(given=frame_of(spark, "id int", [(1,)]))
+
+
+def test_a_query_is_tried_on_rows_as_a_function_is(define: Define, try_table) -> None:
+    tried = try_table(
+        define(),
+        [{"sold_on": date(2026, 1, 1), "code": "123"}, {"sold_on": date(2026, 1, 1)}],
+        partitions="2026-01-01",
+    )
+    assert tried.rows == [{"sold_on": date(2026, 1, 1), "sales": 2, "codes": 1}]
