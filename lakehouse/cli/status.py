@@ -24,6 +24,7 @@ def status(state: State, form: str) -> None:
     Shown are rows, snapshots, files and their size as of now, the last write and its kind (what
     the lakehouse did, or Iceberg's word where something else wrote), whether a table is stale
     (what it is computed from has news for it) or blocked (a run refused it, and would again),
+    whether rows in it, or how many of its partitions, were computed by older code,
     small files that could be joined and delete files where there are some, with what upkeep
     does with them or why it leaves them, the last result of the checks, and what is declared but
     not yet made. Times are in UTC.
@@ -52,6 +53,7 @@ def _read_tables(state: State) -> "Sequence[TableStatus]":
         last_checks,
         table_statuses,
         with_blocked,
+        with_code,
         with_upkeep,
     )
     from lakehouse.definitions import defs, upkept
@@ -68,6 +70,7 @@ def _read_tables(state: State) -> "Sequence[TableStatus]":
             tables = with_blocked(tables, instance, declared, sources)
     else:
         tables = table_statuses(catalog, declared, {}, sources)
+    tables = with_code(tables, catalog, declared, graph)
     return with_upkeep(tables, state.engine, upkept(), datetime.now(UTC))
 
 
@@ -107,6 +110,8 @@ def _status_record(status: "TableStatus", open_alerts: "list[str]") -> dict[str,
         "quarantined_rows": status.quarantined,
         "stale": status.is_stale,
         "refused_by": status.refused_by or None,
+        "code": status.code_state,
+        "older_partitions": len(status.code.older_partitions) if status.code else None,
         "small_files": status.small_files,
         "delete_files": status.delete_files,
         "upkeep": status.upkeep or None,

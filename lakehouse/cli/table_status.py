@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from lakehouse.iceberg.metadata.catalog import Catalog
     from lakehouse.iceberg.metadata.engine import Engine
     from lakehouse.maintenance.upkeep_round import Upkept
+    from lakehouse.orchestration.dagster_internals import AssetGraph
+    from lakehouse.orchestration.older_code import TableCode
     from lakehouse.tables.table import IcebergTable
 
 Sources = Mapping[str, Sequence[str]]
@@ -94,16 +96,37 @@ class TableStatus:
     """Whether a table that it is computed from has news for it."""
     refused_by: str = ""
     """The run that refused it, and would again; empty where none did."""
+    code: "TableCode | None" = None
+    """By which code its rows were computed; None of a table that no code computes, or that is
+    appended to.
+    """
     history: History | None = field(default=None, repr=False)
     measured: TableHealth | None = field(default=None, repr=False)
     """Its health; None where it has few files."""
 
     @property
     def state(self) -> str:
-        """Whether it is up to date, in a word: nothing where it is."""
+        """Whether it is up to date, in few words: nothing where it is."""
+        states = []
         if self.refused_by:
-            return "blocked"
-        return "stale" if self.is_stale else ""
+            states.append("blocked")
+        elif self.is_stale:
+            states.append("stale")
+        if self.code and self.code.is_older:
+            partitions = len(self.code.older_partitions)
+            states.append(f"older code ({partitions})" if partitions else "older code")
+        return ", ".join(states)
+
+    @property
+    def code_state(self) -> str | None:
+        """Whether rows were computed by `older` code, by code that is `unknown`, or all by the
+        `current`; None where there is nothing to compute again.
+        """
+        if self.code is None:
+            return None
+        if self.code.is_older:
+            return "older"
+        return "unknown" if self.code.is_unknown else "current"
 
     @property
     def health(self) -> str:
@@ -181,6 +204,22 @@ def with_blocked(
             read[status.table] = {name: mains.get(name) for name in names}
     refused = refused_tables(instance, declared, read) if read else {}
     return [replace(status, refused_by=refused.get(status.table, "")) for status in statuses]
+
+
+def with_code(
+    statuses: Sequence[TableStatus],
+    catalog: "Catalog",
+    declared: "Mapping[str, IcebergTable]",
+    graph: "AssetGraph",
+) -> list[TableStatus]:
+    """Return statuses that say which tables hold rows of older code."""
+    from lakehouse.orchestration.older_code import code_of_tables
+
+    names = [status.table for status in statuses if status.history and not status.damage]
+    known = code_of_tables(
+        catalog, [declared[name] for name in names if name in declared], graph
+    )
+    return [replace(status, code=known.get(status.table)) for status in statuses]
 
 
 def with_upkeep(

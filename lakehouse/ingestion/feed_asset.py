@@ -11,6 +11,7 @@ import dagster as dg
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.ingestion.ad_hoc_files import AD_HOC_TAG, select_store
 from lakehouse.ingestion.land import Landing, land
+from lakehouse.orchestration.code_version import version_of_function
 from lakehouse.orchestration.metadata_keys import LandedFile, LandingMetadata, RejectedReason
 from lakehouse.orchestration.table_asset import Written, table_asset
 from lakehouse.orchestration.table_function import TableFunction, keep_function
@@ -60,6 +61,7 @@ def feed_asset(
             kinds=frozenset({"csv"}),
             resources=frozenset({"settings"}),
             freshness_policy=_freshness(feed),
+            code_version=version_of_function(compute),
         )
         return keep_function(asset, TableFunction(table, compute, feed=feed))
 

@@ -9,11 +9,15 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
 
+from lakehouse.orchestration.sql_function import SqlFunction
+
 
 def place_of_function(function: Callable[..., Any]) -> str:
-    """Return where a function is defined; nothing of one that Python did not compile from a
-    file.
+    """Return where a function is defined, or the query that stands for one; nothing of one that
+    Python did not compile from a file.
     """
+    if isinstance(function, SqlFunction):
+        return function.place
     code = getattr(inspect.unwrap(function), "__code__", None)
     return (
         ""

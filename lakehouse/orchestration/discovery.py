@@ -19,7 +19,9 @@ from lakehouse.orchestration.asset_specs import quarantine_spec
 from lakehouse.orchestration.code_locations import file_place, frames_of, place_of_value
 from lakehouse.orchestration.moved_modules import import_advice, renamed_argument
 from lakehouse.orchestration.partition_validation import check_columns
+from lakehouse.orchestration.sql_function import SqlFunction
 from lakehouse.orchestration.subject_validation import check_subjects, sources_of
+from lakehouse.orchestration.table_function import function_of
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.suggestions import meant_name
 from lakehouse.tables.table import IcebergTable
@@ -209,6 +211,7 @@ def declared_assets(modules: Iterable[ModuleType]) -> list[dg.AssetsDefinition |
     for table in tables.values():
         _check_rules(table, tables, known)
     _check_computed_once(modules, assets)
+    _check_queries_are_read(modules, assets)
     feeds = declared_by_name(modules, Feed)
     check_subjects(tables, sources_of(computed, tables), feeds.values())
     return [*assets, *specs]
@@ -236,6 +239,29 @@ def _check_computed_once(
                     f" {_place(modules, asset)}; expected one function.",
                     next_step="Give one of them a table of its own.",
                 )
+
+
+def _check_queries_are_read(
+    modules: Iterable[ModuleType], assets: Iterable[dg.AssetsDefinition]
+) -> None:
+    """Refuse a query beside a module of its name that no asset is made of: it would be forgotten
+    in silence.
+    """
+    functions = (function_of(asset) for asset in assets)
+    read = {
+        function.compute.file
+        for function in functions
+        if function and isinstance(function.compute, SqlFunction)
+    }
+    for module in modules:
+        query = Path(module.__file__).with_suffix(".sql") if module.__file__ else None
+        if query and query.is_file() and query not in read:
+            place = file_place(str(query), module.__name__, 1)
+            raise DeclarationError(
+                f"{place.rpartition(':')[0]} computes no table; expected the module of its name to"
+                " have an asset of it.",
+                next_step="Say `computed = sql_asset(TABLE, inputs=…)` there, or move the file.",
+            )
 
 
 def _check_rules(

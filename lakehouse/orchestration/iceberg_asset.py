@@ -22,10 +22,13 @@ from lakehouse.iceberg.read.rows_outside_partitions import evaluate_by_metadata,
 from lakehouse.iceberg.read.stale_partitions import partition_only_sources
 from lakehouse.orchestration.asset_inputs import reads_metadata
 from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.code_version import code_version
+from lakehouse.orchestration.column_lineage import lineage_metadata
 from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.partition_bounds import all_partitions_of
 from lakehouse.orchestration.partition_validation import check_partitions
 from lakehouse.orchestration.run_failures.function_error_text import in_one_line
+from lakehouse.orchestration.sql_function import SqlFunction
 from lakehouse.orchestration.table_asset import Look, Written, table_asset
 from lakehouse.orchestration.table_function import TableFunction, keep_function
 from lakehouse.orchestration.table_partitions import asset_partitions
@@ -70,16 +73,20 @@ def iceberg_asset(
                 outcome = context.resources.io_manager.write(table, compute, declared, run)
             for warning in left_out_warnings(outcome.gone_rows):
                 context.log.warning(warning)
-            return Written(outcome, read=_read(outcome, table, reads))
+            tables = context.resources.io_manager.declared
+            lineage = lineage_metadata(table, compute, declared, tables)
+            return Written(outcome, lineage, read=_read(outcome, table, reads))
 
         asset = table_asset(
             table,
             materialize,
             description=inspect.getdoc(compute),
             deps=_upstream(table, reads),
+            kinds=frozenset({"sql"} if isinstance(compute, SqlFunction) else ()),
             metadata=reads_metadata(reads),
             implied=_implied(table, reads, partitions),
             partitions_def=partitions,
+            code_version=code_version(compute, declared),
         )
         function = TableFunction(table, compute, declared, partitions)
         return keep_function(asset, function)

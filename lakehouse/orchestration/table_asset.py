@@ -10,6 +10,9 @@ from typing import Any
 
 import dagster as dg
 
+from lakehouse.iceberg.metadata.code_versions import computed_parts
+from lakehouse.iceberg.metadata.computed_parts import UNKNOWN_CODE
+from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import (
     Outcome,
@@ -78,6 +81,7 @@ def table_asset(
     implied: Mapping[Rule, Look] = MappingProxyType({}),
     partitions_def: dg.PartitionsDefinition | None = None,
     freshness_policy: dg.FreshnessPolicy | None = None,
+    code_version: str | None = None,
 ) -> dg.AssetsDefinition:
     """Make an asset of a table and of what writes it; its checks can be run alone, and then
     nothing is written.
@@ -86,6 +90,7 @@ def table_asset(
     :param metadata: what the definition shows beside what follows from the table.
     :param implied: rules that follow from what the table is computed from, each with what
         evaluates it alone.
+    :param code_version: of what computes it; None where that is not known.
     """
     spec = table_spec(
         table, description=description, deps=deps, kinds=kinds | {"spark"}
@@ -95,7 +100,7 @@ def table_asset(
         context: dg.AssetExecutionContext,
     ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult[Any]]:
         io, keys = context.resources.io_manager, _partitions(context, partitions_def)
-        run = _run(context, table, keys, partitions_def)
+        run = _run(context, table, keys, partitions_def, code_version)
         if not context.selected_asset_keys:
             with values_withheld(table):
                 results, evaluated = io.evaluate(table, run)
@@ -105,7 +110,7 @@ def table_asset(
         else:
             with values_withheld(table):
                 written = materialize(context, run)
-            yield from _events(context, io, table, written, keys, implied)
+            yield from _events(context, io, table, written, run, keys, implied)
 
     with warnings.catch_warnings():
         # `backfill_policy` has been beta since it came with Dagster 1.3, and each start would
@@ -113,7 +118,7 @@ def table_asset(
         warnings.simplefilter("ignore", dg.BetaWarning)
         return dg.multi_asset(
             name=table.name.replace(".", "__"),
-            specs=[spec.replace_attributes(freshness_policy=freshness_policy, skippable=True)],
+            specs=[_executable(spec, freshness_policy, code_version)],
             check_specs=check_specs(table, tuple(implied)),
             partitions_def=partitions_def,
             backfill_policy=dg.BackfillPolicy.single_run() if partitions_def else None,
@@ -123,14 +128,23 @@ def table_asset(
         )(body)
 
 
+def _executable(
+    spec: dg.AssetSpec, freshness_policy: dg.FreshnessPolicy | None, code_version: str | None
+) -> dg.AssetSpec:
+    return spec.replace_attributes(
+        freshness_policy=freshness_policy, skippable=True, code_version=code_version
+    )
+
+
 def _run(
     context: dg.AssetExecutionContext,
     table: IcebergTable,
     keys: Sequence[str],
     definition: dg.PartitionsDefinition | None,
+    code_version: str | None,
 ) -> Run:
-    """Return what the run of Dagster asks of the table: which partitions, and whether in
-    full.
+    """Return what the run of Dagster asks of the table: which partitions, whether in full, and
+    by which code.
     """
     tags = context.run.tags
     return Run(
@@ -140,6 +154,7 @@ def _run(
         # What follows from the table reads what came of it.
         reads_everything=definition is None and tags.get(BACKFILL) == table.name,
         follows_erasures=COMPUTED_ANEW in tags,
+        code_version=code_version or "",
     )
 
 
@@ -148,10 +163,11 @@ def _events(
     io: IcebergIOManager,
     table: IcebergTable,
     written: Written,
+    run: Run,
     keys: Sequence[str],
     implied: Collection[Rule],
 ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult[Any]]:
-    outcome = written.outcome
+    outcome, code_tags = written.outcome, _code_tags(io, table, run)
     has_sample = any(result.sample for result in outcome.results)
     evaluated = Evaluated.by(
         outcome, table_of_rows(io.engine.catalog, table, outcome) if has_sample else ""
@@ -173,8 +189,25 @@ def _events(
         },
         # Together with its check results, so that they point at this materialization.
         check_results=checks,
+        tags=code_tags,
         data_version=dg.DataVersion(str(outcome.snapshot_id)) if outcome.snapshot_id else None,
     )
+
+
+def _code_tags(io: IcebergIOManager, table: IcebergTable, run: Run) -> dict[str, str]:
+    """Return the versions of the code where older code computed some of what a run leaves: the
+    UI then goes on to show the table, or its partitions, as such.
+    """
+    if not run.code_version or not io.engine.catalog.has(table.name):
+        return {}
+    parts = computed_parts(read_history(io.engine, table.name))
+    older = [
+        part
+        for part in parts
+        if part.is_older_than(run.code_version) and part.has_any(run.partitions)
+    ]
+    versions = sorted(set[str]().union(*(part.versions for part in older)) - {UNKNOWN_CODE})
+    return {"dagster/code_version": "+".join(versions)} if versions else {}
 
 
 def _sample(io: IcebergIOManager, table: IcebergTable, outcome: Outcome) -> dict[str, Any]:

@@ -12,11 +12,12 @@ from dagster._core.test_utils import create_run_for_test
 from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField, StringType
 
-from lakehouse.definitions import TABLES
+from lakehouse.definitions import TABLES, defs
 from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.orchestration.blocked_tables import note_refused
+from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
@@ -56,13 +57,15 @@ def main_of(settings: Settings, table: str) -> int:
     return main.snapshot_id
 
 
-def compute(settings: Settings, snapshot_id: int) -> None:
-    """Commit silver as computed from a snapshot of bronze."""
+def compute(settings: Settings, snapshot_id: int, code_version: str = "") -> None:
+    """Commit silver as computed from a snapshot of bronze, by a version of the code."""
     client = open_engine(settings).catalog.client
     client.create_namespace_if_not_exists("silver")
     fields = Schema(NestedField(1, "fruit", StringType()))
     table = client.create_table_if_not_exists(SILVER, fields)
-    properties = CommitProperties("write", "w", inputs={BRONZE: snapshot_id})
+    properties = CommitProperties(
+        "write", "w", inputs={BRONZE: snapshot_id}, code_version=code_version
+    )
     table.append(pa.table({"fruit": ["Apple"]}), properties.to_summary())
 
 
@@ -114,6 +117,24 @@ def test_a_refused_table_that_was_published_since_is_not_blocked(
     refuse(settings, came)
     compute(settings, came)
     assert state_of(lakehouse) == (False, None, "")
+
+
+def test_rows_of_older_code_are_said(lakehouse, settings: Settings, arrive: Arrive) -> None:
+    def code() -> tuple[str | None, str]:
+        said = records(lakehouse("status", "--format", "json"))
+        (silver,) = (record for record in said if record["table"] == SILVER)
+        return silver["code"], state_of(lakehouse)[2]
+
+    assert code() == (None, "")
+    came = arrive()
+    compute(settings, came)
+    # As a home has it that an earlier version wrote.
+    assert code() == ("unknown", "")
+    compute(settings, came, "0123456789ab")
+    assert code() == ("older", "older code")
+    now = asset_graph(defs).get(dg.AssetKey(["silver", "fruits"])).code_version
+    compute(settings, came, now)
+    assert code() == ("current", "")
 
 
 def health_of(lakehouse, table: str) -> str:

@@ -2,7 +2,9 @@
 they print.
 """
 
+import importlib
 import re
+import sys
 from inspect import isfunction
 
 import pytest
@@ -125,7 +127,7 @@ def test_the_declaration_of_the_versions_is_one():
 @pytest.mark.unit
 def test_the_declarations_of_the_page_on_tables_are_some():
     names: dict[str, object] = {}
-    (block,) = blocks(TABLES)
+    (block,) = (block for block in blocks(TABLES) if "declaration" in block.words)
     exec(block.text, names)
 
     assert names["VISITS"].partitioning == ("days(day)",)
@@ -137,6 +139,23 @@ def test_the_declarations_of_the_page_on_tables_are_some():
         "changed_keys",
         "latest",
     ]
+
+
+@pytest.mark.unit
+def test_the_query_of_the_page_on_tables_is_a_function(tmp_path, monkeypatch):
+    for block in blocks(TABLES):
+        if "query" in block.words:
+            suffix = {"python": "py", "sql": "sql"}[block.language]
+            (tmp_path / f"sales_daily.{suffix}").write_text(block.text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    asset = importlib.import_module("sales_daily").sales_daily
+    monkeypatch.delitem(sys.modules, "sales_daily")
+    (spec,) = asset.specs
+    assert spec.description == "How many sales each day had."
+    assert spec.code_version
+    assert [read.by for read in inputs_of(spec.metadata).values()] == ["sold_day"]
 
 
 @pytest.mark.unit

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lakehouse.cli.sql_text.tokens import Token, tokenize
+from lakehouse.tables.sql_tokens import Token, tokenize
 
 if TYPE_CHECKING:
     from lakehouse.tables.table import IcebergTable

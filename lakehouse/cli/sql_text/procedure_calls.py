@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lakehouse.cli.sql_text.table_names import Name, read_name, read_text
-from lakehouse.cli.sql_text.tokens import Token, keywords
+from lakehouse.tables.sql_tokens import Token, keywords
 
 _READING = frozenset({"ancestors_of", "create_changelog_view"})
 _TABLE_IS_SECOND = frozenset({"snapshot"})

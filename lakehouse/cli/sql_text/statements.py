@@ -12,7 +12,7 @@ from itertools import chain, pairwise
 
 from lakehouse.cli.sql_text.procedure_calls import Call, read_call
 from lakehouse.cli.sql_text.table_names import ANY_TABLE, Name, patterns, read_name
-from lakehouse.cli.sql_text.tokens import UNCLEAR_COMMENT, Token, keywords, tokenize
+from lakehouse.tables.sql_tokens import UNCLEAR_COMMENT, Token, keywords, tokenize
 
 _NAMESPACE_WORDS = frozenset({"NAMESPACE", "DATABASE", "SCHEMA"})
 _CREATED_KINDS = frozenset({"TABLE", "VIEW", "FUNCTION", *_NAMESPACE_WORDS})

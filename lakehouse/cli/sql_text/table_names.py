@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from lakehouse.cli.sql_text.tokens import Token, tokenize
 from lakehouse.iceberg.metadata.catalog import CATALOG_NAME
+from lakehouse.tables.sql_tokens import Token, tokenize
 
 ANY_TABLE = "*.*"
 _BEFORE_NAMES = frozenset({"TABLE", "IF", "NOT", "EXISTS"})

@@ -1,4 +1,5 @@
-"""What a table was computed from, carried on where the snapshot that says so may go.
+"""What a table was computed from, and by which code, carried on where the snapshots that say so
+may go.
 
 A watermark is what the newest commit that read an input says, of those that main descends from.
 Expiry drops them, and then all of an input would be read anew. An empty commit on top of main
@@ -10,6 +11,7 @@ import json
 
 from lakehouse.iceberg.commit.branch import new_write_id
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
+from lakehouse.iceberg.metadata.code_versions import computed_parts, is_told_by_main
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties, Kind
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, read_history
@@ -38,7 +40,8 @@ def missing_properties(history: History) -> CommitProperties | None:
         return None
     watermarks = _watermarks(history)
     own = history.main.commit.inputs if history.main.commit else {}
-    if all(own.get(source) == watermark for source, watermark in watermarks.items()):
+    has_watermarks = all(own.get(source) == mark for source, mark in watermarks.items())
+    if has_watermarks and is_told_by_main(history):
         return None
     return carried_properties(history, "upkeep")
 
@@ -56,7 +59,12 @@ def carried_properties(history: History, kind: Kind) -> CommitProperties:
     declaration = last.commit.declaration if last and last.commit else ""
     left_out = {source: values for source in watermarks if (values := history.left_out(source))}
     return CommitProperties(
-        kind, new_write_id(), inputs=watermarks, declaration=declaration, left_out=left_out
+        kind,
+        new_write_id(),
+        inputs=watermarks,
+        declaration=declaration,
+        left_out=left_out,
+        computed_by=computed_parts(history),
     )
 
 

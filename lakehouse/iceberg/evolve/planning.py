@@ -23,6 +23,7 @@ from lakehouse.iceberg.evolve.schema_steps import (
     commit_schema,
     create_table,
 )
+from lakehouse.iceberg.metadata.code_versions import computed_parts, noted_version
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties, has_earlier_digest
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, read_history
@@ -206,12 +207,14 @@ def _run(engine: Engine, table: IcebergTable, steps: tuple[Step, ...], run_id: s
 
 
 def _commit_schema(engine: Engine, table: IcebergTable, run_id: str) -> None:
+    history = read_history(engine, table.name)
     properties = CommitProperties(
         kind="evolution",
         write_id=uuid4().hex,
         run_id=run_id,
-        inputs=_noted_watermarks(read_history(engine, table.name)),
+        inputs=_noted_watermarks(history),
         declaration=table.declaration_hash,
+        computed_by=computed_parts(history) if noted_version(history) else (),
     )
     commit_without_rows(engine, table.name, properties.to_summary())
 

@@ -5,6 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast, get_args
 
+from lakehouse.iceberg.metadata.computed_parts import (
+    ComputedPart,
+    parts_of_text,
+    parts_text,
+)
 from lakehouse.tables.declaration import DIGEST_OF_ROWS
 
 PREFIX = "lakehouse."
@@ -27,7 +32,10 @@ class CommitProperties:
     partitions as text, where they are spans of a column. `takes_out` says that an input lost
     rows of rejected deliveries, which the commit follows. `left_out` are the values, as text,
     of each input's rows that belonged to no partition when `inputs` came to be what it is: once
-    one of them is a partition, it has yet to be computed. `row_level` says in words how a merge
+    one of them is a partition, it has yet to be computed. `code_version` is that of the code that
+    computed the rows, empty where it is not known; `keeps_rows` says that rows of earlier commits
+    stay beside them, and `computed_by` what earlier commits said of that, which may expire, see
+    `lakehouse.iceberg.metadata.code_versions`. `row_level` says in words how a merge
     changed rows and why so, where nothing declares how.
     """
 
@@ -43,6 +51,9 @@ class CommitProperties:
     takes_out: bool = False
     left_out: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
     row_level: str = ""
+    code_version: str = ""
+    keeps_rows: bool = False
+    computed_by: tuple[ComputedPart, ...] = ()
 
     def to_summary(self) -> dict[str, str]:
         """Return it as snapshot properties; snapshot ids are text, since they exceed
@@ -66,6 +77,9 @@ class CommitProperties:
                 {name: list(values) for name, values in sorted(self.left_out.items())}
             ),
             f"{PREFIX}row-level": self.row_level,
+            f"{PREFIX}code-version": self.code_version,
+            f"{PREFIX}keeps-rows": json.dumps(self.keeps_rows),
+            f"{PREFIX}computed-by": parts_text(self.computed_by),
         }
 
     @classmethod
@@ -89,6 +103,9 @@ class CommitProperties:
             takes_out=summary.get(TAKES_OUT) == "true",
             left_out=_left_out(summary.get(f"{PREFIX}left-out")),
             row_level=summary.get(f"{PREFIX}row-level", ""),
+            code_version=summary.get(f"{PREFIX}code-version", ""),
+            keeps_rows=summary.get(f"{PREFIX}keeps-rows") == "true",
+            computed_by=parts_of_text(summary.get(f"{PREFIX}computed-by")),
         )
 
 

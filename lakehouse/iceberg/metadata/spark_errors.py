@@ -75,6 +75,14 @@ def place(error: BaseException | str) -> str:
     return f" (line {position[1]}, position {position[2]})" if position else ""
 
 
+def line_of(error: BaseException) -> int | None:
+    """Return the line of the query that an error is in, counted from 1; None where Spark does not
+    tell.
+    """
+    found = _POSITION.search(str(error)) or _PLACE.search(str(error))
+    return int(found[1]) if found else None
+
+
 @dataclass(frozen=True)
 class MissingTable:
     """A table that a query names and that is not there, and where in the query."""

@@ -81,7 +81,8 @@ class Run:
     incrementally, from the rows that they have and what came since. A table without partitions
     is only where `reads_everything` is set: a run that a person starts of it reads what is new.
     `follows_erasures` says that what the table has of rows of erased people goes, which its
-    sources lost; then everything is to be read.
+    sources lost; then everything is to be read. `code_version` is that of what computes the
+    table, see `lakehouse.iceberg.metadata.code_versions`; empty where it is not known.
     """
 
     run_id: str = ""
@@ -89,6 +90,7 @@ class Run:
     full_recompute: bool = True
     reads_everything: bool = False
     follows_erasures: bool = False
+    code_version: str = ""
 
     @property
     def partition_values(self) -> tuple[str, ...]:

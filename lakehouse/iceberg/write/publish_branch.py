@@ -3,10 +3,13 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.retry import FenceLost
 from lakehouse.iceberg.commit.table_property import set_property
+from lakehouse.iceberg.metadata.code_versions import NOTED_CODE, computed_parts, noted_version
+from lakehouse.iceberg.metadata.computed_parts import ComputedPart
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, Snapshot
 from lakehouse.iceberg.metadata.write_result import (
     Published,
@@ -110,27 +113,40 @@ def unchanged(
 
 
 def remember_unchanged(attempt: Attempt) -> None:
-    """Note in the table's properties how far its inputs were read without a row changing.
+    """Note in the table's properties how far its inputs were read without a row changing, and by
+    which code all rows would be computed as they are.
 
     A commit would be needless, and without the note the same input would be read again each
     time. The note names the snapshot of main that it holds for, so that it lapses with a
     rollback.
     """
     history = attempt.history()
-    inputs = attempt.properties.inputs
+    inputs, code_version = attempt.properties.inputs, _code_of_all(attempt)
     # What was compared is the fence's snapshot; main may have been moved since by a writer that
     # read older inputs.
     if history.main is None or history.main.snapshot_id != attempt.base.snapshot_id:
         return
-    if all(history.watermark(source) == pinned for source, pinned in inputs.items()):
+    is_read = all(history.watermark(source) == pinned for source, pinned in inputs.items())
+    parts = computed_parts(history)
+    is_computed = not code_version or parts == (ComputedPart(frozenset({code_version})),)
+    if is_read and is_computed:
         return
-    note = json.dumps(
-        {
-            "snapshot": str(history.main.snapshot_id),
-            "inputs": {source: str(pinned) for source, pinned in inputs.items()},
-        }
-    )
-    set_property(attempt.engine, attempt.table.name, UNCHANGED_PROPERTY, note)
+    note: dict[str, Any] = {
+        "snapshot": str(history.main.snapshot_id),
+        "inputs": {source: str(pinned) for source, pinned in inputs.items()},
+    }
+    if code_version or noted_version(history):
+        note[NOTED_CODE] = code_version or noted_version(history)
+    set_property(attempt.engine, attempt.table.name, UNCHANGED_PROPERTY, json.dumps(note))
+
+
+def _code_of_all(attempt: Attempt) -> str:
+    """Return the version of the code that an attempt computed all rows by; empty where it did
+    not, or it is not known.
+    """
+    properties = attempt.properties
+    is_all = not properties.keeps_rows and attempt.run.partitions is None
+    return properties.code_version if is_all else ""
 
 
 def with_counts(published: Published, **counts: int | Mapping[str, float] | None) -> Published:

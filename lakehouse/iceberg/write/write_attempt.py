@@ -14,7 +14,7 @@ from lakehouse.iceberg.metadata.value_ranges import text
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.withdrawn_deliveries import Withdrawn
-from lakehouse.tables.table import IcebergTable
+from lakehouse.tables.table import Append, IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -80,6 +80,8 @@ class Attempt:
     """Keys of rows of the quarantine that leave it, once this is published."""
     left_out: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
     """By table, the values of the rows that belonged to no partition as of the watermark."""
+    reads_news_alone: bool = False
+    """Whether only what came is computed, so that rows stay that earlier code computed."""
 
     look: "Callable[[Attempt], None] | None" = None
     """What looks at the rows once they are staged, of a write that publishes nothing."""
@@ -124,7 +126,16 @@ class Attempt:
             ),
             takes_out=bool(self.withdrawn),
             left_out=self.left_out,
+            # What was appended stays whatever computes the next rows.
+            code_version="" if isinstance(self.table.write, Append) else self.run.code_version,
+            keeps_rows=self.keeps_rows,
         )
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether rows stay that were there before, in the partitions that are written."""
+        is_added_to = self.reads_news_alone or isinstance(self.table.write, Append)
+        return is_added_to and not self.base.is_empty
 
     def history(self) -> History:
         """Read the table's snapshots and refs as they are now."""

@@ -283,6 +283,8 @@ def _fence(
     pins = with_scanned(engine, inputs, plan.pins, run)
     marks = watermarks(table, plan.target, pins, plan.stale, run.partitions)
     left_out = find_left_out(engine, table, inputs, pins, run)
+    since = read_since(inputs, pins) if run.partitions else {}
+    reads_since = any(pin.since_snapshot_id is not None for pin in pins.values())
     attempt = Attempt(
         engine,
         table,
@@ -291,11 +293,12 @@ def _fence(
         base,
         pins,
         watermarks=marks,
-        since=read_since(inputs, pins) if run.partitions else {},
+        since=since,
         withdrawn=withdrawn_by_source(
             engine, inputs, pins, plan.target, with_erasures=run.follows_erasures
         ),
         left_out=stamped(plan.target, left_out, marks),
+        reads_news_alone=bool(since) if run.partitions else reads_since,
     )
     return attempt, left_out
 

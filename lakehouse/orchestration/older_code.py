@@ -1,0 +1,187 @@
+"""What of a table was computed by older code than it has now, and the runs of `backfill` that
+compute just that.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from lakehouse.errors import UsageError
+from lakehouse.iceberg.metadata.code_versions import computed_parts
+from lakehouse.iceberg.metadata.computed_parts import ComputedPart
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.existing_partitions import existing_extents, overlaps
+from lakehouse.iceberg.metadata.history import history_of
+from lakehouse.orchestration.asset_inputs import inputs_of
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.backfill import backfill
+from lakehouse.orchestration.dagster_internals import asset_graph
+from lakehouse.orchestration.partition_bounds import partitions_of
+from lakehouse.orchestration.run_result import RunResult
+from lakehouse.orchestration.runs import Project
+from lakehouse.settings import Settings
+from lakehouse.tables.table import Append, IcebergTable
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+    from lakehouse.iceberg.metadata.catalog import Catalog
+    from lakehouse.orchestration.dagster_internals import AssetGraph
+
+
+@dataclass(frozen=True)
+class Range:
+    """The first and the last of some neighbouring partitions; neither of a whole table."""
+
+    first: str | None = None
+    last: str | None = None
+
+
+def backfill_older(
+    project: Project, settings: Settings, engine: Engine, table: IcebergTable
+) -> list[RunResult]:
+    """Compute what of a table was computed by older code, and what follows from it; of a table
+    that is overwritten by partitions those that hold rows.
+
+    What was computed by code that is not known stays. A run that fails is the last; what it did
+    not compute is found again.
+
+    :returns: the runs; none where nothing is of older code.
+    :raises UsageError: when the table is one that is appended to, whose rows stay as they were
+        computed, when it is computed from no other, or its code cannot be told.
+    """
+    here = project(lambda: settings)
+    runs: list[RunResult] = []
+    for span in _older_ranges(engine, asset_graph(here), table):
+        runs.append(backfill(project, settings, table.name, span.first, span.last))
+        if not runs[-1].success:
+            break
+    return runs
+
+
+def _older_ranges(engine: Engine, graph: "AssetGraph", table: IcebergTable) -> list[Range]:
+    """Return the neighbouring partitions that were computed by older code, oldest first; or the
+    whole table.
+    """
+    key = asset_key(table.name)
+    node = graph.get(key) if graph.has(key) else None
+    if node is None or not inputs_of(node.metadata):
+        raise UsageError(
+            f"{table.name} is computed from no other table; expected one that is.",
+            next_step="What a feed has landed stays as it was delivered.",
+        )
+    if not is_computed_again(table):
+        raise UsageError(
+            f"{table.name} is appended to, and what it has stays as it was computed; expected a"
+            " table that is merged or overwritten."
+        )
+    if node.code_version is None:
+        raise UsageError(
+            f"The code that computes {table.name} has no version; expected a function that stands"
+            " in a file.",
+            next_step=f"`lakehouse backfill {table.name}` computes it all the same.",
+        )
+    if not engine.catalog.has(table.name):
+        return []
+    code = code_of(
+        table, engine.catalog.load(table.name), node.code_version, node.partitions_def
+    )
+    if node.partitions_def is None:
+        return [Range()] if code.is_older else []
+    groups = neighbours(node.partitions_def.get_partition_keys(), code.older_partitions)
+    return [Range(group[0], group[-1]) for group in groups]
+
+
+def is_computed_again(table: IcebergTable) -> bool:
+    """Whether rows that a table has may be computed again: what is appended stays as it was."""
+    return not isinstance(table.write, Append)
+
+
+@dataclass(frozen=True)
+class TableCode:
+    """Whether rows of a table were computed by older code, or by code that is not known; of one
+    that is overwritten by partitions, in which of them older.
+    """
+
+    is_older: bool = False
+    is_unknown: bool = False
+    older_partitions: frozenset[str] = frozenset()
+
+
+def code_of_tables(
+    catalog: "Catalog", tables: Sequence[IcebergTable], graph: "AssetGraph"
+) -> dict[str, TableCode]:
+    """Return by which code the rows of some existing tables were computed, by name; those that
+    nothing would compute again are left out.
+    """
+    known = {}
+    for table in tables:
+        key = asset_key(table.name)
+        node = graph.get(key) if graph.has(key) else None
+        if node and node.code_version and inputs_of(node.metadata) and is_computed_again(table):
+            loaded = catalog.load(table.name)
+            known[table.name] = code_of(table, loaded, node.code_version, node.partitions_def)
+    return known
+
+
+def code_of(
+    table: IcebergTable,
+    loaded: "Table",
+    version: str,
+    definition: dg.PartitionsDefinition | None,
+) -> TableCode:
+    """Return by which code the rows of a table were computed; metadata only, no JVM.
+
+    Partitions without rows are none of older code, where the table's partitioning tells them.
+
+    :param loaded: the table as PyIceberg has it.
+    :param version: of the code that computes the table now.
+    """
+    history = history_of(table.name, loaded)
+    if history.main is None or history.main.is_empty:
+        return TableCode()
+    parts = computed_parts(history)
+    is_unknown = not parts or any(part.is_unknown for part in parts)
+    older = [part for part in parts if part.is_older_than(version)]
+    if definition is None or table.overwritten_by is None:
+        return TableCode(bool(older), is_unknown)
+    keys = frozenset(_keys_with_rows(table, loaded, definition, older) if older else ())
+    return TableCode(bool(keys), is_unknown, keys)
+
+
+def _keys_with_rows(
+    table: IcebergTable,
+    loaded: "Table",
+    definition: dg.PartitionsDefinition,
+    parts: Sequence[ComputedPart],
+) -> Iterator[str]:
+    """Yield the keys of the partitions in some parts of a table that may hold rows."""
+    by = table.overwritten_by or ""
+    keys = definition.get_partition_keys()
+    partitions = partitions_of(definition, keys, column=by, column_type=table.column(by).type)
+    extents = existing_extents(loaded, by)
+    if not partitions.ranges:
+        for key in keys:
+            is_there = extents is None or (key, key) in extents
+            if is_there and any(part.touches(key) for part in parts):
+                yield key
+        return
+    for key, span in zip(keys, partitions.ranges, strict=True):
+        is_in_parts = any(part.shares(span) for part in parts)
+        if is_in_parts and (extents is None or overlaps(span, extents)):
+            yield key
+
+
+def neighbours(keys: Sequence[str], chosen: Collection[str]) -> list[list[str]]:
+    """Return the chosen ones of some keys, those together that come one after the other."""
+    groups: list[list[str]] = []
+    was_chosen = False
+    for key in keys:
+        if key in chosen and was_chosen:
+            groups[-1].append(key)
+        elif key in chosen:
+            groups.append([key])
+        was_chosen = key in chosen
+    return groups

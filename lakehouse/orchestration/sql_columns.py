@@ -1,0 +1,127 @@
+"""Which columns of its inputs a query passes on as they are, told by its text: never guessed."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from lakehouse.orchestration.sql_relations import QUERY_WORDS
+from lakehouse.tables.sql_tokens import Token
+
+_JOINS = frozenset(
+    {"JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "OUTER", "SEMI", "ANTI", "NATURAL"}
+)
+_ENDS = frozenset({"WHERE", "GROUP", "HAVING", "ORDER", "SORT", "LIMIT", "WINDOW", "QUALIFY"})
+_UNCLEAR = frozenset({"UNION", "EXCEPT", "INTERSECT", "MINUS", "LATERAL", "PIVOT", "UNPIVOT"})
+"""Words beside which a column may come of another place than the text says."""
+Columns = Mapping[str, Collection[str]]
+
+
+@dataclass(frozen=True)
+class PassedOn:
+    """A column of a query's rows, and the column of an input that it is."""
+
+    name: str
+    input_name: str
+    source: str
+
+
+def passed_on(tokens: Sequence[Token], columns: Columns) -> list[PassedOn]:
+    """Return the columns that a query passes on: named alone, under their own name or another.
+
+    Only of a single SELECT from inputs, whose columns are known.
+
+    :param columns: by input, the names of its columns; one that is not among them tells nothing.
+    """
+    top = _outermost(tokens)
+    words = [token.keyword for token in top]
+    if not words or words[0] != "SELECT" or "FROM" not in words or _UNCLEAR & set(words):
+        return []
+    begin, end = 1, words.index("FROM")
+    if words[1] in ("DISTINCT", "ALL"):
+        begin = 2
+    relations = _relations(top[end + 1 :], columns)
+    if relations is None:
+        return []
+    found: list[PassedOn] = []
+    for item in _split(top[begin:end]):
+        found += _of_item(item, relations, columns)
+    return found
+
+
+def _outermost(tokens: Sequence[Token]) -> list[Token]:
+    """Return the words of a query outside of parentheses, each pair of these as one mark."""
+    outermost: list[Token] = []
+    depth = 0
+    for token in tokens:
+        if token.is_mark("(") and depth == 0:
+            outermost.append(token)
+        depth += token.is_mark("(") - token.is_mark(")")
+        if depth == 0 and not token.is_mark(")"):
+            outermost.append(token)
+    return outermost
+
+
+def _relations(tokens: Sequence[Token], columns: Columns) -> dict[str, str] | None:
+    """Return the inputs that are read by the names that the query has for them; None where it
+    reads anything else.
+    """
+    known = {name.lower(): name for name in columns}
+    relations: dict[str, str] = {}
+    expects = True
+    for at, token in enumerate(tokens):
+        if token.keyword in _ENDS:
+            break
+        if token.is_mark(",") or token.keyword == "JOIN":
+            expects = True
+        elif expects and token.keyword not in _JOINS:
+            if not token.is_name or token.text.lower() not in known:
+                return None
+            alias = _alias(tokens[at + 1 :]) or token.text
+            relations[alias.lower()] = known[token.text.lower()]
+            expects = False
+    return relations
+
+
+def _alias(tokens: Sequence[Token]) -> str:
+    """Return the name that is given to a table; nothing where none is."""
+    if tokens and tokens[0].keyword == "AS":
+        tokens = tokens[1:]
+    words = _JOINS | _ENDS | QUERY_WORDS | {"ON", "USING", "TABLESAMPLE"}
+    is_name = bool(tokens) and tokens[0].is_name and tokens[0].keyword not in words
+    return tokens[0].text if is_name else ""
+
+
+def _split(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    begin = 0
+    for at, token in enumerate(tokens):
+        if token.is_mark(","):
+            yield tokens[begin:at]
+            begin = at + 1
+    yield tokens[begin:]
+
+
+def _of_item(
+    item: Sequence[Token], relations: Mapping[str, str], columns: Columns
+) -> list[PassedOn]:
+    """Return what one part of the list after SELECT passes on: a column, all, or none."""
+    qualifier = ""
+    if len(item) > 2 and item[0].is_name and item[1].is_mark("."):
+        qualifier, item = item[0].text.lower(), item[2:]
+    if not item or (qualifier and qualifier not in relations):
+        return []
+    read = [relations[qualifier]] if qualifier else list(relations.values())
+    if item[0].is_mark("*") and len(item) == 1:
+        return [PassedOn(name, one, name) for one in read for name in columns[one]]
+    source, named = item[0], item[1:]
+    if named and named[0].keyword == "AS":
+        named = named[1:]
+    is_plain = source.is_name and len(named) < 2 and all(token.is_name for token in named)
+    having = [one for one in read if _find(source.text, columns[one])]
+    if not is_plain or len(having) != 1:
+        return []
+    name = named[0].text if named else source.text
+    return [PassedOn(name, having[0], _find(source.text, columns[having[0]]))]
+
+
+def _find(name: str, names: Collection[str]) -> str:
+    """Return a name as it is written among others; nothing where it is none of them."""
+    return next((known for known in names if known.lower() == name.lower()), "")

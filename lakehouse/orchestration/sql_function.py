@@ -1,0 +1,170 @@
+"""A query in a file as the function that computes a table."""
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lakehouse.errors import ComputeFailed, DeclarationError
+from lakehouse.iceberg.metadata.spark_errors import is_of_query, line_of, one_line
+from lakehouse.iceberg.read.inputs import Input
+from lakehouse.orchestration.sql_relations import QUERY_WORDS, named_tables
+from lakehouse.tables.quoting import identifier
+from lakehouse.tables.sql_tokens import Token, tokenize
+from lakehouse.tables.suggestions import meant_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_PLACE_IN_TEXT = re.compile(r"\s*[(;]?\s*line \d+,? pos(?:ition)? \d+\)?")
+
+
+class SqlFunction:
+    """Computes a table by a query over its inputs, which it names as tables.
+
+    It is called as a function that takes the frames of the inputs by name. They are views of no
+    session, so that runs on one session know nothing of each other.
+    """
+
+    def __init__(self, table: str, file: Path, place: str, inputs: Mapping[str, Input]) -> None:
+        """Read the query, and check what can be told of it without Spark.
+
+        :param table: what is computed, for errors.
+        :param place: how people find the file.
+        :raises DeclarationError: when there is no such file, when it is not one query, or when
+            it names another table than its inputs, or not each of them.
+        """
+        self.table, self.file, self.place = table, file, place
+        self._text = _read_text(table, file, place)
+        self._inputs = tuple(inputs)
+        self._check()
+        self.__name__ = file.stem
+        self.__doc__ = "\n".join(_leading_comment(self._text)) or None
+        parameters = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in inputs
+        ]
+        self.__signature__ = inspect.Signature(parameters)
+
+    def __call__(self, **frames: "DataFrame") -> "DataFrame":
+        """Return the rows of the query.
+
+        :raises ComputeFailed: names the line of the file that Spark does not understand, and
+            what is wrong with it.
+        """
+        named: dict[str, Any] = {
+            f"input_{at}": frames[name] for at, name in enumerate(self._inputs)
+        }
+        spark = next(iter(named.values())).sparkSession
+        try:
+            frame: DataFrame = spark.sql(self._statement, **named)
+            # Spark Connect looks at a query when it is asked for its columns.
+            _ = frame.columns
+        except Exception as error:
+            if not is_of_query(error):
+                raise
+            line = line_of(error)
+            at = f"{self.place}:{line}" if line else self.place
+            cause = _PLACE_IN_TEXT.sub("", one_line(error)).rstrip(".")
+            raise ComputeFailed(
+                f"{self.table}: {at}: {cause}.",
+                next_step=f"Correct the query, and run `lakehouse retry {self.table}`.",
+            ) from None
+        return frame
+
+    @property
+    def normalised(self) -> str:
+        """The query as text that tells nothing of its comments and white space."""
+        return repr([(token.kind, token.text) for token in self.tokens])
+
+    @cached_property
+    def tokens(self) -> Sequence[Token]:
+        """The words of the query, without semicolons at its end."""
+        tokens = tokenize(self._text)
+        while tokens and tokens[-1].is_mark(";"):
+            tokens.pop()
+        return tokens
+
+    @cached_property
+    def _statement(self) -> str:
+        """The query with its inputs defined before it, on its own first line, so that lines are
+        those of the file.
+        """
+        end = self.tokens[-1].end
+        defined = [
+            f"{identifier(name)} AS (SELECT * FROM {{input_{at}}})"
+            for at, name in enumerate(self._inputs)
+        ]
+        # What is in braces would be taken for an input.
+        query = self._text[:end].replace("{", "{{").replace("}", "}}")
+        return f"WITH {', '.join(defined)} ({query}\n)"
+
+    def _check(self) -> None:
+        if not self._inputs:
+            raise DeclarationError(
+                f"{self.table}: {self.place} has no inputs; expected the tables that it reads.",
+                next_step='Say inputs={"fruits": FRUITS}, and read FROM fruits.',
+            )
+        if not self.tokens:
+            raise self._wrong("is empty; expected a SELECT")
+        first = self.tokens[0]
+        if first.keyword not in QUERY_WORDS and not first.is_mark("("):
+            raise self._wrong(f"begins with {first.text!r}; expected a SELECT", first.start)
+        ends = [token for token in self.tokens if token.is_mark(";")]
+        if ends:
+            raise self._wrong("holds more than one statement; expected a SELECT", ends[0].end)
+        self._check_tables()
+
+    def _check_tables(self) -> None:
+        named = named_tables(self.tokens)
+        known = {name.lower() for name in self._inputs}
+        for table in named:
+            if table.name.lower() not in known:
+                raise self._wrong(
+                    f"reads {table.name}, which is none of its inputs;"
+                    f" {meant_name(table.name, self._inputs)}",
+                    table.start,
+                    next_step="Name it among inputs=…, and read it by that name.",
+                )
+        read = {table.name.lower() for table in named}
+        unread = [name for name in self._inputs if name.lower() not in read]
+        if unread:
+            raise self._wrong(
+                f"does not read the input {', '.join(unread)}; expected each to stand after FROM"
+                " or JOIN",
+                next_step="Read it, or leave it out of inputs=….",
+            )
+
+    def _wrong(
+        self, what: str, start: int | None = None, next_step: str = ""
+    ) -> DeclarationError:
+        line = "" if start is None else f":{self._text.count(chr(10), 0, start) + 1}"
+        end = "" if what.endswith((".", "?")) else "."
+        return DeclarationError(
+            f"{self.table}: {self.place}{line} {what}{end}", next_step=next_step
+        )
+
+
+def _read_text(table: str, file: Path, place: str) -> str:
+    if not file.is_file():
+        raise DeclarationError(
+            f"{table} is computed by {place}, which is not there; expected a file with its SELECT.",
+            next_step="Write it beside the declaration, under the same name.",
+        )
+    try:
+        # Some editors begin a file with a mark of its encoding.
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DeclarationError(
+            f"{table}: {place} is no text in UTF-8: {error.reason} at byte {error.start}."
+        ) from error
+
+
+def _leading_comment(text: str) -> Iterator[str]:
+    """Yield the lines of the comment that a query begins with."""
+    for line in text.strip().splitlines():
+        stripped = line.strip()
+        if not stripped.startswith("--"):
+            return
+        yield stripped.removeprefix("--").strip()

@@ -1,0 +1,149 @@
+"""By which code a table's rows were computed is told by its commits, also where older ones are
+gone.
+"""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from lakehouse.iceberg.commit.kept_watermarks import missing_properties
+from lakehouse.iceberg.metadata.code_versions import computed_parts
+from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.metadata.computed_parts import ComputedPart
+from lakehouse.iceberg.metadata.history import History, Snapshot
+
+pytestmark = pytest.mark.unit
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+BEFORE = CommitProperties("write", "w")
+"""What a commit says of a version that recorded no code."""
+
+
+def history(*commits: CommitProperties | str, first: int = 1) -> History:
+    """A linear history; a text is the operation of a commit that is not of the lakehouse.
+
+    :param first: the number of the first snapshot that is kept.
+    """
+    snapshots = {}
+    for number, commit in enumerate(commits, start=first):
+        counted = {"added-records": "1", "total-records": str(number)}
+        is_ours = isinstance(commit, CommitProperties)
+        summary = {**commit.to_summary(), **counted} if is_ours else counted
+        operation = "append" if is_ours else commit
+        snapshots[number] = Snapshot(number, number - 1 or None, 0, NOW, operation, summary)
+    return History("silver.clean", snapshots, {"main": max(snapshots)}, (), {})
+
+
+def by(version: str, *, adds: bool = False) -> CommitProperties:
+    return CommitProperties("write", "w", code_version=version, keeps_rows=adds)
+
+
+def days(version: str, low: str, high: str, *, adds: bool = False) -> CommitProperties:
+    """A commit of the days of January 2026 from one to before another."""
+    span = (f"2026-01-{low}", f"2026-01-{high}")
+    return replace(by(version, adds=adds), spans=(span,), partitions=("some",))
+
+
+def told(found: History) -> dict[str, list[str]]:
+    """The partitions, or `all` of a table, by versions."""
+    shown = {}
+    for part in computed_parts(found):
+        spans = [f"{low[-2:]}-{high[-2:]}" for low, high in part.spans]
+        versions = "+".join(version or "?" for version in sorted(part.versions))
+        shown[versions] = [*part.values, *spans] or ["all"]
+    return shown
+
+
+@pytest.mark.parametrize(
+    "commits, versions",
+    [
+        ([by("a")], "a"),
+        ([by("a"), by("b")], "b"),
+        # Where only what came is computed, older rows stay.
+        ([by("a"), by("b", adds=True)], "a+b"),
+        ([by("a"), by("b", adds=True), by("b")], "b"),
+        ([BEFORE, by("b", adds=True)], "?+b"),
+        ([by("a"), "append"], "?+a"),
+        ([by("a"), "replace"], "a"),
+        ([by("a"), CommitProperties("evolution", "e")], "a"),
+    ],
+)
+def test_a_whole_table_is_of_the_code_that_computed_its_rows(commits, versions: str) -> None:
+    assert told(history(*commits)) == {versions: ["all"]}
+
+
+def test_nothing_is_told_of_a_table_that_was_written_before_versions_were_recorded() -> None:
+    assert told(history(BEFORE, BEFORE)) == {}
+
+
+def test_partitions_are_of_the_code_that_computed_each() -> None:
+    assert told(history(days("a", "01", "10"), days("b", "04", "06"))) == {
+        "a": ["01-04", "06-10"],
+        "b": ["04-06"],
+    }
+
+
+def test_a_partition_that_later_code_added_rows_to_is_of_both() -> None:
+    written = (days("a", "01", "03"), days("b", "02", "03", adds=True))
+    assert told(history(*written)) == {"a": ["01-02"], "a+b": ["02-03"]}
+    assert told(history(*written, days("b", "01", "03"))) == {"b": ["01-03"]}
+
+
+def test_the_first_rows_of_a_partition_come_to_nothing() -> None:
+    written = (days("a", "01", "03"), days("a", "03", "04", adds=True))
+    assert told(history(*written)) == {"a": ["01-04"]}
+
+
+def test_partitions_that_are_values_are_told_by_name() -> None:
+    north, south = (replace(by("a"), partitions=(name,)) for name in ("north", "south"))
+    again = replace(north, code_version="b")
+    assert told(history(north, south, again)) == {"a": ["south"], "b": ["north"]}
+
+
+@pytest.mark.parametrize(
+    "commits",
+    [
+        [days("a", "01", "10"), days("b", "04", "06")],
+        [days("a", "01", "10"), "replace"],
+        [by("a"), by("b", adds=True)],
+        [replace(by("a"), partitions=("north",)), replace(by("b"), partitions=("south",))],
+    ],
+)
+def test_what_earlier_commits_said_is_carried_on_before_they_expire(commits) -> None:
+    whole = history(*commits)
+    carried = missing_properties(whole)
+
+    assert carried is not None
+    assert told(history(carried, first=9)) == told(whole)
+    assert missing_properties(history(*commits, carried)) is None
+
+
+def test_writes_after_what_was_carried_on_count_for_more() -> None:
+    carried = missing_properties(history(days("a", "01", "10"), days("a", "10", "12")))
+    assert carried is not None
+    assert told(history(carried, days("b", "04", "06"), first=9)) == {
+        "a": ["01-04", "06-12"],
+        "b": ["04-06"],
+    }
+
+
+def test_where_nothing_is_known_nothing_is_carried_on() -> None:
+    assert missing_properties(history(BEFORE, BEFORE)) is None
+
+
+def test_other_code_is_older_and_unknown_code_is_not() -> None:
+    assert ComputedPart(frozenset({"a"})).is_older_than("b")
+    assert ComputedPart(frozenset({"", "a", "b"})).is_older_than("b")
+    assert not ComputedPart(frozenset({"", "b"})).is_older_than("b")
+    assert ComputedPart(frozenset({"", "b"})).is_unknown
+
+
+def test_a_day_lies_in_spans_of_days_and_of_moments() -> None:
+    day = datetime(2026, 1, 4, tzinfo=UTC).date()
+    moments = (("2026-01-03T16:00:00+00:00", "2026-01-04T16:00:00+00:00"),)
+    assert ComputedPart(frozenset({"a"}), spans=(("2026-01-04", "2026-01-05"),)).touches(day)
+    assert ComputedPart(frozenset({"a"}), spans=moments).touches(day)
+    assert not ComputedPart(frozenset({"a"}), spans=(("2026-01-05", "2026-01-06"),)).touches(
+        day
+    )
