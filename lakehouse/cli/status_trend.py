@@ -94,4 +94,7 @@ def _describe_span(span: timedelta) -> str:
     hours = span / timedelta(hours=1)
     if hours >= 48:
         return f"{hours / 24:.1f} days"
-    return f"{hours:.1f} hours" if hours >= 1 else f"{hours * 60:.1f} minutes"
+    if hours >= 1:
+        return f"{hours:.1f} hours"
+    minutes = span / timedelta(minutes=1)
+    return f"{minutes:.1f} minutes" if minutes >= 1 else f"{span.total_seconds():.1f} seconds"

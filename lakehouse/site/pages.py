@@ -28,11 +28,12 @@ from lakehouse.tables.escaping import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 INDEX, QUALITY = "index.html", "quality.html"
 _SAFE_NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+")
 _LONGEST_NAME = 100
-_MOST_POINTS = 90
+_MOST_POINTS, _MOST_SMALL_POINTS = 90, 40
 _MOST_LISTED_POINTS = 30
 _MOST_DRAWN_TABLES = 60
 _FEED = "feed "
@@ -97,7 +98,9 @@ class _Site:
         )
 
     def quality(self) -> str:
-        measured = [table for table in self._facts.tables if _is_measured(table)]
+        measured = []
+        for _, tables in self._layers():
+            measured += [table for table in tables if _is_measured(table)]
         days = _last_days(self._facts.now)
         rows = [(table, _day_cells(table.trend.failed_share, days)) for table in measured]
         return self._render("quality.html", root="", rows=rows, days=days)
@@ -240,28 +243,36 @@ def moment_text(moment: datetime | None) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC" if moment else ""
 
 
-def _thin(series: Series, *, is_kept: bool) -> Series:
-    return thin_out(series, _MOST_POINTS, last_of if is_kept else greatest_of)
+def _thin(series: Series, most: int, *, is_kept: bool) -> Series:
+    return thin_out(series, most, last_of if is_kept else greatest_of)
 
 
 def _plot(series: Series, kind: str) -> LinePlot:
     is_kept = kind != "share"
     texts = {"rows": short_number, "bytes": size_text, "share": share_text}
     step = 1024.0 if kind == "bytes" else 1000.0
-    thinned = _thin(series, is_kept=is_kept)
+    thinned = _thin(series, _MOST_POINTS, is_kept=is_kept)
     return line_plot(thinned, texts[kind], is_kept=is_kept, step=step)
 
 
 def _spark(series: Series, kind: str) -> tuple[str, tuple[float, float] | None]:
     is_kept = kind != "share"
-    return sparkline(_thin(series, is_kept=is_kept), is_kept=is_kept)
+    thinned = _thin(series, _MOST_SMALL_POINTS, is_kept=is_kept)
+    return sparkline(thinned, is_kept=is_kept)
 
 
 def _listed(series: Series, kind: str) -> list[tuple[str, str]]:
     """Return the newest points of a series as people read them, the newest first."""
     texts = {"rows": number_text, "bytes": size_text, "share": share_text}
-    points = thin_out(series, _MOST_LISTED_POINTS, last_of if kind != "share" else greatest_of)
+    points = _thin(series, _MOST_LISTED_POINTS, is_kept=kind != "share")
     return [(moment_text(at), texts[kind](value)) for at, value in reversed(points)]
+
+
+def _breaks(name: str) -> "Markup":
+    """Return a name that a browser may break after each part of it."""
+    from markupsafe import Markup, escape
+
+    return Markup("_<wbr>").join(escape(visible(part)) for part in name.split("_"))
 
 
 def _finalize(value: Any) -> Any:
@@ -274,6 +285,7 @@ def _finalize(value: Any) -> Any:
 
 
 _FILTERS: Mapping[str, Any] = {
+    "breaks": _breaks,
     "bytes": size_text,
     "listed": _listed,
     "moment": moment_text,

@@ -68,7 +68,7 @@ def test_a_terminal_without_the_blocks_gets_plain_characters(encoding, marks):
     ("values", "lowest", "line"),
     [
         ([0, 1, 2, 3, 4, 5, 6, 7], None, BLOCKS),
-        ([10, None, 20], None, "▁ █"),
+        ([10, None, 20], None, "▁·█"),
         ([5, 5], None, "▅▅"),
         ([0, 0], 0.0, "▁▁"),
         ([0.5, 1.0], 0.0, "▅█"),

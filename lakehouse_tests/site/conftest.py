@@ -31,6 +31,7 @@ from lakehouse.site.facts import SiteFacts, TableFacts
 from lakehouse.site.read_site import SiteSource, read_site
 from lakehouse.tables.feed import Feed, FeedColumn, bronze_table
 from lakehouse.tables.table import Column, IcebergTable, Merge
+from lakehouse_tests.conftest import settings_at
 
 ADA = "ada.lovelace@example.org"
 """A value of a person, which no page may show."""
@@ -83,21 +84,26 @@ DEFINITIONS = dg.Definitions(
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def source() -> SiteSource:
     """What there is to tell of."""
     return SiteSource(DECLARED, {FEED.name: FEED}, MONITORING, lambda: asset_graph(DEFINITIONS))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def now() -> datetime:
     """A moment after all that is in the lakehouse."""
-    return datetime.now(UTC).replace(microsecond=0) + timedelta(minutes=1)
+    return datetime.now(UTC).replace(microsecond=0) + timedelta(minutes=30)
 
 
 @pytest.fixture
 def lake(settings: Settings, now: datetime) -> Settings:
-    """The lakehouse, filled."""
+    """A lakehouse of the test's own, filled."""
+    return fill(settings, now)
+
+
+def fill(settings: Settings, now: datetime) -> Settings:
+    """Fill a lakehouse without a JVM."""
     engine = open_engine(settings)
     for table in (RAW, ORDERS, ORDERS.quarantine):
         assert table is not None
@@ -175,10 +181,13 @@ def _incidents(now: datetime) -> dict[str, Incident]:
     return {firing.key: Incident.of(firing) for firing in firings}
 
 
-@pytest.fixture
-def facts(lake: Settings, source: SiteSource, now: datetime) -> SiteFacts:
-    """What the site tells of the lakehouse."""
-    return read(lake, source, now)
+@pytest.fixture(scope="session")
+def facts(
+    tmp_path_factory: pytest.TempPathFactory, source: SiteSource, now: datetime
+) -> SiteFacts:
+    """What the site tells of a lakehouse that all tests share, and none changes."""
+    settings = settings_at(tmp_path_factory.mktemp("lake") / "home")
+    return read(fill(settings, now), source, now)
 
 
 def read(settings: Settings, source: SiteSource, now: datetime) -> SiteFacts:

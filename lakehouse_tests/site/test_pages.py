@@ -1,8 +1,11 @@
 """The pages say what the facts say, escape what others wrote, and lead somewhere."""
 
 import posixpath
+import tomllib
 from dataclasses import replace
+from fnmatch import fnmatch
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +13,9 @@ from lakehouse.site.facts import ColumnFacts, SiteFacts, TableFacts
 from lakehouse.site.pages import make_pages, page_of, share_text, span_text
 from lakehouse_tests.site.conftest import ADA, ORDERS, RAW, read
 
-VOID = {"meta", "link", "br", "path", "rect", "circle", "line"}
+ROOT = Path(__file__).parents[2]
+TEMPLATES = ROOT / "lakehouse" / "site" / "templates"
+VOID = {"meta", "link", "br", "wbr", "path", "rect", "circle", "line"}
 
 
 class Read(HTMLParser):
@@ -150,6 +155,16 @@ def test_a_table_of_hostile_names_has_a_page(now):
         assert "<script>" not in text
         assert "<img" not in text
         Read(text)
+
+
+def test_what_the_pages_are_made_of_comes_with_the_wheel():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = project["tool"]["setuptools"]["package-data"]["*"]
+    files = [path.name for path in TEMPLATES.glob("*.*") if path.suffix != ".py"]
+
+    assert (TEMPLATES / "__init__.py").is_file()
+    assert len(files) > 4
+    assert [name for name in files if not any(fnmatch(name, one) for one in patterns)] == []
 
 
 def test_a_lakehouse_without_a_table_has_an_index(now):

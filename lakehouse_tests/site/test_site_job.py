@@ -17,11 +17,11 @@ def instance():
 
 
 @pytest.fixture
-def ask(lake, source, instance, tmp_path):
+def ask(settings, source, instance, tmp_path):
     """Evaluate the sensor as of its cursor."""
-    settings = replace(lake, docs=str(tmp_path / "docs"))
+    place = str(tmp_path / "docs")
 
-    def evaluate(cursor: str | None = None, docs: str | None = settings.docs):
+    def evaluate(cursor: str | None = None, docs: str | None = place):
         maker = SiteMaker(source, lambda: replace(settings, docs=docs))
         sensor = maker.definitions().get_repository_def().get_sensor_def(SENSOR)
         with dg.build_sensor_context(instance, cursor=cursor) as context:

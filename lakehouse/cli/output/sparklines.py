@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 BLOCKS = "▁▂▃▄▅▆▇█"
-ASCII = "_.-=+*%#"
+ASCII = "_-=+*%@#"
 """For what cannot show the blocks."""
+_NOTHING = {BLOCKS: "·", ASCII: "."}
+"""What stands for a span without a value; a space would let a line be wrapped there."""
 
 
 def marks_for(encoding: str | None) -> str:
@@ -19,7 +21,7 @@ def marks_for(encoding: str | None) -> str:
 def sparkline(
     values: Sequence[float | None], marks: str, *, lowest: float | None = None
 ) -> str:
-    """Return a mark for each value between the least and the greatest; a space where there is
+    """Return a mark for each value between the least and the greatest; a dot where there is
     none.
 
     :param lowest: what the lowest mark stands for, in place of the least value.
@@ -35,4 +37,5 @@ def sparkline(
             return marks[0 if lowest is not None else len(marks) // 2]
         return marks[min(int((value - low) / (high - low) * len(marks)), len(marks) - 1)]
 
-    return "".join(" " if value is None else mark(value) for value in values)
+    nothing = _NOTHING.get(marks, " ")
+    return "".join(nothing if value is None else mark(value) for value in values)
