@@ -40,6 +40,9 @@ from lakehouse.quality.metrics.metrics_sensor import RunMetrics
 from lakehouse.quality.source_rows_check import default_checks
 from lakehouse.runtime.deployment import engine_resource
 from lakehouse.settings import Settings
+from lakehouse.site.read_site import SiteSource
+from lakehouse.site.site_job import SiteMaker
+from lakehouse.site.table_trends import Monitoring
 from lakehouse.tables.feed import Feed
 
 MODULES = modules_of("lakehouse.assets")
@@ -89,8 +92,9 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
     daily = daily_check_definitions(read_settings)
     upkeep = Upkeeper(upkept(), read_settings).definitions()
     erasing = Eraser(erasable, read_settings).definitions()
+    site = SiteMaker(site_source(), read_settings).definitions()
     return dg.Definitions.merge(
-        computed, *fed, recorded, daily, upkeep, erasing, old_runs_definitions(), watched
+        computed, *fed, recorded, daily, upkeep, erasing, site, old_runs_definitions(), watched
     )
 
 
@@ -102,6 +106,19 @@ def upkept() -> Upkept:
         TABLES["monitoring.table_health"],
         incremental_readers(declared_assets(MODULES)),
     )
+
+
+MONITORING = Monitoring(
+    metrics="monitoring.data_quality_metrics",
+    health="monitoring.table_health",
+    upkeep="monitoring.upkeep_runs",
+)
+"""Where the past of the tables is kept."""
+
+
+def site_source() -> SiteSource:
+    """Return what the site tells of."""
+    return SiteSource(TABLES, FEEDS, MONITORING, lambda: asset_graph(defs))
 
 
 def gone_resource(read_settings: Callable[[], Settings]) -> dg.ResourceDefinition:

@@ -72,6 +72,10 @@ class Settings:
     """What people call this lakehouse, of several; see `title`."""
     ui_url: str | None = None
     """Where people open Dagster's UI; links in alerts begin with it."""
+    docs: str | None = None
+    """Where the site of the tables is made after runs: a folder, or `s3://bucket/prefix`; not at
+    all where it is not set.
+    """
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] | None = None) -> "Settings":
@@ -120,6 +124,7 @@ class Settings:
             # One line, whatever a shell put there.
             name=" ".join((env.get("LAKEHOUSE_NAME") or "").split()),
             ui_url=_web_address("LAKEHOUSE_UI_URL", env.get("LAKEHOUSE_UI_URL")),
+            docs=_site_place(env.get("LAKEHOUSE_DOCS")),
         )
 
     @property
@@ -199,6 +204,17 @@ def _folder(name: str, value: str, refused: str) -> Path:
 
 def _path(value: str | None) -> Path | None:
     return Path(value).expanduser().absolute() if value else None
+
+
+def _site_place(value: str | None) -> str | None:
+    if value and "://" not in value:
+        return str(_path(value))
+    if value and not re.fullmatch(r"s3://[^/]+(/.*)?", value):
+        raise SettingsError(
+            f"LAKEHOUSE_DOCS is {value!r}; expected a folder, or s3://bucket/prefix.",
+            next_step="Correct it, or unset it for no site after runs.",
+        )
+    return value or None
 
 
 def _web_address(name: str, value: str | None) -> str | None:

@@ -18,6 +18,7 @@ from lakehouse.cli.cost import cost
 from lakehouse.cli.demo import demo
 from lakehouse.cli.dev import dev
 from lakehouse.cli.diff import diff
+from lakehouse.cli.docs import docs
 from lakehouse.cli.doctor import doctor
 from lakehouse.cli.erase import erase
 from lakehouse.cli.erasures import erasures
@@ -85,6 +86,7 @@ _COMMANDS = (
         mute,
         sql,
         status,
+        docs,
         files,
         history,
         diff,

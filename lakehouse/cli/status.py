@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 
 @command("status")
+@click.option("--trend", is_flag=True, help="Show how they changed over time instead.")
 @table_or_json
-def status(state: State, form: str) -> None:
+def status(state: State, trend: bool, form: str) -> None:
     """List the tables, and how they are.
 
     Shown are rows, snapshots, files and their size as of now, the last write and its kind (what
@@ -28,9 +29,15 @@ def status(state: State, form: str) -> None:
     small files that could be joined and delete files where there are some, with what upkeep
     does with them or why it leaves them, the last result of the checks, and what is declared but
     not yet made. Times are in UTC.
+
+    --trend shows rows, sizes, and the share of rows that failed the check which most rows
+    failed, a mark for each span of the last 90 days at most; JSON has the numbers.
     """
     with state.progress("Reading the tables' metadata"):
         tables = _read_tables(state)
+    if trend:
+        _print_trends(state, tables, form)
+        return
     open_now = _open_incidents(state)
     if form == "json":
         print_records(
@@ -46,6 +53,20 @@ def status(state: State, form: str) -> None:
             )
     damage = [table_status.damage for table_status in tables if table_status.damage]
     conclude((), damage, success=not damage)
+
+
+def _print_trends(state: State, tables: "Sequence[TableStatus]", form: str) -> None:
+    from lakehouse.cli.status_trend import read_table_trends, trend_record, trend_table
+
+    with state.progress("Reading what was measured"):
+        trends = read_table_trends(state, tables, datetime.now(UTC))
+    if form == "json":
+        print_records(
+            {"table": status.table, **trend_record(trends.get(status.table))}
+            for status in tables
+        )
+    else:
+        click.echo(trend_table(trends))
 
 
 def _read_tables(state: State) -> "Sequence[TableStatus]":

@@ -19,6 +19,7 @@ from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.ingestion.archive_names import file_format
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import (
+    PLAIN_TEXT,
     LocalObjectStore,
     ObjectStore,
     PassedOver,
@@ -120,9 +121,9 @@ class AdHocStore:
         """Discard what never appeared in the store."""
         return self.base.discard_uploads(prefix)
 
-    def write_text(self, key: str, text: str) -> None:
+    def write_text(self, key: str, text: str, content_type: str = PLAIN_TEXT) -> None:
         """Write UTF-8 text into the store."""
-        self.base.write_text(key, text)
+        self.base.write_text(key, text, content_type)
 
     def uri(self, key: str) -> str:
         """Return where the object is, for people."""

@@ -33,6 +33,7 @@ _UNFINISHED = (
     ".swp",
     "~",
 )
+PLAIN_TEXT = "text/plain; charset=utf-8"
 _PRIVATE = 0o600
 _MARKERS = ("_SUCCESS", "_temporary")
 
@@ -150,8 +151,11 @@ class ObjectStore(Protocol):
         keys: a bucket keeps what a killed process had uploaded of a large one.
         """
 
-    def write_text(self, key: str, text: str) -> None:
-        """Write UTF-8 text, in the place of what was there."""
+    def write_text(self, key: str, text: str, content_type: str = PLAIN_TEXT) -> None:
+        """Write UTF-8 text, in the place of what was there.
+
+        :param content_type: what a bucket says of it to who asks for it by HTTP.
+        """
 
     def uri(self, key: str) -> str:
         """Return where the object is, for people."""
@@ -386,7 +390,7 @@ class LocalObjectStore:
         """Discard nothing: what is half-written in a folder is a file."""
         return []
 
-    def write_text(self, key: str, text: str) -> None:
+    def write_text(self, key: str, text: str, content_type: str = PLAIN_TEXT) -> None:  # noqa: ARG002
         """Write a file under a temporary name, then give it its own."""
         self._replace(key, lambda unfinished: unfinished.write_text(text, encoding="utf-8"))
 

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from lakehouse.errors import UsageError
 from lakehouse.settings import Settings
-from lakehouse.storage.object_store import PassedOver, StoredObject, is_finished
+from lakehouse.storage.object_store import (
+    PLAIN_TEXT,
+    PassedOver,
+    StoredObject,
+    is_finished,
+)
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -216,13 +221,13 @@ class S3ObjectStore:
             )
         return [upload["Key"] for upload in uploads]
 
-    def write_text(self, key: str, text: str) -> None:
+    def write_text(self, key: str, text: str, content_type: str = PLAIN_TEXT) -> None:
         """Write UTF-8 text."""
         self.client.put_object(
             Bucket=self.bucket,
             Key=key,
             Body=text.encode(),
-            ContentType="text/plain; charset=utf-8",
+            ContentType=content_type,
         )
 
     def uri(self, key: str) -> str:

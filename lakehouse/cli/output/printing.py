@@ -13,6 +13,7 @@ import click
 from lakehouse.cli.output.cell_values import Column, as_text
 from lakehouse.cli.output.table_layout import lines_of, terminal_width
 from lakehouse.errors import UsageError
+from lakehouse.storage.byte_sizes import size_text
 
 Format = Literal["table", "csv", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -101,12 +102,7 @@ def size(number_bytes: int) -> str:
     """Write a size in the largest unit that leaves a number of at least 1: `812 B`, `1.4
     MiB`.
     """
-    amount = float(number_bytes)
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if amount < 1024 or unit == "TiB":
-            break
-        amount /= 1024
-    return f"{number_bytes} B" if unit == "B" else f"{amount:.1f} {unit}"
+    return size_text(number_bytes)
 
 
 def complain(text: str) -> None:

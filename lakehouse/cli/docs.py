@@ -1,0 +1,66 @@
+"""`lakehouse docs`: a static site of the tables, for those who only read."""
+
+import webbrowser
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.output.printing import conclude, count
+from lakehouse.errors import UsageError
+
+if TYPE_CHECKING:
+    from lakehouse.site.publish_site import PublishedSite
+
+
+@command("docs")
+@click.option(
+    "--out",
+    metavar="PLACE",
+    help=(
+        "A folder or s3://bucket/prefix; LAKEHOUSE_DOCS, or the folder `site` of the home, where"
+        " it is left out."
+    ),
+)
+@click.option("--open", "opens", is_flag=True, help="Open it in a browser; of a folder alone.")
+def docs(state: State, out: str | None, opens: bool) -> None:
+    """Make a static site of the tables, for those who only read.
+
+    An index by layer, and a page for each table: columns, owner, lineage, rules with their last
+    results, freshness, rows and sizes over time, quarantine, open incidents, upkeep, and how to
+    read it in five engines; and one page of quality over time. It opens from a folder as from a
+    web server, runs no script, and asks nothing of another host. No value of a row is in it.
+    Starts no JVM. The same again writes what changed.
+    """
+    with state.progress("Making the site"):
+        made = _make(state, out)
+    pages = made.written + made.unchanged
+    removed = f", {made.removed} removed" if made.removed else ""
+    click.echo(f"{made.place}: {count(pages, 'page')}, {made.written} written{removed}")
+    if opens:
+        _open(made.place)
+
+
+def _make(state: State, out: str | None) -> "PublishedSite":
+    from lakehouse.definitions import site_source
+    from lakehouse.orchestration.instance import open_instance
+    from lakehouse.site.make_site import make_site
+
+    settings, source, now = state.settings, site_source(), datetime.now(UTC)
+    # Before the first run there is no instance, and no check was made.
+    if not settings.dagster_home.exists():
+        return make_site(source, settings, None, now, out=out)
+    with open_instance(settings) as instance:
+        return make_site(source, settings, instance, now, out=out)
+
+
+def _open(place: str) -> None:
+    if "://" in place:
+        raise UsageError(
+            f"{place} is in a bucket; expected a folder, of which a browser opens the files.",
+            next_step="Open the address that your bucket's website has.",
+        )
+    if not webbrowser.open(Path(place).as_uri()):
+        conclude((), [f"No browser was found; open {place} in one."], success=False)

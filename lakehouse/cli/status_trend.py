@@ -1,0 +1,100 @@
+"""`lakehouse status --trend`: how rows, sizes and failed rows of tables changed over time."""
+
+import sys
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from lakehouse.cli.output.cell_values import columns_named, utc_seconds
+from lakehouse.cli.output.printing import count, size, table
+from lakehouse.cli.output.sparklines import marks_for, sparkline
+
+if TYPE_CHECKING:
+    from lakehouse.cli.call_context import State
+    from lakehouse.cli.table_status import TableStatus
+    from lakehouse.iceberg.metadata.time_series import Series
+    from lakehouse.site.table_trends import TableTrend
+
+_SPANS = 24
+_NUMBERS = ("rows", "size", "failed")
+
+
+def read_table_trends(
+    state: "State", tables: "Iterable[TableStatus]", now: datetime
+) -> "dict[str, TableTrend]":
+    """Return by table how it changed in the last 90 days."""
+    from lakehouse.definitions import MONITORING
+    from lakehouse.site.table_trends import read_trends
+
+    histories = [status.history for status in tables if status.history]
+    return read_trends(state.engine.catalog, histories, MONITORING, now)
+
+
+def trend_record(trend: "TableTrend | None") -> dict[str, Any]:
+    """Return how a table changed as JSON has it: moments and values, oldest first."""
+    if trend is None:
+        return {"rows": [], "bytes": [], "failed_share": []}
+    return {
+        "rows": _points(trend.rows, int),
+        "bytes": _points(trend.size_bytes, int),
+        "failed_share": _points(trend.failed_share, float),
+    }
+
+
+def _points(series: "Series", number: type) -> list[list[Any]]:
+    return [[at, number(value)] for at, value in series]
+
+
+def trend_table(trends: "Mapping[str, TableTrend]") -> str:
+    """Return the tables with their numbers, and a line of marks for each; all lines are of the
+    same time.
+    """
+    names = ("table", "rows", "rows over time", "size", "size over time")
+    columns = columns_named((*names, "failed", "failed over time"), numbers=_NUMBERS)
+    moments = []
+    for trend in trends.values():
+        for series in (trend.rows, trend.size_bytes, trend.failed_share):
+            moments += [at for at, _ in series]
+    begin, end = (min(moments), max(moments)) if moments else (datetime.now(UTC),) * 2
+    marks = marks_for(getattr(sys.stdout, "encoding", None))
+    rows = [_row(name, trend, (begin, end), marks) for name, trend in sorted(trends.items())]
+    mark = _describe_span((end - begin) / _SPANS)
+    footer = (
+        f"{count(len(rows), 'table')}, {utc_seconds(begin)} to {utc_seconds(end)};"
+        f" a mark is {mark}"
+    )
+    return table(columns, rows, footer=footer)
+
+
+def _row(
+    name: str, trend: "TableTrend", bounds: tuple[datetime, datetime], marks: str
+) -> list[str]:
+    from lakehouse.iceberg.metadata.time_series import values_in_spans
+
+    rows, sizes, shares = (
+        values_in_spans(series, *bounds, _SPANS, is_kept=is_kept)
+        for series, is_kept in (
+            (trend.rows, True),
+            (trend.size_bytes, True),
+            (trend.failed_share, False),
+        )
+    )
+    return [
+        name,
+        f"{trend.rows[-1][1]:,.0f}" if trend.rows else "",
+        sparkline(rows, marks),
+        size(int(trend.size_bytes[-1][1])) if trend.size_bytes else "",
+        sparkline(sizes, marks),
+        f"{trend.failed_share[-1][1]:.2%}" if trend.failed_share else "",
+        sparkline(shares, marks, lowest=0.0),
+    ]
+
+
+def _describe_span(span: timedelta) -> str:
+    hours = span / timedelta(hours=1)
+    if hours >= 48:
+        return f"{hours / 24:.1f} days"
+    if hours >= 1:
+        return f"{hours:.1f} hours"
+    minutes = span / timedelta(minutes=1)
+    return f"{minutes:.1f} minutes" if minutes >= 1 else f"{span.total_seconds():.1f} seconds"

@@ -1,0 +1,91 @@
+"""What runs measured of all tables over time, in few numbers, as plots need them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.time_series import Point, Series
+from lakehouse.quality.metrics.metric import FAILED_FRACTION, NO_ANOMALY, RECORD_COUNT
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_PREFIX = f"{FAILED_FRACTION}."
+_EACH_MINUTE_FOR = timedelta(days=2)
+"""What is older counts by day: tens of thousands of runs are no more to be told apart."""
+_READ = ("table_name", "metric", "value", "measured_at")
+
+
+@dataclass
+class MetricHistory:
+    """What was measured of one table: its rows after each write, and by check the share of the
+    rows that failed it, 0 to 1.
+    """
+
+    rows: Series = ()
+    failed_shares: Mapping[str, Series] = field(default_factory=dict)
+
+    @property
+    def greatest_failed_shares(self) -> Series:
+        """By moment the share of the check that most rows failed; numbers that are merely
+        unlike their past are no rows that failed.
+        """
+        greatest: dict[datetime, float] = {}
+        for check, series in self.failed_shares.items():
+            if check == NO_ANOMALY:
+                continue
+            for at, share in series:
+                greatest[at] = max(share, greatest.get(at, 0.0))
+        return tuple(sorted(greatest.items()))
+
+
+def metric_history(
+    catalog: Catalog, metrics_table: str, since: datetime, now: datetime
+) -> dict[str, MetricHistory]:
+    """Return by table what was measured since a moment, a value for each day, and for each
+    minute of the last two: the last number of rows, and the greatest share.
+
+    :param metrics_table: `monitoring.data_quality_metrics`; nothing where it is not there.
+    """
+    if not catalog.has(metrics_table):
+        return {}
+    points: dict[str, dict[str, list[Point]]] = {}
+    measured = _measured(catalog, metrics_table, since)
+    for row in _by_span(measured, now - _EACH_MINUTE_FOR).to_pylist():
+        is_count = row["metric"] == RECORD_COUNT
+        point = (row["span"], row["value_last"] if is_count else row["value_max"])
+        points.setdefault(row["table_name"], {}).setdefault(row["metric"], []).append(point)
+    return {table: _history(metrics) for table, metrics in points.items()}
+
+
+def _measured(catalog: Catalog, metrics_table: str, since: datetime) -> "pa.Table":
+    where = (
+        f"measured_at >= '{since.isoformat()}'"
+        f" AND (metric = '{RECORD_COUNT}' OR metric LIKE '{_PREFIX}%')"
+    )
+    return catalog.load(metrics_table).scan(where, selected_fields=_READ).to_arrow()
+
+
+def _by_span(measured: "pa.Table", by_day_until: datetime) -> "pa.Table":
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    ordered = measured.sort_by("measured_at")
+    moments = ordered["measured_at"]
+    is_old = pc.less(moments, pa.scalar(by_day_until, moments.type))
+    days, minutes = (pc.floor_temporal(moments, unit=unit) for unit in ("day", "minute"))
+    keys = ["table_name", "metric", "span"]
+    spans = ordered.append_column("span", pc.if_else(is_old, days, minutes))
+    grouped = spans.group_by(keys, use_threads=False)
+    values = grouped.aggregate([("value", "last"), ("value", "max")])
+    return values.sort_by([(key, "ascending") for key in keys])
+
+
+def _history(metrics: Mapping[str, list[Point]]) -> MetricHistory:
+    shares = {}
+    for name, points in metrics.items():
+        if name.startswith(_PREFIX):
+            shares[name.removeprefix(_PREFIX)] = tuple(points)
+    return MetricHistory(tuple(metrics.get(RECORD_COUNT, ())), shares)

@@ -1,0 +1,210 @@
+"""What the site tells, as values: read in one go, and written to pages without another look."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Literal
+
+from lakehouse.iceberg.metadata.time_series import Series
+from lakehouse.site.table_trends import TableTrend
+
+Outcome = Literal["passed", "quarantined", "warned", "failed", "not run"]
+_HOLDING: tuple[Outcome, ...] = ("passed", "quarantined")
+_WORST_FIRST: tuple[Outcome, ...] = ("failed", "warned", "quarantined", "passed", "not run")
+State = Literal["ok", "stale", "late", "blocked", "failed", "damaged", "not there"]
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """A column: its name, its type as Spark writes it, and what it means.
+
+    `personal` says how it is about people, in words; empty where it is not.
+    """
+
+    name: str
+    type: str
+    doc: str = ""
+    personal: str = ""
+    is_required: bool = False
+
+
+@dataclass(frozen=True)
+class CheckFacts:
+    """A check, what happens where it does not hold, and what came of it last.
+
+    No row that failed is here, and no text that a run made of one.
+    """
+
+    name: str
+    description: str = ""
+    on_failure: str = ""
+    outcome: Outcome = "not run"
+    at: datetime | None = None
+    failed_rows: int | None = None
+    total_rows: int | None = None
+    value: float | None = None
+    failed_shares: Series = ()
+
+
+@dataclass(frozen=True)
+class FreshnessFacts:
+    """How old a table may be, of what that follows, when it was last known to be fresh, and
+    whether it is too old now.
+    """
+
+    allowed: timedelta
+    reason: str
+    fresh_at: datetime | None
+    is_late: bool
+
+    @property
+    def due_at(self) -> datetime | None:
+        """When it is too old, unless it is written before."""
+        return self.fresh_at + self.allowed if self.fresh_at else None
+
+
+@dataclass(frozen=True)
+class QuarantineFacts:
+    """The rows of a table that were refused: how many there are, by which rules, and over
+    time.
+    """
+
+    table: str
+    rows: int = 0
+    by_rule: Mapping[str, int] = field(default_factory=dict)
+    newest_at: datetime | None = None
+    trend: Series = ()
+
+
+@dataclass(frozen=True)
+class IncidentFacts:
+    """Something that fails and is not resolved: without rows, and without names of files."""
+
+    title: str
+    kind: str
+    severity: str
+    opened_at: datetime
+    times: int
+    is_acknowledged: bool
+    table: str = ""
+
+
+@dataclass(frozen=True)
+class UpkeepFacts:
+    """The last time that a step of upkeep was tried on a table."""
+
+    step: str
+    outcome: str
+    at: datetime
+    fewer_files: int
+    cost_bytes: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class FeedFacts:
+    """A feed: where its files land, of which kinds they are, and how often they come."""
+
+    name: str
+    table: str
+    formats: tuple[str, ...]
+    time_zone: str
+    expected_within: timedelta | None = None
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """All that the site tells of a table."""
+
+    name: str
+    is_declared: bool
+    is_there: bool
+    comment: str = ""
+    description: str = ""
+    owner: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    kinds: tuple[str, ...] = ()
+    columns: tuple[ColumnFacts, ...] = ()
+    write_mode: str = ""
+    partitioning: tuple[str, ...] = ()
+    no_subject: str = ""
+    location: str = ""
+    format_version: int | None = None
+    rows: int = 0
+    size_bytes: int = 0
+    files: int = 0
+    snapshots: int = 0
+    written_at: datetime | None = None
+    is_stale: bool = False
+    is_blocked: bool = False
+    damage: str = ""
+    quarantine_of: str = ""
+    quarantine: QuarantineFacts | None = None
+    freshness: tuple[FreshnessFacts, ...] = ()
+    checks: tuple[CheckFacts, ...] = ()
+    incidents: tuple[IncidentFacts, ...] = ()
+    upkeep: tuple[UpkeepFacts, ...] = ()
+    trend: TableTrend = field(default_factory=TableTrend)
+
+    @property
+    def layer(self) -> str:
+        """The namespace that it is in."""
+        return self.name.rpartition(".")[0]
+
+    @property
+    def short_name(self) -> str:
+        """The name without its layer."""
+        return self.name.rpartition(".")[2]
+
+    @property
+    def failed_checks(self) -> tuple[CheckFacts, ...]:
+        """The checks that do not hold of what readers see, or of a candidate."""
+        return tuple(check for check in self.checks if check.outcome == "failed")
+
+    @property
+    def warned_checks(self) -> tuple[CheckFacts, ...]:
+        """The checks that people are told of."""
+        return tuple(check for check in self.checks if check.outcome == "warned")
+
+    @property
+    def passed_checks(self) -> tuple[CheckFacts, ...]:
+        """The checks that hold of what readers see: of refused rows the quarantine tells."""
+        return tuple(check for check in self.checks if check.outcome in _HOLDING)
+
+    @property
+    def worst_checks(self) -> tuple[CheckFacts, ...]:
+        """All checks, those that do not hold first."""
+        return tuple(sorted(self.checks, key=lambda check: _WORST_FIRST.index(check.outcome)))
+
+    @property
+    def state(self) -> State:
+        """How it is, in a word: the worst of what there is to say."""
+        if self.damage:
+            return "damaged"
+        if not self.is_there:
+            return "not there"
+        if self.is_blocked:
+            return "blocked"
+        if self.failed_checks:
+            return "failed"
+        if any(freshness.is_late for freshness in self.freshness):
+            return "late"
+        return "stale" if self.is_stale else "ok"
+
+
+@dataclass(frozen=True)
+class SiteFacts:
+    """All that the site tells, as of a moment.
+
+    `sources` are, by table, the tables that it is computed from.
+    """
+
+    title: str
+    now: datetime
+    tables: tuple[TableFacts, ...]
+    feeds: tuple[FeedFacts, ...] = ()
+    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    incidents: tuple[IncidentFacts, ...] = ()
+    """Those of no table that has a page."""
+    catalog_uri: str = ""
+    """Where PyIceberg opens the catalog; empty for Glue."""

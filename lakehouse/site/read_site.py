@@ -1,0 +1,244 @@
+"""All that the site tells, read in one go: metadata, Dagster's storage, and the tables of
+`monitoring`; starts no JVM.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, get_args
+
+import dagster as dg
+
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.history import History
+from lakehouse.iceberg.read.stale_tables import has_news
+from lakehouse.iceberg.upkeep.step_result import StepName
+from lakehouse.maintenance.past_upkeep import PastUpkeep
+from lakehouse.maintenance.upkeep_log import past_upkeep
+from lakehouse.orchestration.asset_keys import asset_key, table_name
+from lakehouse.orchestration.blocked_tables import refused_tables
+from lakehouse.orchestration.runs_for_stale_tables import Downstream
+from lakehouse.settings import Settings
+from lakehouse.site.facts import (
+    FeedFacts,
+    FreshnessFacts,
+    IncidentFacts,
+    SiteFacts,
+    TableFacts,
+    UpkeepFacts,
+)
+from lakehouse.site.read_checks import read_checks, with_shares
+from lakehouse.site.read_incidents import read_incidents
+from lakehouse.site.read_table import ReadTable, read_quarantine, read_table
+from lakehouse.site.table_trends import Monitoring, TableTrend, read_trends
+from lakehouse.tables.feed import Feed
+from lakehouse.tables.table import IcebergTable
+
+if TYPE_CHECKING:
+    from lakehouse.orchestration.dagster_internals import AssetGraph
+
+
+@dataclass(frozen=True)
+class SiteSource:
+    """What there is to tell of: the declared tables and feeds, who computes them, and the
+    names of the tables that the past is kept in.
+
+    `read_graph` is called when the site is made, since definitions name what makes it.
+    """
+
+    declared: Mapping[str, IcebergTable]
+    feeds: Mapping[str, Feed]
+    monitoring: Monitoring
+    read_graph: "Callable[[], AssetGraph]"
+
+
+def read_site(
+    source: SiteSource,
+    settings: Settings,
+    catalog: Catalog,
+    instance: dg.DagsterInstance | None,
+    now: datetime,
+) -> SiteFacts:
+    """Return what the site tells as of a moment.
+
+    :param instance: Dagster's; None before the first run.
+    """
+    graph = source.read_graph()
+    names = sorted({*catalog.tables(), *source.declared})
+    read = {name: read_table(catalog, name, source.declared.get(name)) for name in names}
+    histories = {name: one.history for name, one in read.items() if one.history}
+    about = _About(source, graph, catalog, instance, now, histories)
+    incidents = read_incidents(settings)
+    tables = about.tables(read, incidents)
+    return SiteFacts(
+        settings.name or "Lakehouse",
+        now,
+        tables,
+        tuple(_feed(feed) for feed in source.feeds.values()),
+        sources_of(graph),
+        tuple(incident for incident in incidents if incident.table not in read),
+        catalog.pyiceberg.get("uri", ""),
+    )
+
+
+def sources_of(graph: "AssetGraph") -> dict[str, tuple[str, ...]]:
+    """Return, by table, those that it is computed from, or filled by; not the table itself."""
+    sources = {}
+    for key in graph.get_all_asset_keys():
+        parents = map(table_name, graph.get(key).parent_keys - {key})
+        sources[table_name(key)] = tuple(sorted(parents))
+    return sources
+
+
+@dataclass(frozen=True)
+class _About:
+    """What tables are beside their own metadata."""
+
+    source: SiteSource
+    graph: "AssetGraph"
+    catalog: Catalog
+    instance: dg.DagsterInstance | None
+    now: datetime
+    histories: Mapping[str, History]
+
+    def tables(
+        self, read: Mapping[str, ReadTable], incidents: Sequence[IncidentFacts]
+    ) -> tuple[TableFacts, ...]:
+        """Return all that is told of each table."""
+        monitoring = self.source.monitoring
+        checks = read_checks(self.graph, self.instance, self.source.declared)
+        trends = read_trends(self.catalog, self.histories.values(), monitoring, self.now)
+        upkeep = past_upkeep(self.catalog, monitoring.upkeep, self.now)
+        materialized = self._materialized()
+        stale = self._stale()
+        blocked = self._blocked(stale)
+        tables = []
+        for name, one in read.items():
+            trend = trends.get(name, TableTrend())
+            facts = replace(
+                one.facts,
+                description=self._description(name),
+                kinds=self._kinds(name),
+                is_stale=name in stale,
+                is_blocked=name in blocked,
+                freshness=tuple(self._freshness(one.facts, materialized.get(name))),
+                checks=with_shares(checks.get(name, ()), trend.failed_by_check),
+                incidents=tuple(found for found in incidents if found.table == name),
+                upkeep=_upkeep(upkeep, name),
+                trend=trend,
+            )
+            tables.append(self._with_quarantine(facts))
+        return tuple(tables)
+
+    def _is_known(self, name: str) -> bool:
+        return self.graph.has(asset_key(name))
+
+    def _description(self, name: str) -> str:
+        if not self._is_known(name):
+            return ""
+        return self.graph.get(asset_key(name)).description or ""
+
+    def _kinds(self, name: str) -> tuple[str, ...]:
+        return (
+            tuple(sorted(self.graph.get(asset_key(name)).kinds)) if self._is_known(name) else ()
+        )
+
+    def _with_quarantine(self, facts: TableFacts) -> TableFacts:
+        table = self.source.declared.get(facts.name)
+        quarantine = read_quarantine(self.catalog, table) if table else None
+        return replace(
+            facts, quarantine=quarantine, quarantine_of=self._quarantines.get(facts.name, "")
+        )
+
+    @property
+    def _quarantines(self) -> dict[str, str]:
+        return {
+            table.quarantine.name: name
+            for name, table in self.source.declared.items()
+            if table.quarantine
+        }
+
+    def _stale(self) -> set[str]:
+        """Return the tables of which something that they are computed from has news."""
+        stale = set()
+        for name in map(table_name, self.graph.executable_asset_keys):
+            known = self.histories.get(name)
+            sources = Downstream(self.graph, name).read_now(name)
+            read = [self.histories[source] for source in sources if source in self.histories]
+            if any(has_news(source, known) for source in read):
+                stale.add(name)
+        return stale
+
+    def _blocked(self, stale: set[str]) -> set[str]:
+        """Return the stale tables that a run refused, and would again."""
+        if self.instance is None:
+            return set()
+        read = {}
+        for name in sorted(stale & self.source.declared.keys()):
+            sources = Downstream(self.graph, name).read_now(name)
+            read[name] = {source: self._main(source) for source in sources}
+        return set(refused_tables(self.instance, self.source.declared, read)) if read else set()
+
+    def _main(self, name: str) -> int | None:
+        history = self.histories.get(name)
+        return history.main.snapshot_id if history and history.main else None
+
+    def _materialized(self) -> dict[str, datetime]:
+        """Return when a run last found each table to be as it should."""
+        if self.instance is None:
+            return {}
+        keys = [asset_key(name) for name in self.source.declared]
+        moments = {}
+        for record in self.instance.get_asset_records(keys):
+            event = record.asset_entry.last_materialization
+            if event is not None:
+                name = table_name(record.asset_entry.asset_key)
+                moments[name] = datetime.fromtimestamp(event.timestamp, UTC)
+        return moments
+
+    def _freshness(
+        self, facts: TableFacts, materialized: datetime | None
+    ) -> list[FreshnessFacts]:
+        """Return how old a table may be, by its own declaration and by that of its feed."""
+        written, table = facts.written_at, self.source.declared.get(facts.name)
+        limits = []
+        if table is not None and table.freshness:
+            fresh_at = max(written, materialized) if written and materialized else written
+            limits.append((table.freshness, "declared of the table", fresh_at))
+        for feed in self.source.feeds.values():
+            if feed.table == facts.name and feed.expected_within:
+                reason = f"the next delivery of feed {feed.name}"
+                limits.append((feed.expected_within, reason, written))
+        return [
+            FreshnessFacts(
+                allowed, reason, fresh_at, bool(fresh_at and self.now - fresh_at > allowed)
+            )
+            for allowed, reason, fresh_at in limits
+        ]
+
+
+def _feed(feed: Feed) -> FeedFacts:
+    formats = tuple(feed.formats)
+    return FeedFacts(feed.name, feed.table, formats, feed.time_zone, feed.expected_within)
+
+
+def _upkeep(past: PastUpkeep, table: str) -> tuple[UpkeepFacts, ...]:
+    """Return what came of each step of upkeep of a table when it last did anything, or
+    failed.
+    """
+    steps = []
+    for step in get_args(StepName):
+        tried = [record for record in past.of(table, step) if record.outcome != "skipped"]
+        if tried:
+            last = tried[-1]
+            steps.append(
+                UpkeepFacts(
+                    step,
+                    last.outcome,
+                    last.ended_at,
+                    last.fewer_files,
+                    last.cost_bytes,
+                    last.reason,
+                )
+            )
+    return tuple(steps)

@@ -1,0 +1,68 @@
+"""Series of numbers over time are joined, thinned and cut into spans without a wrong number."""
+
+from datetime import UTC, datetime, timedelta
+
+from lakehouse.iceberg.metadata.time_series import (
+    continued_by,
+    greatest_of,
+    last_of,
+    thin_out,
+    values_in_spans,
+)
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def series(*values: float, since: int = 0):
+    return tuple(
+        (BEGIN + timedelta(days=since + number), float(value))
+        for number, value in enumerate(values)
+    )
+
+
+def test_what_another_knows_counts_from_its_own_first_moment_on():
+    earlier, later = series(1, 2, 3, 4), series(30, 40, since=2)
+
+    assert [value for _, value in continued_by(earlier, later)] == [1, 2, 30, 40]
+    assert continued_by(earlier, ()) == earlier
+
+
+def test_few_points_are_left_as_they_are():
+    assert thin_out(series(1, 2, 3), 3, last_of) == series(1, 2, 3)
+
+
+def test_of_many_points_each_span_has_one():
+    many = series(*range(1000))
+    thinned = thin_out(many, 10, last_of)
+
+    assert len(thinned) == 10
+    assert thinned[-1] == many[-1]
+
+
+def test_the_greatest_of_a_span_is_not_lost():
+    many = series(*([0.0] * 500), 1.0, *([0.0] * 500))
+
+    assert max(value for _, value in thin_out(many, 10, greatest_of)) == 1.0
+
+
+def test_points_of_one_moment_are_one_span():
+    at_once = tuple((BEGIN, float(number)) for number in range(20))
+
+    assert thin_out(at_once, 10, last_of) == ((BEGIN, 19.0),)
+
+
+def test_what_is_kept_holds_until_the_next_value():
+    end = BEGIN + timedelta(days=4)
+    points = ((BEGIN + timedelta(days=1), 5.0), (end, 7.0))
+
+    assert values_in_spans(points, BEGIN, end, 4, is_kept=True) == [None, 5.0, 5.0, 7.0]
+
+
+def test_what_is_measured_is_of_its_moment_and_the_greatest_counts():
+    end = BEGIN + timedelta(days=4)
+
+    assert values_in_spans(series(0, 3, 1), BEGIN, end, 2, is_kept=False) == [3.0, 1.0]
+
+
+def test_one_moment_is_a_span_too():
+    assert values_in_spans(series(3), BEGIN, BEGIN, 2, is_kept=True) == [3.0, 3.0]

@@ -1,0 +1,201 @@
+"""A small lakehouse without a JVM: two tables with rows, one of them refused to a quarantine, what
+runs measured of them, results of checks, and what is open.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import dagster as dg
+import pyarrow as pa
+import pytest
+
+from lakehouse.definitions import MONITORING
+from lakehouse.definitions import TABLES as OWN
+from lakehouse.iceberg.evolve.planning import ensure
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.read.inputs import incremental
+from lakehouse.iceberg.rules.rows import accepted, not_null
+from lakehouse.iceberg.write.append_without_spark import append_once
+from lakehouse.monitoring.alert_state import AlertState, write_state
+from lakehouse.monitoring.incidents import Firing, Incident
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.asset_specs import quarantine_spec, table_spec
+from lakehouse.orchestration.dagster_internals import asset_graph
+from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.metadata_keys import CheckMetadata
+from lakehouse.quality.metrics.metric import Metric
+from lakehouse.runtime.deployment import open_engine
+from lakehouse.settings import Settings
+from lakehouse.site.facts import SiteFacts, TableFacts
+from lakehouse.site.read_site import SiteSource, read_site
+from lakehouse.tables.feed import Feed, FeedColumn, bronze_table
+from lakehouse.tables.table import Column, IcebergTable, Merge
+from lakehouse_tests.conftest import settings_at
+
+ADA = "ada.lovelace@example.org"
+"""A value of a person, which no page may show."""
+HOSTILE = '<script>alert(1)</script> & "quotes" \u202e\x07'
+"""What somebody may have written into a comment."""
+
+FEED = Feed(
+    name="orders",
+    table="bronze.raw_orders",
+    columns=[FeedColumn("order_id"), FeedColumn("email", "Whose it is.", personal=True)],
+    no_subject="Orders of a shop without accounts.",
+    expected_within=timedelta(days=2),
+)
+RAW = bronze_table(FEED, "Orders as they were delivered.")
+ORDERS = IcebergTable(
+    name="silver.orders",
+    comment=HOSTILE,
+    columns=[
+        Column("order_id", "bigint", "Which order it is."),
+        Column("email", "string", "Who ordered.", personal=True),
+        Column("state", "string", f"How far it is. {HOSTILE}"),
+    ],
+    write=Merge(on="order_id"),
+    rules=[not_null("order_id"), accepted("state", ["OPEN", "PAID"])],
+    no_subject="Orders of a shop without accounts.",
+    freshness=timedelta(days=1),
+    owner="shop@example.org",
+    tags={"domain": "sales"},
+)
+DECLARED = {
+    table.name: table
+    for table in (
+        RAW,
+        ORDERS,
+        ORDERS.quarantine,
+        *(OWN[name] for name in vars(MONITORING).values()),
+    )
+    if table is not None
+}
+
+
+@iceberg_asset(ORDERS, inputs={"raw": incremental(RAW)})
+def orders(raw: Any) -> Any:
+    """Orders, each once."""
+    return raw
+
+
+DEFINITIONS = dg.Definitions(
+    assets=[table_spec(RAW), orders, quarantine_spec(ORDERS)]  # type: ignore[list-item]
+)
+
+
+@pytest.fixture(scope="session")
+def source() -> SiteSource:
+    """What there is to tell of."""
+    return SiteSource(DECLARED, {FEED.name: FEED}, MONITORING, lambda: asset_graph(DEFINITIONS))
+
+
+@pytest.fixture(scope="session")
+def now() -> datetime:
+    """A moment after all that is in the lakehouse."""
+    return datetime.now(UTC).replace(microsecond=0) + timedelta(minutes=30)
+
+
+@pytest.fixture
+def lake(settings: Settings, now: datetime) -> Settings:
+    """A lakehouse of the test's own, filled."""
+    return fill(settings, now)
+
+
+def fill(settings: Settings, now: datetime) -> Settings:
+    """Fill a lakehouse without a JVM."""
+    engine = open_engine(settings)
+    for table in (RAW, ORDERS, ORDERS.quarantine):
+        assert table is not None
+        ensure(engine, table)
+    _append(engine.catalog, ORDERS.name, {"order_id": 1, "email": ADA, "state": "OPEN"})
+    _append(engine.catalog, ORDERS.name, {"order_id": 2, "email": ADA, "state": "PAID"})
+    refused = {
+        "order_id": "x",
+        "email": ADA,
+        "state": "LOST",
+        "_row_key": "k",
+        "_reasons": ["accepted_state"],
+        "_source_file": f"{ADA}.csv",
+        "_quarantined_at": now - timedelta(hours=1),
+    }
+    _append(engine.catalog, "silver.orders_quarantine", refused)
+    rows = [metric.row("run") for metric in _metrics(now)]
+    append_once(engine, OWN[MONITORING.metrics], rows, "run", made_at="measured_at")
+    with open_instance(settings) as instance:
+        for evaluation in _evaluations():
+            instance.report_runless_asset_event(evaluation)
+    write_state(settings, AlertState(open=_incidents(now)))
+    return settings
+
+
+def _append(catalog: Catalog, name: str, row: dict[str, Any]) -> None:
+    table = catalog.load(name)
+    schema = table.schema().as_arrow()
+    table.append(pa.Table.from_pylist([row], schema))
+
+
+def _metrics(now: datetime) -> list[Metric]:
+    metrics = []
+    for days in range(10, 0, -1):
+        at = now - timedelta(days=days)
+        metrics.append(Metric(ORDERS.name, "record_count", 100.0 - days, at))
+        share = 0.25 if days == 3 else 0.0
+        metrics.append(Metric(ORDERS.name, "failed_fraction.accepted_state", share, at))
+        metrics.append(Metric(ORDERS.name, "failed_fraction.no_anomaly", 1.0, at))
+    return metrics
+
+
+def _evaluations() -> list[dg.AssetCheckEvaluation]:
+    sample = ({"order_id": "x", "email": ADA},)
+    failed = CheckMetadata(failed_rows=2, total_rows=8, sample=sample)
+    return [
+        dg.AssetCheckEvaluation(
+            asset_key(ORDERS.name),
+            "accepted_state",
+            passed=False,
+            severity=dg.AssetCheckSeverity.ERROR,
+            description=f"{ADA} breaks it",
+            metadata=failed.to_metadata(),
+        ),
+        dg.AssetCheckEvaluation(
+            asset_key(ORDERS.name),
+            "not_null_order_id",
+            passed=True,
+            metadata=CheckMetadata(failed_rows=0, total_rows=8).to_metadata(),
+        ),
+    ]
+
+
+def _incidents(now: datetime) -> dict[str, Incident]:
+    at = now - timedelta(hours=2)
+    rejected = f"feed orders: file {ADA}.csv was rejected"
+    firings = (
+        Firing(
+            "a", "check", at, "error", f"a check failed {HOSTILE}", (ADA,), table=ORDERS.name
+        ),
+        Firing("b", "rejected", at, "error", rejected, table=RAW.name),
+        Firing("c", "erasure", at, "error", "request 17 is late"),
+        Firing("d", "monitor", at, "warn", "monitoring failed"),
+    )
+    return {firing.key: Incident.of(firing) for firing in firings}
+
+
+@pytest.fixture(scope="session")
+def facts(
+    tmp_path_factory: pytest.TempPathFactory, source: SiteSource, now: datetime
+) -> SiteFacts:
+    """What the site tells of a lakehouse that all tests share, and none changes."""
+    settings = settings_at(tmp_path_factory.mktemp("lake") / "home")
+    return read(fill(settings, now), source, now)
+
+
+def read(settings: Settings, source: SiteSource, now: datetime) -> SiteFacts:
+    """Read what the site tells, as `lakehouse docs` does."""
+    with open_instance(settings) as instance:
+        return read_site(source, settings, Catalog.of(settings), instance, now)
+
+
+def table_of(facts: SiteFacts, name: str) -> TableFacts:
+    """Return what is told of one table."""
+    return next(table for table in facts.tables if table.name == name)

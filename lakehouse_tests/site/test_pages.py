@@ -1,0 +1,185 @@
+"""The pages say what the facts say, escape what others wrote, and lead somewhere."""
+
+import posixpath
+import tomllib
+from dataclasses import replace
+from fnmatch import fnmatch
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from lakehouse.site.facts import ColumnFacts, SiteFacts, TableFacts
+from lakehouse.site.pages import make_pages, page_of, share_text, span_text
+from lakehouse_tests.site.conftest import ADA, ORDERS, RAW, read
+
+ROOT = Path(__file__).parents[2]
+TEMPLATES = ROOT / "lakehouse" / "site" / "templates"
+VOID = {"meta", "link", "br", "wbr", "path", "rect", "circle", "line"}
+
+
+class Read(HTMLParser):
+    """What a browser would find in a page; a tag that is not closed is an error."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.addresses: list[str] = []
+        self.ids: list[str] = []
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        named = dict(attrs)
+        self.tags.append(tag)
+        self.ids += [named["id"]] if "id" in named else []
+        if tag == "a":
+            self.links.append(named["href"])
+        self.addresses += [named[name] for name in ("src", "href", "action") if name in named]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_there_is_a_page_for_each_table_an_index_and_one_of_quality(facts):
+    pages = make_pages(facts)
+
+    assert set(pages) == {
+        "index.html",
+        "quality.html",
+        *(page_of(table.name) for table in facts.tables),
+    }
+
+
+def test_every_link_leads_to_a_page_or_a_place_on_it(facts):
+    pages = {name: Read(text) for name, text in make_pages(facts).items()}
+
+    for name, page in pages.items():
+        for link in page.links:
+            target, _, place = link.partition("#")
+            path = posixpath.normpath(posixpath.join(posixpath.dirname(name), target))
+            assert (path if target else name) in pages, f"{name}: {link}"
+            assert not place or place in page.ids
+
+
+def test_nothing_is_asked_of_another_host_and_no_script_is_run(facts):
+    for text in make_pages(facts).values():
+        page = Read(text)
+        assert "script" not in page.tags
+        assert not [one for one in page.addresses if "//" in one or one.startswith("/")]
+        assert "url(" not in text.replace("url(#head)", "")
+
+
+def test_no_value_of_a_person_is_in_any_page(facts):
+    for text in make_pages(facts).values():
+        assert ADA not in text
+        assert "ada.lovelace" not in text
+
+
+def test_what_others_wrote_is_shown_and_not_run(facts):
+    text = make_pages(facts)[page_of(ORDERS.name)]
+
+    assert "<script>" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    assert "\u202e" not in text
+    assert "\\u202e\\u0007" in text
+
+
+def test_the_same_state_gives_the_same_pages(lake, source, now):
+    assert make_pages(read(lake, source, now)) == make_pages(read(lake, source, now))
+
+
+def test_later_only_the_index_says_another_moment(facts):
+    pages = make_pages(facts)
+    later = make_pages(replace(facts, now=facts.now.replace(microsecond=1)))
+
+    assert [name for name in pages if pages[name] != later[name]] == ["index.html"]
+
+
+def test_a_page_says_what_is_known_of_a_table(facts):
+    text = Read(make_pages(facts)[page_of(ORDERS.name)]).text
+
+    for said in (
+        "shop@example.org",
+        "identifies a person",
+        "accepted_state",
+        "2 of 8",
+        "Late after",
+        "a check failed",
+        "silver.orders_quarantine",
+        "scan_iceberg",
+    ):
+        assert said in text
+
+
+def test_a_picture_leads_from_the_feed_to_the_quarantine(facts):
+    page = Read(make_pages(facts)[page_of(ORDERS.name)])
+
+    assert f"../{page_of(RAW.name)}" in page.links
+    assert "feed orders" in page.text
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Silver.Orders", "silver.a/../b", "silver.é", f"silver.{'x' * 200}", "silver.a b", "con"],
+)
+def test_any_name_has_a_file_of_its_own(name):
+    page = page_of(name)
+
+    assert page.isascii()
+    assert page == page.lower()
+    assert page.count("/") == 1
+    assert len(page) < 130
+    assert page != page_of(name.lower() + "x")
+
+
+def test_a_table_of_hostile_names_has_a_page(now):
+    columns = (ColumnFacts("<b>`\"'{{ 7*7 }}", "string", "</style><img src=x>"),)
+    hostile = TableFacts('silver.<a href="x">', True, True, "{% raw %}", columns=columns)
+    pages = make_pages(SiteFacts("</title><script>", now, (hostile,)))
+
+    for text in pages.values():
+        assert "<script>" not in text
+        assert "<img" not in text
+        Read(text)
+
+
+def test_what_the_pages_are_made_of_comes_with_the_wheel():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = project["tool"]["setuptools"]["package-data"]["*"]
+    files = [path.name for path in TEMPLATES.glob("*.*") if path.suffix != ".py"]
+
+    assert (TEMPLATES / "__init__.py").is_file()
+    assert len(files) > 4
+    assert [name for name in files if not any(fnmatch(name, one) for one in patterns)] == []
+
+
+def test_a_lakehouse_without_a_table_has_an_index(now):
+    Read(make_pages(SiteFacts("Empty", now, ()))["index.html"])
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0, "0 %"), (0.25, "25 %"), (0.00001, "< 0.01 %"), (1.0, "100 %"), (None, "")],
+)
+def test_a_share_is_written_as_percent(share, text):
+    assert share_text(share) == text
+
+
+def test_a_span_is_written_in_hours_or_days(facts):
+    limits = [limit.allowed for table in facts.tables for limit in table.freshness]
+
+    assert sorted(map(span_text, limits)) == ["2 days", "24 hours"]

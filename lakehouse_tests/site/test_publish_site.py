@@ -1,0 +1,188 @@
+"""Pages are put to a folder or a bucket: whole, with links that lead somewhere at any moment, and
+nothing else there is touched.
+"""
+
+import posixpath
+from dataclasses import replace
+
+import pytest
+
+from lakehouse.errors import UsageError
+from lakehouse.site.destination import SiteFolder, open_destination
+from lakehouse.site.publish_site import LISTING, publish_site
+from lakehouse_tests.site.test_pages import Read
+
+PAGE = '<a href="{}">x</a>'
+FIRST = {
+    "index.html": PAGE.format("tables/a.html"),
+    "tables/a.html": PAGE.format("../index.html"),
+}
+SECOND = {
+    "index.html": PAGE.format("tables/b.html"),
+    "tables/b.html": PAGE.format("c.html"),
+    "tables/c.html": PAGE.format("../index.html"),
+}
+
+
+class Killed(BaseException):
+    """The process ends."""
+
+
+class KilledFolder(SiteFolder):
+    """A folder whose process ends at a step."""
+
+    steps = 0
+
+    def step(self) -> None:
+        if KilledFolder.steps == 0:
+            raise Killed
+        KilledFolder.steps -= 1
+
+    def write(self, name, text):
+        self.step()
+        super().write(name, text)
+
+    def remove(self, name):
+        self.step()
+        super().remove(name)
+
+
+def pages_in(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
+        for path in folder.rglob("*.html")
+    }
+
+
+def test_a_site_is_written_once_and_left_alone_where_it_is_equal(tmp_path):
+    folder = SiteFolder(tmp_path / "site")
+    first = publish_site(FIRST, folder)
+    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "site").rglob("*")}
+    second = publish_site(FIRST, folder)
+
+    assert (first.written, first.unchanged, first.removed) == (2, 0, 0)
+    assert (second.written, second.unchanged, second.removed) == (0, 2, 0)
+    assert times == {path: path.stat().st_mtime_ns for path in (tmp_path / "site").rglob("*")}
+    assert first.place == str(tmp_path / "site" / "index.html")
+
+
+def test_pages_of_tables_that_are_gone_are_removed(tmp_path):
+    folder = SiteFolder(tmp_path)
+    publish_site(FIRST, folder)
+    made = publish_site(SECOND, folder)
+
+    assert pages_in(tmp_path) == SECOND
+    assert (made.written, made.removed) == (3, 1)
+
+
+def test_a_page_that_somebody_removed_comes_back(tmp_path):
+    folder = SiteFolder(tmp_path)
+    publish_site(FIRST, folder)
+    (tmp_path / "tables" / "a.html").unlink()
+
+    assert publish_site(FIRST, folder).written == 1
+    assert pages_in(tmp_path) == FIRST
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_killed_at_any_step_every_link_leads_somewhere_and_the_next_run_goes_on(
+    tmp_path, steps
+):
+    publish_site(FIRST, SiteFolder(tmp_path))
+    KilledFolder.steps = steps
+    try:
+        publish_site(SECOND, KilledFolder(tmp_path))
+    except Killed:
+        there = pages_in(tmp_path)
+        reached, waiting = {"index.html"}, ["index.html"]
+        while waiting:
+            name = waiting.pop()
+            for link in Read(there[name]).links:
+                path = posixpath.normpath(posixpath.join(posixpath.dirname(name), link))
+                assert path in there
+                waiting += [path] if path not in reached else []
+                reached.add(path)
+    publish_site(SECOND, SiteFolder(tmp_path))
+
+    assert pages_in(tmp_path) == SECOND
+
+
+def test_killed_in_the_first_one_the_next_run_goes_on(tmp_path):
+    KilledFolder.steps = 1
+    with pytest.raises(Killed):
+        publish_site(FIRST, KilledFolder(tmp_path))
+    (tmp_path / f".{LISTING}-abc").write_text("half")
+    publish_site(FIRST, SiteFolder(tmp_path))
+
+    assert pages_in(tmp_path) == FIRST
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_other_files_are_refused_and_left_alone(tmp_path):
+    (tmp_path / "mine.html").write_text("mine")
+    with pytest.raises(UsageError, match=r"'mine\.html'.*expected nothing there"):
+        publish_site(FIRST, SiteFolder(tmp_path))
+
+    assert pages_in(tmp_path) == {"mine.html": "mine"}
+
+
+def test_a_file_in_the_place_of_the_folder_is_named(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(UsageError, match="is a file; expected a folder"):
+        publish_site(FIRST, SiteFolder(tmp_path / "file"))
+
+
+def test_a_listing_that_is_none_is_named(tmp_path):
+    (tmp_path / LISTING).write_text("[]")
+    with pytest.raises(UsageError, match="is not what `lakehouse docs` wrote there"):
+        publish_site(FIRST, SiteFolder(tmp_path))
+
+
+def test_others_may_read_what_is_in_the_folder(tmp_path):
+    publish_site(FIRST, SiteFolder(tmp_path / "site"))
+
+    modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "site").rglob("*.html")}
+    assert modes == {0o644}
+    assert (tmp_path / "site" / "tables").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_bucket_has_the_same_pages_and_says_what_they_are(aws_settings):
+    import boto3
+
+    bucket = open_destination(aws_settings, "s3://lake/docs/tables")
+    publish_site(FIRST, bucket)
+    made = publish_site(SECOND, bucket)
+    client = boto3.client("s3", endpoint_url=aws_settings.endpoint_url)
+    keys = [item["Key"] for item in client.list_objects_v2(Bucket="lake")["Contents"]]
+    index = client.get_object(Bucket="lake", Key="docs/tables/index.html")
+
+    assert made.place == "s3://lake/docs/tables/index.html"
+    assert sorted(keys) == sorted(f"docs/tables/{name}" for name in [*SECOND, LISTING])
+    assert index["ContentType"] == "text/html; charset=utf-8"
+    assert index["Body"].read().decode() == SECOND["index.html"]
+    assert publish_site(SECOND, bucket).written == 0
+
+
+def test_a_bucket_that_is_not_there_is_named(aws_settings):
+    with pytest.raises(UsageError, match="There is no bucket 'none'"):
+        publish_site(FIRST, open_destination(aws_settings, "s3://none/site"))
+
+
+def test_another_kind_of_address_is_refused(settings):
+    with pytest.raises(UsageError, match="expected a folder, or s3://bucket/prefix"):
+        open_destination(settings, "ftp://host/site")
+
+
+def test_without_a_name_it_goes_where_the_environment_says_or_into_the_home(settings, tmp_path):
+    named = replace(settings, docs=str(tmp_path / "docs"))
+
+    assert open_destination(named, None) == SiteFolder(tmp_path / "docs")
+    assert open_destination(settings, None).root == settings.home / "site"
+
+
+def test_a_site_in_the_home_is_closed_to_others_as_all_of_it_is(settings):
+    folder = open_destination(settings, None)
+    publish_site(FIRST, folder)
+
+    modes = {path.stat().st_mode & 0o777 for path in folder.root.rglob("*")}
+    assert modes == {0o600, 0o700}

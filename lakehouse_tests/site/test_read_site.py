@@ -1,0 +1,107 @@
+"""What the site tells is what metadata, Dagster and monitoring know; no JVM is started."""
+
+from datetime import timedelta
+
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.site.read_site import read_site
+from lakehouse_tests.site.conftest import ORDERS, RAW, read, table_of
+
+
+def test_a_table_tells_its_rows_size_and_when_it_was_written(facts):
+    orders = table_of(facts, ORDERS.name)
+
+    assert (orders.rows, orders.files, orders.snapshots) == (2, 2, 2)
+    assert orders.size_bytes > 0
+    assert facts.now - orders.written_at < timedelta(hours=1)
+
+
+def test_a_table_tells_what_is_declared_of_it(facts):
+    orders = table_of(facts, ORDERS.name)
+
+    assert (orders.owner, orders.tags) == ("shop@example.org", {"domain": "sales"})
+    assert orders.description == "Orders, each once."
+    assert [column.personal for column in orders.columns[:3]] == ["", "identifies a person", ""]
+    assert orders.write_mode == "Merge"
+
+
+def test_checks_tell_what_came_of_them_last(facts):
+    checks = {check.name: check for check in table_of(facts, ORDERS.name).checks}
+
+    failed, passed = checks["accepted_state"], checks["not_null_order_id"]
+    assert (failed.outcome, failed.failed_rows, failed.total_rows) == ("failed", 2, 8)
+    assert failed.on_failure == "quarantine"
+    assert (passed.outcome, passed.failed_rows) == ("passed", 0)
+    assert table_of(facts, ORDERS.name).state == "failed"
+
+
+def test_refused_rows_are_counted_by_rule(facts):
+    quarantine = table_of(facts, ORDERS.name).quarantine
+
+    assert (quarantine.table, quarantine.rows) == ("silver.orders_quarantine", 1)
+    assert quarantine.by_rule == {"accepted_state": 1}
+    assert table_of(facts, "silver.orders_quarantine").quarantine_of == ORDERS.name
+
+
+def test_rows_go_on_from_what_was_measured_to_the_snapshots(facts):
+    rows = [value for _, value in table_of(facts, ORDERS.name).trend.rows]
+
+    assert rows == [*range(90, 100), 1, 2]
+
+
+def test_the_failed_share_is_that_of_the_worst_check_and_not_of_an_anomaly(facts):
+    shares = [value for _, value in table_of(facts, ORDERS.name).trend.failed_share]
+
+    assert sorted(shares)[-2:] == [0.0, 0.25]
+
+
+def test_a_table_is_late_once_its_time_is_over(lake, source, now):
+    fresh = table_of(read(lake, source, now), ORDERS.name).freshness
+    late = table_of(read(lake, source, now + timedelta(days=2)), ORDERS.name).freshness
+
+    assert [limit.is_late for limit in fresh] == [False]
+    assert [limit.is_late for limit in late] == [True]
+    assert late[0].due_at == fresh[0].due_at
+
+
+def test_a_feed_makes_its_table_late_too(facts):
+    (limit,) = table_of(facts, RAW.name).freshness
+
+    assert limit.allowed == timedelta(days=2)
+    assert (limit.fresh_at, limit.is_late) == (None, False)
+
+
+def test_what_is_open_stands_with_its_table_and_names_no_file(facts):
+    (rejected,) = table_of(facts, RAW.name).incidents
+
+    assert rejected.title == "A delivered file was rejected"
+    assert [incident.title for incident in facts.incidents] == ["monitoring failed"]
+
+
+def test_an_empty_home_tells_what_is_declared(settings, source, now):
+    facts = read_site(source, settings, Catalog.of(settings), None, now)
+
+    assert {table.state for table in facts.tables} == {"not there"}
+    assert not settings.dagster_home.exists()
+
+
+def test_a_damaged_table_does_not_hide_the_others(lake, source, now):
+    (metadata, *_) = (lake.home / "warehouse" / "bronze").rglob("*.metadata.json")
+    metadata.unlink()
+    facts = read(lake, source, now)
+
+    assert table_of(facts, RAW.name).state == "damaged"
+    assert table_of(facts, ORDERS.name).rows == 2
+
+
+def test_a_table_that_nobody_declared_is_told_of(lake, source, now):
+    from pyiceberg.schema import Schema
+    from pyiceberg.types import LongType, NestedField
+
+    client = Catalog.of(lake).client
+    client.create_namespace("elsewhere")
+    schema = Schema(NestedField(1, "id", LongType(), required=True, doc="Which."))
+    client.create_table("elsewhere.made", schema)
+    made = table_of(read(lake, source, now), "elsewhere.made")
+
+    assert (made.is_declared, made.state) == (False, "ok")
+    assert [(column.name, column.doc) for column in made.columns] == [("id", "Which.")]
