@@ -6,7 +6,8 @@ whether each of these is still there and does the same, or has become public, ru
 set the version.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -15,9 +16,17 @@ if TYPE_CHECKING:
     from dagster import EventLogEntry
     from dagster._core.definitions.assets.graph.asset_graph import AssetGraph as AssetGraph
     from dagster._core.definitions.job_definition import JobDefinition
+    from dagster._core.remote_origin import RemoteJobOrigin
     from dagster._core.scheduler.instigation import InstigatorState, InstigatorTick
 
 LOOKED_AT = "1.13.27"
+CODE_LOCATION = "lakehouse.definitions"
+"""Name of the code location that all runs, sensors and schedules belong to, which is how
+`lakehouse dev` names the module. `workspace.yaml` and `pyproject.toml` say the same: where a name
+is another, what was switched off there is on again.
+"""
+_REPOSITORY = "__repository__"
+"""How Dagster names the one repository of a code location that is made of definitions."""
 NO_COMPUTE_LOGS = {
     "module": "dagster._core.storage.noop_compute_log_manager",
     "class": "NoOpComputeLogManager",
@@ -78,6 +87,61 @@ def events_of_run(
 def add_run_tags(instance: dg.DagsterInstance, run_id: str, tags: Mapping[str, str]) -> None:
     """Give a run more tags."""
     instance.add_run_tags(run_id, tags)
+
+
+@contextmanager
+def made_for_code_location(
+    instance: dg.DagsterInstance,
+    assets: Set[dg.AssetKey] | None = None,
+    checks: Set[dg.AssetCheckKey] | None = None,
+) -> Iterator[None]:
+    """Let the run that is made in process here be one of the code location, as those are that
+    the UI asks for; the landing page shows no other.
+
+    Dagster gives such a run no origin, and no checks that it is of. It is not tried again by the
+    daemon, since whoever ran the command has its answer. Loggers are of this process, so that
+    the run's configuration is kept without them: the UI can execute it again.
+
+    :param assets: what the run is of; None of a job that is of no assets.
+    :param checks: the checks that it is of, where they are not all those of its assets.
+    """
+    storage = instance.run_storage
+    add_run = storage.add_run
+
+    def add(dagster_run: dg.DagsterRun) -> dg.DagsterRun:
+        if dagster_run.remote_job_origin:
+            return add_run(dagster_run)
+        run_config = dagster_run.run_config
+        kept = {key: value for key, value in run_config.items() if key != "loggers"}
+        stored = add_run(made(dagster_run)._replace(run_config=kept))
+        return stored._replace(run_config=run_config)
+
+    def made(run: dg.DagsterRun) -> dg.DagsterRun:
+        retries = {"dagster/max_retries": "0"} if instance.run_retries_enabled else {}
+        tags = {**run.tags, **retries, "dagster/code_location": CODE_LOCATION}
+        return run._replace(
+            remote_job_origin=_job_origin(run.job_name),
+            tags=tags,
+            asset_selection=None if assets is None else frozenset(assets),
+            asset_check_selection=None if checks is None else frozenset(checks),
+        )
+
+    storage.add_run = add  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        storage.add_run = add_run  # type: ignore[method-assign]
+
+
+def _job_origin(job_name: str) -> "RemoteJobOrigin":
+    """Return where Dagster finds a job: by names, whatever process serves the code."""
+    from dagster._core.remote_origin import (
+        RegisteredCodeLocationOrigin,
+        RemoteRepositoryOrigin,
+    )
+
+    location = RegisteredCodeLocationOrigin(CODE_LOCATION)
+    return RemoteRepositoryOrigin(location, _REPOSITORY).get_job_origin(job_name)
 
 
 def show_with_run(instance: dg.DagsterInstance, run: dg.DagsterRun, message: str) -> None:
