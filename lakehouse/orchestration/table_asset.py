@@ -40,6 +40,7 @@ from lakehouse.orchestration.runs_for_stale_tables import (
 )
 from lakehouse.orchestration.unmasked_rows_command import table_of_rows
 from lakehouse.orchestration.written_metadata import (
+    partition_metadata,
     quarantined_metadata,
     refused_rows,
     written_metadata,
@@ -105,6 +106,11 @@ def table_asset(
         else:
             with values_withheld(table):
                 written = materialize(context, run)
+            by_partition = partition_metadata(
+                io.engine.catalog, table, written.outcome, run.partitions
+            )
+            for key, counted in by_partition.items():
+                context.add_asset_metadata(counted, asset_key(table.name), key)
             yield from _events(context, io, table, written, keys, implied)
 
     with warnings.catch_warnings():
