@@ -14,6 +14,7 @@ from lakehouse.ingestion.land import Landing, land
 from lakehouse.orchestration.metadata_keys import LandedFile, LandingMetadata, RejectedReason
 from lakehouse.orchestration.table_asset import Written, table_asset
 from lakehouse.orchestration.table_function import TableFunction, keep_function
+from lakehouse.runtime.run_tags import readable_tags
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
@@ -34,7 +35,8 @@ def feed_asset(
         def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
             settings = context.resources.settings
             io = context.resources.io_manager
-            store = select_store(open_store(settings), feed, context.run.tags.get(AD_HOC_TAG))
+            folder = readable_tags(context.run.tags).get(AD_HOC_TAG)
+            store = select_store(open_store(settings), feed, folder)
             landing = land(
                 io.engine,
                 feed,

@@ -6,11 +6,13 @@ whether each of these is still there and does the same, or has become public, ru
 set the version.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
+
+from lakehouse.runtime.run_tags import hidden_tags
 
 if TYPE_CHECKING:
     from dagster import EventLogEntry
@@ -85,63 +87,84 @@ def events_of_run(
 
 
 def add_run_tags(instance: dg.DagsterInstance, run_id: str, tags: Mapping[str, str]) -> None:
-    """Give a run more tags."""
-    instance.add_run_tags(run_id, tags)
+    """Give a run more tags; those that only we read, the UI hides."""
+    instance.add_run_tags(run_id, hidden_tags(tags))
 
 
 @contextmanager
-def made_for_code_location(
-    instance: dg.DagsterInstance,
-    assets: Set[dg.AssetKey] | None = None,
-    checks: Set[dg.AssetCheckKey] | None = None,
-) -> Iterator[None]:
-    """Let the run that is made in process here be one of the code location, as those are that
-    the UI asks for; the landing page shows no other.
+def runs_of_code_location(instance: dg.DagsterInstance, location: str) -> Iterator[None]:
+    """Let runs that are made in this process be of a code location, as those are that the UI
+    asks for; the landing page shows no other, and executes no other again.
 
-    Dagster gives such a run no origin, and no checks that it is of. It is not tried again by the
-    daemon, since whoever ran the command has its answer. Loggers are of this process, so that
-    the run's configuration is kept without them: the UI can execute it again.
-
-    :param assets: what the run is of; None of a job that is of no assets.
-    :param checks: the checks that it is of, where they are not all those of its assets.
+    Dagster gives them no origin. They are not tried again by the daemon, since whoever ran the
+    command has its answer. Loggers are of this process, and left out of what is kept of a run's
+    configuration.
     """
-    storage = instance.run_storage
-    add_run = storage.add_run
 
     def add(dagster_run: dg.DagsterRun) -> dg.DagsterRun:
         if dagster_run.remote_job_origin:
             return add_run(dagster_run)
-        run_config = dagster_run.run_config
-        kept = {key: value for key, value in run_config.items() if key != "loggers"}
-        stored = add_run(made(dagster_run)._replace(run_config=kept))
-        return stored._replace(run_config=run_config)
+        run_config, tags = dict(dagster_run.run_config), hidden_tags(dagster_run.tags)
+        run_config.pop("loggers", None)
+        if instance.run_retries_enabled:
+            tags["dagster/max_retries"] = "0"
+        stored = dagster_run._replace(
+            remote_job_origin=_job_origin(location, dagster_run.job_name),
+            tags={**tags, "dagster/code_location": location},
+            run_config=run_config,
+        )
+        return add_run(stored)._replace(run_config=dagster_run.run_config)
 
-    def made(run: dg.DagsterRun) -> dg.DagsterRun:
-        retries = {"dagster/max_retries": "0"} if instance.run_retries_enabled else {}
-        tags = {**run.tags, **retries, "dagster/code_location": CODE_LOCATION}
-        return run._replace(
-            remote_job_origin=_job_origin(run.job_name),
-            tags=tags,
-            asset_selection=None if assets is None else frozenset(assets),
-            asset_check_selection=None if checks is None else frozenset(checks),
+    with _adding_runs_by(instance, add) as add_run:
+        yield
+
+
+@contextmanager
+def next_run_of(
+    instance: dg.DagsterInstance, assets: Set[dg.AssetKey], checks: Set[dg.AssetCheckKey] | None
+) -> Iterator[None]:
+    """Let the next run that is made in this process say what it is of.
+
+    :param checks: what it is of beside assets; None of those that belong to the assets.
+    """
+
+    def add(dagster_run: dg.DagsterRun) -> dg.DagsterRun:
+        # A run of a run has its own.
+        instance.run_storage.add_run = add_run  # type: ignore[method-assign,assignment]
+        return add_run(
+            dagster_run._replace(
+                asset_selection=frozenset(assets),
+                asset_check_selection=None if checks is None else frozenset(checks),
+            )
         )
 
-    storage.add_run = add  # type: ignore[method-assign]
-    try:
+    with _adding_runs_by(instance, add) as add_run:
         yield
+
+
+@contextmanager
+def _adding_runs_by(
+    instance: dg.DagsterInstance, add: Callable[[dg.DagsterRun], dg.DagsterRun]
+) -> Iterator[Callable[[dg.DagsterRun], dg.DagsterRun]]:
+    """Put a function in the place of what stores a run, which is yielded."""
+    storage = instance.run_storage
+    add_run = storage.add_run
+    storage.add_run = add  # type: ignore[method-assign,assignment]
+    try:
+        yield add_run
     finally:
         storage.add_run = add_run  # type: ignore[method-assign]
 
 
-def _job_origin(job_name: str) -> "RemoteJobOrigin":
+def _job_origin(location: str, job_name: str) -> "RemoteJobOrigin":
     """Return where Dagster finds a job: by names, whatever process serves the code."""
     from dagster._core.remote_origin import (
         RegisteredCodeLocationOrigin,
         RemoteRepositoryOrigin,
     )
 
-    location = RegisteredCodeLocationOrigin(CODE_LOCATION)
-    return RemoteRepositoryOrigin(location, _REPOSITORY).get_job_origin(job_name)
+    origin = RegisteredCodeLocationOrigin(location)
+    return RemoteRepositoryOrigin(origin, _REPOSITORY).get_job_origin(job_name)
 
 
 def show_with_run(instance: dg.DagsterInstance, run: dg.DagsterRun, message: str) -> None:

@@ -12,7 +12,7 @@ from lakehouse.orchestration.dagster_internals import (
     asset_graph,
     job_of_all_assets,
     job_of_name,
-    made_for_code_location,
+    next_run_of,
     selected_assets,
     selected_checks,
 )
@@ -69,7 +69,7 @@ def materialize(
         )
     job = job_of_all_assets(_with_logger(definitions, on_event))
     of_keys = graph.get_check_keys_for_assets(keys)
-    with made_for_code_location(instance, keys, None if checks == of_keys else checks):
+    with next_run_of(instance, keys, None if checks == of_keys else checks):
         ran = job.get_subset(
             asset_selection=keys, asset_check_selection=checks
         ).execute_in_process(
@@ -107,13 +107,12 @@ def run_job(
     """
     fail_dead_runs(instance)
     job = job_of_name(_with_logger(definitions, on_event), name)
-    with made_for_code_location(instance):
-        ran = job.execute_in_process(
-            run_config={**run_config, "loggers": {"events": {}}},
-            instance=instance,
-            tags=Process.current().tags,
-            raise_on_error=False,
-        )
+    ran = job.execute_in_process(
+        run_config={**run_config, "loggers": {"events": {}}},
+        instance=instance,
+        tags=Process.current().tags,
+        raise_on_error=False,
+    )
     if is_interrupted(ran):
         raise KeyboardInterrupt
     return read_result(ran, {})

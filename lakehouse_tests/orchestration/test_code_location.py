@@ -19,9 +19,11 @@ from dagster_graphql.client.query import LAUNCH_PIPELINE_REEXECUTION_MUTATION
 from dagster_graphql.test.utils import execute_dagster_graphql
 
 from lakehouse.cli.dev_processes.dev_server import _dagster
+from lakehouse.orchestration.asset_keys import FEED_TAG
 from lakehouse.orchestration.dagster_internals import CODE_LOCATION
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.runs import materialize, run_job
+from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL
 from lakehouse.settings import Settings
 
 pytestmark = pytest.mark.unit
@@ -37,6 +39,7 @@ query ($label: String!) {
         assetSelection { path }
         assetCheckSelection { name assetKey { path } }
         runConfigYaml
+        tags { key }
       }
     }
   }
@@ -116,7 +119,15 @@ def test_a_run_of_checks_alone_says_which(instance, ui) -> None:
 def test_a_run_of_a_job_belongs_to_the_code_location(instance, ui) -> None:
     run_job(defs, instance, "tidy", {})
     (run,) = shown(ui)
-    assert run["assetSelection"] is None
+    assert run["repositoryOrigin"]["repositoryLocationName"] == CODE_LOCATION
+
+
+def test_the_ui_shows_the_tags_that_say_something_to_people(instance, ui) -> None:
+    selection = dg.AssetSelection.assets(["gold", "quick"])
+    materialize(defs, instance, selection, tags={FEED_TAG: "fruits", **INCREMENTAL})
+    (run,) = shown(ui)
+    keys = {tag["key"] for tag in run["tags"]}
+    assert keys == {FEED_TAG, "dagster/code_location"}
 
 
 def test_the_ui_can_execute_it_again(instance, ui) -> None:
