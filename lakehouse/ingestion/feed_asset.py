@@ -11,6 +11,7 @@ import dagster as dg
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.ingestion.ad_hoc_files import AD_HOC_TAG, select_store
 from lakehouse.ingestion.land import Landing, land
+from lakehouse.orchestration.code_references import code_references
 from lakehouse.orchestration.metadata_keys import LandedFile, LandingMetadata, RejectedReason
 from lakehouse.orchestration.table_asset import Written, table_asset
 from lakehouse.orchestration.table_function import TableFunction, keep_function
@@ -61,6 +62,7 @@ def feed_asset(
             description=inspect.getdoc(compute),
             kinds=frozenset({"csv"}),
             resources=frozenset({"settings"}),
+            metadata=code_references(compute),
             freshness_policy=_freshness(feed),
         )
         return keep_function(asset, TableFunction(table, compute, feed=feed))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
+from lakehouse.runtime.processes import user_name
 from lakehouse.runtime.run_tags import hidden_tags
 
 if TYPE_CHECKING:
@@ -96,9 +97,9 @@ def runs_of_code_location(instance: dg.DagsterInstance, location: str) -> Iterat
     """Let runs that are made in this process be of a code location, as those are that the UI
     asks for; the landing page shows no other, and executes no other again.
 
-    Dagster gives them no origin. They are not tried again by the daemon, since whoever ran the
-    command has its answer. Loggers are of this process, and left out of what is kept of a run's
-    configuration.
+    Dagster gives them no origin, and does not say who made them. They are not tried again by the
+    daemon, since whoever ran the command has its answer. Loggers are of this process, and left
+    out of what is kept of a run's configuration.
     """
 
     def add(dagster_run: dg.DagsterRun) -> dg.DagsterRun:
@@ -106,6 +107,8 @@ def runs_of_code_location(instance: dg.DagsterInstance, location: str) -> Iterat
             return add_run(dagster_run)
         run_config, tags = dict(dagster_run.run_config), hidden_tags(dagster_run.tags)
         run_config.pop("loggers", None)
+        if user := user_name():
+            tags.setdefault("user", user)
         if instance.run_retries_enabled:
             tags["dagster/max_retries"] = "0"
         stored = dagster_run._replace(

@@ -22,6 +22,7 @@ from lakehouse.iceberg.read.rows_outside_partitions import evaluate_by_metadata,
 from lakehouse.iceberg.read.stale_partitions import partition_only_sources
 from lakehouse.orchestration.asset_inputs import reads_metadata
 from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.code_references import code_references
 from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.partition_bounds import all_partitions_of
 from lakehouse.orchestration.partition_validation import check_partitions
@@ -77,7 +78,7 @@ def iceberg_asset(
             materialize,
             description=inspect.getdoc(compute),
             deps=_upstream(table, reads),
-            metadata=reads_metadata(reads),
+            metadata={**reads_metadata(reads), **code_references(compute)},
             implied=_implied(table, reads, partitions),
             partitions_def=partitions,
         )

@@ -14,6 +14,7 @@ import dagster as dg
 from lakehouse.iceberg.metadata.history import history_of
 from lakehouse.iceberg.metadata.partition_rows import added_rows
 from lakehouse.iceberg.metadata.write_result import Outcome, Pin, Published, Quarantined
+from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.metadata_keys import (
     UNCHANGED,
     DeclaredMetadata,
@@ -37,6 +38,7 @@ def declared_metadata(table: "IcebergTable") -> dict[str, Any]:
         storage_kind=STORAGE_KIND,
         write_mode=type(table.write).__name__,
         partitioning=", ".join(table.partitioning) or "none",
+        quarantine=asset_key(table.quarantine.name) if table.quarantine else None,
     ).to_metadata()
 
 

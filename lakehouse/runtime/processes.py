@@ -1,5 +1,6 @@
 """Which process a run belongs to, so that a dead one can be told from one that works."""
 
+import getpass
 import os
 import socket
 from collections.abc import Mapping
@@ -61,6 +62,16 @@ class Process:
             return True
         actual = started_at(self.pid)
         return actual is not None and abs(actual - self.started_at) <= _SAME_START_SECONDS
+
+
+def user_name() -> str | None:
+    """Return the name of who runs this process; None where the system knows none, as in a
+    container that runs as some number.
+    """
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return None
 
 
 def started_at(pid: int) -> float | None:

@@ -127,7 +127,7 @@ def test_the_ui_shows_the_tags_that_say_something_to_people(instance, ui) -> Non
     materialize(defs, instance, selection, tags={FEED_TAG: "fruits", **INCREMENTAL})
     (run,) = shown(ui)
     keys = {tag["key"] for tag in run["tags"]}
-    assert keys == {FEED_TAG, "dagster/code_location"}
+    assert keys == {FEED_TAG, "dagster/code_location", "user"}
 
 
 def test_the_ui_can_execute_it_again(instance, ui) -> None:

@@ -1,0 +1,27 @@
+"""Where the function of a table stands, as the UI opens it in an editor."""
+
+import inspect
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import dagster as dg
+
+
+def code_references(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the metadata of an asset that leads to a function; none of one that Python did not
+    compile from a file.
+
+    Dagster's own `with_source_code_references` leads to what makes the assets of all tables.
+    """
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return {}
+    with warnings.catch_warnings():
+        # Each start would say that they are beta.
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        reference = dg.LocalFileCodeReference(
+            file_path=code.co_filename, line_number=code.co_firstlineno
+        )
+        value = dg.CodeReferencesMetadataValue(code_references=[reference])
+    return {"dagster/code_references": value}
