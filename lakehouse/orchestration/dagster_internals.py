@@ -232,3 +232,29 @@ def is_of_one_host(instance: dg.DagsterInstance) -> bool:
 def set_data_version(context: dg.OutputContext, version: str) -> None:
     """Give the asset of an output its data version; an IO manager has no public way to."""
     context.step_context.set_data_version(context.asset_key, dg.DataVersion(version))
+
+
+def run_services(
+    module: str, working_directory: str | None, host: str | None, port: str | None
+) -> None:
+    """Run Dagster's webserver, daemon and server of code until they are stopped, as `dg dev`
+    does; `dagster dev` does the same, and says each time that it is superseded.
+
+    :param module: the module of the definitions.
+    """
+    from dagster._cli.dev import dev_command_impl
+    from dagster_shared.cli import WorkspaceOpts
+
+    dev_command_impl(
+        code_server_log_level="warning",
+        log_level="info",
+        log_format="colored",
+        port=port,
+        host=host,
+        use_legacy_code_server_behavior=False,
+        shutdown_pipe=None,
+        verbose=False,
+        workspace_opts=WorkspaceOpts(
+            module_name=(module,), working_directory=working_directory
+        ),
+    )

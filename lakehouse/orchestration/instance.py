@@ -21,7 +21,7 @@ def dagster_home(settings: Settings) -> Path:
     """Return the folder of Dagster's instance, with its `dagster.yaml`; one that is there is
     left as it is.
 
-    `dagster dev` and `dagster-webserver` are given this as `DAGSTER_HOME`.
+    Dagster's services are given this as `DAGSTER_HOME`.
     """
     keep_private()
     settings.make_home()
