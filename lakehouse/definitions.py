@@ -17,6 +17,7 @@ from lakehouse.maintenance.old_runs import old_runs_definitions
 from lakehouse.maintenance.upkeep_job import Upkeeper
 from lakehouse.maintenance.upkeep_round import Upkept
 from lakehouse.monitoring.alerts_sensor import alerts_definitions
+from lakehouse.monitoring.asset_pages import with_pages
 from lakehouse.orchestration.asset_inputs import incremental_readers
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.dagster_internals import asset_graph
@@ -56,8 +57,15 @@ def definitions(read_settings: Callable[[], Settings] = Settings.from_env) -> dg
     """
     engine = engine_resource(read_settings)
     assets = declared_assets(MODULES)
+    shown = with_pages(
+        assets,
+        TABLES,
+        FEEDS.values(),
+        health=TABLES["monitoring.table_health"],
+        upkeep=TABLES["monitoring.upkeep_runs"],
+    )
     computed = dg.Definitions(
-        assets=[*assets, *default_checks(assets, TABLES)],
+        assets=[*shown, *default_checks(assets, TABLES)],
         asset_checks=[health_checks(TABLES)],
         resources={
             "settings": dg.ResourceDefinition(

@@ -87,6 +87,34 @@ def test_an_asset_shows_what_its_declaration_says():
     assert schema.columns[1].description == "Common name; the merge key."
 
 
+def test_the_page_of_an_asset_leads_to_its_function_and_its_tables():
+    specs = {table_name(spec.key): spec for spec in defs.resolve_all_asset_specs()}
+    metadata = specs["silver.fruits"].metadata
+    (code,) = metadata["dagster/code_references"].code_references
+    assert Path(code.file_path).parts[-3:] == ("assets", "silver", "fruits.py")
+    line = Path(code.file_path).read_text(encoding="utf-8").splitlines()[code.line_number - 1]
+    assert line.startswith("@iceberg_asset(")
+    assert metadata["quarantine"] == dg.AssetKey(["silver", "fruits_quarantine"])
+    assert metadata["table_health"] == dg.AssetKey(["monitoring", "table_health"])
+    assert metadata["upkeep_runs"] == dg.AssetKey(["monitoring", "upkeep_runs"])
+
+
+def test_what_follows_from_a_feed_is_as_fresh_as_it_delivers():
+    specs = {table_name(spec.key): spec for spec in defs.resolve_all_asset_specs()}
+    windows = {
+        name: spec.freshness_policy.fail_window.to_timedelta()
+        for name, spec in specs.items()
+        if spec.freshness_policy
+    }
+    fruits, transactions = FEEDS["fruits"].expected_within, FEEDS["bnpl"].expected_within
+    assert windows == {
+        "bronze.raw_fruits": fruits,
+        "silver.fruits": fruits,
+        "bronze.bnpl_transactions_raw": transactions,
+        "gold.customer_profiles": transactions,
+    }
+
+
 def test_a_check_blocks_and_weighs_as_its_rule_says():
     checks = {
         key.name: defs.resolve_asset_graph().get(key).blocking

@@ -11,10 +11,12 @@ import dagster as dg
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.ingestion.ad_hoc_files import AD_HOC_TAG, select_store
 from lakehouse.ingestion.land import Landing, land
+from lakehouse.orchestration.code_references import code_references
 from lakehouse.orchestration.code_version import version_of_function
 from lakehouse.orchestration.metadata_keys import LandedFile, LandingMetadata, RejectedReason
 from lakehouse.orchestration.table_asset import Written, table_asset
 from lakehouse.orchestration.table_function import TableFunction, keep_function
+from lakehouse.runtime.run_tags import readable_tags
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
@@ -35,7 +37,8 @@ def feed_asset(
         def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
             settings = context.resources.settings
             io = context.resources.io_manager
-            store = select_store(open_store(settings), feed, context.run.tags.get(AD_HOC_TAG))
+            folder = readable_tags(context.run.tags).get(AD_HOC_TAG)
+            store = select_store(open_store(settings), feed, folder)
             landing = land(
                 io.engine,
                 feed,
@@ -60,6 +63,7 @@ def feed_asset(
             description=inspect.getdoc(compute),
             kinds=frozenset({"csv"}),
             resources=frozenset({"settings"}),
+            metadata=code_references(compute),
             freshness_policy=_freshness(feed),
             code_version=version_of_function(compute),
         )

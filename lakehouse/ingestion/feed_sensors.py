@@ -46,8 +46,8 @@ ReadSettings = Callable[[], Settings]
 
 @dataclass(frozen=True)
 class FeedAutomation:
-    """A feed's job, and the sensor and the schedule that ask for its runs; the feed declares
-    which of the two is on.
+    """A feed's job, and what asks for its runs: a sensor or a schedule, as the feed declares. The
+    other is not there, since each table's page would show it as one that is off.
     """
 
     feed: Feed
@@ -61,9 +61,7 @@ class FeedAutomation:
         """
         downstream = Downstream(graph, self.feed.table)
         if not downstream.is_alike:
-            return dg.Definitions(
-                sensors=[self._sensor(ALL_ASSETS)], schedules=[self._schedule(ALL_ASSETS)]
-            )
+            return self._asked_for(ALL_ASSETS)
         job = dg.define_asset_job(
             f"ingest_{self.feed.name}",
             selection=downstream.everything.selection,
@@ -73,21 +71,21 @@ class FeedAutomation:
             ),
             tags={FEED_TAG: self.feed.name},
         )
-        return dg.Definitions(
-            jobs=[job], sensors=[self._sensor(job.name)], schedules=[self._schedule(job.name)]
-        )
+        return dg.Definitions.merge(dg.Definitions(jobs=[job]), self._asked_for(job.name))
+
+    def _asked_for(self, job_name: str) -> dg.Definitions:
+        if self.feed.ingest_by == "schedule":
+            return dg.Definitions(schedules=[self._schedule(job_name)])
+        return dg.Definitions(sensors=[self._sensor(job_name)])
 
     def _sensor(self, job_name: str) -> dg.SensorDefinition:
         requests = FeedRunRequests(self.feed, self.declared)
-        is_on = self.feed.ingest_by == "sensor"
 
         @dg.sensor(
             job_name=job_name,
             name=f"{self.feed.name}_files",
             minimum_interval_seconds=1,
-            default_status=(
-                dg.DefaultSensorStatus.RUNNING if is_on else dg.DefaultSensorStatus.STOPPED
-            ),
+            default_status=dg.DefaultSensorStatus.RUNNING,
             description=(
                 f"Sees files that land in {self.feed.inbox} and asks for the run that ingests"
                 " them, then for what follows from it; one run at a time. It asks again after"
@@ -101,20 +99,14 @@ class FeedAutomation:
 
     def _schedule(self, job_name: str) -> dg.ScheduleDefinition:
         requests = FeedRunRequests(self.feed, self.declared)
-        is_on = self.feed.ingest_by == "schedule"
 
         @dg.schedule(
             job_name=job_name,
             name=f"{self.feed.name}_batch",
             cron_schedule=self.feed.schedule,
             execution_timezone=self.feed.time_zone,
-            default_status=(
-                dg.DefaultScheduleStatus.RUNNING if is_on else dg.DefaultScheduleStatus.STOPPED
-            ),
-            description=(
-                f"Ingests what waits in {self.feed.inbox}, and computes what is stale, where"
-                " the sensor is off."
-            ),
+            default_status=dg.DefaultScheduleStatus.RUNNING,
+            description=f"Ingests what waits in {self.feed.inbox}, and computes what is stale.",
         )
         def batch(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
             return self._tick(context, requests, 0)

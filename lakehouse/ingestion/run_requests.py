@@ -28,6 +28,7 @@ from lakehouse.orchestration.partition_bounds import range_tags
 from lakehouse.orchestration.runs import UNFINISHED
 from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream, PendingRun
 from lakehouse.runtime.backoff import pause_seconds
+from lakehouse.runtime.run_tags import hidden_tags
 from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
@@ -164,8 +165,7 @@ def make_request(
         partition_key=bounds[0] if bounds and not is_range else None,
         tags={
             FEED_TAG: feed.name,
-            **INCREMENTAL,
-            STALE: digest,
+            **hidden_tags({**INCREMENTAL, STALE: digest}),
             **(range_tags(*bounds) if bounds and is_range else {}),
         },
     )

@@ -15,6 +15,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.orchestration.dagster_internals import add_run_tags
 from lakehouse.orchestration.partition_bounds import range_of
+from lakehouse.runtime.run_tags import hidden_tags, readable_tags
 from lakehouse.tables.table import IcebergTable
 
 BLOCKED = "lakehouse/held."
@@ -31,14 +32,13 @@ a digest.
 """
 _NEWEST_FAILED_RUNS = 100
 """How many runs are looked at for one that refused a table."""
-_LONGEST_NAME = 63
+_LONGEST_NAME = 53
+"""Dagster takes 63 characters after the `/`, and 10 of them are what hides the tag."""
 _DIGITS = 32
 
 
 def blocked_tag(table: str) -> str:
-    """Return the key of the tag that a refusal of a table is noted under; Dagster takes 63
-    characters after the `/`.
-    """
+    """Return the key of the tag that a refusal of a table is noted under."""
     room = _LONGEST_NAME - len(BLOCKED.partition("/")[2])
     return BLOCKED + (
         table if len(table) <= room else f"{table[: room - 9]}-{_digest(table)[:8]}"
@@ -126,7 +126,7 @@ def refused_tables(
         # A table without partitions may have been computed along with those of a range.
         bounds: tuple[Sequence[str], ...] = ((), range_of(run.tags) or ())
         for name, states in read.items():
-            digest = run.tags.get(blocked_tag(name))
+            digest = readable_tags(run.tags).get(blocked_tag(name))
             if digest is None or name in refused:
                 continue
             if any(digest == digest_of(declared[name], keys, states) for keys in bounds):
@@ -148,12 +148,15 @@ def was_stopped(tags: Mapping[str, str]) -> bool:
 
 def was_refused(tags: Mapping[str, str]) -> bool:
     """Whether a run failed for what the data are, and not for the system."""
-    return was_stopped(tags) or any(name.startswith(BLOCKED) for name in tags)
+    return was_stopped(tags) or any(key.startswith(BLOCKED) for key in readable_tags(tags))
 
 
 def _newest(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> dg.DagsterRun | None:
-    records = instance.get_run_records(dg.RunsFilter(tags=tags), limit=1)
-    return records[0].dagster_run if records else None
+    for stored in (hidden_tags(tags), tags):
+        records = instance.get_run_records(dg.RunsFilter(tags=stored), limit=1)
+        if records:
+            return records[0].dagster_run
+    return None
 
 
 def _digest(text: str) -> str:

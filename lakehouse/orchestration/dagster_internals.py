@@ -6,18 +6,30 @@ whether each of these is still there and does the same, or has become public, ru
 set the version.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
+
+from lakehouse.runtime.processes import user_name
+from lakehouse.runtime.run_tags import hidden_tags
 
 if TYPE_CHECKING:
     from dagster import EventLogEntry
     from dagster._core.definitions.assets.graph.asset_graph import AssetGraph as AssetGraph
     from dagster._core.definitions.job_definition import JobDefinition
+    from dagster._core.remote_origin import RemoteJobOrigin
     from dagster._core.scheduler.instigation import InstigatorState, InstigatorTick
 
 LOOKED_AT = "1.13.27"
+CODE_LOCATION = "lakehouse.definitions"
+"""Name of the code location that all runs, sensors and schedules belong to, which is how
+`lakehouse dev` names the module. `workspace.yaml` and `pyproject.toml` say the same: where a name
+is another, what was switched off there is on again.
+"""
+_REPOSITORY = "__repository__"
+"""How Dagster names the one repository of a code location that is made of definitions."""
 NO_COMPUTE_LOGS = {
     "module": "dagster._core.storage.noop_compute_log_manager",
     "class": "NoOpComputeLogManager",
@@ -76,8 +88,86 @@ def events_of_run(
 
 
 def add_run_tags(instance: dg.DagsterInstance, run_id: str, tags: Mapping[str, str]) -> None:
-    """Give a run more tags."""
-    instance.add_run_tags(run_id, tags)
+    """Give a run more tags; those that only we read, the UI hides."""
+    instance.add_run_tags(run_id, hidden_tags(tags))
+
+
+@contextmanager
+def runs_of_code_location(instance: dg.DagsterInstance, location: str) -> Iterator[None]:
+    """Let runs that are made in this process be of a code location, as those are that the UI
+    asks for; the landing page shows no other, and executes no other again.
+
+    Dagster gives them no origin, and does not say who made them. They are not tried again by the
+    daemon, since whoever ran the command has its answer. Loggers are of this process, and left
+    out of what is kept of a run's configuration.
+    """
+
+    def add(dagster_run: dg.DagsterRun) -> dg.DagsterRun:
+        if dagster_run.remote_job_origin:
+            return add_run(dagster_run)
+        run_config, tags = dict(dagster_run.run_config), hidden_tags(dagster_run.tags)
+        run_config.pop("loggers", None)
+        if user := user_name():
+            tags.setdefault("user", user)
+        if instance.run_retries_enabled:
+            tags["dagster/max_retries"] = "0"
+        stored = dagster_run._replace(
+            remote_job_origin=_job_origin(location, dagster_run.job_name),
+            tags={**tags, "dagster/code_location": location},
+            run_config=run_config,
+        )
+        return add_run(stored)._replace(run_config=dagster_run.run_config)
+
+    with _adding_runs_by(instance, add) as add_run:
+        yield
+
+
+@contextmanager
+def next_run_of(
+    instance: dg.DagsterInstance, assets: Set[dg.AssetKey], checks: Set[dg.AssetCheckKey] | None
+) -> Iterator[None]:
+    """Let the next run that is made in this process say what it is of.
+
+    :param checks: what it is of beside assets; None of those that belong to the assets.
+    """
+
+    def add(dagster_run: dg.DagsterRun) -> dg.DagsterRun:
+        # A run of a run has its own.
+        instance.run_storage.add_run = add_run  # type: ignore[method-assign,assignment]
+        return add_run(
+            dagster_run._replace(
+                asset_selection=frozenset(assets),
+                asset_check_selection=None if checks is None else frozenset(checks),
+            )
+        )
+
+    with _adding_runs_by(instance, add) as add_run:
+        yield
+
+
+@contextmanager
+def _adding_runs_by(
+    instance: dg.DagsterInstance, add: Callable[[dg.DagsterRun], dg.DagsterRun]
+) -> Iterator[Callable[[dg.DagsterRun], dg.DagsterRun]]:
+    """Put a function in the place of what stores a run, which is yielded."""
+    storage = instance.run_storage
+    add_run = storage.add_run
+    storage.add_run = add  # type: ignore[method-assign,assignment]
+    try:
+        yield add_run
+    finally:
+        storage.add_run = add_run  # type: ignore[method-assign]
+
+
+def _job_origin(location: str, job_name: str) -> "RemoteJobOrigin":
+    """Return where Dagster finds a job: by names, whatever process serves the code."""
+    from dagster._core.remote_origin import (
+        RegisteredCodeLocationOrigin,
+        RemoteRepositoryOrigin,
+    )
+
+    origin = RegisteredCodeLocationOrigin(location)
+    return RemoteRepositoryOrigin(origin, _REPOSITORY).get_job_origin(job_name)
 
 
 def show_with_run(instance: dg.DagsterInstance, run: dg.DagsterRun, message: str) -> None:
@@ -142,3 +232,29 @@ def is_of_one_host(instance: dg.DagsterInstance) -> bool:
 def set_data_version(context: dg.OutputContext, version: str) -> None:
     """Give the asset of an output its data version; an IO manager has no public way to."""
     context.step_context.set_data_version(context.asset_key, dg.DataVersion(version))
+
+
+def run_services(
+    module: str, working_directory: str | None, host: str | None, port: str | None
+) -> None:
+    """Run Dagster's webserver, daemon and server of code until they are stopped, as `dg dev`
+    does; `dagster dev` does the same, and says each time that it is superseded.
+
+    :param module: the module of the definitions.
+    """
+    from dagster._cli.dev import dev_command_impl
+    from dagster_shared.cli import WorkspaceOpts
+
+    dev_command_impl(
+        code_server_log_level="warning",
+        log_level="info",
+        log_format="colored",
+        port=port,
+        host=host,
+        use_legacy_code_server_behavior=False,
+        shutdown_pipe=None,
+        verbose=False,
+        workspace_opts=WorkspaceOpts(
+            module_name=(module,), working_directory=working_directory
+        ),
+    )

@@ -22,6 +22,7 @@ from lakehouse.iceberg.read.rows_outside_partitions import evaluate_by_metadata,
 from lakehouse.iceberg.read.stale_partitions import partition_only_sources
 from lakehouse.orchestration.asset_inputs import reads_metadata
 from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.code_references import code_references
 from lakehouse.orchestration.code_version import code_version
 from lakehouse.orchestration.column_lineage import lineage_metadata
 from lakehouse.orchestration.io_manager import IcebergIOManager
@@ -83,7 +84,7 @@ def iceberg_asset(
             description=inspect.getdoc(compute),
             deps=_upstream(table, reads),
             kinds=frozenset({"sql"} if isinstance(compute, SqlFunction) else ()),
-            metadata=reads_metadata(reads),
+            metadata={**reads_metadata(reads), **code_references(compute)},
             implied=_implied(table, reads, partitions),
             partitions_def=partitions,
             code_version=code_version(compute, declared),

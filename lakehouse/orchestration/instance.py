@@ -21,7 +21,7 @@ def dagster_home(settings: Settings) -> Path:
     """Return the folder of Dagster's instance, with its `dagster.yaml`; one that is there is
     left as it is.
 
-    `dagster dev` and `dagster-webserver` are given this as `DAGSTER_HOME`.
+    Dagster's services are given this as `DAGSTER_HOME`.
     """
     keep_private()
     settings.make_home()
@@ -34,9 +34,12 @@ def dagster_home(settings: Settings) -> Path:
 
 @contextmanager
 def open_instance(settings: Settings) -> "Iterator[dg.DagsterInstance]":
-    """Open the instance of this home, whatever `DAGSTER_HOME` says."""
+    """Open the instance of this home, whatever `DAGSTER_HOME` says; runs that are made on it
+    belong to the code location.
+    """
     from dagster import DagsterInstance
 
+    from lakehouse.orchestration.dagster_internals import CODE_LOCATION, runs_of_code_location
     from lakehouse.orchestration.event_log import kept_open
 
     folder = dagster_home(settings)
@@ -44,6 +47,7 @@ def open_instance(settings: Settings) -> "Iterator[dg.DagsterInstance]":
     with (
         kept_open(folder),
         DagsterInstance.local_temp(str(folder), overrides=_overrides(folder)) as instance,
+        runs_of_code_location(instance, CODE_LOCATION),
     ):
         yield instance
 

@@ -65,6 +65,7 @@ def _of(*kinds: type) -> Callable[[Any], Any]:
 
 
 _text, _count, _number = _of(str), _of(int), _of(int, float)
+_asset = _of(dg.AssetKey)
 
 
 def _whole(value: Any) -> int | None:
@@ -163,6 +164,14 @@ class DeclaredMetadata(MetadataRecord):
     storage_kind: str | None = _key("dagster/storage_kind", _text)
     write_mode: str | None = _key("iceberg/write_mode", _text)
     partitioning: str | None = _key("iceberg/partitioning", _text)
+    quarantine: dg.AssetKey | None = field(default=None, metadata=_stored("quarantine", _asset))
+    """The table of the rows that are refused."""
+    table_health: dg.AssetKey | None = field(
+        default=None, metadata=_stored("table_health", _asset)
+    )
+    upkeep_runs: dg.AssetKey | None = field(
+        default=None, metadata=_stored("upkeep_runs", _asset)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from lakehouse.orchestration.dagster_internals import (
     asset_graph,
     job_of_all_assets,
     job_of_name,
+    next_run_of,
     selected_assets,
     selected_checks,
 )
@@ -67,22 +68,21 @@ def materialize(
             next_step="`lakehouse status` lists the tables.",
         )
     job = job_of_all_assets(_with_logger(definitions, on_event))
-    ran = job.get_subset(asset_selection=keys, asset_check_selection=checks).execute_in_process(
-        run_config={"loggers": {"events": {}}},
-        # Once more, since it is what the list of runs shows; but it would leave out the checks
-        # of other tables.
-        asset_selection=(
-            sorted(keys) if all(check.asset_key in keys for check in checks) else None
-        ),
-        instance=instance,
-        partition_key=partition if isinstance(partition, str) else None,
-        tags={
-            **(tags or {}),
-            **Process.current().tags,
-            **(range_tags(*partition) if isinstance(partition, tuple) else {}),
-        },
-        raise_on_error=False,
-    )
+    of_keys = graph.get_check_keys_for_assets(keys)
+    with next_run_of(instance, keys, None if checks == of_keys else checks):
+        ran = job.get_subset(
+            asset_selection=keys, asset_check_selection=checks
+        ).execute_in_process(
+            run_config={"loggers": {"events": {}}},
+            instance=instance,
+            partition_key=partition if isinstance(partition, str) else None,
+            tags={
+                **(tags or {}),
+                **Process.current().tags,
+                **(range_tags(*partition) if isinstance(partition, tuple) else {}),
+            },
+            raise_on_error=False,
+        )
     _tell(definitions, instance, ran.run_id)
     if is_interrupted(ran):
         raise KeyboardInterrupt

@@ -17,6 +17,7 @@ from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.orchestration.dagster_internals import selected_assets
 from lakehouse.orchestration.partition_bounds import all_partitions_of, keys_holding
+from lakehouse.runtime.run_tags import readable_tags
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def is_full_recompute(tags: Mapping[str, str]) -> bool:
     """Whether a run computes its partitions from all rows of their sources, by its tags: so does
     one that a person starts.
     """
-    return not INCREMENTAL.items() <= tags.items()
+    return not INCREMENTAL.items() <= readable_tags(tags).items()
 
 
 @dataclass(frozen=True)

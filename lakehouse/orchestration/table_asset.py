@@ -43,6 +43,7 @@ from lakehouse.orchestration.runs_for_stale_tables import (
 )
 from lakehouse.orchestration.unmasked_rows_command import table_of_rows
 from lakehouse.orchestration.written_metadata import (
+    partition_metadata,
     quarantined_metadata,
     refused_rows,
     written_metadata,
@@ -110,6 +111,11 @@ def table_asset(
         else:
             with values_withheld(table):
                 written = materialize(context, run)
+            by_partition = partition_metadata(
+                io.engine.catalog, table, written.outcome, run.partitions
+            )
+            for key, counted in by_partition.items():
+                context.add_asset_metadata(counted, asset_key(table.name), key)
             yield from _events(context, io, table, written, run, keys, implied)
 
     with warnings.catch_warnings():

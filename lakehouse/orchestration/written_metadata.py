@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from lakehouse.iceberg.metadata.history import history_of
+from lakehouse.iceberg.metadata.partition_rows import added_rows
 from lakehouse.iceberg.metadata.write_result import Outcome, Pin, Published, Quarantined
+from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.metadata_keys import (
     UNCHANGED,
     DeclaredMetadata,
@@ -23,6 +25,7 @@ from lakehouse.tables.rule_validation import REFUSED_SHARE
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.metadata.catalog import Catalog
+    from lakehouse.iceberg.metadata.write_context import Partitions
     from lakehouse.tables.table import Column, IcebergTable
 
 STORAGE_KIND = "iceberg"
@@ -35,6 +38,7 @@ def declared_metadata(table: "IcebergTable") -> dict[str, Any]:
         storage_kind=STORAGE_KIND,
         write_mode=type(table.write).__name__,
         partitioning=", ".join(table.partitioning) or "none",
+        quarantine=asset_key(table.quarantine.name) if table.quarantine else None,
     ).to_metadata()
 
 
@@ -62,6 +66,26 @@ def written_metadata(
         **written.to_metadata(),
         **outcome.profile,
         **refused_rows(table, outcome).to_metadata(),
+    }
+
+
+def partition_metadata(
+    catalog: "Catalog", table: "IcebergTable", outcome: Outcome, partitions: "Partitions | None"
+) -> dict[str, dict[str, Any]]:
+    """Return the rows of each partition of a run of several, by its key, as metadata; none where
+    the files that were written do not tell all of them.
+    """
+    by = table.overwritten_by
+    if not isinstance(outcome, Published) or not partitions or not by:
+        return {}
+    if len(partitions.values) < 2 or outcome.snapshot_id is None:
+        return {}
+    rows = added_rows(catalog.load(table.name), outcome.snapshot_id, by, partitions)
+    if rows is None or sum(rows.values()) != outcome.partition_row_count:
+        return {}
+    return {
+        key: WriteMetadata(partition_row_count=count).to_metadata()
+        for key, count in rows.items()
     }
 
 

@@ -1,11 +1,14 @@
 """Which process a run belongs to, so that a dead one can be told from one that works."""
 
+import getpass
 import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import psutil
+
+from lakehouse.runtime.run_tags import hidden_tags, readable_tags
 
 PROCESS_TAG = "lakehouse/process"
 """Tag of a run that a command made: host, process id and start of its process."""
@@ -39,15 +42,16 @@ class Process:
     @classmethod
     def from_tags(cls, tags: Mapping[str, str]) -> "Process | None":
         """Return the process that a run was tagged with."""
-        if PROCESS_TAG not in tags:
+        noted = readable_tags(tags).get(PROCESS_TAG)
+        if noted is None:
             return None
-        host, pid, started = tags[PROCESS_TAG].rsplit(" ", 2)
+        host, pid, started = noted.rsplit(" ", 2)
         return cls(host, int(pid), float(started))
 
     @property
     def tags(self) -> dict[str, str]:
         """What a run of this process is tagged with."""
-        return {PROCESS_TAG: f"{self.host} {self.pid} {self.started_at:.2f}"}
+        return hidden_tags({PROCESS_TAG: f"{self.host} {self.pid} {self.started_at:.2f}"})
 
     @property
     def is_alive(self) -> bool:
@@ -58,6 +62,16 @@ class Process:
             return True
         actual = started_at(self.pid)
         return actual is not None and abs(actual - self.started_at) <= _SAME_START_SECONDS
+
+
+def user_name() -> str | None:
+    """Return the name of who runs this process; None where the system knows none, as in a
+    container that runs as some number.
+    """
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return None
 
 
 def started_at(pid: int) -> float | None:

@@ -94,7 +94,7 @@ def test_the_child_tells_that_hands_signals_on_and_ends_as_dagster_did(tmp_path:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
     )
     assert child.stderr is not None
-    assert child.stderr.readline() == "ready ['dev', '--port', '1']\n"
+    assert child.stderr.readline() == "ready ['--port', '1']\n"
     child.send_signal(signal.SIGINT)
     assert child.wait(20) == 7
     child.stderr.close()

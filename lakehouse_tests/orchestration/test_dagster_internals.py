@@ -6,9 +6,12 @@ import ast
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from unittest.mock import create_autospec
 
 import dagster as dg
 import pytest
+from dagster._cli import dev
+from dagster._cli.workspace.cli_target import workspace_opts_to_load_target
 from dagster._core.test_utils import create_run_for_test
 
 import lakehouse
@@ -27,6 +30,7 @@ from lakehouse.orchestration.dagster_internals import (
     is_of_one_host,
     job_of_all_assets,
     latest_check_executions,
+    run_services,
     selected_assets,
     selected_checks,
     show_with_run,
@@ -118,6 +122,17 @@ def test_a_run_is_reported_as_failed(tmp_path: Path) -> None:
         assert failed.is_failure
         (entry,) = events_of_run(instance, run.run_id, dg.DagsterEventType.RUN_FAILURE)
         assert entry.get_dagster_event().message == "Its process is gone."
+
+
+def test_services_are_run_on_a_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = create_autospec(dev.dev_command_impl)
+    monkeypatch.setattr(dev, "dev_command_impl", run)
+    run_services("shop.definitions", "/shop", "127.0.0.1", "3000")
+    (origin,) = workspace_opts_to_load_target(
+        run.call_args.kwargs["workspace_opts"]
+    ).create_origins()
+    assert origin.location_name == "shop.definitions"
+    assert origin.loadable_target_origin.working_directory == "/shop"
 
 
 def test_the_manager_that_keeps_no_logs_is_there() -> None:

@@ -60,6 +60,21 @@ def test_a_range_replaces_its_days_in_one_run(build, days, embedded_engine, inst
     assert instance.get_materialized_partitions(KEY) == {"2024-01-01", "2024-01-02"}
 
 
+def test_each_partition_of_a_range_is_shown_with_its_own_rows(build, embedded_engine, instance):
+    @iceberg_asset(TABLE, partitions_def=DAYS)
+    def compute():
+        rows = "VALUES (DATE '2024-01-01', 1), (DATE '2024-01-03', 2), (DATE '2024-01-03', 3)"
+        return embedded_engine.sql(f"SELECT * FROM ({rows}) AS rows (day, v)")
+
+    build(compute, partition=("2024-01-01", "2024-01-03"))
+
+    events = instance.fetch_materializations(KEY, limit=10).records
+    shown = {event.partition_key: event.asset_materialization.metadata for event in events}
+    assert {
+        key: metadata["dagster/partition_row_count"].value for key, metadata in shown.items()
+    } == {"2024-01-01": 1, "2024-01-02": 0, "2024-01-03": 2}
+
+
 def test_checks_say_which_partitions_they_evaluated(build, days):
     result = build(days(), partition=("2024-01-01", "2024-01-02"))
 

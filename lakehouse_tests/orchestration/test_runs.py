@@ -12,6 +12,7 @@ from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.runs import materialize
 from lakehouse.runtime.deployment import open_engine
+from lakehouse.runtime.processes import Process
 from lakehouse.settings import Settings
 from lakehouse_tests.processes import KILLED, Child, start, wait_for
 
@@ -110,7 +111,7 @@ def test_a_run_is_on_the_instance_of_the_home_with_its_tags(settings, quick, mon
         run = instance.get_run_by_id(result.run_id)
 
     assert run.tags["lakehouse/feed"] == "fruits"
-    assert run.tags["lakehouse/process"].split()[1] == str(os.getpid())
+    assert Process.from_tags(run.tags).pid == os.getpid()
     assert run.asset_selection == {dg.AssetKey(["gold", "quick"])}
     assert (settings.home / "dagster" / "dagster.yaml").is_file()
 

@@ -1,4 +1,4 @@
-"""`dagster dev` as a child that tells what happened, and not each look of a sensor."""
+"""Dagster's services as a child that tells what happened, and not each look of a sensor."""
 
 import signal
 import subprocess
@@ -12,8 +12,8 @@ _LAST_WORDS_SECONDS = 2.0
 
 
 def main() -> None:
-    """Run `dagster dev` with the arguments of this process, hand signals on, and exit as it
-    did.
+    """Run Dagster's services with the arguments of this process, hand signals on, and exit as
+    they did.
     """
     children: list[subprocess.Popen[str]] = []
 
@@ -38,7 +38,13 @@ def main() -> None:
 
 def _start(arguments: list[str]) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [sys.executable, "-u", "-m", "dagster", "dev", *arguments],
+        [
+            sys.executable,
+            "-u",
+            "-m",
+            "lakehouse.cli.dev_processes.dagster_services",
+            *arguments,
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

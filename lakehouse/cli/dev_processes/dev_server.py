@@ -82,8 +82,9 @@ def _wait(children: Children, spark: WarmSpark) -> int:
 
 def _dagster(host: str, port: int, *, tells_all: bool) -> list[str]:
     listen = ["--host", host, "--port", str(port)]
-    program = ["dagster", "dev"] if tells_all else ["lakehouse.cli.dev_processes.dagster_dev"]
-    return [sys.executable, "-m", *program, "--module-name", "lakehouse.definitions", *listen]
+    program = "dagster_services" if tells_all else "dagster_dev"
+    loaded = ["--module-name", "lakehouse.definitions"]
+    return [sys.executable, "-m", f"lakehouse.cli.dev_processes.{program}", *loaded, *listen]
 
 
 def _say(text: str) -> None:

@@ -30,6 +30,7 @@ from lakehouse.orchestration.error_causes import causes
 from lakehouse.orchestration.metadata_keys import RefusalMetadata, WriteMetadata
 from lakehouse.orchestration.partition_bounds import range_of
 from lakehouse.orchestration.runs_for_stale_tables import COMPUTED_ANEW
+from lakehouse.runtime.run_tags import readable_tags
 
 CURSOR = "runs"
 _KNOWN = {
@@ -193,7 +194,7 @@ def _failed(
         affected_partitions=keys,
         brief=reason,
         # A sensor asked for it, and asks again after a while.
-        heals=STALE in run.tags,
+        heals=STALE in readable_tags(run.tags),
     )
 
 

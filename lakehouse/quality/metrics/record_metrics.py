@@ -12,6 +12,7 @@ from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.dagster_internals import add_run_tags, show_with_run
 from lakehouse.orchestration.written_metadata import table_metadata
 from lakehouse.quality.metrics.run_metrics import Zones, metrics_of_run
+from lakehouse.runtime.run_tags import readable_tags
 from lakehouse.tables.table import IcebergTable
 
 MEASURED_AT = "measured_at"
@@ -75,7 +76,7 @@ class Recorder:
 def _report(instance: dg.DagsterInstance, run_id: str, message: str) -> None:
     _log.warning(message)
     run = instance.get_run_by_id(run_id)
-    if run is not None and HINDERED not in run.tags:
+    if run is not None and HINDERED not in readable_tags(run.tags):
         show_with_run(instance, run, message)
         add_run_tags(instance, run_id, {HINDERED: "true"})
 
@@ -87,7 +88,7 @@ def unrecorded(instance: dg.DagsterInstance, limit: int) -> list[str]:
     since = datetime.now(UTC) - LOOK_BACK
     filters = dg.RunsFilter(statuses=_ENDED, updated_after=since)
     newest_first = [record.dagster_run for record in instance.get_run_records(filters)]
-    run_ids = [run.run_id for run in newest_first if RECORDED not in run.tags]
+    run_ids = [run.run_id for run in newest_first if RECORDED not in readable_tags(run.tags)]
     return run_ids[::-1][:limit]
 
 

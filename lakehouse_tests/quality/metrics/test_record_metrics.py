@@ -14,6 +14,7 @@ from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.quality.metrics.record_metrics import HINDERED, RECORDED, Recorder, unrecorded
+from lakehouse.runtime.run_tags import readable_tags
 from lakehouse.tables.table import Append
 from lakehouse_tests.assets.pipeline import Pipeline
 from lakehouse_tests.conftest import settings_at
@@ -78,7 +79,7 @@ def test_a_run_is_one_append_however_often_it_is_recorded(fruits: Pipeline) -> N
     before = read_history(fruits.engine, METRICS.name).main.snapshot_id
     with open_instance(fruits.settings) as instance:
         run = instance.get_runs(limit=1)[0]
-        assert RECORDED in run.tags
+        assert RECORDED in readable_tags(run.tags)
         assert Recorder(fruits.engine, METRICS).record(instance, run.run_id) > 0
 
     assert read_history(fruits.engine, METRICS.name).main.snapshot_id == before
@@ -149,5 +150,5 @@ def test_what_hinders_it_is_said_once_and_fails_no_run(
             if "are not recorded yet" in record.event_log_entry.dagster_event.message
         ]
         assert len(told) == 1
-        assert HINDERED in instance.get_run_by_id(run.run_id).tags
+        assert HINDERED in readable_tags(instance.get_run_by_id(run.run_id).tags)
     assert "are not recorded yet" in caplog.text

@@ -1,0 +1,20 @@
+"""Dagster's webserver, daemon and server of code, started together by a process of their own."""
+
+import argparse
+
+from lakehouse.orchestration.dagster_internals import run_services
+
+
+def main() -> None:
+    """Run them as the arguments of this process say, until they are stopped."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--module-name", required=True)
+    parser.add_argument("--working-directory")
+    parser.add_argument("--host")
+    parser.add_argument("--port")
+    given = parser.parse_args()
+    run_services(given.module_name, given.working_directory, given.host, given.port)
+
+
+if __name__ == "__main__":
+    main()

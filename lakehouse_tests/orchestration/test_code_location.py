@@ -1,0 +1,167 @@
+"""Runs of the command line are those of the code location, as the UI shows and repeats them."""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+import yaml
+from dagster._core.remote_origin import InProcessCodeLocationOrigin
+from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
+from dagster._core.workspace.context import WorkspaceProcessContext
+from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
+from dagster._daemon.auto_run_reexecution.auto_run_reexecution import (
+    filter_runs_to_should_retry,
+)
+from dagster_graphql.client.query import LAUNCH_PIPELINE_REEXECUTION_MUTATION
+from dagster_graphql.test.utils import execute_dagster_graphql
+
+from lakehouse.cli.dev_processes.dev_server import _dagster
+from lakehouse.orchestration.asset_keys import FEED_TAG
+from lakehouse.orchestration.dagster_internals import CODE_LOCATION
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.runs import materialize, run_job
+from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL
+from lakehouse.settings import Settings
+
+pytestmark = pytest.mark.unit
+
+ROOT = Path(__file__).parents[2]
+RUNS_OF_CODE_LOCATION = """
+query ($label: String!) {
+  runsOrError(filter: {tags: [{key: ".dagster/repository", value: $label}]}) {
+    ... on Runs {
+      results {
+        runId
+        repositoryOrigin { repositoryName repositoryLocationName }
+        assetSelection { path }
+        assetCheckSelection { name assetKey { path } }
+        runConfigYaml
+        tags { key }
+      }
+    }
+  }
+}
+"""
+
+
+@dg.asset(key=["gold", "quick"])
+def quick() -> None:
+    pass
+
+
+@dg.asset_check(asset=["gold", "quick"], name="alone")
+def alone() -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(passed=True)
+
+
+@dg.asset(key=["gold", "broken"])
+def broken() -> None:
+    raise ValueError("It is broken.")
+
+
+@dg.job
+def tidy() -> None:
+    pass
+
+
+defs = dg.Definitions([quick, broken], asset_checks=[alone], jobs=[tidy])
+
+
+@pytest.fixture
+def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
+    with open_instance(settings) as instance:
+        yield instance
+
+
+@pytest.fixture
+def ui(instance: dg.DagsterInstance) -> Iterator[Any]:
+    """What the webserver answers by, with the definitions of this module loaded."""
+    target = LoadableTargetOrigin(python_file=__file__, attribute="defs")
+    origin = InProcessCodeLocationOrigin(target, location_name=CODE_LOCATION)
+    load = InProcessWorkspaceLoadTarget([origin])
+    with WorkspaceProcessContext(instance, load) as process:
+        yield process.create_request_context()
+
+
+def shown(ui: Any) -> list[Mapping[str, Any]]:
+    """The runs that the UI shows with the code location, the newest first."""
+    label = {"label": f"__repository__@{CODE_LOCATION}"}
+    answer = execute_dagster_graphql(ui, RUNS_OF_CODE_LOCATION, label)
+    runs: list[Mapping[str, Any]] = answer.data["runsOrError"]["results"]
+    return runs
+
+
+def test_a_run_of_a_command_belongs_to_the_code_location(instance, ui) -> None:
+    ran = materialize(defs, instance, dg.AssetSelection.assets(["gold", "quick"]))
+    (run,) = shown(ui)
+    assert run["runId"] == ran.run_id
+    assert run["repositoryOrigin"] == {
+        "repositoryName": "__repository__",
+        "repositoryLocationName": CODE_LOCATION,
+    }
+    assert run["assetSelection"] == [{"path": ["gold", "quick"]}]
+    assert run["assetCheckSelection"] is None
+
+
+def test_a_run_of_checks_alone_says_which(instance, ui) -> None:
+    check = dg.AssetCheckKey(dg.AssetKey(["gold", "quick"]), "alone")
+    materialize(defs, instance, dg.AssetSelection.checks(check))
+    (run,) = shown(ui)
+    assert run["assetSelection"] == []
+    assert run["assetCheckSelection"] == [
+        {"name": "alone", "assetKey": {"path": ["gold", "quick"]}}
+    ]
+
+
+def test_a_run_of_a_job_belongs_to_the_code_location(instance, ui) -> None:
+    run_job(defs, instance, "tidy", {})
+    (run,) = shown(ui)
+    assert run["repositoryOrigin"]["repositoryLocationName"] == CODE_LOCATION
+
+
+def test_the_ui_shows_the_tags_that_say_something_to_people(instance, ui) -> None:
+    selection = dg.AssetSelection.assets(["gold", "quick"])
+    materialize(defs, instance, selection, tags={FEED_TAG: "fruits", **INCREMENTAL})
+    (run,) = shown(ui)
+    keys = {tag["key"] for tag in run["tags"]}
+    assert keys == {FEED_TAG, "dagster/code_location", "user"}
+
+
+def test_the_ui_can_execute_it_again(instance, ui) -> None:
+    ran = materialize(defs, instance, dg.AssetSelection.assets(["gold", "quick"]))
+    again = {"parentRunId": ran.run_id, "strategy": "ALL_STEPS"}
+    answer = execute_dagster_graphql(
+        ui, LAUNCH_PIPELINE_REEXECUTION_MUTATION, {"reexecutionParams": again}
+    )
+    launched = answer.data["launchPipelineReexecution"]
+    assert launched["__typename"] == "LaunchRunSuccess", launched
+    (newest, _) = shown(ui)
+    assert (newest["runId"], newest["runConfigYaml"]) == (launched["run"]["runId"], "{}\n")
+
+
+def test_a_failed_one_is_not_tried_again_by_the_daemon(settings: Settings) -> None:
+    settings.dagster_home.mkdir(parents=True)
+    own = "telemetry: {enabled: false}\nrun_retries: {enabled: true, max_retries: 3}\n"
+    (settings.dagster_home / "dagster.yaml").write_text(own, encoding="utf-8")
+    with open_instance(settings) as instance:
+        ran = materialize(defs, instance, dg.AssetSelection.assets(["gold", "broken"]))
+        assert not ran.success
+        run = instance.get_run_by_id(ran.run_id)
+        assert list(filter_runs_to_should_retry([run], instance)) == []
+
+
+def test_its_name_is_the_same_wherever_dagster_loads_it() -> None:
+    workspace = yaml.safe_load((ROOT / "workspace.yaml").read_text(encoding="utf-8"))
+    tool = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    (load,) = workspace["load_from"]
+    dev = _dagster("127.0.0.1", 3000, tells_all=False)
+    assert {
+        load["python_module"]["location_name"],
+        tool["dagster"]["code_location_name"],
+        tool["dg"]["project"]["code_location_name"],
+        # A module that is given by name alone is its own name.
+        dev[dev.index("--module-name") + 1],
+    } == {CODE_LOCATION}
