@@ -28,10 +28,9 @@ def backfill(state: State, name: str, first: str | None, last: str | None) -> No
 
     A table that is merged or appended to keeps the rows that its sources have no more.
     """
-    from lakehouse.definitions import definitions
     from lakehouse.orchestration.backfill import backfill as compute
 
     table = state.computed_table(name).name
     with state.progress(f"Computing {table}"):
-        run = compute(definitions, state.settings, table, first, last)
+        run = compute(state.project.definitions, state.settings, table, first, last)
     conclude(describe_tables(run.assets), run.messages, success=run.success)

@@ -65,10 +65,9 @@ def try_table(state: State, name: str, file: Path | None, limit: int, form: Form
 
 
 def _trials(state: State, limit: int) -> "TableTrials":
-    from lakehouse.definitions import gone_people
     from lakehouse.ingestion.table_trials import TableTrials
 
-    left_out = gone_people(state.settings).begin()
+    left_out = state.project.gone_people(state.settings).begin()
     return TableTrials(state.engine, state.functions, state.declared, left_out, limit)
 
 

@@ -64,6 +64,15 @@ class Inspection:
         return all(column in file.columns for file in self.files)
 
 
+def check_files(paths: Sequence[Path]) -> None:
+    """Check that files are there, and have the names of their columns in their first row.
+
+    :raises UsageError: a file is not there, or in no format that feeds read.
+    :raises LakehouseError: a file cannot be read as a feed would read it.
+    """
+    _check_one_spelling([_open(path) for path in paths])
+
+
 def inspect_files(paths: Sequence[Path], *, most_rows: int = MOST_ROWS) -> Inspection:
     """Look at files of one kind, of which each has the names of its columns in its first row.
 

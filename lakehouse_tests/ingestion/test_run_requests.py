@@ -20,7 +20,6 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, IntegerType, NestedField
 
-from lakehouse import definitions as project
 from lakehouse.definitions import FEEDS, TABLES, definitions
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY
 from lakehouse.iceberg.read.inputs import latest
@@ -28,11 +27,11 @@ from lakehouse.ingestion import feed_sensors
 from lakehouse.ingestion.collect import Waiting, list_waiting
 from lakehouse.ingestion.run_requests import FeedRunRequests
 from lakehouse.orchestration.blocked_tables import CHECK_FAILED, blocked_tag
-from lakehouse.orchestration.discovery import declared_tables
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.incident_reports import read_reports
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.partition_bounds import range_of
+from lakehouse.project import Project
 from lakehouse.runtime.backoff import pause_seconds
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
@@ -289,8 +288,8 @@ RECENT = IcebergTable(
 
 
 @pytest.fixture
-def with_other_days(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Adds a file to the project: a table below the feed bnpl of days that begin later than
+def with_other_days() -> Project:
+    """The project with another file: a table below the feed bnpl of days that begin later than
     those of the others.
     """
     days = dg.DailyPartitionsDefinition("2026-03-01", timezone=FEEDS["bnpl"].time_zone)
@@ -305,8 +304,7 @@ def with_other_days(monkeypatch: pytest.MonkeyPatch) -> None:
 
     added = ModuleType("added")
     added.TABLE, added.recent = RECENT, recent
-    monkeypatch.setattr(project, "MODULES", [*project.MODULES, added])
-    monkeypatch.setattr(project, "TABLES", declared_tables(project.MODULES))
+    return Project("lakehouse.assets", [added])
 
 
 @pytest.fixture
@@ -324,11 +322,11 @@ def delivered(settings: Settings) -> None:
     )
 
 
-@pytest.mark.usefixtures("with_other_days", "delivered")
+@pytest.mark.usefixtures("delivered")
 def test_tables_of_different_partitions_below_a_feed_are_asked_for_in_turn(
-    settings, instance
+    settings, instance, with_other_days
 ) -> None:
-    loaded = project.definitions(lambda: settings)
+    loaded = with_other_days.definitions(lambda: settings)
     dg.Definitions.validate_loadable(loaded)
     repository = loaded.get_repository_def()
 
