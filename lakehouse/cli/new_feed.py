@@ -49,8 +49,9 @@ def feed(
 
     Looks at the files, and writes the feed with its bronze table, a typed silver table, a test
     and a small sample, in which values of people are replaced. What it guessed stands in
-    comments, to be confirmed; what it cannot tell stays text, and is said. Files are CSV with
-    commas, in UTF-8, with the names of the columns in the first row.
+    comments, to be confirmed; what it cannot tell stays text, and is said. Files are CSV in
+    UTF-8, with commas, semicolons, tabs or bars between the fields, and with the names of the
+    columns in the first row.
     """
     from lakehouse.scaffolding.feed_files import feed_files
     from lakehouse.scaffolding.feed_plan import plan_feed

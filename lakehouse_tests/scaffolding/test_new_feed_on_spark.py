@@ -86,7 +86,17 @@ def test_the_lines_of_a_shop_come_out_to_the_last_penny(
 def test_other_kinds_land_as_they_were_declared(tmp_path, monkeypatch, land):
     monkeypatch.syspath_prepend(tmp_path)
     project = empty_project(tmp_path, "kinds_of_files")
-    chosen = ("people", "commas", "grouped", "ambiguous", "codes", "visits", "weather")
+    chosen = (
+        "people",
+        "commas",
+        "grouped",
+        "ambiguous",
+        "codes",
+        "visits",
+        "weather",
+        "semicolons",
+        "tabs",
+    )
     paths = {name: put(tmp_path, f"{name}.csv", kinds.READABLE[name]) for name in chosen}
     for name, path in paths.items():
         begin_feed(project, name, path)
@@ -118,6 +128,15 @@ def test_other_kinds_land_as_they_were_declared(tmp_path, monkeypatch, land):
     assert one("SELECT count(*), sum(amount_paid) FROM silver.visits") == [
         32,
         sum(Decimal(f"{n}.25") for n in range(32)),
+    ]
+    assert one("SELECT count(*), sum(Betrag), max(Datum) FROM silver.semicolons") == [
+        40,
+        sum(Decimal(f"{n}.{n % 10}0") for n in range(40)),
+        date(2026, 3, 28),
+    ]
+    assert one("SELECT count(*), sum(amount) FROM silver.tabs") == [
+        32,
+        sum(Decimal(f"{n}.5") for n in range(32)),
     ]
     assert one("SELECT min(postcode), cast(min(open_date) AS string) FROM silver.codes") == [
         "01200",
