@@ -250,3 +250,31 @@ def test_a_missing_file_is_told_before_anything_is_asked(call, project, monkeypa
 
     assert ran.code == 2
     assert "nowhere.csv is not there; expected a file" in ran.err[0]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["status"],
+        ["check"],
+        ["cost"],
+        ["quarantine"],
+        ["alerts"],
+        ["erasures"],
+        ["maintain", "--dry-run"],
+        ["new", "table", "gold.upkeep", "--from", "monitoring.upkeep_runs"],
+    ],
+    ids=" ".join,
+)
+def test_commands_work_where_nothing_is_declared_yet(call, project, arguments):
+    ran = call(*arguments)
+
+    assert ran.code == 0, ran.err
+
+
+def test_people_of_a_project_are_found_by_its_own_columns(call, project, tmp_path):
+    path = put(tmp_path, "orders.csv", kinds.ORDERS)
+    call("new", "feed", str(path), "--time-zone", "UTC")
+
+    assert call("export", "customer_id=1").code == 0
+    assert "customer_id" in " ".join(call("export", "merchant_id=1").err)
