@@ -58,6 +58,7 @@ _WORKSPACE = """\
 load_from:
   - python_module:
       module_name: {package}.definitions
+      working_directory: .
       location_name: lakehouse
 """
 _MAKEFILE = """\

@@ -272,6 +272,16 @@ def test_commands_work_where_nothing_is_declared_yet(call, project, arguments):
     assert ran.code == 0, ran.err
 
 
+def test_doctor_says_which_project_a_folder_is_of(call, project, monkeypatch):
+    def said() -> list[str]:
+        return [" ".join(line.split()) for line in call("doctor").out]
+
+    assert f"ok project shop.definitions ({project})" in said()
+    monkeypatch.chdir(project.parent)
+    none = "ok project none in this folder or above it, so that of the sample pipelines"
+    assert none in said()
+
+
 def test_people_of_a_project_are_found_by_its_own_columns(call, project, tmp_path):
     path = put(tmp_path, "orders.csv", kinds.ORDERS)
     call("new", "feed", str(path), "--time-zone", "UTC")

@@ -97,5 +97,7 @@ def test_files_of_a_project_are_ingested_checked_and_what_is_wrong_is_told(shop)
 
 
 @pytest.mark.soak
-def test_the_tests_of_a_project_pass(shop):
+def test_the_tests_of_a_project_pass_and_dagster_loads_it(shop):
     assert "2 passed" in shop.run("-m", "pytest", "-q", program="python")
+    for options in ([], ["-w", "workspace.yaml"]):
+        shop.run("-m", "dagster", "definitions", "validate", *options, program="python")
