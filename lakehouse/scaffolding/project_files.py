@@ -36,7 +36,7 @@ assets = "{package}.assets"
 
 [tool.dagster]
 module_name = "{package}.definitions"
-code_location_name = "lakehouse"
+code_location_name = "{package}.definitions"
 
 [tool.dg]
 directory_type = "project"
@@ -44,6 +44,7 @@ directory_type = "project"
 [tool.dg.project]
 root_module = "{package}"
 code_location_target_module = "{package}.definitions"
+code_location_name = "{package}.definitions"
 
 [tool.pytest.ini_options]
 testpaths = ["tests"]
@@ -59,7 +60,7 @@ load_from:
   - python_module:
       module_name: {package}.definitions
       working_directory: .
-      location_name: lakehouse
+      location_name: {package}.definitions
 """
 _MAKEFILE = """\
 .DEFAULT_GOAL := help
