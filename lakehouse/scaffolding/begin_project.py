@@ -104,7 +104,7 @@ def _check_may_be_kept(root: Path, kept: Sequence[Path]) -> None:
         raise UsageError(
             f"{shown(str(root / FILE))} is there already, and has no [tool.lakehouse]; expected a"
             " folder that is no other project's. Nothing was written.",
-            next_step="Give another FOLDER, such as one below it.",
+            next_step="Give another FOLDER, or add the table, as docs/your-data.md says.",
         )
     refused = [path for path in kept if path.name not in EVERYBODYS]
     if refused:

@@ -236,6 +236,19 @@ def test_definitions_that_are_none_are_named(call, project, definitions, code, m
     assert message in ran.err[0]
 
 
+def test_definitions_may_have_more_of_dagster(call, project):
+    (project / "shop" / "definitions.py").write_text(
+        "import dagster as dg\n"
+        "from lakehouse.project import Project\n"
+        "PROJECT = Project('shop.assets')\n"
+        "@dg.asset\n"
+        "def report(): ...\n"
+        "defs = dg.Definitions.merge(PROJECT.defs, dg.Definitions(assets=[report]))\n"
+    )
+    assert call("plan", "--check").code == 0
+    assert call("status").code == 0
+
+
 def test_a_module_that_is_not_there_is_named(call, project, monkeypatch):
     monkeypatch.setenv("LAKEHOUSE_DEFINITIONS", "shop.defs")
     ran = call("plan")
