@@ -2,6 +2,7 @@
 `[tool.lakehouse]`.
 """
 
+import os
 import re
 import tomllib
 from dataclasses import dataclass
@@ -38,7 +39,8 @@ def find_project_file(folder: Path) -> ProjectFile | None:
     """
     for root in (folder, *folder.parents):
         file = root / FILE
-        if file.is_file():
+        # Of folders that this user cannot look into, none is said to be the project's.
+        if os.access(file, os.R_OK) and file.is_file():
             text = file.read_text(encoding="utf-8", errors="replace")
             if _TABLE in text:
                 return _project_file(file, text)

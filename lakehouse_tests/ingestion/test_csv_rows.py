@@ -184,3 +184,11 @@ def test_a_large_file_is_written_in_pieces(tmp_path: Path) -> None:
 )
 def test_values_are_told_as_the_reader_does(raw: bytes, told: list[str]) -> None:
     assert csv_values(raw) == told
+
+
+def test_a_row_with_the_delimiter_and_a_line_end_in_quotes_is_left_out_as_a_whole() -> None:
+    made = io.BytesIO()
+    raw = b'id;fruit\n1;"a;\nb"\n2;c\n'
+    write_without_rows("csv", io.BytesIO(raw), {1}, made, delimiter=";")
+
+    assert made.getvalue() == b"id;fruit\n2;c\n"
